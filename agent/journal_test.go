@@ -107,7 +107,7 @@ func TestT1_AgentsWithControlCharactersInTheirTextsAreRefused(t *testing.T) {
 		"the name of another agent": {Model: model(), Handoffs: []agent.Handoff{{To: &agent.Agent{Name: "art\u009b", Model: model()}}}},
 	} {
 		err := a.Check()
-		if !errors.Is(err, agent.ErrAgent) || !strings.Contains(err.Error(), "which is not shown") || strings.ContainsAny(err.Error(), "\x1b\x00\u202e\u200b\u009b") {
+		if !errors.Is(err, agent.ErrAgent) || !strings.Contains(err.Error(), "invisible character") || strings.ContainsAny(err.Error(), "\x1b\x00\u202e\u200b\u009b") {
 			t.Errorf("%s: %q", name, err)
 		}
 	}

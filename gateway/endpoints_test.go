@@ -219,9 +219,9 @@ func TestG2_AWrongPathIsNoUnknownModelAndAWrongMethodIsToldWithTheRightOnes(t *t
 		allow, want  string
 	}{
 		{http.MethodPost, "/v1/embeddings", 404, "", `"code":"unknown_url"`},
-		{http.MethodPost, "/v1/v1/messages", 404, "", "only the base URL of OpenAI's"},
+		{http.MethodPost, "/v1/v1/messages", 404, "", "only the base URL for OpenAI clients"},
 		{http.MethodGet, "/v1/chat/completions", 405, "POST", `"code":"method_not_supported"`},
-		{http.MethodOptions, "/v1/chat/completions", 405, "POST", "not with OPTIONS"},
+		{http.MethodOptions, "/v1/chat/completions", 405, "POST", "not OPTIONS"},
 		{http.MethodPut, "/v1/responses/resp_1", 405, "DELETE, GET", "DELETE, GET"},
 		{http.MethodGet, "/v1/messages", 405, "POST", `"invalid_request_error"`},
 		{http.MethodPut, "/v1beta/models/m:generateContent", 400, "GET, POST", `"code":400`}, // Gemini's errors repeat one of its own

@@ -77,9 +77,9 @@ func TestG4_ABadFileIsToldAtOnceWithItsLines(t *testing.T) {
 
 func TestAFileThatIsNoYAMLSaysWhatToWrite(t *testing.T) {
 	for text, want := range map[string]string{
-		"version: 1\ngateway:\n\tlisten: 127.0.0.1:1\n":           "f:3:1: there is a tab; YAML is indented with spaces",
-		"version: 1\naliases:\n  a: |\n\tb\n":                     "f:4:1: there is a tab; YAML is indented with spaces",
-		"version: 1\naliases:\n  a: \"b\n\tc\"\n":                 "f:4:1: there is a tab; YAML is indented with spaces",
+		"version: 1\ngateway:\n\tlisten: 127.0.0.1:1\n":           "f:3:1: tab character found; indent YAML with spaces",
+		"version: 1\naliases:\n  a: |\n\tb\n":                     "f:4:1: tab character found; indent YAML with spaces",
+		"version: 1\naliases:\n  a: \"b\n\tc\"\n":                 "f:4:1: tab character found; indent YAML with spaces",
 		"---\nversion: 1\n---\ngateway:\n  listen: 127.0.0.1:1\n": "f:3:1: a second document begins here",
 		"version: 1\n---\n":                                       "f:2:1: a second document begins here",
 	} {

@@ -63,7 +63,7 @@ func TestR7_ACallWhoseEnvelopeIsAmbiguousDoesNotRun(t *testing.T) {
 			if c.Problem == nil || c.Problem.Code != codes.ProblemDuplicateKey {
 				t.Fatalf("it may run: %+v", c)
 			}
-			mustContain(t, c.Problem.Message, "repeats the member \""+tc.member+"\"")
+			mustContain(t, c.Problem.Message, "has a duplicate field \""+tc.member+"\"")
 			for _, d := range threeDialects {
 				out, rep := writeCall(t, registry(d, nil).ForAnswer(), c)
 				notRunnable(t, d, out)

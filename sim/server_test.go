@@ -419,7 +419,7 @@ func TestTokensAreCountedAndModelsListed(t *testing.T) {
 		{"Ollama does not know the model", call("POST", "/api/show", `{"model":"x"}`), `404 {"error"`},
 		{"Ollama's version", call("GET", "/api/version", ""), `200 {"version":"0.34.4"}`},
 		{"alive", call("GET", "/", ""), `200 The simulator is running.`},
-		{"no version", call("POST", "/responses", "{}"), `404 {"error":{"message":"nothing is served at POST /responses; the base URL of OpenAI's languages ends in /v1"`},
+		{"no version", call("POST", "/responses", "{}"), `404 {"error":{"message":"nothing is served at POST /responses; the base URL for OpenAI clients ends in /v1"`},
 		{"unknown path", call("POST", "/v1/embeddings", "{}"), `404 {"error"`},
 		{"unknown method", call("POST", "/v1beta/models/echo:embedContent", "{}"), `404 {"error"`},
 		{"no method", call("POST", "/v1beta/models/echo", "{}"), `404 {"error"`},

@@ -445,7 +445,7 @@ func TestBlankTextInResultIsReported(t *testing.T) {
 		req := ask(dragoman.UserText("q"), dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&dragoman.ToolCall{ID: "a", Name: "f"}}}, dragoman.ToolResults(res))
 		req.Tools = []dragoman.ToolSpec{tool("f")}
 		_, enc := encode(t, req, dialect.EncodeOptions{})
-		if !strings.Contains(enc.Report.String(), "a text that says nothing") {
+		if !strings.Contains(enc.Report.String(), "a blank text") {
 			t.Errorf("%d parts: %s", len(content), enc.Report)
 		}
 	}

@@ -291,7 +291,7 @@ func checkStream(t *testing.T, label string, body []byte, counts map[string]int)
 		return
 	}
 	rep.Losses = slices.DeleteFunc(rep.Losses, func(l dragoman.Loss) bool {
-		return l.Detail == "what came behind the end of the stream" // a second stream, in some recordings
+		return l.Detail == "data after the end of the stream" // a second stream, in some recordings
 	})
 	if len(rep.Losses) > 0 {
 		t.Errorf("%s: %v", label, rep)

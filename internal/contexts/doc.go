@@ -1,4 +1,5 @@
-// Package contexts has values that cross package borders in a [context.Context], because
-// the interface between them is public and has no place for them: the policy that gates
-// calls of models, and how a chain builds the request of each of its models.
+// Package contexts defines values that cross package boundaries in a [context.Context],
+// because the interface between the packages is public and cannot carry them: the
+// policy that gates model calls, and how a chain builds the request for each of its
+// models.
 package contexts

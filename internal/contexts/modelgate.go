@@ -2,8 +2,8 @@ package contexts
 
 import "context"
 
-// ModelGate decides whether a model may be called. An error keeps it from being called and
-// says why.
+// ModelGate decides whether a model may be called. An error blocks the call and says
+// why.
 type ModelGate func(ctx context.Context, model string) error
 
 type gateKey struct{}
@@ -27,7 +27,8 @@ func HasModelGate(ctx context.Context) bool {
 	return g != nil
 }
 
-// CheckModel asks the gate of ctx about a model. Without a gate every model may be called.
+// CheckModel calls the gate of ctx for a model. Without a gate, every model may be
+// called.
 func CheckModel(ctx context.Context, model string) error {
 	if g, ok := ctx.Value(gateKey{}).(ModelGate); ok && g != nil {
 		return g(ctx, model)
@@ -37,8 +38,8 @@ func CheckModel(ctx context.Context, model string) error {
 
 type meterKey struct{}
 
-// WithMeter returns a context in which spent gets the usage of model calls that actions
-// make. It may be called from any goroutine. U is dragoman.Usage.
+// WithMeter returns a context in which spent receives the usage of model calls that
+// actions make. It may be called from any goroutine. U is dragoman.Usage.
 func WithMeter[U any](ctx context.Context, spent func(U)) context.Context {
 	return context.WithValue(ctx, meterKey{}, spent)
 }

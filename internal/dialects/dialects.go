@@ -1,5 +1,5 @@
-// Package dialects is the list of the dialects of this module. A new dialect is one more
-// line in [All]; every other package finds it here.
+// Package dialects lists the dialects of this module. A new dialect is one more line in
+// [All]; every other package finds it here.
 package dialects
 
 import (
@@ -33,7 +33,7 @@ var all = []dialect.Codec{
 // All returns the codecs of all dialects.
 func All() []dialect.Codec { return slices.Clone(all) }
 
-// Default returns the codec of the dialect that most servers speak.
+// Default returns the codec of the dialect that most servers use.
 func Default() dialect.Codec { return all[0] }
 
 // Named returns the codec of a dialect.
@@ -58,8 +58,8 @@ func Stateful() dialect.Codec {
 	return all[i]
 }
 
-// PublicHeaders returns the request headers of all dialects that hold no credential:
-// versions, and the lists of betas.
+// PublicHeaders returns the request headers of all dialects that contain no
+// credentials: versions, and the lists of betas.
 var PublicHeaders = sync.OnceValue(func() (names []string) {
 	for _, c := range all {
 		h := wire.Of(c).Headers
@@ -83,8 +83,8 @@ var Keys = sync.OnceValues(func() (headers, parameters []string) {
 	return distinct(headers), distinct(parameters)
 })
 
-// StorageURLs returns the beginnings of URLs that lead to the storage of one vendor, which
-// only that vendor can read, however public they look.
+// StorageURLs returns the prefixes of URLs in a vendor's own storage. Only that vendor
+// can read them, even if they look public.
 var StorageURLs = sync.OnceValue(func() (prefixes []string) {
 	for _, c := range all {
 		prefixes = append(prefixes, c.Limits().StorageURLs...)

@@ -1,6 +1,6 @@
-// Package framing puts the framings of streams behind one interface, so that packages
-// that pass streams through, take them apart or write them do not know which dialect has
-// which framing. The parsers are in the packages sse, ndjson and eventstream.
+// Package framing puts the stream framings behind one interface, so that packages that
+// pass streams through, split them or write them need not know which dialect has which
+// framing. The parsers are in the packages sse, ndjson and eventstream.
 package framing
 
 import (
@@ -19,7 +19,7 @@ type Event struct {
 	Name []byte
 	// Data is the payload: JSON, or a marker such as [DONE].
 	Data []byte
-	// Raw is the whole event as it was sent.
+	// Raw is the whole event in wire format.
 	Raw []byte
 	// Exception marks an event that the framing itself declares to be an error.
 	Exception bool
@@ -43,7 +43,7 @@ type Framing interface {
 // Lines is a text framing whose events can be found in a buffer without copying it.
 type Lines interface {
 	Framing
-	// Whole returns how many bytes at the start of buf are whole events.
+	// Whole returns how many bytes at the start of buf are complete events.
 	Whole(buf []byte) int
 	// Next returns the length of the first event of p, whose lines end with eol, and
 	// whether the end of the event is part of p.

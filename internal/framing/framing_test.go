@@ -8,7 +8,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/framing"
 )
 
-func TestAppendedEventsAreSplitAgain(t *testing.T) {
+func TestSplitReversesAppend(t *testing.T) {
 	for name, f := range map[string]framing.Framing{
 		"sse": framing.SSE, "ndjson": framing.NDJSON, "eventstream": framing.EventStream, "array": framing.JSONArray,
 	} {
@@ -35,7 +35,7 @@ func TestAppendedEventsAreSplitAgain(t *testing.T) {
 	}
 }
 
-func TestWholeEventsAreFoundAtEveryCut(t *testing.T) {
+func TestWholeAtEverySplit(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		f      framing.Lines
@@ -77,7 +77,7 @@ func TestWholeEventsAreFoundAtEveryCut(t *testing.T) {
 	}
 }
 
-func TestAnEventWithoutItsEndIsComplete(t *testing.T) {
+func TestEventWithoutEndIsComplete(t *testing.T) {
 	for _, tc := range []struct {
 		f    framing.Lines
 		rest string
@@ -97,7 +97,7 @@ func TestAnEventWithoutItsEndIsComplete(t *testing.T) {
 	}
 }
 
-func TestPartsOfAnEvent(t *testing.T) {
+func TestParts(t *testing.T) {
 	name, data := framing.SSE.Parts([]byte(": c\nevent: a\ndata: {}\n\n"), '\n')
 	if string(name) != "a" || string(bytes.TrimSpace(data)) != "{}" {
 		t.Errorf("%q, %q", name, data)

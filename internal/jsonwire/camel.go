@@ -2,9 +2,9 @@ package jsonwire
 
 import "bytes"
 
-// Camel returns the lowerCamelCase spelling of a member's name, which servers
-// that speak the JSON of protocol buffers take for the same as its snake_case
-// one. A name without an underscore inside is returned as it is.
+// Camel returns the lowerCamelCase spelling of a field name. Servers that use the JSON
+// mapping of protocol buffers treat it the same as the snake_case spelling. A name
+// without an inner underscore is returned unchanged.
 func Camel(name []byte) []byte {
 	if bytes.IndexByte(name, '_') <= 0 { // a leading one is part of the name
 		return name

@@ -7,20 +7,19 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// cursor is a jsontext.Decoder of a document that is there as a whole, which it reads
-// a value at a time. It goes on by itself for as long as the document is JSON; from
-// the first thing that it does not understand on, a jsontext.Decoder goes on, so that
-// errors are its.
+// cursor is a fast jsontext.Decoder for a complete document. It reads the document
+// itself as long as it is valid JSON. From the first byte that it does not understand,
+// a jsontext.Decoder takes over, so that errors come from jsontext.
 type cursor struct {
 	doc []byte
-	// pos is after what was read last, next where the next token begins; 0: that was
-	// not looked for.
+	// pos is the offset after the last token, next the offset of the next token, or 0
+	// if it was not searched for.
 	pos, next int
-	// open are the objects and lists around, the document first.
+	// open are the enclosing objects and lists, the document first.
 	open []level
 	few  [8]level
-	// long are long values of a document in which this one begins at base, those
-	// before next perhaps among them.
+	// long are long values of the document in which this one begins at base. They may
+	// include values before next.
 	long []span
 	base int
 	slow *jsontext.Decoder
@@ -30,15 +29,15 @@ type cursor struct {
 type level struct {
 	// n counts the values, and the names of an object as well.
 	n int
-	// name and end are where the name of the last member stands, with its quotes.
+	// name and end delimit the name of the last field, including its quotes.
 	name, end int
 	object    bool
 }
 
-// wantsName reports whether the next value is the name of a member.
+// wantsName reports whether the next value is a field name.
 func (l *level) wantsName() bool { return l.object && l.n%2 == 0 }
 
-// deepCursor is how much of a deep document a cursor may keep in store.
+// deepCursor is the maximum depth for which a cursor keeps its memory for reuse.
 const deepCursor = 1 << 10
 
 func (c *cursor) reset(doc []byte) {
@@ -50,18 +49,18 @@ func (c *cursor) reset(doc []byte) {
 	c.long, c.base = nil, 0
 }
 
-// asDecoder has a jsontext.Decoder go on where the cursor is.
+// asDecoder makes a jsontext.Decoder continue at the position of the cursor.
 func (c *cursor) asDecoder() *jsontext.Decoder {
 	c.slow = jsontext.NewDecoder(bytes.NewBuffer(c.doc), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	for c.slow.InputOffset() < int64(c.pos) {
 		if _, err := c.slow.ReadToken(); err != nil {
-			break // cannot be: this was read
+			break // cannot happen: the cursor has read this
 		}
 	}
 	return c.slow
 }
 
-// look finds the next token, and reports whether one may stand there.
+// look finds the next token, and reports whether a token may be there.
 func (c *cursor) look() bool {
 	if c.next > 0 {
 		return true
@@ -92,13 +91,13 @@ func (c *cursor) look() bool {
 	return true
 }
 
-// kindOf are the kinds of values by their first byte.
+// kindOf holds the kind of a value by its first byte.
 var kindOf = [256]jsontext.Kind{
 	'n': 'n', 't': 't', 'f': 'f', '"': '"', '{': '{', '}': '}', '[': '[', ']': ']',
 	'-': '0', '0': '0', '1': '0', '2': '0', '3': '0', '4': '0', '5': '0', '6': '0', '7': '0', '8': '0', '9': '0',
 }
 
-// PeekKind is that of jsontext.Decoder, as all are that follow.
+// PeekKind implements the method of jsontext.Decoder, like the methods below.
 func (c *cursor) PeekKind() jsontext.Kind {
 	if c.slow != nil {
 		return c.slow.PeekKind()
@@ -109,7 +108,7 @@ func (c *cursor) PeekKind() jsontext.Kind {
 	return kindOf[c.doc[c.next]]
 }
 
-// readBracket is ReadToken where a bracket is expected.
+// readBracket is ReadToken for a bracket.
 func (c *cursor) readBracket() error {
 	if c.slow != nil || !c.look() || !c.bracket(c.doc[c.next]) {
 		if c.slow == nil {
@@ -122,7 +121,7 @@ func (c *cursor) readBracket() error {
 	return nil
 }
 
-// bracket opens or closes an object or a list, and reports whether that may be.
+// bracket opens or closes an object or a list, and reports whether that is valid here.
 func (c *cursor) bracket(b byte) bool {
 	last := len(c.open) - 1
 	top := &c.open[last]
@@ -149,7 +148,7 @@ func (c *cursor) bracket(b byte) bool {
 	return true
 }
 
-// ReadValue reads a value, or the name of a member.
+// ReadValue reads a value or a field name.
 func (c *cursor) ReadValue() ([]byte, error) {
 	if c.slow == nil && c.advance() {
 		return c.doc[c.next:c.pos:c.pos], c.taken()
@@ -171,7 +170,7 @@ func (c *cursor) SkipValue() error {
 	return c.slow.SkipValue()
 }
 
-// taken says that the value at next was read.
+// taken records that the value at next was read.
 func (c *cursor) taken() error {
 	c.next = 0
 	return nil
@@ -203,7 +202,7 @@ func (c *cursor) advance() bool {
 	return true
 }
 
-// noted reports whether it was noted where the value at next ends.
+// noted reports whether the end of the value at next is known, and sets it.
 func (c *cursor) noted(end *int) bool {
 	at := c.base + c.next
 	for len(c.long) > 0 && c.long[0].start < at {
@@ -216,7 +215,7 @@ func (c *cursor) noted(end *int) bool {
 	return true
 }
 
-// InputOffset is after what was read last.
+// InputOffset returns the offset after the last token.
 func (c *cursor) InputOffset() int64 {
 	if c.slow != nil {
 		return c.slow.InputOffset()
@@ -224,7 +223,7 @@ func (c *cursor) InputOffset() int64 {
 	return int64(c.pos)
 }
 
-// StackPointer leads to what was read last.
+// StackPointer returns the pointer of the last token.
 func (c *cursor) StackPointer() jsontext.Pointer {
 	if c.slow != nil {
 		return c.slow.StackPointer()

@@ -2,8 +2,8 @@ package jsonwire
 
 import "strconv"
 
-// Inexact returns the first integer in a JSON text that is not the same as a
-// double; nil where there is none. Whoever keeps numbers as doubles changes it.
+// Inexact returns the first integer in a JSON text that a double cannot represent
+// exactly, or nil. Software that stores numbers as doubles changes it.
 func Inexact(raw []byte) []byte {
 	for i := 0; i < len(raw); {
 		switch c := raw[i]; {
@@ -22,7 +22,7 @@ func Inexact(raw []byte) []byte {
 	return nil
 }
 
-// stringEnd returns where the string ends that starts at i.
+// stringEnd returns the end of the string that starts at i.
 func stringEnd(raw []byte, i int) int {
 	for i++; i < len(raw); i++ {
 		switch raw[i] {
@@ -35,8 +35,8 @@ func stringEnd(raw []byte, i int) int {
 	return len(raw)
 }
 
-// numberEnd returns where the number ends that starts at i, and whether it is
-// written as an integer.
+// numberEnd returns the end of the number that starts at i, and whether it is written
+// as an integer.
 func numberEnd(raw []byte, i int) (end int, whole bool) {
 	whole = true
 	for end = i + 1; end < len(raw); end++ {

@@ -2,12 +2,12 @@ package jsonwire
 
 import "bytes"
 
-// Known are the members of an object that are read, each with those of the object
-// that is its value, or of the objects in the list that is.
+// Known are the fields of an object that are read. Each maps to the known fields of its
+// value, or of the objects in its value if that is a list.
 type Known map[string]Known
 
-// twin reports whether name is one of the known members but for the case of its
-// letters, which many readers ignore.
+// twin reports whether name differs from a known field only in case, which many readers
+// ignore.
 func (k Known) twin(name []byte) bool {
 	if _, exact := k[string(name)]; exact {
 		return false
@@ -21,21 +21,21 @@ func (k Known) twin(name []byte) bool {
 	return false
 }
 
-// anyTwin reports whether a valid document may have a twin of a known member
-// anywhere. It costs no memory, and no more than a glance at the names.
+// anyTwin reports whether a valid document may have a twin of a known field anywhere.
+// It allocates nothing and looks only at the names.
 func anyTwin(doc []byte, k Known) bool {
 	g := glance{doc: doc}
 	g.value(k)
 	return g.found
 }
 
-// glance looks at the names of a document that is known to be JSON.
+// glance scans the names of a document that is known to be valid JSON.
 type glance struct {
 	doc   []byte
 	found bool
 }
 
-// next takes the next byte that is no space, zero at the end.
+// next consumes the next byte that is not white space; it returns 0 at the end.
 func (g *glance) next() byte {
 	for i, c := range g.doc {
 		if c != ' ' && c != '\t' && c != '\r' && c != '\n' {
@@ -51,7 +51,7 @@ func (g *glance) value(k Known) {
 	g.after(g.next(), k)
 }
 
-// after passes a value by its first byte, which was taken.
+// after skips a value whose first byte was consumed.
 func (g *glance) after(c byte, k Known) {
 	switch {
 	case c == '"':
@@ -66,7 +66,7 @@ func (g *glance) after(c byte, k Known) {
 		}
 	case c == '{', c == '[':
 		g.skip()
-	default: // a number or a word
+	default: // a number or a literal
 		if i := bytes.IndexAny(g.doc, ",]} \t\r\n"); i >= 0 {
 			g.doc = g.doc[i:]
 		} else {
@@ -77,19 +77,19 @@ func (g *glance) after(c byte, k Known) {
 
 func (g *glance) object(k Known) {
 	for c := g.next(); c != '}' && c != 0; c = g.next() {
-		if c != '"' { // the comma
+		if c != '"' { // a comma
 			continue
 		}
 		name := g.text()
 		if bytes.IndexByte(name, '\\') >= 0 || k.twin(name) {
-			g.found = true // or else whoever reads the name in full will see
+			g.found = true // otherwise a full read of the name decides
 		}
 		g.next() // the colon
 		g.value(k[string(name)])
 	}
 }
 
-// text passes a string, whose quote was taken, and returns what it holds.
+// text skips a string whose first quote was consumed, and returns its content.
 func (g *glance) text() []byte {
 	for i := 0; ; i++ {
 		n := bytes.IndexByte(g.doc[min(i, len(g.doc)):], '"')
@@ -110,7 +110,7 @@ func (g *glance) text() []byte {
 	}
 }
 
-// skip passes an object or a list, whose first byte was taken.
+// skip skips an object or a list whose first byte was consumed.
 func (g *glance) skip() {
 	for depth := 1; depth > 0; {
 		i := bytes.IndexAny(g.doc, `"{}[]`)

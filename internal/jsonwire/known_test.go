@@ -15,7 +15,7 @@ var conversation = jsonwire.Known{
 	"model": nil, "messages": {"role": nil, "content": {"type": nil, "text": nil}}, "args": nil, "topK": nil, "ask": nil,
 }
 
-func TestMembersThatDifferFromAKnownOneOnlyInCaseAreCut(t *testing.T) {
+func TestSettleCutsTwins(t *testing.T) {
 	literal := jsonwire.Literal{Members: []string{"args"}, Known: conversation}
 	proto := literal
 	proto.Same = jsonwire.Camel
@@ -33,14 +33,14 @@ func TestMembersThatDifferFromAKnownOneOnlyInCaseAreCut(t *testing.T) {
 		{"two with one between", `{"Model":1,"x":1,"mOdel":2,"y":2}`, literal, `{"x":1,"y":2}`, []string{"/Model", "/mOdel"}},
 		{"deep", `{"messages":[{"role":"u"},{"Role":"x","content":[[{"type":"t","Text":1}]]}]}`, literal, `{"messages":[{"role":"u"},{"content":[[{"type":"t"}]]}]}`, []string{"/messages/1/Role", "/messages/1/content/0/0/Text"}},
 		{"after an element", `{"messages":[{"content":{"text":1}},{"Content":1}],"Model":1}`, literal, `{"messages":[{"content":{"text":1}},{}]}`, []string{"/messages/1/Content", "/Model"}},
-		{"of a member of another object", `{"Role":1,"x":{"Model":1},"messages":{"Model":1}}`, literal, `{"Role":1,"x":{"Model":1},"messages":{"Model":1}}`, nil},
-		{"in what is literal", `{"args":{"Model":1}}`, literal, `{"args":{"Model":1}}`, nil},
+		{"known in another object", `{"Role":1,"x":{"Model":1},"messages":{"Model":1}}`, literal, `{"Role":1,"x":{"Model":1},"messages":{"Model":1}}`, nil},
+		{"in a literal value", `{"args":{"Model":1}}`, literal, `{"args":{"Model":1}}`, nil},
 		{"written with an escape", `{"\u004dodel":1}`, literal, `{}`, []string{"/Model"}},
 		{"the known one with an escape", `{"\u006dodel":1}`, literal, `{"\u006dodel":1}`, nil},
-		{"in small letters", `{"topk":1,"topK":2}`, literal, `{"topK":2}`, []string{"/topk"}},
-		{"in letters that fold from afar", "{\"as\u212a\":1,\"a\u017fk\":2}", literal, `{}`, []string{"/as\u212a", "/a\u017fk"}},
+		{"in lower case", `{"topk":1,"topK":2}`, literal, `{"topK":2}`, []string{"/topk"}},
+		{"in non-ASCII letters that fold", "{\"as\u212a\":1,\"a\u017fk\":2}", literal, `{}`, []string{"/as\u212a", "/a\u017fk"}},
 		{"in another spelling and case", `{"Top_K":1,"top_k":2}`, proto, `{"top_k":2}`, []string{"/Top_K"}},
-		{"beside one that stands twice", `{"model":1,"Model":2,"model":3}`, literal, `{"model":3}`, []string{"/Model"}},
+		{"with a duplicate field", `{"model":1,"Model":2,"model":3}`, literal, `{"model":3}`, []string{"/Model"}},
 		{"no JSON", `{"Model":1`, literal, `{"Model":1`, nil},
 		{"a list", `[{"Model":1},2,[{"model":"\\\"","Model":1}]]`, literal, `[{},2,[{"model":"\\\""}]]`, []string{"/0/Model", "/2/0/Model"}},
 	} {
@@ -53,9 +53,9 @@ func TestMembersThatDifferFromAKnownOneOnlyInCaseAreCut(t *testing.T) {
 	}
 }
 
-// Go's own reader, which ignores case, reads from what was settled what one that
-// does not reads from the document.
-func TestSettledDocumentsReadTheSameWhereCaseIsIgnored(t *testing.T) {
+// A reader that ignores case, such as encoding/json, reads the same from the settled
+// document as a reader that does not from the original one.
+func TestSettledDocumentReadsTheSameIgnoringCase(t *testing.T) {
 	type exact struct {
 		Model    int
 		Messages []struct{ Role int }
@@ -121,10 +121,10 @@ func TestSettledDocumentsReadTheSameWhereCaseIsIgnored(t *testing.T) {
 	})
 }
 
-func TestLookingForTwinsCostsNoMemory(t *testing.T) {
+func TestTwinSearchDoesNotAllocate(t *testing.T) {
 	doc := []byte(`{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"a \"B\" \\"},7,null]}],"x":{"Model":[1,{"a":"]"}]}}`)
 	literal := jsonwire.Literal{Known: conversation}
-	// The pools below are emptied now and then: the best of a few runs tells.
+	// The pools are emptied now and then, so take the best of a few runs.
 	got, plain := 1e9, 0.0
 	for range 5 {
 		plain = max(plain, testing.AllocsPerRun(100, func() { jsonwire.Settle(doc, jsonwire.Literal{}) }))

@@ -7,7 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-func TestStringsAreQuotedAsTheLibraryDoes(t *testing.T) {
+func TestQuoteMatchesTheLibrary(t *testing.T) {
 	cases := []string{"", "a", "\x00\x1f\x7f\"\\/\b\f\n\r\t", "é\u2028\u2029<&>", "\xff", "a\xc3", "ok\xed\xa0\x80", "\U0001f600\n"}
 	rnd := rand.New(rand.NewPCG(1, 2))
 	alphabet := []string{"a", "bc", "\"", "\\", "\n", "\x01", "\x1f", "\x7f", "é", "\u2028", "\xff", "\xf0\x9f", "\U0001f600"}
@@ -28,7 +28,7 @@ func TestStringsAreQuotedAsTheLibraryDoes(t *testing.T) {
 	}
 }
 
-func TestAgainReadsWhatStringReads(t *testing.T) {
+func TestAgainReadsLikeString(t *testing.T) {
 	for _, doc := range []string{`"abc"`, `"a\u0062c"`, `""`, `null`, `"abd"`, `"\ud83d\ude00"`} {
 		want := NewReader([]byte(doc)).String()
 		for _, have := range []string{"", "abc", "other"} {
@@ -39,7 +39,7 @@ func TestAgainReadsWhatStringReads(t *testing.T) {
 	}
 	r := NewReader([]byte(`7`))
 	if r.Again("x"); r.Err() == nil {
-		t.Error("a number is taken for a string")
+		t.Error("a number is accepted as a string")
 	}
 }
 

@@ -1,5 +1,5 @@
-// Package jsonwire reads and writes JSON as it stands on a wire: in order, in
-// one pass, keeping the text of what it does not interpret.
+// Package jsonwire reads and writes JSON in order and in one pass. It keeps the text of
+// what it does not interpret.
 //
 // A [Reader] walks a document with plain loops:
 //
@@ -14,12 +14,12 @@
 //	}
 //	if err := r.Err(); err != nil { ... }
 //
-// Errors stick: after the first one every loop ends and every read returns a
-// zero value, so a decoder checks once. Null reads as the zero value of
-// whatever is asked for, because real servers write null for everything.
+// Errors are sticky: after the first one, every loop ends and every read returns a zero
+// value, so a decoder checks once. Null reads as the zero value of any type, because
+// real servers write null for everything.
 //
-// A loop costs no allocation as long as it is not nested deep within one
-// function: write a function for each level.
+// A loop does not allocate unless it is nested deeply within one function: write a
+// function for each level.
 package jsonwire
 
 import (
@@ -37,7 +37,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Error says where a document is not what the reader expected.
+// Error describes where a document differs from what the reader expected.
 type Error struct {
 	Pointer string
 	Offset  int64
@@ -53,42 +53,43 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// ErrTrailing says that bytes follow the end of the document.
+// ErrTrailing reports data after the end of the document.
 var ErrTrailing = errors.New("unexpected data after the JSON value")
 
-// Reader walks one JSON document. Envelopes are read leniently: a repeated
-// name is allowed (the last one wins, as every loop sees both), and text that
-// is not UTF-8 is replaced by U+FFFD (quirk C17).
+// Reader walks one JSON document. It is lenient: it allows duplicate fields (a loop
+// sees each of them, so the last one wins), and replaces text that is not UTF-8 by
+// U+FFFD (quirk C17).
 type Reader struct {
 	data []byte
 	dec  cursor
 	err  error
 	key  []byte
-	// clear is that of a Value.
+	// clear is the flag of the Value that is read.
 	clear bool
 }
 
-// NewReader returns a reader of data, which must not change while the reader
-// or any slice it returned is in use.
+// NewReader returns a reader for data, which must not change while the reader or a
+// slice that it returned is in use.
 func NewReader(data []byte) *Reader {
 	r := new(Reader)
 	r.Reset(data)
 	return r
 }
 
-// readers are those that were returned.
+// readers holds readers for reuse.
 var readers = sync.Pool{New: func() any { return new(Reader) }}
 
-// Borrow is [NewReader], with a reader that goes back with [Reader.Return]: most
-// are done with before the function is that made them, and a message takes several.
+// Borrow is like [NewReader] with a reader from a pool; give it back with
+// [Reader.Return]. Most readers are needed only within one function, and a message
+// takes several.
 func Borrow(data []byte) *Reader {
 	r := readers.Get().(*Reader)
 	r.Reset(data)
 	return r
 }
 
-// Return gives a borrowed reader back, which must not be used any more. What it
-// read stays as it is; keys do not.
+// Return puts a borrowed reader back into the pool; it must not be used afterwards.
+// Values that it returned stay valid, except for keys.
 func (r *Reader) Return() {
 	r.Reset(nil)
 	readers.Put(r)
@@ -103,24 +104,24 @@ func (r *Reader) Reset(data []byte) {
 // Err returns the first error.
 func (r *Reader) Err() error { return r.err }
 
-// Fail makes err, placed at the value just read, the reader's error unless it
-// has one.
+// Fail makes err the error of the reader, at the position of the last value, unless the
+// reader has an error.
 func (r *Reader) Fail(err error) {
 	if r.err == nil {
 		r.err = &Error{Pointer: clip(r.dec.StackPointer()), Offset: r.dec.InputOffset(), Err: err}
 	}
 }
 
-// FailBelow is Fail with an error of the value just read, which starts at start
-// and was read on its own.
+// FailBelow is like Fail, for an error inside the last value, which starts at start and
+// was read separately.
 func (r *Reader) FailBelow(err *Error, start int64) {
 	if r.err == nil {
 		r.err = &Error{Pointer: clip(r.dec.StackPointer() + jsontext.Pointer(err.Pointer)), Offset: start + err.Offset, Err: err.Err}
 	}
 }
 
-// maxPointer bounds the pointer of an error: a hostile document must not
-// decide how long the error is that a person or a model reads.
+// maxPointer limits the pointer in an error: a hostile document must not determine the
+// length of an error that a person or a model reads.
 const maxPointer = 256
 
 func clip(p jsontext.Pointer) string {
@@ -139,7 +140,7 @@ func (r *Reader) fail(err error) {
 		r.err = &Error{Pointer: clip(syn.JSONPointer), Offset: syn.ByteOffset, Err: syn.Err}
 		return
 	}
-	if errors.Is(err, io.EOF) { // an empty document; there is nothing to end well
+	if errors.Is(err, io.EOF) { // an empty document
 		err = io.ErrUnexpectedEOF
 	}
 	r.Fail(err)
@@ -156,20 +157,18 @@ func (r *Reader) End() error {
 // Pointer returns the JSON pointer of the value just read or being read.
 func (r *Reader) Pointer() string { return string(r.dec.StackPointer()) }
 
-// Offset returns the byte after the value or token just read.
+// Offset returns the offset after the last value or token.
 func (r *Reader) Offset() int64 { return r.dec.InputOffset() }
 
-// Ahead returns the document from the next value on, to look at what a loop
-// will come to later.
+// Ahead returns the document from the next value on, to look ahead.
 func (r *Reader) Ahead() []byte { return r.From(r.dec.InputOffset()) }
 
-// From is Ahead as it was at an earlier Offset.
+// From returns what Ahead returned at an earlier Offset.
 func (r *Reader) From(offset int64) []byte {
 	return bytes.TrimLeft(r.data[offset:], " \t\r\n,:")
 }
 
-// Kind returns the kind of the next value: one of n t f " 0 { [ — or 0 after
-// an error.
+// Kind returns the kind of the next value: one of n t f " 0 { [, or 0 after an error.
 func (r *Reader) Kind() jsontext.Kind {
 	if r.err != nil {
 		return 0
@@ -188,7 +187,7 @@ func (r *Reader) Kind() jsontext.Kind {
 	}
 }
 
-// Null consumes a null and reports whether there was one.
+// Null consumes a null and reports whether the next value was null.
 func (r *Reader) Null() bool {
 	if r.Kind() != 'n' {
 		return false
@@ -235,9 +234,9 @@ func kindName(k jsontext.Kind) string {
 	}
 }
 
-// Object loops over the members of the next value, which must be an object or
-// null. The body must consume each member's value, with Skip if need be. A key
-// is valid until the next read.
+// Object loops over the fields of the next value, which must be an object or null. The
+// loop body must consume each value, at least with Skip. A key is valid until the next
+// read.
 func (r *Reader) Object() iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		switch r.Kind() {
@@ -294,8 +293,8 @@ func plain(inner []byte) bool {
 	return true
 }
 
-// Array loops over the elements of the next value, which must be an array or
-// null. The body must consume each element.
+// Array loops over the elements of the next value, which must be an array or null. The
+// loop body must consume each element.
 func (r *Reader) Array() iter.Seq[int] {
 	return func(yield func(int) bool) {
 		switch r.Kind() {
@@ -322,7 +321,7 @@ func (r *Reader) Array() iter.Seq[int] {
 			if r.Kind() == 0 || !yield(i) {
 				return
 			}
-			if r.dec.InputOffset() == mark { // or the loop would never end
+			if r.dec.InputOffset() == mark { // otherwise the loop would never end
 				r.Skip()
 			}
 		}
@@ -353,8 +352,8 @@ func (r *Reader) Raw() []byte {
 	return r.data[start:end:end]
 }
 
-// Value consumes the next value and returns its text, a slice of the document, with
-// what is known of it.
+// Value consumes the next value and returns its text, a slice of the document, with the
+// results of earlier scans.
 func (r *Reader) Value() Value {
 	raw := r.Raw()
 	if r.dec.slow != nil {
@@ -363,7 +362,7 @@ func (r *Reader) Value() Value {
 	return Value{Raw: raw, long: r.dec.long, base: r.dec.base + r.dec.pos - len(raw), clear: r.clear}
 }
 
-// Clear reports whether it is known of the whole document that Check would find nothing.
+// Clear reports whether the whole document is known to pass Check.
 func (r *Reader) Clear() bool { return r.clear }
 
 // quoted consumes a string and returns its text with quotes; nil for null.
@@ -388,9 +387,9 @@ func (r *Reader) String() string {
 	return string(r.unquote(q))
 }
 
-// Again consumes a string that is most likely have once more, as the members
-// that every chunk of a stream repeats. It copies only what differs; null and
-// the empty string are the empty string.
+// Again consumes a string that probably equals have, such as the fields that every
+// chunk of a stream repeats. It allocates only if the string differs. Null reads as the
+// empty string.
 func (r *Reader) Again(have string) string {
 	q := r.quoted("a string")
 	if len(q) <= 2 {
@@ -402,8 +401,8 @@ func (r *Reader) Again(have string) string {
 	return have
 }
 
-// Among consumes a string that is most likely one of these, and copies it only where it
-// is none of them.
+// Among consumes a string that is probably one of these. It allocates only for any
+// other string.
 func (r *Reader) Among(these ...string) string {
 	q := r.quoted("a string")
 	if len(q) <= 2 {
@@ -430,8 +429,8 @@ func (r *Reader) AppendString(dst []byte) []byte {
 // unquote returns the content of a quoted string, valid until the next read.
 func (r *Reader) unquote(q []byte) []byte { return r.unquoteKey(q) }
 
-// CutString cuts the string off that a text begins with, with its quotes; ok is false
-// where it begins with none.
+// CutString splits the quoted string off the beginning of a text. ok is false if the
+// text does not begin with a string.
 func CutString(text []byte) (quoted, rest []byte, ok bool) {
 	if len(text) == 0 || text[0] != '"' {
 		return nil, text, false
@@ -443,8 +442,7 @@ func CutString(text []byte) (quoted, rest []byte, ok bool) {
 	return text[:end:end], text[end:], true
 }
 
-// AppendUnquote appends what a string that was cut off says, as [Reader.AppendString]
-// does.
+// AppendUnquote appends the content of a quoted string, like [Reader.AppendString].
 func AppendUnquote(dst, quoted []byte) []byte {
 	if inner := quoted[1 : len(quoted)-1]; plain(inner) {
 		return append(dst, inner...)
@@ -466,8 +464,8 @@ func (r *Reader) Bool() bool {
 	return false
 }
 
-// Number consumes a number and returns its text; empty for null. A number in
-// a string is taken too: some servers write int64 so.
+// Number consumes a number and returns its text; it returns "" for null. It also
+// accepts a number in a string, because some servers write int64 that way.
 func (r *Reader) Number() string {
 	switch r.Kind() {
 	case '0':
@@ -478,7 +476,7 @@ func (r *Reader) Number() string {
 			return ""
 		}
 		s := string(r.unquote(q))
-		// Only JSON's own spelling: "NaN" or "0x1p4" would break the next wire.
+		// Accept only JSON numbers: "NaN" or "0x1p4" would break the next wire.
 		if v := jsontext.Value(s); v.Kind() != '0' || !v.IsValid() || strings.TrimSpace(s) != s {
 			r.err = &Error{
 				Pointer: clip(r.dec.StackPointer()),
@@ -496,9 +494,9 @@ func (r *Reader) Number() string {
 	return ""
 }
 
-// Int consumes an integer. A number with a fraction is cut, one out of range
-// saturates: counters of real servers are not always clean, and none of them
-// is worth a lost response.
+// Int consumes an integer. It truncates a fraction, and saturates a number out of
+// range: counters of real servers are not always clean, and none of them justifies
+// losing a response.
 func (r *Reader) Int() int64 {
 	var s string
 	if r.Kind() == '0' {
@@ -527,9 +525,9 @@ func (r *Reader) Int() int64 {
 	}
 }
 
-// Integer consumes a whole number that someone chose, unlike the counters that
-// Int is for: one that does not fit, or has a fraction, is an error. 40.0 and
-// 4e1 are whole.
+// Integer consumes an integer that a person or program chose, unlike the counters that
+// Int is for: it fails for a number that does not fit or has a fraction. 40.0 and 4e1
+// are integers.
 func (r *Reader) Integer() int64 {
 	begin := r.Ahead()
 	s := r.Number()
@@ -544,9 +542,9 @@ func (r *Reader) Integer() int64 {
 	return n
 }
 
-// Count consumes a value that should count something: a whole number, not less
-// than 0, in a string or not. ok is false for null and for anything else, which
-// is no error: no count is worth a lost answer.
+// Count consumes a count: a non-negative integer, in a string or not. ok is false for
+// null and for anything else. That is not an error, because no count justifies losing a
+// response.
 func (r *Reader) Count() (n int64, ok bool) {
 	k := r.Kind()
 	raw := r.Raw()
@@ -554,7 +552,7 @@ func (r *Reader) Count() (n int64, ok bool) {
 	case r.err != nil:
 		return 0, false
 	case k == '"':
-		raw, _ = jsontext.AppendUnquote(nil, raw) // the key that was read stays what it is
+		raw, _ = jsontext.AppendUnquote(nil, raw) // unquote into new memory: the current key stays valid
 		if v := jsontext.Value(raw); v.Kind() != '0' || !v.IsValid() {
 			return 0, false
 		}
@@ -570,8 +568,8 @@ func (r *Reader) Count() (n int64, ok bool) {
 	return n, ok
 }
 
-// integer returns the value of a JSON number that is a whole one within 64 bits.
-// It goes by the digits: a float would take 2^53+1 for whole and change it.
+// integer returns the value of a JSON number if it is an integer of 64 bits. It uses
+// the digits, because a float would round 2^53+1.
 func integer(s string) (int64, bool) {
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return n, true
@@ -584,7 +582,7 @@ func integer(s string) (int64, bool) {
 	}
 	digits := strings.TrimLeft(whole+fraction, "0")
 	if digits == "" {
-		return 0, true // whatever its power
+		return 0, true // for any exponent
 	}
 	exponent := 0
 	if power != "" {
@@ -602,7 +600,7 @@ func integer(s string) (int64, bool) {
 	return n, err == nil
 }
 
-// smallInt reads what a counter usually is: up to 18 digits.
+// smallInt reads a typical counter: up to 18 digits.
 func smallInt(raw []byte) (n int64, ok bool) {
 	if len(raw) == 0 || len(raw) > 18 {
 		return 0, false
@@ -616,8 +614,9 @@ func smallInt(raw []byte) (n int64, ok bool) {
 	return n, true
 }
 
-// PlaceAt puts the place of an element before the place inside it that an error
-// names. base is the offset of the element in the document, -1 if it is unknown.
+// PlaceAt prefixes the position in an error with the position of the element that
+// contains it. base is the offset of the element in the document, or -1 if it is
+// unknown.
 func PlaceAt(path string, base int64, err error) error {
 	out := &Error{Pointer: path, Offset: base, Err: err}
 	var at *Error

@@ -17,15 +17,14 @@ import (
 	"pgregory.net/rapid"
 )
 
-// walk reads a whole document with the reader's own loops and writes down what
-// it saw.
+// walk reads a whole document with the reader's loops and returns what it saw.
 func walk(r *jsonwire.Reader) string {
 	switch k := r.Kind(); k {
 	case '{':
 		var b strings.Builder
 		b.WriteByte('{')
 		for key := range r.Object() {
-			name := string(key) // valid until the next read only
+			name := string(key) // valid only until the next read
 			fmt.Fprintf(&b, "%q:%s;", name, walk(r))
 		}
 		return b.String() + "}"
@@ -59,7 +58,7 @@ func TestReaderWalksADocumentInOrder(t *testing.T) {
 	}
 }
 
-func TestReaderTakesNullForTheZeroOfEverything(t *testing.T) {
+func TestReaderReadsNullAsZero(t *testing.T) {
 	r := jsonwire.NewReader([]byte(`[null,null,null,null,null,null,null,null]`))
 	for i := range r.Array() {
 		switch i {
@@ -102,7 +101,7 @@ func TestReaderTakesNullForTheZeroOfEverything(t *testing.T) {
 	}
 }
 
-func TestReaderSeesARepeatedNameTwiceSoThatTheLastWins(t *testing.T) {
+func TestReaderLastDuplicateWins(t *testing.T) {
 	r := jsonwire.NewReader([]byte(`{"a":1,"b":2,"a":3}`))
 	var a, n int64
 	for key := range r.Object() {
@@ -116,7 +115,7 @@ func TestReaderSeesARepeatedNameTwiceSoThatTheLastWins(t *testing.T) {
 	}
 }
 
-func TestReaderPlacesAMistypedValue(t *testing.T) {
+func TestReaderMistypedValuePosition(t *testing.T) {
 	for _, c := range []struct {
 		doc, pointer, want string
 		offset             int64
@@ -149,7 +148,7 @@ func TestReaderPlacesAMistypedValue(t *testing.T) {
 	}
 }
 
-func TestReaderErrorsStick(t *testing.T) {
+func TestReaderErrorsAreSticky(t *testing.T) {
 	r := jsonwire.NewReader([]byte(`{"a":1,"b":"x","c":[1],"d":true}`))
 	n := 0
 	for range r.Object() {
@@ -170,7 +169,7 @@ func TestReaderErrorsStick(t *testing.T) {
 	}
 }
 
-func TestReaderPlacesTheCallersOwnError(t *testing.T) {
+func TestReaderFailPosition(t *testing.T) {
 	r := jsonwire.NewReader([]byte(`{"a":{"b":[0,1]}}`))
 	own := errors.New("no good")
 	for range r.Object() {
@@ -191,7 +190,7 @@ func TestReaderPlacesTheCallersOwnError(t *testing.T) {
 	}
 }
 
-func TestQuirkC17_ReaderReplacesWhatIsNotUnicode(t *testing.T) {
+func TestQuirkC17_ReaderReplacesInvalidUnicode(t *testing.T) {
 	for doc, want := range map[string]string{
 		`"a\ud800b"`:         "a\ufffdb",
 		`"\udc00"`:           "\ufffd",
@@ -220,7 +219,7 @@ func TestQuirkC17_ReaderReplacesWhatIsNotUnicode(t *testing.T) {
 	}
 }
 
-func TestReaderGivesRawTextOfTheDocumentItself(t *testing.T) {
+func TestReaderRawIsASliceOfTheDocument(t *testing.T) {
 	doc := []byte("{\"a\": { \"x\" : [1.0 ,\n\"<\\u003c\xff\"] } ,\"b\":-0e1}")
 	want := map[string]string{"a": "{ \"x\" : [1.0 ,\n\"<\\u003c\xff\"] }", "b": "-0e1"}
 	r := jsonwire.NewReader(doc)
@@ -242,7 +241,7 @@ func TestReaderGivesRawTextOfTheDocumentItself(t *testing.T) {
 	}
 }
 
-func TestReaderTellsTruncatedInput(t *testing.T) {
+func TestReaderTruncatedInput(t *testing.T) {
 	doc := `{"a":[1,{"b":"x\u00e9y"},true],"c":null}`
 	for i := range len(doc) {
 		r := jsonwire.NewReader([]byte(doc[:i]))
@@ -253,7 +252,7 @@ func TestReaderTellsTruncatedInput(t *testing.T) {
 	}
 }
 
-func TestReaderTellsTrailingData(t *testing.T) {
+func TestReaderTrailingData(t *testing.T) {
 	for doc, ok := range map[string]bool{`{} `: true, "{}\r\n\t": true, `{}{}`: false, `{} x`: false, "{}\x00": false, `1 2`: false} {
 		r := jsonwire.NewReader([]byte(doc))
 		r.Skip()
@@ -263,7 +262,7 @@ func TestReaderTellsTrailingData(t *testing.T) {
 	}
 }
 
-func TestReaderTellsMalformedInput(t *testing.T) {
+func TestReaderMalformedInput(t *testing.T) {
 	for _, doc := range []string{"", " ", "nul", "{a:1}", `{"a" 1}`, `{"a":1,}`, "[1,]", "[1 2]", "01", "+1", "'a'", "\"\t\"", "]", `{"a":1]`, "\ufeff{}", "NaN"} {
 		r := jsonwire.NewReader([]byte(doc))
 		walk(r)
@@ -274,7 +273,7 @@ func TestReaderTellsMalformedInput(t *testing.T) {
 	}
 }
 
-func TestReaderBoundsDepthAndTheErrorsItWrites(t *testing.T) {
+func TestReaderBoundsDepthAndErrors(t *testing.T) {
 	for name, doc := range map[string]string{
 		"arrays":    strings.Repeat("[", 1_000_000),
 		"objects":   strings.Repeat(`{"a":`, 1_000_000),
@@ -292,7 +291,7 @@ func TestReaderBoundsDepthAndTheErrorsItWrites(t *testing.T) {
 	}
 }
 
-func TestReaderIntSaturatesAndCuts(t *testing.T) {
+func TestReaderIntSaturatesAndTruncates(t *testing.T) {
 	for doc, want := range map[string]int64{
 		"0": 0, "-0": 0, "12": 12, "12.9": 12, "-12.9": -12, "1e3": 1000, "1.5e1": 15,
 		"9223372036854775807": math.MaxInt64, "9223372036854775808": math.MaxInt64, "1e999": math.MaxInt64,
@@ -306,14 +305,14 @@ func TestReaderIntSaturatesAndCuts(t *testing.T) {
 	}
 }
 
-func TestQuirkB31_ReaderNumbersKeepTheirTextAndAreJSON(t *testing.T) {
+func TestQuirkB31_ReaderNumberKeepsText(t *testing.T) {
 	for doc, want := range map[string]string{"1.0": "1.0", "9007199254740993": "9007199254740993", "1E+2": "1E+2", `"0.70"`: "0.70", "-0": "-0"} {
 		r := jsonwire.NewReader([]byte(doc))
 		if got := r.Number(); got != want || r.End() != nil {
 			t.Errorf("%s: %q, want %q (%v)", doc, got, want, r.Err())
 		}
 	}
-	// What Go would parse, but no JSON number is: it must not reach a wire.
+	// Go would parse these, but they are not JSON numbers and must not reach a wire.
 	for _, doc := range []string{`"NaN"`, `"Inf"`, `"-infinity"`, `"0x10"`, `"1_000"`, `" 1"`, `"1 "`, `"+1"`, `".5"`, `"01"`, `"1,5"`, `"true"`, `"null"`} {
 		r := jsonwire.NewReader([]byte(doc))
 		if got := r.Number(); got != "" || r.Err() == nil {
@@ -322,7 +321,7 @@ func TestQuirkB31_ReaderNumbersKeepTheirTextAndAreJSON(t *testing.T) {
 	}
 }
 
-func TestReaderAppendStringGrowsWithoutDecodingTwice(t *testing.T) {
+func TestReaderAppendString(t *testing.T) {
 	r := jsonwire.NewReader([]byte(`["a\"","","é"]`))
 	var b []byte
 	for range r.Array() {
@@ -333,7 +332,7 @@ func TestReaderAppendStringGrowsWithoutDecodingTwice(t *testing.T) {
 	}
 }
 
-func TestReaderAgainKeepsWhatIsTheSame(t *testing.T) {
+func TestReaderAgain(t *testing.T) {
 	have := "gpt-5.1"
 	for doc, want := range map[string]string{`"gpt-5.1"`: have, `"gpt\u002d5.1"`: have, `"other"`: "other", `""`: "", "null": ""} {
 		r := jsonwire.NewReader([]byte(doc))
@@ -352,7 +351,7 @@ func TestReaderAgainKeepsWhatIsTheSame(t *testing.T) {
 	}
 }
 
-func TestReaderAmongKeepsWhatIsTheSame(t *testing.T) {
+func TestReaderAmong(t *testing.T) {
 	for doc, want := range map[string]string{`"user"`: "user", `"us\u0065r"`: "user", `"tool"`: "tool", `"other"`: "other", `""`: "", "null": ""} {
 		r := jsonwire.NewReader([]byte(doc))
 		if got := r.Among("user", "tool"); got != want || r.End() != nil {
@@ -369,7 +368,7 @@ func TestReaderAmongKeepsWhatIsTheSame(t *testing.T) {
 	}
 }
 
-func TestReaderAheadIsTheDocumentFromTheNextValueOn(t *testing.T) {
+func TestReaderAhead(t *testing.T) {
 	r := jsonwire.NewReader([]byte(`{"a": [1, 2]}`))
 	for range r.Object() {
 		if string(r.Ahead()) != "[1, 2]}" || r.Offset() != 4 {
@@ -398,12 +397,12 @@ func TestReaderLoopsMayBeLeftEarly(t *testing.T) {
 		break
 	}
 	if r.Err() != nil {
-		t.Errorf("%v, though the reader never got there", r.Err())
+		t.Errorf("%v, although the reader did not get there", r.Err())
 	}
 }
 
-// A decoder that only asks for the kinds it knows must not spin on others.
-func TestReaderLoopsEndWhateverTheBodyConsumes(t *testing.T) {
+// A decoder that handles only the kinds it knows must not loop forever on others.
+func TestReaderLoopsEnd(t *testing.T) {
 	for doc, ok := range map[string]bool{
 		`[1,"x",{}]`: true, `{"a":["\ud800"}`: false, `[1}`: false, `{"a":[}`: false, `[1,`: false, `[[]`: false, `{"a":}`: false,
 	} {
@@ -443,7 +442,7 @@ func TestReaderKindIsNeverAClosingBracket(t *testing.T) {
 	r := jsonwire.NewReader([]byte("[1]"))
 	for range r.Array() {
 		r.Skip()
-		if k := r.Kind(); k != 0 || r.Err() == nil { // a body that reads one too many
+		if k := r.Kind(); k != 0 || r.Err() == nil { // a body that reads one value too many
 			t.Errorf("kind %v, %v", k, r.Err())
 		}
 	}
@@ -464,7 +463,7 @@ func TestReaderAgreesWithTheStandardLibrary(t *testing.T) {
 	})
 }
 
-func TestCheckAcceptsOnlyWhatEveryReaderUnderstandsAlike(t *testing.T) {
+func TestCheck(t *testing.T) {
 	for doc, want := range map[string]error{
 		`{}`: nil, " [1, 2]\n": nil, `{"a":{"a":1},"b":{"a":1}}`: nil, `"é"`: nil,
 		`{"a":1,"a":1}`: jsontext.ErrDuplicateName, `[{"x":1,"\u0078":2}]`: jsontext.ErrDuplicateName,
@@ -498,7 +497,7 @@ func FuzzReader(f *testing.F) {
 			t.Fatalf("walking says %v, skipping says %v", err, skip.Err())
 		}
 		if err == nil && !bytes.Contains(doc, raw) {
-			t.Fatalf("%q is no part of the document", raw)
+			t.Fatalf("%q is not part of the document", raw)
 		}
 		if err == nil != json.Valid(doc) {
 			t.Fatalf("%v, but encoding/json says valid %v", err, json.Valid(doc))
@@ -520,8 +519,8 @@ var chatChunk = []byte(`{"id":"chatcmpl-0aF","object":"chat.completion.chunk","c
 	`"system_fingerprint":"fp_1","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"call_1","type":"function","function":{"name":"get_weather","arguments":"{\"city\":\""}}]},` +
 	`"logprobs":null,"finish_reason":null}],"usage":null}`)
 
-// chunkReader reads what a chat decoder needs of a chunk, a function for each
-// level, as decoders do: the compiler keeps such loops on the stack.
+// chunkReader reads the fields of a chunk that a chat decoder needs, with a function
+// for each level, like decoders: the compiler keeps such loops on the stack.
 type chunkReader struct {
 	jsonwire.Reader
 	args    []byte
@@ -585,7 +584,7 @@ func (c *chunkReader) read(doc []byte) error {
 	return c.End()
 }
 
-func TestReaderOfAChatChunkAllocatesNothing(t *testing.T) {
+func TestReaderDoesNotAllocate(t *testing.T) {
 	var c chunkReader
 	var err error
 	n := testing.AllocsPerRun(100, func() { err = c.read(chatChunk) })
@@ -608,7 +607,7 @@ func BenchmarkReaderChatChunk(b *testing.B) {
 	}
 }
 
-func TestAnIntegerIsExactOrRefused(t *testing.T) {
+func TestReaderInteger(t *testing.T) {
 	for in, want := range map[string]string{
 		"0": "0", "-0": "0", "0.0": "0", "0e99999999999999999999": "0", "7": "7", "7.0": "7", "70e-1": "7", "0.7e1": "7", "7E+0": "7", `"7"`: "7",
 		"-7.00": "-7", "9007199254740993.0": "9007199254740993", "9223372036854775807.0": "9223372036854775807",
@@ -619,9 +618,9 @@ func TestAnIntegerIsExactOrRefused(t *testing.T) {
 		got := r.Integer()
 		switch err := r.End(); {
 		case want == "" && err == nil:
-			t.Errorf("%s was taken for %d", in, got)
+			t.Errorf("%s was read as %d", in, got)
 		case want != "" && (err != nil || strconv.FormatInt(got, 10) != want):
-			t.Errorf("%s was taken for %d, %v; want %s", in, got, err, want)
+			t.Errorf("%s was read as %d, %v; want %s", in, got, err, want)
 		}
 	}
 }

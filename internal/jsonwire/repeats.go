@@ -9,50 +9,49 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Literal names the members of a document whose values are read as they stand:
-// the arguments of calls, schemas, documents.
+// Literal describes the fields of a document whose values are not interpreted: call
+// arguments, schemas, documents.
 type Literal struct {
 	Members []string
-	// Same returns what every spelling of a name is to those who read the
-	// document; nil: each spelling is a name of its own.
+	// Same returns the normal form of a name, for readers that accept several
+	// spellings. If nil, each spelling is a different name.
 	Same func(name []byte) []byte
-	// Maps are the members in whose values every spelling is a name of its own all
-	// the same: who wrote the document chose them.
+	// Maps are the fields in whose values each spelling is a different name, even with
+	// Same: the author of the document chose these names.
 	Maps []string
-	// Known are the members that are read, for a document in which others must
-	// not read more; nil: that is not looked at.
+	// Known are the fields that are read, to detect twins. If nil, twins are not
+	// checked.
 	Known Known
 }
 
-// With is l for a document of which these members are read.
+// With returns l for a document with these known fields.
 func (l Literal) With(k Known) Literal {
 	l.Known = k
 	return l
 }
 
-// Cut says where members were that a document was settled by.
+// Cut lists the fields that Settle removed.
 type Cut struct {
-	// Repeats stood in an object again, Twins differed from a known one only in
-	// the case of their letters.
+	// Repeats are the paths of duplicate fields, Twins the paths of fields that differ
+	// from a known one only in case.
 	Repeats, Twins []string
 }
 
-// None reports whether nothing was cut.
+// None reports whether nothing was removed.
 func (c Cut) None() bool { return len(c.Repeats)+len(c.Twins) == 0 }
 
-// Settle returns the document with only the last of the members that one of its
-// objects has more than once, and without the twins of those that are known, and
-// where all those were; what is literal stays as it is. Of many places the first
-// are told. A document without any is returned as it is, and so is what is no
-// JSON.
+// Settle removes duplicate fields and twins of known fields from a document. Of
+// duplicate fields it keeps the last one. Literal values stay unchanged. at lists the
+// paths of the removed fields, or the first of them if there are many. A document
+// without such fields, and one that is not valid JSON, is returned unchanged.
 func Settle(doc []byte, l Literal) (settled []byte, at Cut) {
 	v, at := SettleValue(doc, l)
 	return v.Raw, at
 }
 
-// SettleValue is Settle, with what is known of the document by then.
+// SettleValue is like Settle; the result includes what the scan found.
 func SettleValue(doc []byte, l Literal) (settled Value, at Cut) {
-	// The usual case costs no more than a scan.
+	// In the usual case, one scan is enough.
 	if l.Same == nil || bytes.IndexByte(doc, '_') < 0 {
 		s := scan[[]byte]{doc: doc, note: len(doc) >= noteworthy}
 		if s.clear(l.Known) {
@@ -66,7 +65,8 @@ func SettleValue(doc []byte, l Literal) (settled Value, at Cut) {
 	return Value{Raw: settledDoc}, at
 }
 
-// noteworthy is how long a document is of which it is noted where its long values end.
+// noteworthy is the minimum length of a document for which the ends of long values are
+// recorded.
 const noteworthy = 1 << 10
 
 func settleSlowly(doc []byte, l Literal) (settled []byte, at Cut) {
@@ -79,12 +79,12 @@ func settleSlowly(doc []byte, l Literal) (settled []byte, at Cut) {
 	return s.without(doc), s.at
 }
 
-// ReadsOneWay reports whether a document is JSON in which no object has a member
-// twice: readers disagree on which of two counts.
+// ReadsOneWay reports whether a document is valid JSON without duplicate fields:
+// readers disagree which duplicate counts.
 func ReadsOneWay(doc []byte) bool { return readsOneWay(doc, nil) }
 
-// readsOneWay is ReadsOneWay, where moreover no member may be the twin of one that is
-// known.
+// readsOneWay is like ReadsOneWay, and also requires that no field is a twin of a known
+// one.
 func readsOneWay(doc []byte, k Known) bool {
 	s := scan[[]byte]{doc: doc}
 	return s.clear(k) || readsOneWaySlowly(doc, k)
@@ -94,8 +94,8 @@ func readsOneWaySlowly(doc []byte, k Known) bool {
 	return jsontext.Value(doc).IsValid(jsontext.AllowInvalidUTF8(true)) && !anyTwin(doc, k)
 }
 
-// maxRepeats bounds how many places are told: a hostile document must not
-// decide how long a report is.
+// maxRepeats limits how many paths are listed: a hostile document must not determine
+// the length of a report.
 const maxRepeats = 16
 
 type settler struct {
@@ -105,26 +105,27 @@ type settler struct {
 	spare   []map[string]int
 	cuts    []cut
 	at      Cut
-	// next are the known members of the value that comes next; own: it is in a map.
+	// next are the known fields of the next value; own means that it is in a map (see
+	// Literal.Maps).
 	next Known
 	own  bool
 }
 
 // container is an object or a list that is being read.
 type container struct {
-	// members are the places in begins of an object's members.
+	// members maps the names of an object's fields to their indexes in begins.
 	members map[string]int
 	begins  []int64
 	known   Known
 	own     bool
-	// twin says that the last member is one.
+	// twin means that the last field is a twin.
 	twin bool
 }
 
-// cut is a member that does not count, from its name up to the next one's.
+// cut is the range of a removed field, from its name to the next name.
 type cut struct{ from, to int64 }
 
-// walk reads the whole document and reports whether it is JSON.
+// walk reads the whole document and reports whether it is valid JSON.
 func (s *settler) walk() bool {
 	for {
 		kind := s.dec.PeekKind()
@@ -151,7 +152,7 @@ func (s *settler) walk() bool {
 	}
 }
 
-// close ends the object or list that was read last.
+// close ends the innermost object or list.
 func (s *settler) close() {
 	last := len(s.open) - 1
 	o := &s.open[last]
@@ -165,7 +166,7 @@ func (s *settler) close() {
 	}
 }
 
-// cutTwin cuts the last member, up to where the next begins, if it is a twin.
+// cutTwin removes the last field, up to offset to, if it is a twin.
 func (o *container) cutTwin(s *settler, to int64) {
 	if o.twin {
 		s.cuts = append(s.cuts, cut{o.begins[len(o.begins)-1], to})
@@ -173,7 +174,7 @@ func (o *container) cutTwin(s *settler, to int64) {
 	}
 }
 
-// index returns an empty index of members.
+// index returns an empty index of field names.
 func (s *settler) index() map[string]int {
 	n := len(s.spare)
 	if n == 0 {
@@ -185,20 +186,20 @@ func (s *settler) index() map[string]int {
 	return index
 }
 
-// expectsName reports whether the next token is the name of a member.
+// expectsName reports whether the next token is a field name.
 func (s *settler) expectsName() bool {
 	kind, n := s.dec.StackIndex(s.dec.StackDepth())
 	return kind == '{' && n%2 == 0
 }
 
-// name reads the name of a member, and its value where that is literal.
+// name reads a field name, and its value if that is literal.
 func (s *settler) name() bool {
 	quoted, err := s.dec.ReadValue()
 	if err != nil {
 		return false
 	}
 	begins := s.dec.InputOffset() - int64(len(quoted))
-	key, _ := jsontext.AppendUnquote(nil, quoted) // text that is no UTF-8 is replaced, as the reader does
+	key, _ := jsontext.AppendUnquote(nil, quoted) // replaces text that is not UTF-8, like the reader
 	literal := slices.Contains(s.literal.Members, string(key))
 	o := &s.open[len(s.open)-1]
 	if s.literal.Same != nil && !o.own {
@@ -215,7 +216,7 @@ func (s *settler) name() bool {
 		return s.dec.SkipValue() == nil
 	}
 	s.next = o.known[string(key)]
-	if i, twice := o.members[string(key)]; twice {
+	if i, duplicate := o.members[string(key)]; duplicate {
 		s.cuts = append(s.cuts, cut{o.begins[i], o.begins[i+1]})
 		if len(s.at.Repeats) < maxRepeats {
 			s.at.Repeats = append(s.at.Repeats, clip(s.dec.StackPointer()))
@@ -225,13 +226,13 @@ func (s *settler) name() bool {
 	return !literal || s.dec.SkipValue() == nil
 }
 
-// without returns the document without what was cut.
+// without returns the document without the removed ranges.
 func (s *settler) without(doc []byte) []byte {
 	slices.SortFunc(s.cuts, func(a, b cut) int { return cmp.Compare(a.from, b.from) })
 	out := make([]byte, 0, len(doc))
 	var end int64
 	for _, c := range s.cuts {
-		if c.from >= end { // else it lies in one that is cut already
+		if c.from >= end { // otherwise it is inside a range that was already removed
 			out = append(out, doc[end:c.from]...)
 			end = c.to
 			if doc[end] == '}' { // no comma before it

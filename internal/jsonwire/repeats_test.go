@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestR7_OfMembersThatStandTwiceTheLastCounts(t *testing.T) {
+func TestR7_SettleKeepsLastDuplicate(t *testing.T) {
 	literal := jsonwire.Literal{Members: []string{"args"}}
 	proto := jsonwire.Literal{Members: []string{"args"}, Same: jsonwire.Camel, Maps: []string{"ownKeys"}}
 	for _, tt := range []struct {
@@ -21,27 +21,27 @@ func TestR7_OfMembersThatStandTwiceTheLastCounts(t *testing.T) {
 		want      string
 		at        []string
 	}{
-		{"nothing twice", `{"a":1,"b":[{"a":2}]}`, literal, `{"a":1,"b":[{"a":2}]}`, nil},
-		{"beside each other", `{"a":1, "a":2}`, literal, `{"a":2}`, []string{"/a"}},
+		{"no duplicates", `{"a":1,"b":[{"a":2}]}`, literal, `{"a":1,"b":[{"a":2}]}`, nil},
+		{"adjacent", `{"a":1, "a":2}`, literal, `{"a":2}`, []string{"/a"}},
 		{"with others between", `{"a":1, "b":{} , "a":2,"c":3}`, literal, `{"b":{} , "a":2,"c":3}`, []string{"/a"}},
 		{"three times", `{"a":1,"a":2,"a":3}`, literal, `{"a":3}`, []string{"/a", "/a"}},
 		{"deep", `[{"b":[{"x":1,"x":[2]}]}]`, literal, `[{"b":[{"x":[2]}]}]`, []string{"/0/b/0/x"}},
-		{"inside one that does not count", `{"a":{"x":1,"x":2},"a":3}`, literal, `{"a":3}`, []string{"/a/x", "/a"}},
-		{"in what is literal", `{"args":{"x":1,"x":2}}`, literal, `{"args":{"x":1,"x":2}}`, nil},
-		{"what is literal itself", `{"args":{"x":1,"x":2},"args":{}}`, literal, `{"args":{}}`, []string{"/args"}},
+		{"inside a removed field", `{"a":{"x":1,"x":2},"a":3}`, literal, `{"a":3}`, []string{"/a/x", "/a"}},
+		{"in a literal value", `{"args":{"x":1,"x":2}}`, literal, `{"args":{"x":1,"x":2}}`, nil},
+		{"the literal field itself", `{"args":{"x":1,"x":2},"args":{}}`, literal, `{"args":{}}`, []string{"/args"}},
 		{"written with an escape", `{"a":1,"\u0061":2}`, literal, `{"\u0061":2}`, []string{"/a"}},
 		{"another case is another name", `{"a":1,"A":2}`, literal, `{"a":1,"A":2}`, nil},
 		{"a name with a slash", `{"a/b":1,"a/b":2}`, literal, `{"a/b":2}`, []string{"/a~1b"}},
-		{"beside text that is no UTF-8", "{\"a\":\"\xff\",\"a\":2}", literal, `{"a":2}`, []string{"/a"}},
+		{"with text that is not UTF-8", "{\"a\":\"\xff\",\"a\":2}", literal, `{"a":2}`, []string{"/a"}},
 		{"two spellings of one", `{"topK":1,"top_k":2}`, proto, `{"top_k":2}`, []string{"/top_k"}},
 		{"two spellings that differ", `{"topK":1,"top_k":2}`, literal, `{"topK":1,"top_k":2}`, nil},
-		{"two spellings in what is literal", `{"args":{"topK":1,"top_k":2}}`, proto, `{"args":{"topK":1,"top_k":2}}`, nil},
-		{"two spellings of keys that are somebody's own", `{"own_keys":[{"a_b":1,"aB":{"c_d":1,"cD":2}}]}`, proto, `{"own_keys":[{"a_b":1,"aB":{"c_d":1,"cD":2}}]}`, nil},
-		{"one such key twice", `{"ownKeys":{"a_b":1,"aB":2,"a_b":3}}`, proto, `{"ownKeys":{"aB":2,"a_b":3}}`, []string{"/ownKeys/a_b"}},
-		{"two spellings behind them", `{"ownKeys":{"a":[]},"x":{"topK":1,"top_k":2}}`, proto, `{"ownKeys":{"a":[]},"x":{"top_k":2}}`, []string{"/x/top_k"}},
+		{"two spellings in a literal value", `{"args":{"topK":1,"top_k":2}}`, proto, `{"args":{"topK":1,"top_k":2}}`, nil},
+		{"two spellings of map keys", `{"own_keys":[{"a_b":1,"aB":{"c_d":1,"cD":2}}]}`, proto, `{"own_keys":[{"a_b":1,"aB":{"c_d":1,"cD":2}}]}`, nil},
+		{"duplicate map key", `{"ownKeys":{"a_b":1,"aB":2,"a_b":3}}`, proto, `{"ownKeys":{"aB":2,"a_b":3}}`, []string{"/ownKeys/a_b"}},
+		{"two spellings after a map", `{"ownKeys":{"a":[]},"x":{"topK":1,"top_k":2}}`, proto, `{"ownKeys":{"a":[]},"x":{"top_k":2}}`, []string{"/x/top_k"}},
 		{"no JSON", `{"a":1,"a":2`, literal, `{"a":1,"a":2`, nil},
 		{"nothing", ``, literal, ``, nil},
-		{"no object", `"a"`, proto, `"a"`, nil},
+		{"not an object", `"a"`, proto, `"a"`, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, at := jsonwire.Settle([]byte(tt.doc), tt.literal)
@@ -52,7 +52,7 @@ func TestR7_OfMembersThatStandTwiceTheLastCounts(t *testing.T) {
 	}
 }
 
-func TestSettleTellsABoundedNumberOfPlaces(t *testing.T) {
+func TestSettleBoundsThePaths(t *testing.T) {
 	doc := "{" + strings.Repeat(`"a":0,`, 1000) + `"a":1}`
 	got, at := jsonwire.Settle([]byte(doc), jsonwire.Literal{})
 	if string(got) != `{"a":1}` || len(at.Repeats) != 16 {
@@ -60,14 +60,14 @@ func TestSettleTellsABoundedNumberOfPlaces(t *testing.T) {
 	}
 }
 
-// What is settled reads as the usual JSON reader of Go reads the document, of
-// which the last member counts.
-func TestSettledDocumentsReadAsTheLastMemberSays(t *testing.T) {
+// Go's JSON reader, for which the last duplicate counts, reads the same from the
+// settled document as from the original one.
+func TestSettledDocumentReadsTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		doc := drawRepeating(t, 4)
 		got, at := jsonwire.Settle([]byte(doc), jsonwire.Literal{})
 		if !jsontext.Value(got).IsValid() {
-			t.Fatalf("%s became %s, which still repeats or is no JSON", doc, got)
+			t.Fatalf("%s became %s, which has duplicates or is not JSON", doc, got)
 		}
 		if at.None() != (string(got) == doc) {
 			t.Fatalf("%s became %s, telling %v", doc, got, at)
@@ -104,7 +104,7 @@ func drawRepeating(t *rapid.T, depth int) string {
 	return "{ " + strings.Join(elems, ",\n") + " }"
 }
 
-// lastOnly is Settle told another way: value by value, into maps.
+// lastOnly is another implementation of Settle: value by value, into maps.
 func lastOnly(t *rapid.T, doc string) string {
 	dec := jsontext.NewDecoder(strings.NewReader(doc), jsontext.AllowDuplicateNames(true))
 	var value func() any

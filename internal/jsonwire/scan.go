@@ -10,21 +10,20 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxDepth is how many objects and lists may be open at once, as in jsontext.
+// maxDepth is the maximum nesting of objects and lists, as in jsontext.
 const maxDepth = 10000
 
-// none is the end of what does not end well.
+// none is the end of an invalid value.
 const none = -1
 
-// Eight bytes at a time: each of the same value in each of them.
+// Constants for processing eight bytes at a time: the same value in each byte.
 const (
 	ones  = 0x0101010101010101
 	highs = 0x8080808080808080
 )
 
-// stops marks the bytes of w at which a string does not simply go on: quotes,
-// backslashes, control characters. The lowest mark is right; one above it may be
-// too many.
+// stops marks the bytes of w that need attention in a string: quotes, backslashes and
+// control characters. The lowest mark is exact; a higher one may be a false positive.
 func stops(w uint64) uint64 {
 	quote, escape := w^(ones*'"'), w^(ones*'\\')
 	return ((quote-ones)&^quote | (escape-ones)&^escape | (w-ones*' ')&^w) & highs
@@ -37,13 +36,13 @@ func eight[T []byte | string](doc T, i int) uint64 {
 		uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
 }
 
-// textEnd returns where the string ends whose text begins at i, after its quote;
-// none where it is no string of JSON. Whether it is UTF-8 is not looked at; half says
-// that an escape is half of a character, perhaps with the other half beside it.
+// textEnd returns the end of the string whose text begins at i, after its quote, or
+// none if it is not a valid JSON string. It does not check UTF-8. half means that an
+// escape is a surrogate, which may or may not be part of a pair.
 func textEnd[T []byte | string](doc T, i int) (end int, half bool) {
 	for i+8 <= len(doc) {
-		// Words are looked at one after the other, however many escapes they have:
-		// the processor need not wait for where one ends to load the next.
+		// Words are processed in sequence even if they contain escapes, so that the
+		// processor can load the next word before it knows where an escape ends.
 		w := eight(doc, i)
 		next := i + 8
 		for found := stops(w); found != 0; {
@@ -55,7 +54,7 @@ func textEnd[T []byte | string](doc T, i int) (end int, half bool) {
 				if doc[at] < ' ' {
 					return none, false
 				}
-				found &= found - 1 // one too many
+				found &= found - 1 // a false positive
 				continue
 			}
 			if at+1 >= len(doc) {
@@ -101,13 +100,13 @@ func textTail[T []byte | string](doc T, i int, half bool) (int, bool) {
 	return none, false
 }
 
-// surrogate reports whether r is half of a character.
+// surrogate reports whether r is one half of a surrogate pair.
 func surrogate(r rune) bool { return 0xd800 <= r && r < 0xe000 }
 
-// unescaped is what a byte says after a backslash, where that is one byte.
+// unescaped maps the byte after a backslash to its value, for escapes of one byte.
 var unescaped = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
-// hex4 returns the number that four digits at i are.
+// hex4 returns the value of the four hexadecimal digits at i.
 func hex4[T []byte | string](doc T, i int) (n rune, ok bool) {
 	if i+4 > len(doc) {
 		return 0, false
@@ -128,7 +127,7 @@ func hex4[T []byte | string](doc T, i int) (n rune, ok bool) {
 	return n, true
 }
 
-// space returns where the white space ends that may be at i.
+// space returns the end of the white space at i, if any.
 func space[T []byte | string](doc T, i int) int {
 	for i < len(doc) && doc[i] <= ' ' && (doc[i] == ' ' || doc[i] == '\n' || doc[i] == '\t' || doc[i] == '\r') {
 		i++
@@ -136,7 +135,7 @@ func space[T []byte | string](doc T, i int) int {
 	return i
 }
 
-// numeralEnd returns where the number ends that begins at i.
+// numeralEnd returns the end of the number that begins at i, or none.
 func numeralEnd[T []byte | string](doc T, i int) int {
 	if doc[i] == '-' {
 		i++
@@ -161,7 +160,7 @@ func numeralEnd[T []byte | string](doc T, i int) int {
 	return i
 }
 
-// digits returns where the digits end that begin at i, of which there must be one.
+// digits returns the end of the digits at i, or none if there is no digit.
 func digits[T []byte | string](doc T, i int) int {
 	start := i
 	for i < len(doc) && doc[i]-'0' <= 9 {
@@ -173,7 +172,7 @@ func digits[T []byte | string](doc T, i int) int {
 	return i
 }
 
-// wordEnd returns where the word ends that must be at i.
+// wordEnd returns the end of the literal word at i, or none.
 func wordEnd[T []byte | string](doc T, i int, word string) int {
 	if end := i + len(word); end <= len(doc) && string(doc[i:end]) == word {
 		return end
@@ -181,46 +180,44 @@ func wordEnd[T []byte | string](doc T, i int, word string) int {
 	return none
 }
 
-// scan goes over a document once, at the pace of memory. What it does not vouch for,
-// jsontext decides.
+// scan checks a document in one fast pass. If it cannot confirm that a document is
+// valid, jsontext decides.
 type scan[T []byte | string] struct {
 	doc T
-	// names are those of the objects that are open, where no name may stand twice in
-	// one.
+	// names are the field names of the open objects, used if once forbids duplicates.
 	names []nameAt
 	once  bool
-	// half says that an escape was half of a character, perhaps with the other half
-	// beside it.
+	// half means that an escape is a surrogate, which may or may not be part of a pair.
 	half bool
-	// long are the long values, where those are noted, in the order of their begin.
+	// long are the long values, in order of their start, if note is set.
 	long []span
 	note bool
 }
 
-// span is where a value stands.
+// span is the range of a value.
 type span struct{ start, end int }
 
-// manyBytes is how long a value is whose end is worth a note.
+// manyBytes is the minimum length of a value whose end is recorded.
 const manyBytes = 128
 
-// nameAt is where a name stands, and what of it is compared first.
+// nameAt is the range of a name, and a hash that is compared first.
 type nameAt struct {
 	start, end int
 	mark       uint64
 }
 
-// manyNames is how many names of an object are compared with each other. Objects
-// that have more are left to jsontext, which makes a map of them.
+// manyNames is the maximum number of names that are compared with each other. Objects
+// with more are left to jsontext, which uses a map.
 const manyNames = 64
 
-// unused are lists of names that were used.
+// unused holds lists of names for reuse.
 var unused = sync.Pool{New: func() any { return new([]nameAt) }}
 
-// manyOpen is how many names are kept in store: those of a document that few are like
-// are not.
+// manyOpen is the maximum capacity of a list that is kept for reuse; a larger one is
+// rarely needed.
 const manyOpen = 1 << 10
 
-// clear is whole where no name may stand twice in an object.
+// clear is like whole, and also requires that no object has a duplicate field.
 func (s *scan[T]) clear(k Known) bool {
 	names := unused.Get().(*[]nameAt)
 	s.once, s.names = true, (*names)[:0]
@@ -231,8 +228,8 @@ func (s *scan[T]) clear(k Known) bool {
 	return ok
 }
 
-// value returns where the value ends that begins at i, within so many open objects
-// and lists.
+// value returns the end of the value that begins at i, within depth open objects and
+// lists.
 func (s *scan[T]) value(i, depth int, k Known) int {
 	if !s.note {
 		return s.pass(i, depth, k)
@@ -248,7 +245,7 @@ func (s *scan[T]) value(i, depth int, k Known) int {
 	return end
 }
 
-// pass is value without a note.
+// pass is value without recording long values.
 func (s *scan[T]) pass(i, depth int, k Known) int {
 	if i >= len(s.doc) {
 		return none
@@ -295,8 +292,9 @@ func (s *scan[T]) list(i, depth int, k Known) int {
 	}
 }
 
-// next returns where the next element begins behind the one that ends at i, or, where there
-// is no more, where all of it ends; none where it does neither.
+// next returns the start of the next element after the one that ends at i. If there is
+// no next element, it returns the end of the container; none means that the syntax is
+// invalid.
 func (s *scan[T]) next(i int, closing byte) (at int, more bool) {
 	if i = space(s.doc, i); i >= len(s.doc) {
 		return none, false
@@ -353,8 +351,8 @@ func (s *scan[T]) object(i, depth int, k Known) int {
 	}
 }
 
-// first takes the name at start and reports whether it is plain, and none of those
-// that stand in its object, which are the ones from outside on.
+// first records the name at start. It reports whether the name is plain and not a
+// duplicate in its object, whose names are those from outside on.
 func (s *scan[T]) first(start, end, outside int) bool {
 	name := s.doc[start:end]
 	if !sure(name) || len(s.names)-outside >= manyNames {
@@ -371,7 +369,7 @@ func (s *scan[T]) first(start, end, outside int) bool {
 	return true
 }
 
-// sure reports whether a name in quotes is the name itself.
+// sure reports whether a quoted name needs no unquoting.
 func sure[T []byte | string](name T) bool {
 	for i := range len(name) {
 		if c := name[i]; c == '\\' || c >= utf8.RuneSelf {
@@ -381,7 +379,7 @@ func sure[T []byte | string](name T) bool {
 	return true
 }
 
-// markOf is the same for the same names, and seldom for others.
+// markOf returns a hash of a name. Different names rarely have the same hash.
 func markOf[T []byte | string](name T) uint64 {
 	n := len(name)
 	mark := uint64(n) << 56
@@ -394,8 +392,8 @@ func markOf[T []byte | string](name T) uint64 {
 	return mark
 }
 
-// whole reports whether the scan vouches for all of the document, a value with
-// nothing but white space around it.
+// whole reports whether the scan confirms that the document is a single value with only
+// white space around it.
 func (s *scan[T]) whole(k Known) bool {
 	end := s.value(space(s.doc, 0), 0, k)
 	return end != none && space(s.doc, end) == len(s.doc)
@@ -407,19 +405,19 @@ func valid(doc []byte) bool {
 	return s.whole(nil) || jsontext.Value(doc).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
 
-// appendUnquote is jsontext.AppendUnquote of a string that is one, with what is no
-// Unicode replaced.
+// appendUnquote is like jsontext.AppendUnquote for a valid string; it replaces invalid
+// Unicode.
 func appendUnquote(dst, quoted []byte) []byte {
 	inner := quoted[1 : len(quoted)-1]
 	begin := len(dst)
 	dst = slices.Grow(dst, len(inner)+8)
-	out, n := dst[:cap(dst)], begin // text does not grow by it
-	other := uint64(0)              // the bytes that are not ASCII, all in one
+	out, n := dst[:cap(dst)], begin // unquoting does not grow the text
+	other := uint64(0)              // the bitwise or of all non-ASCII bytes
 	for i := 0; i < len(inner); {
 		if i+8 <= len(inner) {
 			w := eight(inner, i)
 			other |= w & highs
-			binary.LittleEndian.PutUint64(out[n:], w) // what is behind an escape is written anew
+			binary.LittleEndian.PutUint64(out[n:], w) // bytes after an escape are overwritten later
 			found := escapes(w)
 			if found == 0 {
 				i, n = i+8, n+8
@@ -453,8 +451,8 @@ func appendUnquote(dst, quoted []byte) []byte {
 	return out[:n]
 }
 
-// escapes marks the backslashes of w. The lowest mark is right; one above it may be
-// too many.
+// escapes marks the backslashes of w. The lowest mark is exact; a higher one may be a
+// false positive.
 func escapes(w uint64) uint64 {
 	escape := w ^ (ones * '\\')
 	return (escape - ones) &^ escape & highs

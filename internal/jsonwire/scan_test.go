@@ -12,7 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// awkward are documents, and what is none, to begin with.
+// awkward are valid and invalid documents to start with.
 var awkward = []string{
 	``, ` `, `null`, `nul`, `nulll`, `true`, `fals`, `0`, `-`, `-0`, `01`, `1.`, `1.5e`, `1.5e+`, `1.5E-07`, `-1e9`, `+1`, `.5`, `1 2`, `"`, `""`, `"\`, `"\"`, `"\u12"`,
 	`"\u12g4"`, `"\uD83D\uDE00"`, `"\ud800"`, `"\ud800\u0041"`, `"\x"`, "\"\x1f\"", "\"\x7f\"", "\"\xff\"", "\"\xc3\"", "\"é\U0001f600\"", `"0123456`, `"01234567"`, `"0123456\n8"`,
@@ -22,12 +22,12 @@ var awkward = []string{
 	`{"a":[{"b":{"c":["\u00e9","\ud83d"]}}],"d":-1.25e-3}`, `[[[[[[[[[[[[[[1]]]]]]]]]]]]]]`,
 }
 
-// nested are objects and lists within each other.
+// nested returns nested objects and lists.
 func nested(n int) string {
 	return strings.Repeat(`[`, n) + strings.Repeat(`]`, n)
 }
 
-// mutants are the awkward documents, whole and changed.
+// mutants returns the awkward documents, unchanged and mutated.
 func mutants() [][]byte {
 	all := [][]byte{[]byte(nested(maxDepth)), []byte(nested(maxDepth + 1)), []byte(strings.Repeat(`{"a":`, maxDepth) + "1" + strings.Repeat("}", maxDepth))}
 	many := `{`
@@ -62,7 +62,7 @@ func mutants() [][]byte {
 
 var someKnown = Known{"a": nil, "key": nil, "tools": {"name": nil, "x": nil}, "camelCase": nil}
 
-// sameVerdicts compares what the scan says of a document with what jsontext says.
+// sameVerdicts compares the results of the scan with those of jsontext.
 func sameVerdicts(t *testing.T, doc []byte) {
 	t.Helper()
 	loose := jsontext.AllowInvalidUTF8(true)
@@ -79,17 +79,18 @@ func sameVerdicts(t *testing.T, doc []byte) {
 	if got, text, want := Check(doc) == nil, CheckText(string(doc)) == nil, jsontext.Value(doc).IsValid(); got != want || text != want {
 		t.Fatalf("%.200q: passes the check %v, as a string %v, want %v", doc, got, text, want)
 	}
-	// What the scan vouches for by itself must be right; what it does not may be.
+	// What the scan confirms by itself must be right; what it does not confirm may be
+	// right.
 	for _, s := range []scan[[]byte]{{doc: doc}, {doc: doc, once: true}, {doc: doc, note: true}} {
 		if s.whole(nil) && !jsontext.Value(doc).IsValid(loose, jsontext.AllowDuplicateNames(!s.once)) {
-			t.Fatalf("%.200q: the scan vouches for it; names once: %v", doc, s.once)
+			t.Fatalf("%.200q: the scan confirms it; no duplicates: %v", doc, s.once)
 		}
 	}
 	if s := (scan[[]byte]{doc: doc}); s.clear(nil) && !s.half && utf8.Valid(doc) && !jsontext.Value(doc).IsValid() {
 		t.Fatalf("%.200q: the scan finds it clear", doc)
 	}
 	if s := (scan[[]byte]{doc: doc}); !s.whole(nil) && valid(doc) {
-		t.Fatalf("%.200q: the scan does not vouch for it", doc)
+		t.Fatalf("%.200q: the scan does not confirm it", doc)
 	}
 	if valid(doc) && bytes.HasPrefix(doc, []byte(`"`)) && bytes.HasSuffix(doc, []byte(`"`)) {
 		want, _ := jsontext.AppendUnquote([]byte("before"), doc)
@@ -99,12 +100,12 @@ func sameVerdicts(t *testing.T, doc []byte) {
 	}
 }
 
-// sameSteps has a cursor and a jsontext.Decoder do the same, and compares after each
-// step what they say.
+// sameSteps performs the same steps with a cursor and a jsontext.Decoder, and compares
+// the results after each step.
 func sameSteps(t *testing.T, doc, steps []byte) {
 	t.Helper()
 	var c cursor
-	c.reset([]byte("[{\"other\":[")) // what was before must not matter
+	c.reset([]byte("[{\"other\":[")) // an earlier document must not matter
 	_, _ = c.PeekKind(), c.readBracket()
 	c.reset(doc)
 	d := jsontext.NewDecoder(bytes.NewBuffer(doc), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
@@ -133,18 +134,18 @@ func sameSteps(t *testing.T, doc, steps []byte) {
 				doc, i, steps, got, c.StackPointer(), c.InputOffset(), want, d.StackPointer(), d.InputOffset())
 		}
 		if want != nil {
-			return // errors stick
+			return // errors are sticky
 		}
 	}
 }
 
-func TestTheScanSaysWhatTheLibrarySays(t *testing.T) {
+func TestScanMatchesTheLibrary(t *testing.T) {
 	for _, doc := range mutants() {
 		sameVerdicts(t, doc)
 	}
 }
 
-func TestTheCursorGoesWhereTheLibraryGoes(t *testing.T) {
+func TestCursorMatchesTheLibrary(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, 6))
 	for _, doc := range mutants() {
 		for range 4 {
@@ -157,24 +158,24 @@ func TestTheCursorGoesWhereTheLibraryGoes(t *testing.T) {
 	}
 }
 
-func TestAWellFormedDocumentIsReadWithoutTheLibrary(t *testing.T) {
+func TestValidDocumentIsReadWithoutTheLibrary(t *testing.T) {
 	r := NewReader([]byte(`{"a":[1,{"b":"x\ud83d\ude00"},true,null],"c":-1.5e3,"d":{}}`))
 	for range r.Object() {
 		r.Skip()
 	}
 	if r.End() != nil || r.dec.slow != nil {
-		t.Errorf("%v, and the library was asked: %v", r.Err(), r.dec.slow != nil)
+		t.Errorf("%v, used the library: %v", r.Err(), r.dec.slow != nil)
 	}
 	for _, doc := range []string{`{"a":1,"b":[{"a":"\n"}]}`, `{"é":{"a":1},"z":{"a":1}}`} {
 		if s := (scan[[]byte]{doc: []byte(doc)}); !s.clear(nil) || s.half {
-			t.Errorf("%s: the library is asked", doc)
+			t.Errorf("%s: the library is used", doc)
 		}
 	}
 }
 
-// told writes down a value, going into objects and lists as values of their own where
+// dump writes a value. It reads nested objects and lists as separate values where
 // deeper says so, and otherwise in place.
-func told(b *strings.Builder, v Value, deeper []byte) {
+func dump(b *strings.Builder, v Value, deeper []byte) {
 	way := byte(0)
 	if len(deeper) > 0 {
 		way, deeper = deeper[0], deeper[1:]
@@ -185,12 +186,12 @@ func told(b *strings.Builder, v Value, deeper []byte) {
 	case '{':
 		for key := range r.Object() {
 			fmt.Fprintf(b, "%q:", key)
-			toldNext(b, r, way, deeper)
+			dumpNext(b, r, way, deeper)
 		}
 	case '[':
 		for i := range r.Array() {
 			fmt.Fprintf(b, "%d:", i)
-			toldNext(b, r, way, deeper)
+			dumpNext(b, r, way, deeper)
 		}
 	default:
 		fmt.Fprintf(b, "%s", r.Raw())
@@ -198,10 +199,10 @@ func told(b *strings.Builder, v Value, deeper []byte) {
 	fmt.Fprintf(b, "at %s %d %v\n", r.Pointer(), r.Offset(), r.End())
 }
 
-func toldNext(b *strings.Builder, r *Reader, way byte, deeper []byte) {
+func dumpNext(b *strings.Builder, r *Reader, way byte, deeper []byte) {
 	switch way % 3 {
 	case 0:
-		told(b, r.Value(), deeper)
+		dump(b, r.Value(), deeper)
 	case 1:
 		fmt.Fprintf(b, "%s;", r.Raw())
 	default:
@@ -209,7 +210,8 @@ func toldNext(b *strings.Builder, r *Reader, way byte, deeper []byte) {
 	}
 }
 
-// sameKnowing compares what is read of a document with and without what is known of it.
+// sameKnowing compares the results of reading a document with and without the results
+// of a scan.
 func sameKnowing(t *testing.T, doc, deeper []byte) {
 	t.Helper()
 	s := scan[[]byte]{doc: doc, note: true}
@@ -217,8 +219,8 @@ func sameKnowing(t *testing.T, doc, deeper []byte) {
 		return
 	}
 	var with, without strings.Builder
-	told(&with, Value{Raw: doc, long: s.long}, deeper)
-	told(&without, Value{Raw: doc}, deeper)
+	dump(&with, Value{Raw: doc, long: s.long}, deeper)
+	dump(&without, Value{Raw: doc}, deeper)
 	if with.String() != without.String() {
 		t.Fatalf("%.300q reads as\n%s\nwant\n%s", doc, with.String(), without.String())
 	}
@@ -228,7 +230,7 @@ func sameKnowing(t *testing.T, doc, deeper []byte) {
 	}
 }
 
-// long is a document of long and short values within each other.
+// long returns a document of nested long and short values.
 func long(rnd *rand.Rand, depth int) string {
 	switch kind := rnd.IntN(5); {
 	case kind == 0 || depth == 0:
@@ -256,24 +258,24 @@ func long(rnd *rand.Rand, depth int) string {
 	}
 }
 
-func TestWhatIsKnownOfADocumentChangesNothing(t *testing.T) {
+func TestScanResultsChangeNothing(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 8))
 	for range 400 {
 		deeper := make([]byte, 6)
 		for i := range deeper {
-			deeper[i] = byte(max(0, rnd.IntN(5)-2)) // mostly deeper
+			deeper[i] = byte(max(0, rnd.IntN(5)-2)) // mostly nested
 		}
 		sameKnowing(t, []byte(long(rnd, 5)), deeper)
 	}
 }
 
-func TestLongValuesAreNotReadAgain(t *testing.T) {
+func TestLongValuesAreReadOnce(t *testing.T) {
 	doc := []byte(`{"a":1,"content":[{"type":"tool_use","input":{"path":"p","text":"` + strings.Repeat("long ", 400) + `"}}],"b":2}`)
 	v, _ := SettleValue(doc, Literal{})
 	if !v.Clear() {
-		t.Error("it is not known to be clear")
+		t.Error("the document is not clear")
 	}
-	for i := range doc { // who reads it again would notice
+	for i := range doc { // a second read would see the difference
 		if bytes.HasPrefix(doc[i:], []byte("long ")) {
 			doc[i] = '\n'
 		}
@@ -303,11 +305,11 @@ func TestLongValuesAreNotReadAgain(t *testing.T) {
 	}
 }
 
-func TestSoundJSONIsCheckedWithoutMemory(t *testing.T) {
+func TestCheckDoesNotAllocate(t *testing.T) {
 	doc := []byte(`{"model":"m","messages":[{"role":"user","content":"x\ny"}],"tools":[{"name":"a"},{"name":"b"}],"other":{"name":1}}`)
 	text := string(doc)
 	least := math.Inf(1)
-	for range 200 { // the race detector, and the collector, drop some of what is used again
+	for range 200 { // the race detector and the garbage collector drop some of the pooled memory
 		least = min(least, testing.AllocsPerRun(1, func() { _, _, _ = Check(doc), CheckText(text), readsOneWay(doc, someKnown) }))
 	}
 	if least != 0 {

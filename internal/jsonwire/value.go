@@ -1,19 +1,18 @@
 package jsonwire
 
-// Value is a value of a document, with what is known of it because the document was
-// gone over before, so that nobody need go over it again. One of which nothing is known
-// but its text is one too.
+// Value is a value of a document, with the results of an earlier scan, so that it need
+// not be scanned again. A Value with only Raw set is valid.
 type Value struct {
 	Raw []byte
-	// long are long values of the document, in which Raw begins at base; those before
-	// it may be among them.
+	// long are long values of the document in which Raw begins at base. They may
+	// include values before Raw.
 	long []span
 	base int
-	// clear says that Check would find nothing.
+	// clear means that the value is known to pass Check.
 	clear bool
 }
 
-// Reader returns a reader of the value, which may be returned.
+// Reader returns a reader for the value. The caller may call Return on it.
 func (v Value) Reader() *Reader {
 	r := Borrow(v.Raw)
 	r.clear = v.clear
@@ -21,5 +20,5 @@ func (v Value) Reader() *Reader {
 	return r
 }
 
-// Clear reports whether it is known that Check would find nothing.
+// Clear reports whether the value is known to pass Check.
 func (v Value) Clear() bool { return v.clear }

@@ -13,23 +13,23 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Writer appends JSON to Buf, which holds JSON and nothing else. It places
-// commas by itself and never escapes for HTML (quirk B33). The zero value is
-// ready; calls must nest properly. Whatever it is given, Buf stays JSON.
+// Writer appends JSON to Buf, which must contain only JSON. It writes commas itself and
+// never escapes for HTML (quirk B33). The zero value is ready to use; calls must nest
+// properly. Buf stays valid JSON for any input.
 type Writer struct {
 	Buf []byte
 	err error
 }
 
-// ErrNotJSON says that a value given as raw JSON is none.
+// ErrNotJSON reports a raw value that is not valid JSON.
 var ErrNotJSON = errors.New("not a JSON value")
 
-// Err returns the first value given to Raw that was not JSON, with the member
-// it was meant for. A null was written in its place.
+// Err returns an error for the first value given to Raw that was not valid JSON, with
+// the field that it was for. Null was written instead.
 func (w *Writer) Err() error { return w.err }
 
-// sep writes a comma where one belongs. The last byte tells: no value ends in
-// an opening bracket, a colon or a comma.
+// sep writes a comma if one is needed. The last byte decides: no value ends with an
+// opening bracket, a colon or a comma.
 func (w *Writer) sep() {
 	if n := len(w.Buf); n > 0 {
 		switch w.Buf[n-1] {
@@ -52,7 +52,7 @@ func (w *Writer) BeginArray() { w.sep(); w.Buf = append(w.Buf, '[') }
 // EndArray closes an array.
 func (w *Writer) EndArray() { w.Buf = append(w.Buf, ']') }
 
-// Key writes a member's name. Names are ours: plain ASCII without escapes.
+// Key writes a field name. The name must be plain ASCII without escapes.
 func (w *Writer) Key(name string) {
 	w.sep()
 	w.Buf = append(w.Buf, '"')
@@ -60,26 +60,26 @@ func (w *Writer) Key(name string) {
 	w.Buf = append(w.Buf, '"', ':')
 }
 
-// QuotedKey writes a member's name that is not ours.
+// QuotedKey writes an arbitrary field name.
 func (w *Writer) QuotedKey(name string) {
 	w.String(name)
 	w.Buf = append(w.Buf, ':')
 }
 
-// String writes a string; what is not UTF-8 becomes U+FFFD (quirk C17).
+// String writes a string; text that is not UTF-8 becomes U+FFFD (quirk C17).
 func (w *Writer) String(s string) {
 	w.sep()
 	w.Buf = appendQuote(w.Buf, s)
 }
 
-// appendQuote is jsontext.AppendQuote, which goes byte by byte, for text of
-// which most is written as it is.
+// appendQuote is a fast jsontext.AppendQuote, which works byte by byte, for text that
+// mostly needs no escapes.
 func appendQuote(dst []byte, s string) []byte {
 	begin := len(dst)
 	dst = slices.Grow(dst, len(s)+len(s)/8+quoteRoom)
 	out, n := dst[:cap(dst)], begin+1
 	out[begin] = '"'
-	other := uint64(0) // the bytes of s that are not ASCII, all in one
+	other := uint64(0) // the bitwise or of all non-ASCII bytes of s
 	for i := 0; i < len(s); {
 		if len(out)-n < quoteRoom {
 			out = slices.Grow(out[:n], len(s)-i+(len(s)-i)/8+quoteRoom)
@@ -88,7 +88,7 @@ func appendQuote(dst []byte, s string) []byte {
 		if i+8 <= len(s) {
 			w := eight(s, i)
 			other |= w & highs
-			binary.LittleEndian.PutUint64(out[n:], w) // what is behind one to escape is written anew
+			binary.LittleEndian.PutUint64(out[n:], w) // bytes after one to escape are overwritten later
 			found := stops(w)
 			if found == 0 {
 				i, n = i+8, n+8
@@ -112,7 +112,7 @@ func appendQuote(dst []byte, s string) []byte {
 			out[n], out[n+1] = '\\', e
 			n += 2
 		}
-		// JSON within text has its escapes escaped: they come in pairs.
+		// Escapes come in pairs in JSON within text, because its escapes are escaped.
 		if i < len(s) && (s[i] == '"' || s[i] == '\\') {
 			out[n], out[n+1] = '\\', s[i]
 			i, n = i+1, n+2
@@ -126,25 +126,25 @@ func appendQuote(dst []byte, s string) []byte {
 	return out[:n+1]
 }
 
-// quoteRoom is more than eight bytes, two escapes and a quote take.
+// quoteRoom is more than eight bytes, two escapes and a quote need.
 const quoteRoom = 24
 
-// escaped is what stands behind a backslash for a byte: zero for one that is written
-// as it is, u for one that is written in digits.
+// escaped maps a byte to the byte after its backslash: 0 if it needs no escape, u if it
+// is written in hexadecimal.
 var escaped = func() (by [256]byte) {
 	for c := range byte(' ') {
 		by[c] = 'u'
 	}
-	for c, said := range unescaped {
-		if said != 0 && c != '/' {
-			by[said] = byte(c)
+	for c, char := range unescaped {
+		if char != 0 && c != '/' {
+			by[char] = byte(c)
 		}
 	}
 	return by
 }()
 
-// Raw writes a JSON value as it is. A value that is not exactly one is an
-// error: it could say more than its place allows.
+// Raw writes a JSON value unchanged. A value that is not exactly one JSON value is an
+// error, because it could change the structure around it.
 func (w *Writer) Raw(v []byte) {
 	if !valid(v) {
 		if w.err == nil {
@@ -155,7 +155,7 @@ func (w *Writer) Raw(v []byte) {
 	w.Known(v)
 }
 
-// member names the member that a value is being written for.
+// member returns the field name for which a value is being written, for errors.
 func (w *Writer) member() string {
 	name, ok := bytes.CutSuffix(w.Buf, []byte(`":`))
 	if !ok {
@@ -164,7 +164,7 @@ func (w *Writer) member() string {
 	return fmt.Sprintf(" for %q", name[bytes.LastIndexByte(name, '"')+1:])
 }
 
-// Known writes a value that was read or checked before.
+// Known writes a value that was already read or checked.
 func (w *Writer) Known(v []byte) {
 	w.sep()
 	w.Buf = append(w.Buf, v...)
@@ -185,21 +185,21 @@ func (w *Writer) Bool(v bool) {
 // Null writes null.
 func (w *Writer) Null() { w.Known([]byte("null")) }
 
-// StringField, IntField, BoolField, RawField and NullField write one member.
+// StringField, IntField, BoolField, RawField and NullField write one field.
 func (w *Writer) StringField(name, v string)     { w.Key(name); w.String(v) }
-func (w *Writer) IntField(name string, v int64)  { w.Key(name); w.Int(v) }  // IntField writes one member.
-func (w *Writer) BoolField(name string, v bool)  { w.Key(name); w.Bool(v) } // BoolField writes one member.
-func (w *Writer) RawField(name string, v []byte) { w.Key(name); w.Raw(v) }  // RawField writes one member.
-func (w *Writer) NullField(name string)          { w.Key(name); w.Null() }  // NullField writes one member.
+func (w *Writer) IntField(name string, v int64)  { w.Key(name); w.Int(v) }  // IntField writes one field.
+func (w *Writer) BoolField(name string, v bool)  { w.Key(name); w.Bool(v) } // BoolField writes one field.
+func (w *Writer) RawField(name string, v []byte) { w.Key(name); w.Raw(v) }  // RawField writes one field.
+func (w *Writer) NullField(name string)          { w.Key(name); w.Null() }  // NullField writes one field.
 
-// StringFieldIf writes a member unless its value is empty.
+// StringFieldIf writes a field unless its value is empty.
 func (w *Writer) StringFieldIf(name, v string) {
 	if v != "" {
 		w.StringField(name, v)
 	}
 }
 
-// StringFieldOrNull writes a member, with null for an empty value.
+// StringFieldOrNull writes a field, with null for an empty value.
 func (w *Writer) StringFieldOrNull(name, v string) {
 	w.Key(name)
 	if v == "" {
@@ -209,14 +209,14 @@ func (w *Writer) StringFieldOrNull(name, v string) {
 	}
 }
 
-// Edit replaces one span of a document.
+// Edit replaces one range of a document.
 type Edit struct {
 	Start, End int64
 	New        []byte
 }
 
-// Splice returns data with the edits applied; all other bytes stay as they
-// are. Edits must not overlap.
+// Splice returns data with the edits applied; all other bytes stay unchanged. Edits
+// must not overlap.
 func Splice(data []byte, edits ...Edit) []byte {
 	slices.SortFunc(edits, func(a, b Edit) int { return int(a.Start - b.Start) })
 	size := len(data)
@@ -233,11 +233,10 @@ func Splice(data []byte, edits ...Edit) []byte {
 	return append(out, data[at:]...)
 }
 
-// ReplaceString returns doc with the string values at the given paths of
-// object members replaced by value. A path that is absent, or does not hold a
-// string, is left alone, and so is a string that says value already, in
-// whatever spelling ("a\/b"). A repeated member is replaced each time: readers
-// disagree on which one counts.
+// ReplaceString returns doc with the strings at the given field paths replaced by
+// value. A path that is absent, or has another type, is ignored. A string that already
+// equals value keeps its spelling (such as "a\/b"). Each duplicate field is replaced,
+// because readers disagree which one counts.
 func ReplaceString(doc []byte, value string, paths ...[]string) ([]byte, error) {
 	r := NewReader(doc)
 	quoted, _ := jsontext.AppendQuote(nil, value)
@@ -282,8 +281,8 @@ func (r *Reader) findStrings(paths [][]string, found func(start, end int64)) {
 	}
 }
 
-// Check says whether text is exactly one JSON value that every reader
-// understands alike: valid syntax, valid UTF-8, no repeated object key.
+// Check returns nil if text is exactly one JSON value that every reader understands
+// alike: valid syntax, valid UTF-8, no duplicate object key.
 func Check(text []byte) error {
 	if utf8.Valid(text) && understood(text) {
 		return nil
@@ -299,13 +298,13 @@ func CheckText(text string) error {
 	return checkSlowly([]byte(text))
 }
 
-// understood reports whether a scan vouches for text that is UTF-8.
+// understood reports whether a scan confirms text that is UTF-8.
 func understood[T []byte | string](text T) bool {
 	s := scan[T]{doc: text}
 	return s.clear(nil) && !s.half
 }
 
-// checkSlowly finds out what is wrong with text, if anything is.
+// checkSlowly returns what is wrong with text, if anything.
 func checkSlowly(text []byte) error {
 	if jsontext.Value(text).IsValid() {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestWriterPlacesCommasByItself(t *testing.T) {
+func TestWriterCommas(t *testing.T) {
 	var w jsonwire.Writer
 	w.BeginObject()
 	w.Key("empty")
@@ -46,7 +46,7 @@ func TestWriterPlacesCommasByItself(t *testing.T) {
 	}
 }
 
-func TestQuirkB33_WriterEscapesNothingThatJSONDoesNotAskFor(t *testing.T) {
+func TestQuirkB33_WriterEscapesOnlyWhatJSONRequires(t *testing.T) {
 	var w jsonwire.Writer
 	w.String("<a href='x'>&é世😀\u2028/\x7f")
 	if want := "\"<a href='x'>&é世😀\u2028/\x7f\""; string(w.Buf) != want {
@@ -54,7 +54,7 @@ func TestQuirkB33_WriterEscapesNothingThatJSONDoesNotAskFor(t *testing.T) {
 	}
 }
 
-func TestQuirkC17_WriterReplacesWhatIsNotUTF8(t *testing.T) {
+func TestQuirkC17_WriterReplacesInvalidUTF8(t *testing.T) {
 	var w jsonwire.Writer
 	w.BeginObject()
 	w.QuotedKey("k\xff")
@@ -65,7 +65,7 @@ func TestQuirkC17_WriterReplacesWhatIsNotUTF8(t *testing.T) {
 	}
 }
 
-func TestWriterStringsReadBackTheSame(t *testing.T) {
+func TestWriterStringsRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := rapid.String().Draw(t, "s")
 		var w jsonwire.Writer
@@ -81,7 +81,7 @@ func TestWriterStringsReadBackTheSame(t *testing.T) {
 	})
 }
 
-func TestSpliceChangesNothingBesideItsEdits(t *testing.T) {
+func TestSpliceChangesOnlyItsEdits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		data := rapid.SliceOfN(rapid.Byte(), 0, 60).Draw(t, "data")
 		cuts := rapid.SliceOfN(rapid.IntRange(0, len(data)), 0, 8).Draw(t, "cuts")
@@ -90,7 +90,7 @@ func TestSpliceChangesNothingBesideItsEdits(t *testing.T) {
 		var want []byte
 		at := 0
 		for i := 0; i+1 < len(cuts); i += 2 {
-			// An insertion twice at one place has no order of its own.
+			// Two insertions at one position have no defined order.
 			if i > 0 && cuts[i] == cuts[i-1] {
 				continue
 			}
@@ -111,7 +111,7 @@ func TestSpliceChangesNothingBesideItsEdits(t *testing.T) {
 	})
 }
 
-func TestReplaceStringFindsItsPlaces(t *testing.T) {
+func TestReplaceString(t *testing.T) {
 	for _, c := range []struct{ name, doc, want string }{
 		{"top level", `{ "model" : "old" ,"x":1}`, `{ "model" : "new" ,"x":1}`},
 		{"one level down", `{"response":{"id":1,"model":"old"}}`, `{"response":{"id":1,"model":"new"}}`},
@@ -119,11 +119,11 @@ func TestReplaceStringFindsItsPlaces(t *testing.T) {
 		{"not elsewhere", `{"x":{"model":"old"},"y":["model"],"modelx":"old"}`, `{"x":{"model":"old"},"y":["model"],"modelx":"old"}`},
 		{"absent", `{}`, `{}`},
 		{"not a string", `{"model":null,"response":{"model":{"model":"old"}}}`, `{"model":null,"response":{"model":{"model":"old"}}}`},
-		{"not an object on the way", `{"response":["model"]}`, `{"response":["model"]}`},
+		{"a list on the path", `{"response":["model"]}`, `{"response":["model"]}`},
 		{"repeated", `{"model":"a","model":"b"}`, `{"model":"new","model":"new"}`},
 		{"name in another spelling", `{"m\u006fdel":"old"}`, `{"m\u006fdel":"new"}`},
 		{"value in another spelling", `{"model":"n\u0065w"}`, `{"model":"n\u0065w"}`},
-		{"not UTF-8 beside it", "{\"a\":\"\xff\",\"model\":\"old\"}", "{\"a\":\"\xff\",\"model\":\"new\"}"},
+		{"next to invalid UTF-8", "{\"a\":\"\xff\",\"model\":\"old\"}", "{\"a\":\"\xff\",\"model\":\"new\"}"},
 	} {
 		got, err := jsonwire.ReplaceString([]byte(c.doc), "new", []string{"model"}, []string{"response", "model"})
 		if err != nil || string(got) != c.want {
@@ -137,8 +137,8 @@ func TestReplaceStringFindsItsPlaces(t *testing.T) {
 	}
 }
 
-func TestReplaceStringByWhatIsThereKeepsEveryByte(t *testing.T) {
-	// PHP writes slashes so, and Python writes all but ASCII so.
+func TestReplaceStringKeepsEqualValue(t *testing.T) {
+	// PHP escapes slashes this way, and Python everything except ASCII.
 	for doc, model := range map[string]string{`{"model":"openai\/gpt-5.1"}`: "openai/gpt-5.1", `{"model":"mod\u00e8le"}`: "modèle", "{\"model\":\"\xff\"}": "\ufffd"} {
 		got, err := jsonwire.ReplaceString([]byte(doc), model, []string{"model"})
 		if err != nil || string(got) != doc {
@@ -147,7 +147,7 @@ func TestReplaceStringByWhatIsThereKeepsEveryByte(t *testing.T) {
 	}
 }
 
-func TestReplaceStringLeavesAllOtherBytes(t *testing.T) {
+func TestReplaceStringKeepsOtherBytes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		space := rapid.SampledFrom([]string{"", " ", "\n\t"})
 		other := rapid.SampledFrom([]string{`"x":1.0`, `"y":["<\u003c"]`, `"z":{"model":"inner"}`, `"é":null`, `"w":{ }`})

@@ -14,20 +14,21 @@ import (
 // Model is a model as servers list it.
 type Model = wire.Model
 
-// Models are those that a server has.
+// Models serves the models of a server.
 type Models struct {
-	// List are the models that a client may see; Find is one of them by any of its
-	// names, or an error.
+	// List returns the models that a client may see. Find returns one of them by any of
+	// its names, or an error.
 	List func(*http.Request) ([]Model, error)
 	Find func(r *http.Request, name string) (Model, error)
-	// Allow refuses who may not ask at all, before anything is read; nil: everybody may.
+	// Allow refuses clients without access before anything is read; nil allows every
+	// client.
 	Allow func(*http.Request) error
-	// MaxBytes bounds the bodies of requests; 0 means 64 MiB.
+	// MaxBytes limits the bodies of requests; 0 means 64 MiB.
 	MaxBytes int
 }
 
-// Handle serves the lists of models at the paths of the vendors. Where several vendors have
-// one path, a client is known by the version of its API.
+// Handle serves the lists of models at the paths of the vendors. If several vendors
+// share a path, the API version header identifies the client.
 func (m Models) Handle(mux *http.ServeMux) {
 	paths := map[string][]dialect.Codec{}
 	for _, codec := range dialects.All() {
@@ -61,15 +62,15 @@ func clientAt(r *http.Request, codecs []dialect.Codec) dialect.Codec {
 	return codecs[0]
 }
 
-// handle serves what only one vendor has.
+// handle serves the paths that only one vendor has.
 func (m Models) handle(mux *http.ServeMux, codec dialect.Codec, lists *wire.Models) {
 	if lists.VersionPath != "" {
 		mux.HandleFunc("GET "+lists.VersionPath, func(w http.ResponseWriter, _ *http.Request) { WriteJSON(w, lists.Version) })
 	}
 	if lists.Running != "" {
 		mux.HandleFunc("GET "+lists.Running, func(w http.ResponseWriter, r *http.Request) {
-			// No model is loaded here: upstreams have theirs ready. Only clients that may list
-			// models get that answer.
+			// No model is loaded here: upstreams have theirs ready. Only clients that
+			// may list models get this response.
 			m.list(w, r, codec, func([]Model) any { return lists.List(nil) })
 		})
 	}
@@ -78,7 +79,7 @@ func (m Models) handle(mux *http.ServeMux, codec dialect.Codec, lists *wire.Mode
 	}
 }
 
-// WriteJSON answers with a value.
+// WriteJSON writes a value as a JSON response.
 func WriteJSON(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	b, err := json.Marshal(v)
@@ -86,7 +87,7 @@ func WriteJSON(w http.ResponseWriter, v any) {
 		WriteError(w, dialects.Default(), err)
 		return
 	}
-	_, _ = w.Write(b) // who has gone away is told nothing
+	_, _ = w.Write(b) // the client may be gone
 }
 
 func (m Models) list(w http.ResponseWriter, r *http.Request, codec dialect.Codec, of func([]Model) any) {
@@ -121,19 +122,19 @@ func (m Models) show(w http.ResponseWriter, r *http.Request, codec dialect.Codec
 		WriteError(w, codec, err)
 		return
 	}
-	var asked struct{ Model, Name string }
-	if err := json.Unmarshal(body, &asked); err != nil {
+	var query struct{ Model, Name string }
+	if err := json.Unmarshal(body, &query); err != nil {
 		WriteError(w, codec, Refuse(err))
 		return
 	}
-	if asked.Model == "" {
-		asked.Model = asked.Name // as older clients say
+	if query.Model == "" {
+		query.Model = query.Name // older clients use this field
 	}
-	if asked.Model == "" {
+	if query.Model == "" {
 		WriteError(w, codec, Refuse(errors.New("the field model is missing")))
 		return
 	}
-	m.one(w, r, codec, asked.Model, details)
+	m.one(w, r, codec, query.Model, details)
 }
 
 // CountBody returns the body of a count of tokens (quirk J5).

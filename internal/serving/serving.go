@@ -1,6 +1,5 @@
-// Package serving is what every server of the wire languages shares: at which paths
-// the vendors have them, how a body is read, and how an answer, an error or a list of
-// models is told.
+// Package serving has what all servers of the dialects share: the paths of the vendors,
+// reading a body, and writing a response, an error or a list of models.
 package serving
 
 import (
@@ -26,21 +25,21 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// Call is what a client asks for, as far as its URL says it.
+// Call is the operation that a client requests with its URL.
 type Call struct {
 	wire.Call
 	// Compact marks a request to compact a conversation.
 	Compact bool
 }
 
-// IsVariant reports whether a call is for a secondary endpoint, which no upstream is called
-// with.
+// IsVariant reports whether a call is for a secondary endpoint, which is never used to
+// call an upstream.
 func (c Call) IsVariant() bool {
 	_, ok := c.Codec.(wire.Variant)
 	return ok
 }
 
-// Handler answers a call.
+// Handler serves a call.
 type Handler func(http.ResponseWriter, *http.Request, Call)
 
 // Handle serves the calls of some dialects at the paths of their vendors.
@@ -57,7 +56,8 @@ func Gateway() []dialect.Codec {
 	return slices.DeleteFunc(dialects.All(), func(c dialect.Codec) bool { return wire.Of(c).Serving.SimulatorOnly })
 }
 
-// Roots returns the paths of some dialects that have calls only below them.
+// Roots returns the paths of the dialects below which calls are served, but not at
+// them.
 func Roots(codecs ...dialect.Codec) (paths []string) {
 	for _, codec := range codecs {
 		for _, route := range wire.Of(codec).Serving.Routes {
@@ -76,7 +76,7 @@ func (h Handler) route(codec dialect.Codec, route wire.Route) http.HandlerFunc {
 			call, ok = route.Read(r.URL.Path, r.PathValue("rest"), r.URL.Query())
 		}
 		if !ok {
-			WriteError(w, codec, notFound("there is no operation at "+r.URL.Path))
+			WriteError(w, codec, notFound("no operation at "+r.URL.Path))
 			return
 		}
 		if call.Codec == nil {
@@ -86,8 +86,8 @@ func (h Handler) route(codec dialect.Codec, route wire.Route) http.HandlerFunc {
 	}
 }
 
-// Nowhere answers what none of the muxes serves: with a 405 where they serve another method
-// there, else with a 404.
+// Nowhere returns a handler for requests that none of the muxes serves. It responds
+// with 405 if they serve another method at the path, and with 404 otherwise.
 func Nowhere(muxes ...*http.ServeMux) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		codec := CodecOf(r)
@@ -95,29 +95,29 @@ func Nowhere(muxes ...*http.ServeMux) http.HandlerFunc {
 			all := strings.Join(allowed, ", ")
 			w.Header().Set("Allow", all)
 			status, body := Error(w.Header(), codec, OpenAIs(codec, "method_not_supported", &dragoman.APIError{
-				Class: dragoman.ErrorBadRequest, Status: http.StatusMethodNotAllowed, Message: fmt.Sprintf("%s is served with %s, not with %s", r.URL.Path, all, r.Method),
+				Class: dragoman.ErrorBadRequest, Status: http.StatusMethodNotAllowed, Message: fmt.Sprintf("%s accepts %s, not %s", r.URL.Path, all, r.Method),
 			}))
 			if !wire.Of(codec).Headers.StatusInBody {
 				status = http.StatusMethodNotAllowed
 			}
 			w.WriteHeader(status)
-			_, _ = w.Write(body) // who has gone away is told nothing
+			_, _ = w.Write(body) // the client may be gone
 			return
 		}
 		hint := ""
 		switch r.URL.Path {
 		case "/chat/completions", "/responses", "/models":
-			hint = "; the base URL of OpenAI's languages ends in /v1"
+			hint = "; the base URL for OpenAI clients ends in /v1"
 		case "/v1/v1/messages", "/v1/v1/models", "/v1/api/chat", "/v1/v1beta/models":
-			hint = "; only the base URL of OpenAI's languages ends in /v1"
+			hint = "; only the base URL for OpenAI clients ends in /v1"
 		case "/api/pull", "/api/push", "/api/create", "/api/copy", "/api/delete":
-			hint = "; the models are those of the server's configuration (GET /api/tags)"
+			hint = "; models are set in the server's configuration (see GET /api/tags)"
 		}
 		WriteError(w, codec, OpenAIs(codec, "unknown_url", notFound("nothing is served at "+r.Method+" "+r.URL.Path+hint)))
 	}
 }
 
-// methods are those that are served where a request leads.
+// methods returns the methods that are served at the path of a request.
 func methods(r *http.Request, muxes []*http.ServeMux) (allowed []string) {
 	for _, method := range []string{http.MethodDelete, http.MethodGet, http.MethodPost} {
 		other := &http.Request{Method: method, URL: r.URL, Host: r.Host}
@@ -131,8 +131,8 @@ func methods(r *http.Request, muxes []*http.ServeMux) (allowed []string) {
 	return allowed
 }
 
-// OpenAIs is an error with the code that OpenAI has for it, where one of its clients asks:
-// that of the class would say that there is no such model.
+// OpenAIs returns an error with OpenAI's code for it, if the client is an OpenAI
+// client. The code of the error's class would mean an unknown model.
 func OpenAIs(codec dialect.Codec, code string, e *dragoman.APIError) *dragoman.APIError {
 	if !wire.Of(codec).Headers.Codes {
 		return e
@@ -151,7 +151,8 @@ func notFound(message string) *dragoman.APIError {
 	return &dragoman.APIError{Class: dragoman.ErrorNotFound, Message: message}
 }
 
-// CodecOf returns the dialect of a client at a path that several vendors serve, or none.
+// CodecOf returns the dialect of a client at a path that several vendors serve, or at a
+// path that none serves.
 func CodecOf(r *http.Request) dialect.Codec {
 	all := dialects.All()
 	if i := slices.IndexFunc(all, func(c dialect.Codec) bool { return isClient(r, c) }); i >= 0 {
@@ -167,34 +168,36 @@ func CodecOf(r *http.Request) dialect.Codec {
 	return all[i]
 }
 
-// isClient reports whether a request is from a client that always names the version of its
-// API.
+// isClient reports whether a request is from a client of the dialect, for dialects
+// whose clients always send the version of the API.
 func isClient(r *http.Request, codec dialect.Codec) bool {
 	version := wire.Of(codec).Headers.Version
 	return version != "" && r.Header.Get(version) != ""
 }
 
-// BodyTime is the default bound on the time to read the body of a request, so that a slow
+// BodyTime is the default time limit for reading the body of a request, so that a slow
 // client does not occupy a connection forever.
 const BodyTime = time.Minute
 
-// BodyLimits bound how the body of a request is read.
+// BodyLimits are limits for reading the body of a request.
 type BodyLimits struct {
-	// Bytes bounds the size of the body, compressed and decompressed.
+	// Bytes limits the size of the body, both compressed and decompressed.
 	Bytes int
-	// Time bounds the time to read it; zero means [BodyTime].
+	// Time limits the time to read it; zero means [BodyTime].
 	Time time.Duration
-	// Hold is called with the size by which the buffer of the body is about to grow. An
-	// [*dragoman.APIError] ends the reading and is returned. Nil bounds nothing.
+	// Hold is called with the size by which the buffer of the body is about to grow. If
+	// it returns an [*dragoman.APIError], reading stops with that error. Nil means no
+	// limit.
 	Hold func(bytes int) error
 }
 
-// BoundBody bounds the time in which the body of a request is read, also of one that is
-// refused unread: net/http reads some of it before it answers. [ReadBody] lifts the bound
-// when the whole body is there. A server with a ReadTimeout keeps its own bound.
+// BoundBody limits the time to read the body of a request, even if the request is
+// refused before its body is read: net/http reads some of the body before it responds.
+// [ReadBody] removes the limit once the whole body has arrived. A server with a
+// ReadTimeout keeps its own limit.
 func BoundBody(w http.ResponseWriter, r *http.Request, limit time.Duration) {
 	if r.ContentLength != 0 && !boundByServer(r) {
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(limit)) // a test's recorder has none
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(limit)) // the recorder of a test has no deadline
 	}
 }
 
@@ -203,7 +206,7 @@ func boundByServer(r *http.Request) bool {
 	return server != nil && server.ReadTimeout > 0
 }
 
-// Body reads the body of a request, of at most so many bytes.
+// Body reads the body of a request, up to most bytes.
 func Body(w http.ResponseWriter, r *http.Request, most int) ([]byte, error) {
 	return ReadBody(w, r, BodyLimits{Bytes: most})
 }
@@ -214,7 +217,7 @@ func ReadBody(w http.ResponseWriter, r *http.Request, l BodyLimits) ([]byte, err
 		l.Time = BodyTime
 	}
 	BoundBody(w, r, l.Time)
-	if r.ContentLength > int64(l.Bytes) { // nothing of it is asked for
+	if r.ContentLength > int64(l.Bytes) { // refuse it unread
 		return nil, tooLarge(int64(l.Bytes), nil)
 	}
 	from, err := unpacked(w, r, l.Bytes)
@@ -231,7 +234,7 @@ func ReadBody(w http.ResponseWriter, r *http.Request, l BodyLimits) ([]byte, err
 	switch {
 	case errors.As(err, &large):
 		return nil, tooLarge(large.Limit, err)
-	case errors.As(err, &known): // of Hold
+	case errors.As(err, &known): // from Hold
 		return nil, err
 	case errors.As(err, &slow) && slow.Timeout():
 		return nil, &dragoman.APIError{
@@ -251,8 +254,8 @@ func tooLarge(most int64, err error) error {
 	return &dragoman.APIError{Class: dragoman.ErrorTooLarge, Message: "the body has more than " + strconv.FormatInt(most, 10) + " bytes", Err: err}
 }
 
-// unpacked is the body of a request, of at most so many bytes in both forms. Some clients
-// pack what is long.
+// unpacked returns the body of a request, limited to most bytes both compressed and
+// decompressed. Some clients compress long bodies.
 func unpacked(w http.ResponseWriter, r *http.Request, most int) (io.Reader, error) {
 	packed := http.MaxBytesReader(w, r.Body, int64(most))
 	switch how := strings.ToLower(strings.TrimSpace(r.Header.Get("Content-Encoding"))); how {
@@ -266,7 +269,7 @@ func unpacked(w http.ResponseWriter, r *http.Request, most int) (io.Reader, erro
 		return http.MaxBytesReader(w, body, int64(most)), nil
 	default:
 		return nil, &dragoman.APIError{
-			Class: dragoman.ErrorBadRequest, Status: http.StatusUnsupportedMediaType, Message: fmt.Sprintf("a body that is packed with %.40q cannot be read here; gzip can, or send it as it is", how),
+			Class: dragoman.ErrorBadRequest, Status: http.StatusUnsupportedMediaType, Message: fmt.Sprintf("unsupported Content-Encoding %.40q: use gzip or no encoding", how),
 		}
 	}
 }
@@ -300,7 +303,8 @@ func paramOf(pointer string) string {
 	return b.String()
 }
 
-// Decode reads the request of a call. What the URL says stands in it.
+// Decode decodes the request of a call. The model and the stream flag of the URL take
+// precedence over the body.
 func (c Call) Decode(body []byte, o dialect.DecodeOptions) (*dragoman.Request, dragoman.Report, error) {
 	if counted := wire.Of(c.Codec).Endpoint.Counted; c.Count && counted != nil {
 		body = counted(body)
@@ -318,18 +322,18 @@ func (c Call) Decode(body []byte, o dialect.DecodeOptions) (*dragoman.Request, d
 	return req, rep, nil
 }
 
-// StreamType is the content type of a dialect's streams.
+// StreamType returns the content type of a dialect's streams.
 func StreamType(codec dialect.Codec) string { return wire.Of(codec).Stream.Framing.ContentType() }
 
-// isArray reports whether a dialect's stream is one JSON array.
+// isArray reports whether a stream of the dialect is one JSON array.
 func isArray(codec dialect.Codec) bool { return wire.Of(codec).Stream.Framing == framing.JSONArray }
 
-// RequestIDHeader is the header in which a vendor names a request.
+// RequestIDHeader returns the header in which a vendor sends the request id.
 func RequestIDHeader(codec dialect.Codec) string {
 	return cmp.Or(wire.Of(codec).Headers.RequestID, "X-Request-Id")
 }
 
-// SetHeader sets the headers of an answer. No proxy on the way gathers a stream
+// SetHeader sets the headers of a response. They keep proxies from buffering a stream
 // (quirk J2).
 func SetHeader(h http.Header, codec dialect.Codec, contentType, id string) {
 	h.Set("Content-Type", contentType)
@@ -338,7 +342,7 @@ func SetHeader(h http.Header, codec dialect.Codec, contentType, id string) {
 	h.Set(RequestIDHeader(codec), id)
 }
 
-// AsAPIError is an error as an API tells it.
+// AsAPIError returns err as an API error.
 func AsAPIError(err error) *dragoman.APIError {
 	var e *dragoman.APIError
 	if errors.As(err, &e) {
@@ -347,9 +351,9 @@ func AsAPIError(err error) *dragoman.APIError {
 	return &dragoman.APIError{Class: dragoman.ErrorServer, Message: err.Error(), Err: err}
 }
 
-// Error is an error as a dialect's servers answer with it: the status and the body,
-// and the headers, which are added to h. In place of a stream that is an array it is the
-// one element of a list, as Gemini's servers write it, unless it came as one.
+// Error returns the status and the body of an error in the form of a dialect, and adds
+// its headers to h. In place of a stream that is a JSON array, the error is the only
+// element of a list, as in Gemini responses, unless it already is a list.
 func Error(h http.Header, codec dialect.Codec, e *dragoman.APIError) (status int, body []byte) {
 	status, body, _ = codec.EncodeError(e)
 	if isArray(codec) && jsonwire.NewReader(body).Kind() != '[' {
@@ -357,14 +361,14 @@ func Error(h http.Header, codec dialect.Codec, e *dragoman.APIError) (status int
 	}
 	h.Set("Content-Type", "application/json")
 	if e.RetryAfter > 0 {
-		// Whole seconds are all that HTTP has, and some clients fail on others; those that
-		// wait for less know the second one.
+		// HTTP allows only whole seconds, and some clients fail on anything else.
+		// Clients that support shorter waits read the second header.
 		h.Set("Retry-After", strconv.FormatInt(int64((e.RetryAfter+time.Second-1)/time.Second), 10))
 		if e.RetryAfter%time.Second != 0 {
 			h.Set("Retry-After-Ms", strconv.FormatInt(int64((e.RetryAfter+time.Millisecond-1)/time.Millisecond), 10))
 		}
 	}
-	if e.Class == dragoman.ErrorQuota { // clients of OpenAI and Anthropic would ask again and again
+	if e.Class == dragoman.ErrorQuota { // otherwise OpenAI and Anthropic clients would retry repeatedly
 		h.Set("X-Should-Retry", "false")
 	}
 	if name := wire.Of(codec).Headers.ErrorType; name != "" {
@@ -378,9 +382,9 @@ func Error(h http.Header, codec dialect.Codec, e *dragoman.APIError) (status int
 	return status, body
 }
 
-// WriteError answers with an error as the dialect tells it.
+// WriteError writes an error response in the form of the dialect.
 func WriteError(w http.ResponseWriter, codec dialect.Codec, err error) {
 	status, body := Error(w.Header(), codec, AsAPIError(err))
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // who has gone away is told nothing
+	_, _ = w.Write(body) // the client may be gone
 }

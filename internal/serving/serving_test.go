@@ -13,7 +13,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/serving"
 )
 
-func TestG2_AWaitIsToldInWholeSecondsWhichEveryClientReads(t *testing.T) {
+func TestG2_RetryAfterIsInWholeSeconds(t *testing.T) {
 	for wait, want := range map[time.Duration][2]string{
 		time.Second: {"1", ""}, 1500 * time.Millisecond: {"2", "1500"}, time.Microsecond: {"1", "1"}, 0: {"", ""},
 	} {
@@ -25,8 +25,8 @@ func TestG2_AWaitIsToldInWholeSecondsWhichEveryClientReads(t *testing.T) {
 	}
 }
 
-// In place of an array of chunks, an error is the one element of an array.
-func TestQuirkC29_AnErrorInPlaceOfAnArrayIsAList(t *testing.T) {
+// In place of an array of chunks, an error is the only element of an array.
+func TestQuirkC29_ErrorInPlaceOfArrayIsAList(t *testing.T) {
 	const object = `{"error":{"code":429,"message":"busy","status":"RESOURCE_EXHAUSTED"}}`
 	own := func(body string) *dragoman.APIError { return gemini.Codec{}.DecodeError(429, nil, []byte(body)) }
 	mux := http.NewServeMux()
@@ -38,10 +38,10 @@ func TestQuirkC29_AnErrorInPlaceOfAnArrayIsAList(t *testing.T) {
 		want       string
 	}{
 		{"a stream that is an array", ":streamGenerateContent", &dragoman.APIError{Class: dragoman.ErrorRateLimit, Message: "busy"}, "[" + object + "]"},
-		{"one whose server said it as an object", ":streamGenerateContent", own(object), "[" + object + "]"},
-		{"one whose server said it as a list", ":streamGenerateContent", own("[" + object + "]"), "[" + object + "]"},
+		{"an array stream, upstream error as an object", ":streamGenerateContent", own(object), "[" + object + "]"},
+		{"an array stream, upstream error as a list", ":streamGenerateContent", own("[" + object + "]"), "[" + object + "]"},
 		{"a stream of events", ":streamGenerateContent?alt=sse", &dragoman.APIError{Class: dragoman.ErrorRateLimit, Message: "busy"}, object},
-		{"a whole answer", ":generateContent", &dragoman.APIError{Class: dragoman.ErrorRateLimit, Message: "busy"}, object},
+		{"a single response", ":generateContent", &dragoman.APIError{Class: dragoman.ErrorRateLimit, Message: "busy"}, object},
 		{"a count", ":countTokens", &dragoman.APIError{Class: dragoman.ErrorRateLimit, Message: "busy"}, object},
 	} {
 		told = tc.told

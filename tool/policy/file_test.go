@@ -133,7 +133,7 @@ func TestP6_ErrorsOfAFileNameTheLineAndTheColumn(t *testing.T) {
 		{"JSON that is cut", "{\"version\": 1,\n \"rules\": [", "f:2:12: "},
 		{"JSON with more", "{\"version\": 1}\n {}", "f:2:2: "},
 		{"JSON with an unknown field", "{\"version\": 1,\n  \"rulez\": []}", `f:2:3: policy: unknown field "rulez"`},
-		{"JSON with a key twice", "{\"version\": 1,\n  \"version\": 1}", `f:2:3: policy: "version" is there twice`},
+		{"JSON with a key twice", "{\"version\": 1,\n  \"version\": 1}", `f:2:3: policy: duplicate field "version"`},
 		{"JSON with much nesting", `{"version":1,"rules":` + strings.Repeat("[", 9000), "nested more than"},
 
 		// What is wrong with the rules has its place too.
@@ -204,7 +204,7 @@ func TestP6_AMappingOfTooManyNamesIsRefusedBeforeItIsParsed(t *testing.T) {
 		t.Errorf("many mappings of few names: %v", err)
 	}
 	_, err := Parse("p.yaml", []byte(file(1, most+1)))
-	if err == nil || err.Error() != fmt.Sprintf("p.yaml:%d:7: a mapping has more than 2000 names; a file of so many can be written as JSON", 6+most+1) {
+	if err == nil || err.Error() != fmt.Sprintf("p.yaml:%d:7: a mapping has more than 2000 names; write such a file as JSON", 6+most+1) {
 		t.Errorf("one too many: %v", err)
 	}
 	began := time.Now()

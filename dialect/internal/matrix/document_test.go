@@ -63,7 +63,7 @@ func (d *matrixDoc) add(feature, kind string, in, out dialect.Codec, res cellRes
 
 func (d *matrixDoc) note(l dragoman.Loss) int {
 	text := fmt.Sprintf("%s (%s): %s", l.Kind, l.Severity, l.Detail)
-	if strings.HasSuffix(l.Detail, "has no such member") {
+	if strings.HasSuffix(l.Detail, "has no such field") {
 		text += ": `" + l.Path[strings.LastIndexByte(l.Path, '/')+1:] + "`"
 	}
 	if n, ok := d.numbers[text]; ok {

@@ -197,7 +197,7 @@ func TestQuirkC12_DataAfterTheEndIsReportedOnce(t *testing.T) {
 					_ = dec.Feed(p, func(dragoman.Event) error { return nil })
 				}
 				_ = dec.Close(func(dragoman.Event) error { return nil })
-				return strings.Count(dec.Report().String(), "behind the end of the stream")
+				return strings.Count(dec.Report().String(), "after the end of the stream")
 			}
 			if n := read(slices.Concat(wire, wire)); n != 1 {
 				t.Errorf("%s: the doubled stream has %d losses", d, n)

@@ -118,7 +118,7 @@ func TestQuirkB1C7_MistypedStreamedArgumentsAreReadOrBlocked(t *testing.T) {
 				t.Errorf("%s: %+v", name, calls[0])
 				continue
 			}
-			if !strings.Contains(rep.String(), "arguments that came as a value") {
+			if !strings.Contains(rep.String(), "arguments came as a JSON value") {
 				t.Errorf("%s: nothing is reported:\n%s", name, rep)
 			}
 			// A client detects by itself that a number is not an object.

@@ -87,7 +87,7 @@ func TestInvalidCountIsUnknownAndReported(t *testing.T) {
 				}
 				lines := 0
 				for _, l := range rep.Losses {
-					if strings.Contains(l.Detail, a.member+" is no number of tokens") && l.Kind == dragoman.Dropped && l.Severity == dragoman.Warn {
+					if strings.Contains(l.Detail, a.member+" is not a token count") && l.Kind == dragoman.Dropped && l.Severity == dragoman.Warn {
 						lines++
 					}
 				}
@@ -124,7 +124,7 @@ func TestMistypedUsageIsReported(t *testing.T) {
 		at := strings.Index(whole, `"usage`)
 		colon := at + strings.Index(whole[at:], ":") + 1
 		resp, rep, err := c.DecodeResponse([]byte(whole[:colon]+`"much"}`), dialect.DecodeOptions{})
-		if err != nil || resp.Text() != "hi" || resp.Usage.Input.Known || len(rep.Losses) != 1 || !strings.Contains(rep.Losses[0].Detail, "is no object") {
+		if err != nil || resp.Text() != "hi" || resp.Usage.Input.Known || len(rep.Losses) != 1 || !strings.Contains(rep.Losses[0].Detail, "is not an object") {
 			t.Errorf("%s: %v %+v %v", c.Dialect(), err, resp.Usage, rep.Losses)
 		}
 	}

@@ -1,22 +1,26 @@
-// Package blockwire is for the wires on which a message is a role and a list of
-// blocks. A [Plan] arranges a request's
-// conversation as their messages, an [Emitter] streams an answer as their blocks.
+// Package blockwire implements wire formats whose messages are a role and a list of
+// blocks. A [Plan] arranges the conversation of a request as such messages, an
+// [Emitter] streams a response as blocks.
 //
-// Some share more: one part is one block. A [Format] describes such
-// a dialect, and [Decoder], [RequestDecoder], [Answer], [StreamDecoder],
-// [RequestEncoder], [AnswerEncoder] and [StreamEncoder] read and write it. The dialect
-// embeds them, and reads and writes single blocks, events and settings.
+// In some dialects one part is one block. A [Format] describes such a dialect, and
+// [Decoder], [RequestDecoder], [Answer], [StreamDecoder], [RequestEncoder],
+// [AnswerEncoder] and [StreamEncoder] read and write it. The dialect embeds them, and
+// reads and writes single blocks, events and settings.
 //
-// A turn is one message of such a wire: the canonical messages of one role that
-// follow each other. What is promised of the turns: what stands before the
-// first is the system prompt; no two neighbours of a known role have the same;
-// the results that answer a turn come first in the one after it, in the order
-// of its calls and one for each; the conversation opens with a user's turn,
-// unless it came from this wire; and a message that came in the wire's own form
-// keeps it byte for byte, also when others are merged into it, because what was
-// sent once must not change when the conversation goes on. The plan is all of
-// that before anything is written. What a part becomes, and what may go back in
-// the form it came in, only the [Wire] knows.
+// A turn is one message on the wire: consecutive canonical messages of one role. A plan
+// is complete before anything is written. It guarantees:
+//
+//   - System messages before the first turn are the system prompt.
+//   - Neighboring turns of known roles have different roles.
+//   - The results for a turn's calls come first in the next turn, in the order of the
+//     calls, one for each call.
+//   - The conversation starts with a user turn, unless it came from this dialect.
+//   - A message in the native form of the wire keeps its bytes, even if others are
+//     merged into it. What was sent once must not change when the conversation
+//     continues.
+//
+// Only the [Wire] knows what a part becomes on the wire and what may be sent back in
+// native form.
 package blockwire
 
 import (
@@ -29,81 +33,79 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// The roles that all these wires have. What the model said has a role of its
-// own on each of them.
+// The roles that all these wire formats share. The role of the model differs.
 const (
 	User   = "user"
 	System = "system"
 )
 
-// openingText is said by the user in a conversation that would not start with
-// one.
+// openingText is the user message for a conversation that does not start with one.
 const openingText = "(conversation continues)"
 
-// Rules are the fixed differences between the wires.
+// Rules are the fixed differences between the wire formats.
 type Rules struct {
 	Dialect dragoman.Dialect
-	// Assistant is the role of what the model said.
+	// Assistant is the role of the model.
 	Assistant string
-	// List is the member of a message that holds its blocks.
+	// List is the message field that holds the blocks.
 	List string
-	// Turn and Prompt are what the wire calls a turn and the place of what
-	// stands before the first, for reports.
+	// Turn and Prompt are the names in reports for a turn and for the place of the
+	// system prompt.
 	Turn, Prompt string
-	// SystemTurns says that the wire has system messages inside a conversation;
-	// MidSystem, that the target takes them from anybody.
+	// SystemTurns means that the wire has system messages inside a conversation;
+	// MidSystem, that the target accepts them from any origin.
 	SystemTurns, MidSystem bool
-	// NoCache says that the wire has no cache breakpoints.
+	// NoCache means that the wire has no cache breakpoints.
 	NoCache bool
-	// CachePoint reports whether a block of the wire is a cache point, where
-	// these are blocks behind the ones they belong to; nil where they are not.
+	// CachePoint reports whether a block is a cache point, for wire formats whose cache
+	// points are blocks that follow the block they belong to. Nil for others.
 	CachePoint func(raw []byte) bool
 }
 
-// Wire is what a wire decides itself.
+// Wire implements what differs between the dialects.
 type Wire interface {
-	// Add appends a part in the form the wire has for it, or reports that there
-	// is none. m is nil for the request's instructions.
+	// Add appends the block for a part, or reports that there is none. m is nil for the
+	// instructions of the request.
 	Add(out []Block, m *dragoman.Message, p dragoman.Part, at extra.Path, role string, rep *dragoman.Report) []Block
-	// Complete settles the blocks that were added for one message.
+	// Complete finishes the blocks that were added for one message.
 	Complete(blocks []Block, m *dragoman.Message, at extra.Path, role string, rep *dragoman.Report) []Block
-	// Replay returns a message of a turn in its native form, if it was not
-	// changed and the target may see it again as it is. Messages come in order.
+	// Replay returns the native form of a message, if the message did not change and
+	// the target may receive it. It is called for the messages in order.
 	Replay(m *dragoman.Message) ([]byte, bool)
-	// Said settles a turn of the model that is not one message as it came.
+	// Said finishes a turn of the model that is not a single message in native form.
 	Said(t *Turn)
 }
 
-// Block is one part in its place.
+// Block is one part at its position in a turn.
 type Block struct {
 	Part dragoman.Part
 	At   extra.Path
-	// Cache is the cache hint that belongs on the block, or behind it.
+	// Cache is the cache hint to write on the block, or after it.
 	Cache *dragoman.CacheHint
-	// Raw is the block as it came; nil for one that is written from its part.
-	// Mark is the cache point behind it as it came.
+	// Raw is the block in native form; nil if it is written from its part. Mark is the
+	// native cache point that follows it.
 	Raw, Mark []byte
-	// Signature is the one to write, on a wire where any block can have one.
+	// Signature is the signature to write, on a wire where any block can have one.
 	Signature string
 }
 
-// Is reports whether the part of a block is of a kind.
+// Is reports whether the part of a block has kind k.
 func (b *Block) Is(k string) bool { return b.Part.Kind() == k }
 
-// Turn is one message of the wire: messages of one role that follow each other.
+// Turn is one message on the wire: consecutive messages of one role.
 type Turn struct {
 	Role   string
 	Blocks []Block
-	// Messages are those it was made of; none for one that we put in.
+	// Messages are the messages in the turn; none for a turn that the plan added.
 	Messages []*dragoman.Message
-	// frame is the first of the messages as it came, or nothing.
+	// frame is the native form of the first message, or zero.
 	frame frame
 }
 
-// Plan is a conversation as the wire wants it.
+// Plan is a conversation in the arrangement that the wire requires.
 type Plan struct {
 	Rules
-	// Threaded says that the server holds what was said before.
+	// Threaded means that the server stores the earlier conversation.
 	Threaded bool
 
 	System []Block
@@ -111,15 +113,15 @@ type Plan struct {
 
 	wire Wire
 	rep  *dragoman.Report
-	// after is the message that follows the run of system messages at hand,
-	// once it was looked for.
+	// after is the index of the first message after the current run of system messages,
+	// once it was searched for.
 	after int
-	// in reads native messages, one after the other.
+	// in reads native messages, one after another.
 	in jsonwire.Reader
 }
 
-// Arrange plans the whole of a request's conversation but its ends, which
-// TrimPrefill and Open see to.
+// Arrange plans the conversation of a request, except for its ends, which TrimPrefill
+// and Open handle.
 func (p *Plan) Arrange(req *dragoman.Request, wire Wire, rep *dragoman.Report) {
 	p.wire, p.rep = wire, rep
 	for i, part := range req.Instructions {
@@ -131,7 +133,7 @@ func (p *Plan) Arrange(req *dragoman.Request, wire Wire, rep *dragoman.Report) {
 		p.leading(&ms[first], first)
 		first++
 	}
-	p.Turns = make([]Turn, 0, len(ms)-first+1) // one may be put in
+	p.Turns = make([]Turn, 0, len(ms)-first+1) // Open may insert one
 	for i := first; i < len(ms); i++ {
 		p.message(ms, i)
 	}
@@ -147,22 +149,20 @@ func (p *Plan) Arrange(req *dragoman.Request, wire Wire, rep *dragoman.Report) {
 	}
 }
 
-// leading puts a message that stands before the first turn into the system
-// prompt.
+// leading adds a message before the first turn to the system prompt.
 func (p *Plan) leading(m *dragoman.Message, i int) {
 	at := extra.Elem("/messages", i)
 	if p.SystemTurns && p.Own(m) || m.Role == dragoman.RoleDeveloper {
 		p.rep.Addf(dragoman.Moved, dragoman.Info, at.String(), "a leading %s message written into the %s", m.Role, p.Prompt)
 	}
 	p.System = append(p.System, p.blocks(m, at, System, p.rep)...)
-	p.unsaid(m, at)
+	p.reportLost(m, at)
 	for _, f := range m.Extra.For(p.Dialect) {
-		p.rep.Addf(dragoman.Dropped, dragoman.Warn, at.String()+f.Path, "a member of a message that became part of the %s", p.Prompt)
+		p.rep.Addf(dragoman.Dropped, dragoman.Warn, at.String()+f.Path, "a field of a message that became part of the %s", p.Prompt)
 	}
 }
 
-// message adds one message to the plan, to the turn before it where the roles
-// agree.
+// message adds one message to the plan: to the previous turn if the roles are equal.
 func (p *Plan) message(ms []dragoman.Message, i int) {
 	m := &ms[i]
 	at := extra.Elem("/messages", i)
@@ -176,7 +176,7 @@ func (p *Plan) message(ms []dragoman.Message, i int) {
 		p.rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "a message without content")
 		return
 	}
-	p.unsaid(m, at)
+	p.reportLost(m, at)
 	last := len(p.Turns) - 1
 	if last < 0 || p.Turns[last].Role != role || role != User && role != p.Assistant && role != System {
 		p.Turns = append(p.Turns, next)
@@ -187,7 +187,7 @@ func (p *Plan) message(ms []dragoman.Message, i int) {
 	t.Messages = append(t.Messages, m)
 }
 
-// blocks lists the parts of a message that the wire takes.
+// blocks returns the blocks of a message that the wire accepts.
 func (p *Plan) blocks(m *dragoman.Message, at extra.Path, role string, rep *dragoman.Report) []Block {
 	out := make([]Block, 0, len(m.Parts))
 	for i, part := range m.Parts {
@@ -196,8 +196,8 @@ func (p *Plan) blocks(m *dragoman.Message, at extra.Path, role string, rep *drag
 	return p.wire.Complete(out, m, at, role, rep)
 }
 
-// unsaid reports what a message says that the wire has no member for.
-func (p *Plan) unsaid(m *dragoman.Message, at extra.Path) {
+// reportLost reports the fields of a message that the wire lacks.
+func (p *Plan) reportLost(m *dragoman.Message, at extra.Path) {
 	extra.Report(p.rep, m.Extra, p.Dialect, at)
 	if m.Name != "" {
 		p.rep.Addf(dragoman.Dropped, dragoman.Info, at.String()+"/name", "the name %q of the speaker", m.Name)
@@ -210,9 +210,9 @@ func (p *Plan) unsaid(m *dragoman.Message, at extra.Path) {
 	}
 }
 
-// TrimPrefill cuts white space at the end of an answer that the model is to
-// continue, for an API that rejects it there. A block in the form it came in is
-// its client's own affair.
+// TrimPrefill cuts white space from the end of a response that the model is to
+// continue, for an API that rejects it there. Blocks in native form are not changed:
+// they are the client's responsibility.
 func (p *Plan) TrimPrefill() {
 	if len(p.Turns) == 0 {
 		return
@@ -233,22 +233,21 @@ func (p *Plan) TrimPrefill() {
 		return
 	case cut == "" && (last == 0 || isThinking(t.Blocks[last-1])):
 		return
-	case cut == "": // beside thinking blank texts stay, but not here
-		p.rep.Add(dragoman.Dropped, dragoman.Info, b.At.String(), "a text that says nothing at the end of the assistant's last message")
+	case cut == "": // blank texts are kept next to thinking, but not here
+		p.rep.Add(dragoman.Dropped, dragoman.Info, b.At.String(), "a blank text at the end of the last assistant message")
 		t.Blocks = t.Blocks[:last]
 		p.TrimPrefill()
 		return
 	}
-	p.rep.Add(dragoman.Lowered, dragoman.Info, b.At.String(), "white space cut from the end of the assistant's last message")
+	p.rep.Add(dragoman.Lowered, dragoman.Info, b.At.String(), "white space cut from the end of the last assistant message")
 	trimmed := *text
 	trimmed.Text = cut
 	b.Part = &trimmed
 }
 
-// Open makes a conversation start with a user's turn (quirks D17, D38). One
-// that came from this dialect starts as it likes: APIs take more than their
-// manuals say, and a compacted or threaded conversation starts with what the
-// server gave.
+// Open makes a conversation start with a user turn (quirks D17, D38). A conversation
+// that came from this dialect is not changed: APIs accept more than their documents
+// say, and a compacted or threaded conversation starts with what the server sent.
 func (p *Plan) Open() {
 	if len(p.Turns) > 0 {
 		if p.Turns[0].Role == User || p.Own(p.Turns[0].Messages[0]) {

@@ -9,26 +9,26 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 )
 
-// Breakpoints keeps a request within the number of cache breakpoints that its
-// target takes. A later breakpoint remembers all that stands before it, so when
-// there are too many the first ones go, in the order a model reads a prompt:
-// tools, system, messages (quirk D31).
+// Breakpoints limits the cache breakpoints of a request to the number that its target
+// accepts. A later breakpoint covers everything before it, so the first ones are
+// dropped, in the order in which a model reads a prompt: tools, system, messages (quirk
+// D31).
 type Breakpoints struct {
-	// Marker is the member that makes a breakpoint, as it stands in blocks and
-	// tools that we never rewrite: those count, and stay.
+	// Marker is the field that makes a breakpoint. Breakpoints in blocks and tools that
+	// are never rewritten are counted, but not dropped.
 	Marker string
-	// Apart says that a tool's breakpoint stands behind it and not in it. Where
-	// it stands in it, a deferred tool carries none.
+	// Apart means that the breakpoint of a tool follows it instead of being part of it.
+	// If it is part of the tool, a deferred tool cannot have one.
 	Apart bool
-	// None says that the target refuses them all.
+	// None means that the target refuses all breakpoints.
 	None bool
 
-	surplus int    // how many hints are still to be left out
-	told    string // where the last one was
+	surplus int    // number of hints still to drop
+	dropped string // path of the last dropped hint
 }
 
-// Plan counts what is asked for and settles how much of it is too much; atEnd
-// says that the request wants one behind its prompt.
+// Plan counts the breakpoints of a request and determines how many to drop. atEnd means
+// that the request has one after its prompt.
 func (c *Breakpoints) Plan(limit int, tools []dragoman.ToolSpec, atEnd bool, plan *Plan) {
 	marker := []byte(`"` + c.Marker + `"`)
 	n := 0
@@ -79,24 +79,24 @@ func hints(b *Block) int {
 	return n
 }
 
-// over reports whether the next hint is to be left out.
+// over reports whether the next hint must be dropped.
 func (c *Breakpoints) over() bool { return c.None || c.surplus > 0 }
 
 func (c *Breakpoints) drop(rep *dragoman.Report, at extra.Path) {
 	c.surplus--
 	place := at.String()
-	if place == c.told { // a part may have two, its own and its message's
+	if place == c.dropped { // a part may have two, its own and its message's
 		return
 	}
-	c.told = place
+	c.dropped = place
 	if c.None {
-		rep.Add(dragoman.Dropped, dragoman.Info, place, "cache breakpoint: the target takes none")
+		rep.Add(dragoman.Dropped, dragoman.Info, place, "cache breakpoint: the target accepts none")
 		return
 	}
-	rep.Add(dragoman.Dropped, dragoman.Info, place, "cache breakpoint: the API takes four, and later ones cover more")
+	rep.Add(dragoman.Dropped, dragoman.Info, place, "cache breakpoint: the API accepts four, and later ones cover more")
 }
 
-// Tools leaves out the hints of tools that are too many.
+// Tools drops the hints of tools that exceed the limit.
 func (c *Breakpoints) Tools(tools []dragoman.ToolSpec, rep *dragoman.Report) []dragoman.ToolSpec {
 	copied := false
 	for i := range tools {
@@ -112,7 +112,7 @@ func (c *Breakpoints) Tools(tools []dragoman.ToolSpec, rep *dragoman.Report) []d
 		t := &tools[i]
 		unedited := c.Apart && t.Source != nil && t.Source.Mirror == t.Fingerprint()
 		t.Cache = nil
-		if unedited { // the hint is no part of the source, which stands as it is
+		if unedited { // the hint is not part of the source, which stays valid
 			src := *t.Source
 			src.Mirror = t.Fingerprint()
 			t.Source = &src
@@ -122,7 +122,7 @@ func (c *Breakpoints) Tools(tools []dragoman.ToolSpec, rep *dragoman.Report) []d
 	return tools
 }
 
-// Take returns the hint to write on a block, or behind it.
+// Take returns the hint to write on a block, or after it.
 func (c *Breakpoints) Take(b *Block, rep *dragoman.Report) *dragoman.CacheHint {
 	if b.Cache != nil && c.over() {
 		c.drop(rep, b.At)
@@ -150,7 +150,7 @@ func (c *Breakpoints) Inside(parts []dragoman.Part, at extra.Path, rep *dragoman
 	return parts
 }
 
-// AtEnd returns the hint to write behind the prompt.
+// AtEnd returns the hint to write after the prompt.
 func (c *Breakpoints) AtEnd(hint *dragoman.CacheHint, rep *dragoman.Report) *dragoman.CacheHint {
 	if hint != nil && c.None {
 		c.drop(rep, extra.At("/cache"))
@@ -159,12 +159,12 @@ func (c *Breakpoints) AtEnd(hint *dragoman.CacheHint, rep *dragoman.Report) *dra
 	return hint
 }
 
-// Cuts reports whether a block would lose a hint, so that it cannot be written
-// in the form it came in.
+// Cuts reports whether a block would lose a hint, so that its native form cannot be
+// written.
 func (c *Breakpoints) Cuts(b *Block) bool { return c.over() && hints(b) > 0 }
 
-// CutsAny reports whether any of the blocks would lose a hint, so that the
-// message around them cannot be written in the form it came in.
+// CutsAny reports whether any of the blocks would lose a hint, so that the native form
+// of their message cannot be written.
 func (c *Breakpoints) CutsAny(blocks []Block) bool {
 	return c.over() && slices.ContainsFunc(blocks, func(b Block) bool { return hints(&b) > 0 })
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// Conversation is the plan of a request's conversation for a [Format], and writes
-// its turns. Dialects embed it, and implement the rest of [Wire].
+// Conversation is the plan of a request's conversation for a [Format]. It writes the
+// turns. Dialects embed it and implement the rest of [Wire].
 type Conversation struct {
 	Plan
 	*Format
@@ -38,18 +38,18 @@ func NewConversation(f *Format, reg *interop.Registry, o dialect.EncodeOptions, 
 	return Conversation{Plan: Plan{Rules: rules}, Format: f, Reg: reg, limits: f.Limits(), Target: target, Options: o, Rep: rep}
 }
 
-// Said implements [Wire]: a result must follow the calls of a turn.
+// Said implements [Wire]: results must directly follow the calls of a turn.
 func (c *Conversation) Said(t *Turn) { c.CallsLast(t) }
 
-// MayThink reports whether thinking is sent back: to its origin only, and only
-// with the signature that proves it. Models that sign nothing take no thinking back
-// (quirks D23, D24, G9, G12).
+// MayThink reports whether thinking is sent back: only to its origin, and only with the
+// signature that proves it. Models that do not sign accept no thinking back (quirks
+// D23, D24, G9, G12).
 func (c *Conversation) MayThink(m *dragoman.Message, p *dragoman.Reasoning) bool {
 	return m != nil && Proven(p) && wirekit.MayReplayReasoning(m, p, &c.limits, &c.Target)
 }
 
-// Native returns a message in the form it came in, if the target accepts it again
-// and refuses is false for each of its parts.
+// Native returns the native form of a message, if the target accepts it and refuses is
+// false for each part.
 func (c *Conversation) Native(m *dragoman.Message, refuses func(p dragoman.Part) bool) ([]byte, bool) {
 	raw, ok := wirekit.ReplayMessage(m, &c.limits, &c.Target, c.Options.Rebuild)
 	if !ok {
@@ -78,8 +78,8 @@ func (c *Conversation) replays(m *dragoman.Message, p dragoman.Part) bool {
 	}
 }
 
-// WriteTurn writes one message of the wire. mark, which may be nil, is a cache
-// point at its end.
+// WriteTurn writes one message. mark is a cache point to write at its end; it may be
+// nil.
 func (c *Conversation) WriteTurn(w *jsonwire.Writer, t *Turn, cache *Breakpoints, mark *dragoman.CacheHint) error {
 	if t.Untouched() && mark == nil && !cache.CutsAny(t.Blocks) {
 		w.Known(t.Native())
@@ -109,7 +109,7 @@ func (c *Conversation) writeBlocks(w *jsonwire.Writer, blocks []Block, cache *Br
 	return nil
 }
 
-// writeBlock writes a block with the cache hint in it.
+// writeBlock writes a block that includes its cache hint.
 func (c *Conversation) writeBlock(w *jsonwire.Writer, b *Block, cache *Breakpoints) error {
 	if b.Raw != nil && !cache.Cuts(b) {
 		w.Known(b.Raw)
@@ -123,7 +123,7 @@ func (c *Conversation) writeBlock(w *jsonwire.Writer, b *Block, cache *Breakpoin
 	return c.writePart(w, part, b.At)
 }
 
-// writeMarked writes a block and the cache point behind it.
+// writeMarked writes a block, followed by its cache point.
 func (c *Conversation) writeMarked(w *jsonwire.Writer, b *Block, cache *Breakpoints) error {
 	if b.Raw != nil {
 		w.Known(b.Raw)
@@ -163,8 +163,8 @@ func (c *Conversation) writePart(w *jsonwire.Writer, p dragoman.Part, at extra.P
 	return nil
 }
 
-// withHint returns a copy of a part that can carry a cache hint, with the given
-// one, and any other part unchanged.
+// withHint returns a copy of a part with the given cache hint. A part that cannot carry
+// a hint is returned unchanged.
 func withHint(p dragoman.Part, hint *dragoman.CacheHint) dragoman.Part {
 	switch p := p.(type) {
 	case *dragoman.Text:

@@ -8,44 +8,48 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 )
 
-// Emitter streams the parts of an answer as blocks, one after the other. What is
-// promised: blocks come in the order in which their parts started, with dense
-// indexes; one is closed before the next is opened, so that a part which starts
-// while another is open waits (quirk C21); no delta is empty; and no block of a
-// call is closed that says another call than the end of its part does, nor one
-// that broke off before the whole answer has ended, because clients run what is
-// closed. Unknown fields that the events of a part carry are written into the
-// events of its block. How anything is written only the [StreamWire] knows.
+// Emitter streams the parts of a response as blocks, one after another. It guarantees:
+//
+//   - Blocks come in the order in which their parts started, with dense indexes.
+//   - A block is closed before the next one is opened. A part that starts while another
+//     is open waits (quirk C21).
+//   - No delta is empty.
+//   - A call's block is not closed if it differs from the call at the end of its part,
+//     or if the call was cut off and the response has not ended, because clients run
+//     calls whose blocks are closed.
+//   - Unknown fields in the events of a part are written into the events of its block.
+//
+// Only the [StreamWire] knows how events are written.
 type Emitter struct {
 	Dialect dragoman.Dialect
 	Wire    StreamWire
 	rep     *dragoman.Report
-	// BareStart says that a block of text has a start of its own, which can be
-	// written before anything is said.
+	// BareStart means that a text block has a start event that can be written before
+	// its first delta.
 	BareStart bool
 
 	// Next is the index of the next block.
 	Next int64
-	// Calls and Refused say what was among the parts.
+	// Calls and Refused report whether the parts include calls and a refusal.
 	Calls, Refused bool
 
 	parts  map[int]*Out
 	places extra.Places
-	// queue holds the parts that are not wholly written, in order of start;
-	// only the first may have an open block that we opened.
+	// queue holds the parts that are not completely written, in order of start. Only
+	// the first may have an open block.
 	queue  []*Out
-	others bool // parts of other choices were left out
+	others bool // parts of other choices were dropped
 }
 
-// StreamWire is what a wire writes of an answer, each behind dst.
+// StreamWire writes the events of a response. Each method appends to dst.
 type StreamWire interface {
-	// OpenBlock gives a part the block of the next number and writes what comes
-	// before its deltas.
+	// OpenBlock assigns the next block number to a part and writes what precedes its
+	// deltas.
 	OpenBlock(dst []byte, p *Out, part dragoman.Part) ([]byte, error)
-	// Delta writes a fragment of what the open block grows, which may be empty,
-	// with the unknown fields that it carries.
+	// Delta writes a fragment for the open block, with its unknown fields. The fragment
+	// may be empty.
 	Delta(dst []byte, p *Out, text string, fields *dragoman.Extra) []byte
-	// Finish writes what is left of a part, and closes its block.
+	// Finish writes the rest of a part and closes its block.
 	Finish(dst []byte, p *Out, final dragoman.Part) ([]byte, error)
 	// StopBlock closes a block, after its [Emitter.Fields].
 	StopBlock(dst []byte, p *Out) []byte
@@ -53,42 +57,42 @@ type StreamWire interface {
 	Fail(dst []byte, err *dragoman.APIError) []byte
 }
 
-// Out is a part on its way to the wire.
+// Out is a part that is being written.
 type Out struct {
 	Skeleton dragoman.Part
 	Final    dragoman.Part // nil while the part is open
 	At       extra.Path
-	Index    int64 // of its block, -1 before that was opened
+	Index    int64 // of its block; -1 before the block is opened
 	Sent     stream.Sent
 	// Opening and Closing are the unknown fields of the events that open and
 	// close the block.
 	Opening, Closing *dragoman.Extra
 
 	waiting []byte
-	fields  []*dragoman.Extra // of deltas that wait
+	fields  []*dragoman.Extra // of waiting deltas
 	summary int
 }
 
-// Opened reports whether the part has its block.
+// Opened reports whether the block of the part was opened.
 func (p *Out) Opened() bool { return p.Index >= 0 }
 
-// NewEmitter returns one that starts with nothing.
+// NewEmitter returns an emitter without parts.
 func NewEmitter(d dragoman.Dialect, wire StreamWire, rep *dragoman.Report) Emitter {
 	return Emitter{Dialect: d, Wire: wire, rep: rep, parts: make(map[int]*Out)}
 }
 
-// track makes p the part that starts; it is false for a part that is not
+// track records p as the part that starts. It returns false for a part that is not
 // written.
 func (e *Emitter) track(ev *dragoman.PartStart, p *Out) bool {
 	if ev.Choice != 0 {
 		if !e.others {
 			e.others = true
-			e.rep.Add(dragoman.Dropped, dragoman.Serious, "/alternatives", "further candidates; the API answers with one")
+			e.rep.Add(dragoman.Dropped, dragoman.Serious, "/alternatives", "further candidates; the API returns only one")
 		}
 		return false
 	}
 	if ev.Part == nil || e.parts[ev.Index] != nil {
-		return false // a second start of one part is none
+		return false // ignore a second start of the same part
 	}
 	at, message := e.places.Next(ev)
 	if ev.Header != nil {
@@ -105,8 +109,8 @@ func (e *Emitter) track(ev *dragoman.PartStart, p *Out) bool {
 	return true
 }
 
-// ReportHeader reports what the header of an answer's message says that the
-// wire has no member for.
+// ReportHeader reports the fields in the header of a response message that the wire
+// lacks.
 func ReportHeader(rep *dragoman.Report, m *dragoman.Message, d dragoman.Dialect, at extra.Path) {
 	extra.Report(rep, m.Extra, d, at)
 	wirekit.ReportSpeaker(rep, m, at)
@@ -125,8 +129,8 @@ func (e *Emitter) PartStart(dst []byte, ev *dragoman.PartStart) ([]byte, error) 
 	return e.Advance(dst, false)
 }
 
-// PartDelta writes a fragment of the part at the head of the queue, and keeps
-// one of any other.
+// PartDelta writes a fragment of the part at the head of the queue, and buffers one of
+// any other part.
 func (e *Emitter) PartDelta(dst []byte, ev *dragoman.PartDelta) ([]byte, error) {
 	p := e.parts[ev.Index]
 	fields := e.own(ev.Extra)
@@ -163,8 +167,7 @@ func (e *Emitter) own(fields *dragoman.Extra) *dragoman.Extra {
 	return fields
 }
 
-// Fields writes the unknown fields of deltas that waited, each in a delta of its
-// own.
+// Fields writes the unknown fields of buffered deltas, each in a separate delta.
 func (e *Emitter) Fields(dst []byte, p *Out) []byte {
 	fields := p.fields
 	p.fields = nil
@@ -184,8 +187,8 @@ func (e *Emitter) PartEnd(dst []byte, ev *dragoman.PartEnd) ([]byte, error) {
 	return e.Advance(dst, false)
 }
 
-// Advance writes what the head of the queue allows. At the end of the response
-// nothing waits any longer: then all is true.
+// Advance writes as much of the queue as possible. At the end of the response, all is
+// true and nothing stays buffered.
 func (e *Emitter) Advance(dst []byte, all bool) ([]byte, error) {
 	for len(e.queue) > 0 {
 		p := e.queue[0]
@@ -207,8 +210,8 @@ func (e *Emitter) Advance(dst []byte, all bool) ([]byte, error) {
 		if p.Opened() && p.Grows() {
 			dst = e.Fields(dst, p)
 		}
-		// A call that broke off is not closed before it is known whether the
-		// whole stream did: clients run what is closed.
+		// A call that was cut off is not closed until it is known whether the whole
+		// stream was: clients run calls whose blocks are closed.
 		if !all && (p.Final == nil || truncated(p.Final)) {
 			return dst, nil
 		}
@@ -219,7 +222,7 @@ func (e *Emitter) Advance(dst []byte, all bool) ([]byte, error) {
 		if final == nil {
 			final = p.unfinished()
 		}
-		p.waiting = nil // the final value says it all
+		p.waiting = nil // the final value includes it
 		if dst, err = e.Wire.Finish(dst, p, final); err != nil {
 			return dst, err
 		}
@@ -229,8 +232,8 @@ func (e *Emitter) Advance(dst []byte, all bool) ([]byte, error) {
 	return dst, nil
 }
 
-// Grows reports whether the block is lengthened by the part's own deltas. The
-// object around freeform input, and an opaque block, are known at the end.
+// Grows reports whether the deltas of the part are written to the block as they come.
+// The object around freeform input, and an opaque block, are known only at the end.
 func (p *Out) Grows() bool {
 	switch part := p.Skeleton.(type) {
 	case *dragoman.Text, *dragoman.Refusal:
@@ -249,7 +252,7 @@ func truncated(p dragoman.Part) bool {
 	return ok && wirekit.Cut(c)
 }
 
-// opensEarly reports whether a block can start before its part is whole.
+// opensEarly reports whether the block can start before its part is complete.
 func (e *Emitter) opensEarly(p *Out) bool {
 	switch part := p.Skeleton.(type) {
 	case *dragoman.Text, *dragoman.Refusal:
@@ -263,13 +266,13 @@ func (e *Emitter) opensEarly(p *Out) bool {
 	}
 }
 
-// Number gives a part the next block.
+// Number assigns the next block number to a part.
 func (e *Emitter) Number(p *Out) {
 	p.Index = e.Next
 	e.Next++
 }
 
-// Begun opens the block of a part that could not open early.
+// Begun opens the block of a part, unless it is already open.
 func (e *Emitter) Begun(dst []byte, p *Out, part dragoman.Part) ([]byte, error) {
 	if p.Opened() {
 		return dst, nil
@@ -277,8 +280,9 @@ func (e *Emitter) Begun(dst []byte, p *Out, part dragoman.Part) ([]byte, error) 
 	return e.Wire.OpenBlock(dst, p, part)
 }
 
-// Remainder is what of a text was not sent yet. A text that does not go on from
-// what was sent cannot be taken back: that is reported.
+// Remainder returns the part of a text that was not sent yet. If the text does not
+// continue what was sent, it reports the difference and returns "", because sent text
+// cannot be taken back.
 func (e *Emitter) Remainder(p *Out, whole string) string {
 	rest, ok := p.Sent.Rest(whole)
 	if !ok {
@@ -288,7 +292,7 @@ func (e *Emitter) Remainder(p *Out, whole string) string {
 	return rest
 }
 
-// Ended are the calls that came to their end. Their order does not count.
+// Ended returns the calls that are complete, in no particular order.
 func (e *Emitter) Ended() (calls []*dragoman.ToolCall) {
 	for _, p := range e.parts {
 		if c, ok := p.Final.(*dragoman.ToolCall); ok {

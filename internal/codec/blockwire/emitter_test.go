@@ -12,15 +12,15 @@ import (
 	"pgregory.net/rapid"
 )
 
-// toyStream writes a stream as words: "0<call f" opens block 0, "0+abc" grows
-// it, "0>" closes it, "fail" is the end.
+// toyStream writes a stream as text: "0<call f" opens block 0, "0+abc" grows it, "0>"
+// closes it, "fail" ends the stream with an error.
 type toyStream struct {
 	*blockwire.Emitter
 	failed bool
 	steps  []blockStep
 }
 
-// blockStep is one thing that was done to a block: opened <, grown +, closed >.
+// blockStep is one operation on a block: open <, grow +, close >.
 type blockStep struct {
 	index int64
 	sign  rune
@@ -79,7 +79,7 @@ func (w *toyStream) Finish(dst []byte, p *blockwire.Out, final dragoman.Part) ([
 	return w.StopBlock(dst, p), err
 }
 
-// emit plays events and, if the stream did not fail, its end.
+// emit plays events and, unless the stream failed, its end.
 func emit(bareStart bool, evs ...dragoman.Event) (out string, w *toyStream, rep *dragoman.Report, err error) {
 	rep = new(dragoman.Report)
 	w = new(toyStream)
@@ -121,25 +121,25 @@ func cutOff(c *dragoman.ToolCall) *dragoman.ToolCall {
 	return c
 }
 
-func TestAnEmitterStreamsPartsAsBlocks(t *testing.T) {
+func TestEmitterStreamsPartsAsBlocks(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		events []dragoman.Event
 		want   string
-		lost   string // a word of the report; empty for none
+		lost   string // a text in the report; empty for no loss
 	}{
 		{
-			name:   "a part grows its block as it comes",
+			name:   "deltas grow the block",
 			events: []dragoman.Event{start(0, text("")), grow(0, "a"), grow(0, "b"), end(0, text("ab"))},
 			want:   "0<text 0+a 0+b 0>",
 		},
 		{
-			name:   "what the fragments left out comes with the end",
+			name:   "the end supplies text that the deltas lacked",
 			events: []dragoman.Event{start(0, text("")), grow(0, "a"), end(0, text("abc")), start(1, text("")), end(1, text("whole"))},
 			want:   "0<text 0+a 0+bc 0> 1<text 1+whole 1>",
 		},
 		{
-			name: "a part that starts while another is open waits (quirk C21)",
+			name: "parts that overlap are queued (quirk C21)",
 			events: []dragoman.Event{
 				start(0, args("x", "f", "")), start(1, args("y", "g", "")),
 				grow(1, `{"b":`), grow(0, `{"a":1}`), grow(1, `2}`),
@@ -148,12 +148,12 @@ func TestAnEmitterStreamsPartsAsBlocks(t *testing.T) {
 			want: `0<call f 0+{"a":1} 0> 1<call g 1+{"b":2} 1>`,
 		},
 		{
-			name:   "an empty fragment is none",
+			name:   "an empty delta is dropped",
 			events: []dragoman.Event{start(0, text("")), grow(0, ""), grow(0, "a"), grow(0, ""), end(0, text("a"))},
 			want:   "0<text 0+a 0>",
 		},
 		{
-			name: "the summaries of one thought are paragraphs of one block (quirk C22)",
+			name: "summaries are paragraphs of one block (quirk C22)",
 			events: []dragoman.Event{
 				start(0, &dragoman.Reasoning{}),
 				&dragoman.PartDelta{Summary: 1, Text: "one"}, &dragoman.PartDelta{Summary: 2, Text: "two"},
@@ -162,57 +162,57 @@ func TestAnEmitterStreamsPartsAsBlocks(t *testing.T) {
 			want: "0<reasoning 0+one 0+\n\ntwo 0>",
 		},
 		{
-			name:   "a call without a name opens when it has one",
+			name:   "a call opens once it has a name",
 			events: []dragoman.Event{start(0, args("x", "", "")), grow(0, `{"a"`), end(0, args("x", "f", `{"a":1}`))},
 			want:   `0<call f 0+{"a":1} 0>`,
 		},
 		{
-			name:   "freeform input is written when it is whole, as the object it becomes",
+			name:   "freeform input is written at the end as an object",
 			events: []dragoman.Event{start(0, &dragoman.ToolCall{ID: "x", Name: "f", Payload: codes.PayloadText}), grow(0, "raw"), end(0, &dragoman.ToolCall{ID: "x", Name: "f", Payload: codes.PayloadText, Arguments: "raw"})},
 			want:   `0<call f 0+{"input":"raw"} 0>`,
 		},
 		{
-			name:   "a call that ended as another is not closed: clients run what is",
+			name:   "a call with different final arguments is not closed",
 			events: []dragoman.Event{start(0, args("x", "f", "")), grow(0, `{"a":1}`), end(0, args("x", "f", `{"a":2}`))},
 			want:   `0<call f 0+{"a":1} fail`,
 			lost:   "differs",
 		},
 		{
-			name:   "nor one whose name changed",
+			name:   "a call with a different final name is not closed",
 			events: []dragoman.Event{start(0, args("x", "f", "")), grow(0, `{}`), end(0, args("x", "rm", `{}`))},
 			want:   `0<call f 0+{} fail`,
 			lost:   "differs",
 		},
 		{
-			name:   "spelling is no difference (quirk B3)",
+			name:   "different JSON spelling is accepted (quirk B3)",
 			events: []dragoman.Event{start(0, args("x", "f", "")), grow(0, `{ "a" : 1 }`), end(0, args("x", "f", `{"a":1}`))},
 			want:   `0<call f 0+{ "a" : 1 } 0>`,
 			lost:   "differs", // the client has the other spelling
 		},
 		{
-			name:   "a call that was cut off is closed with the answer, not before",
+			name:   "a truncated call is closed at the end of the response",
 			events: []dragoman.Event{start(0, args("x", "f", "")), grow(0, `{"a":`), end(0, cutOff(args("x", "f", `{"a":`))), start(1, text("")), end(1, text("later"))},
 			want:   `0<call f 0+{"a": 0> 1<text 1+later 1>`,
 		},
 		{
-			name:   "a text that ended as another stays as the client has it",
+			name:   "a text with a different final value is not resent",
 			events: []dragoman.Event{start(0, text("")), grow(0, "one"), end(0, text("two"))},
 			want:   "0<text 0+one 0>",
 			lost:   "differs",
 		},
 		{
-			name:   "a part that never ended is closed with what came",
+			name:   "a part without an end is closed with its deltas",
 			events: []dragoman.Event{start(0, text("")), grow(0, "half"), start(1, text("")), grow(1, "more")},
 			want:   "0<text 0+half 0> 1<text 1+more 1>",
 		},
 		{
-			name:   "of the choices only the first is written",
+			name:   "only the first choice is written",
 			events: []dragoman.Event{&dragoman.PartStart{Choice: 1, Part: text("")}, &dragoman.PartDelta{Choice: 1, Text: "no"}, start(0, text("")), grow(0, "yes"), end(0, text("yes"))},
 			want:   "0<text 0+yes 0>",
 			lost:   "further candidates",
 		},
 		{
-			name:   "what never began neither grows nor ends",
+			name:   "deltas and ends without a start are ignored",
 			events: []dragoman.Event{grow(3, "x"), end(3, text("x"))},
 			want:   "",
 		},
@@ -229,7 +229,7 @@ func TestAnEmitterStreamsPartsAsBlocks(t *testing.T) {
 	}
 }
 
-func TestABlockOfTextStartsBareWhereTheWireHasSuchAStart(t *testing.T) {
+func TestTextBlockStartsEarlyWithBareStart(t *testing.T) {
 	for bare, want := range map[bool]string{true: "0<text", false: ""} {
 		rep := new(dragoman.Report)
 		w := new(toyStream)
@@ -242,7 +242,7 @@ func TestABlockOfTextStartsBareWhereTheWireHasSuchAStart(t *testing.T) {
 	}
 }
 
-func TestUnknownFieldsOfDeltasAreWrittenInTheirBlock(t *testing.T) {
+func TestUnknownDeltaFieldsAreWrittenInTheirBlock(t *testing.T) {
 	field := func(path string) *dragoman.Extra {
 		return &dragoman.Extra{Dialect: toyDialect, Fields: []dragoman.Field{{Path: path, Value: []byte("1")}}}
 	}
@@ -256,9 +256,9 @@ func TestUnknownFieldsOfDeltasAreWrittenInTheirBlock(t *testing.T) {
 	}
 }
 
-// Whatever events come: blocks open in order with dense indexes, one after the
-// other; no delta is empty; and none is left open unless the stream failed.
-func TestProperty_OneBlockIsOpenAtATimeAndTheirIndexesAreDense(t *testing.T) {
+// For any events, blocks open in order with dense indexes, one after another; no delta
+// is empty; and no block is left open unless the stream failed.
+func TestProperty_BlocksDoNotOverlap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		evs := gen.Options{Tidy: true}.Events().Draw(t, "events")
 		_, w, _, err := emit(rapid.Bool().Draw(t, "bare"), evs...)
@@ -283,8 +283,8 @@ func TestProperty_OneBlockIsOpenAtATimeAndTheirIndexesAreDense(t *testing.T) {
 	})
 }
 
-// A stream may break instead of ending, and a client runs what was closed.
-func TestACallThatWasCutOffIsClosedOnlyWithTheAnswer(t *testing.T) {
+// A stream may break instead of ending, and clients run calls whose blocks are closed.
+func TestTruncatedCallClosesWithResponse(t *testing.T) {
 	w := new(toyStream)
 	e := blockwire.NewEmitter(toyDialect, w, new(dragoman.Report))
 	w.Emitter = &e

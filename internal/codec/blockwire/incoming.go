@@ -7,30 +7,30 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/stream"
 )
 
-// Incoming is a block of a stream that is being decoded. Dialects embed it in
-// what they know of a block beyond it.
+// Incoming is a block of a stream that is being decoded. Dialects embed it in their own
+// block types.
 type Incoming struct {
-	// Part is nil for a call whose id was seen before: whether it is a call of
-	// its own shows only at its end.
+	// Part is nil for a call whose id was seen before. Only its end shows whether it is
+	// a separate call.
 	Part *stream.Part
-	At   int // among the blocks
-	// Raw is the block as it started; what the deltas brought is put into it.
+	At   int // position among the blocks
+	// Raw is the block as it started; the content of deltas is added to it.
 	Raw     []byte
 	Call    bool
-	Hidden  bool   // the fragments are no arguments to show
-	Input   []byte // fragments that are not shown
-	Stopped bool   // the wire said that the block is complete
-	Twice   string // a member that a delta had twice
+	Hidden  bool   // the fragments must not be emitted as arguments
+	Input   []byte // fragments that are not emitted
+	Stopped bool   // the wire marked the block as complete
+	Twice   string // name of a duplicate field in a delta, or ""
 
-	whole bool // a value came where fragments of arguments belong
+	whole bool // a whole value came in place of argument fragments
 }
 
 func (b *Incoming) incoming() *Incoming { return b }
 
-// incomer is a block of a dialect, which embeds an [Incoming].
+// incomer is a block type of a dialect, which embeds an [Incoming].
 type incomer interface{ incoming() *Incoming }
 
-// ShowWhole shows the arguments of a call that came with its start (quirk C19).
+// ShowWhole emits the arguments of a call that came with its start (quirk C19).
 func (b *Incoming) ShowWhole() {
 	if b.Part == nil || b.Hidden || len(b.Part.Text) > 0 {
 		return
@@ -40,7 +40,7 @@ func (b *Incoming) ShowWhole() {
 	}
 }
 
-// Fragments are what deltas brought of the input of a block.
+// Fragments returns the input of a block that deltas brought.
 func (b *Incoming) Fragments() []byte {
 	if b.Call && b.Part != nil && !b.Hidden {
 		return b.Part.Text
@@ -48,9 +48,10 @@ func (b *Incoming) Fragments() []byte {
 	return b.Input
 }
 
-// Joins takes note of a fragment of arguments before it is added. A whole value in
-// place of one is all of the arguments (quirk C7): beside others it would be joined
-// to arguments that nobody sent, so the call has its member twice then.
+// Joins checks a fragment of arguments before it is added. A whole value in place of a
+// fragment is the complete arguments (quirk C7). Joined with other fragments it would
+// form arguments that the model never sent, so the call is then treated as having a
+// duplicate field.
 func (b *Incoming) Joins(text string, whole bool, member string) {
 	if (whole || b.whole && text != "") && len(b.Fragments()) > 0 {
 		b.Twice = member
@@ -58,7 +59,7 @@ func (b *Incoming) Joins(text string, whole bool, member string) {
 	b.whole = b.whole || whole
 }
 
-// inOrder lists open blocks in order of their start.
+// inOrder returns the open blocks in order of their start.
 func inOrder[B incomer](open map[int64]B) []B {
 	out := make([]B, 0, len(open))
 	for _, b := range open {
@@ -68,7 +69,7 @@ func inOrder[B incomer](open map[int64]B) []B {
 	return out
 }
 
-// brokenOff are the calls among blocks that the wire did not complete.
+// brokenOff returns the calls that the wire did not complete.
 func brokenOff[B incomer](calls []B) map[*Incoming]bool {
 	broken := map[*Incoming]bool{}
 	for _, c := range calls {

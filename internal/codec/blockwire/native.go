@@ -6,22 +6,22 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// frame is a message as it came: an object around a list of blocks. What is
-// merged with it goes into that list, and all that was there stays as it was.
+// frame is a message in native form: an object around a list of blocks. Merged blocks
+// are added to that list, and everything else stays unchanged.
 type frame struct {
 	raw []byte
-	// start and end are where the list stands in raw, brackets included.
+	// start and end delimit the list in raw, including its brackets.
 	start, end int
 }
 
-// Untouched reports whether the turn is one message in the form it came in.
+// Untouched reports whether the turn is a single message in native form.
 func (t *Turn) Untouched() bool { return t.frame.raw != nil && len(t.Messages) == 1 }
 
-// Native is an untouched turn as it came.
+// Native returns the native form of an untouched turn.
 func (t *Turn) Native() []byte { return t.frame.raw }
 
-// replay returns a message in the form it came in, if it can go back so: its
-// frame, and a block for each part.
+// replay returns the native form of a message, if it can be sent back: its frame, and a
+// block for each part.
 func (p *Plan) replay(m *dragoman.Message, at extra.Path) (frame, []Block) {
 	raw, ok := p.wire.Replay(m)
 	if !ok || len(m.Parts) == 0 || m.Cache != nil {
@@ -30,9 +30,9 @@ func (p *Plan) replay(m *dragoman.Message, at extra.Path) (frame, []Block) {
 	return p.frame(m, raw, at)
 }
 
-// frame finds the blocks of a native message. There is none in one whose
-// content is a string, or whose blocks are not the parts of the message: it is
-// written anew from the start, because a string becomes a list when another
+// frame finds the blocks of a native message. It returns a zero frame if the content is
+// a string, or if the blocks do not match the parts of the message. Such a message is
+// re-encoded from its first use on, because a string becomes a list when another
 // message is merged with it.
 func (p *Plan) frame(m *dragoman.Message, raw []byte, at extra.Path) (frame, []Block) {
 	r := &p.in
@@ -44,7 +44,7 @@ func (p *Plan) frame(m *dragoman.Message, raw []byte, at extra.Path) (frame, []B
 			r.Skip()
 			continue
 		}
-		blocks = nil // of several the last counts
+		blocks = nil // of duplicate fields, the last one counts
 		if r.Kind() != '[' {
 			r.Skip()
 			continue
@@ -61,8 +61,8 @@ func (p *Plan) frame(m *dragoman.Message, raw []byte, at extra.Path) (frame, []B
 	return f, blocks
 }
 
-// nativeBlocks reads the list that comes next, one block to one part, and the
-// cache points between them.
+// nativeBlocks reads the next list: one block for each part, and the cache points
+// between them.
 func (p *Plan) nativeBlocks(m *dragoman.Message, at extra.Path) []Block {
 	blocks := make([]Block, 0, len(m.Parts))
 	for range p.in.Array() {
@@ -73,7 +73,7 @@ func (p *Plan) nativeBlocks(m *dragoman.Message, at extra.Path) []Block {
 			continue
 		}
 		if n >= len(m.Parts) {
-			blocks = append(blocks, Block{}) // one too many: not this message's
+			blocks = append(blocks, Block{}) // more blocks than parts: not the blocks of this message
 			continue
 		}
 		part := m.Parts[n]
@@ -87,8 +87,7 @@ func (p *Plan) marks(b *Block, raw []byte) bool {
 	return p.CachePoint != nil && b.Cache != nil && b.Mark == nil && p.CachePoint(raw)
 }
 
-// Begin writes all that stands before the blocks of a turn, which is said in a
-// role.
+// Begin writes what precedes the blocks of a turn with the given role.
 func (p *Plan) Begin(w *jsonwire.Writer, t *Turn, role string) {
 	if f := t.frame; f.raw != nil {
 		w.Known(f.raw[:f.start+1])
@@ -100,9 +99,8 @@ func (p *Plan) Begin(w *jsonwire.Writer, t *Turn, role string) {
 	w.BeginArray()
 }
 
-// End writes all that stands behind the blocks of a turn. Of a member that
-// several merged messages have, the first counts; those at the given paths are
-// written already.
+// End writes what follows the blocks of a turn. If several merged messages have the
+// same field, the first one counts. Fields at the given paths were already written.
 func (p *Plan) End(w *jsonwire.Writer, t *Turn, paths ...string) {
 	w.EndArray()
 	messages := t.Messages

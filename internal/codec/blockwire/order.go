@@ -8,18 +8,18 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/resultorder"
 )
 
-// orderResults puts the results that answer the turn before first, as [resultorder] says.
-// A result that answers none of its calls stays where it is: APIs take it nowhere, and what
-// was sent before it must not change (decision 6). Nor does a message that came with
-// all the answers there are, in whatever order it has them.
+// orderResults moves the results for the previous turn's calls to the front, as package
+// [resultorder] describes. A result for none of these calls stays in place: no position
+// would make APIs accept it, and what was sent before it must not change (decision 6).
+// A native message that has a result for every call keeps its order.
 func (p *Plan) orderResults(t *Turn, i int) {
 	if !slices.ContainsFunc(t.Blocks, isResult) {
 		return
 	}
 	calls := p.calls(i - 1)
-	unseen := i == 0 && p.Threaded // the calls are with the server
-	stay := 0                      // how many blocks stay as they came
-	if t.frame.raw != nil && !unseen && answers(t.Blocks[:len(t.Messages[0].Parts)], calls) {
+	unseen := i == 0 && p.Threaded // the server has the calls
+	stay := 0                      // number of blocks that keep their position
+	if t.frame.raw != nil && !unseen && hasAllResults(t.Blocks[:len(t.Messages[0].Parts)], calls) {
 		stay = len(t.Messages[0].Parts)
 	}
 	t.Blocks = p.oneResult(t.Blocks, stay)
@@ -40,7 +40,7 @@ func (p *Plan) orderResults(t *Turn, i int) {
 	}
 }
 
-// calls ranks the calls of turn i, if that is the model's, by id.
+// calls ranks the calls of turn i by id, if it is a turn of the model.
 func (p *Plan) calls(i int) resultorder.Ranks[string] {
 	calls := resultorder.Ranks[string]{}
 	if i < 0 || p.Turns[i].Role != p.Assistant {
@@ -56,12 +56,12 @@ func (p *Plan) calls(i int) resultorder.Ranks[string] {
 
 func isResult(b Block) bool { return b.Is(codes.KindToolResult) }
 
-// answers reports whether blocks hold a result for each of the calls.
-func answers(blocks []Block, calls resultorder.Ranks[string]) bool {
+// hasAllResults reports whether blocks contain a result for each of the calls.
+func hasAllResults(blocks []Block, calls resultorder.Ranks[string]) bool {
 	found := map[string]bool{}
 	for _, b := range blocks {
 		if res, ok := b.Part.(*dragoman.ToolResult); ok {
-			if _, asked := calls[res.CallID]; asked {
+			if _, known := calls[res.CallID]; known {
 				found[res.CallID] = true
 			}
 		}
@@ -69,8 +69,8 @@ func answers(blocks []Block, calls resultorder.Ranks[string]) bool {
 	return len(found) == len(calls)
 }
 
-// oneResult leaves one result for each call, in the place of the first. Of the blocks that
-// stay, the first ones, none is taken out.
+// oneResult keeps one result for each call, at the position of the first. The first
+// stay blocks are never removed.
 func (p *Plan) oneResult(blocks []Block, stay int) []Block {
 	place := map[string]int{}
 	kept := blocks[:0]
@@ -90,23 +90,23 @@ func (p *Plan) oneResult(blocks []Block, stay int) []Block {
 	return kept
 }
 
-// replaceResult puts a further result of a call in the place of the first, if it counts.
+// replaceResult replaces the first result of a call by a later one, if the later one
+// counts.
 func (p *Plan) replaceResult(first *Block, b Block, res *dragoman.ToolResult) {
 	if was, ok := first.Part.(*dragoman.ToolResult); ok && !resultorder.Replaces(was, res) {
-		p.rep.Addf(dragoman.Dropped, dragoman.Info, b.At.String(), "what stood in for the result of call %q", res.CallID)
+		p.rep.Addf(dragoman.Dropped, dragoman.Info, b.At.String(), "placeholder for the result of call %q", res.CallID)
 		return
 	}
 	p.rep.Addf(dragoman.Dropped, dragoman.Warn, first.At.String(), "call %q has a later result", res.CallID)
-	if p.CachePoint != nil && b.Cache == nil { // the breakpoint behind it stays where it was
+	if p.CachePoint != nil && b.Cache == nil { // the breakpoint after it stays in place
 		b.Cache, b.Mark = first.Cache, first.Mark
 	}
 	*first = b
 }
 
-// CallsLast puts client calls behind everything else of an assistant turn, for
-// an API on which a result must follow them (quirks B26, B27). Thinking between
-// calls fixes the order: a turn with signatures is replayed as it was (quirk
-// D25).
+// CallsLast moves client calls to the end of an assistant turn, for an API on which the
+// results must directly follow them (quirks B26, B27). Thinking between calls fixes the
+// order: a turn with signatures is replayed unchanged (quirk D25).
 func (p *Plan) CallsLast(t *Turn) {
 	isCall := func(b Block) bool { return b.Is(codes.KindToolCall) }
 	first := slices.IndexFunc(t.Blocks, isCall)
@@ -122,7 +122,7 @@ func (p *Plan) CallsLast(t *Turn) {
 		}
 	}
 	if len(rest) > first {
-		p.rep.Add(dragoman.Moved, dragoman.Info, t.Blocks[first].At.String(), "calls written behind the rest of their turn")
+		p.rep.Add(dragoman.Moved, dragoman.Info, t.Blocks[first].At.String(), "calls moved to the end of their turn")
 	}
 	t.Blocks = append(rest, calls...)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// unfinished is the value of a part whose end never came.
+// unfinished returns the value of a part that did not end.
 func (p *Out) unfinished() dragoman.Part {
 	text := p.Sent.String() + string(p.waiting)
 	switch part := p.Skeleton.(type) {
@@ -34,37 +34,39 @@ func (p *Out) unfinished() dragoman.Part {
 	}
 }
 
-// written frees what is no longer needed of a part that stands on the wire: a
-// long answer holds many. Of a call that may run only that is asked.
+// written frees the memory of a part that was written, because a long response has
+// many. Of a call that may run, only that fact is needed later.
 func (p *Out) written() {
 	p.Sent.Forget()
 	c, ok := p.Final.(*dragoman.ToolCall)
 	if !ok || c.Problem != nil {
 		return
 	}
-	if _, barred := wirekit.Barred(c); !barred {
+	if _, blocked := wirekit.Barred(c); !blocked {
 		slim := *c
 		slim.Arguments = ""
 		p.Final = &slim
 	}
 }
 
-// WholeArguments are the arguments of a call as fragments bring them.
+// WholeArguments returns the arguments of a call in the form in which fragments carry
+// them.
 func (p *Out) WholeArguments(c *dragoman.ToolCall) string {
 	switch {
 	case c.Payload == codes.PayloadText:
 		obj, _ := c.Object()
 		return string(obj)
 	case p.Sent.Len() == 0: // a client must not get {} to run, nor two values
-		told, _ := toolwire.AnswerObject(c)
-		return string(told)
+		object, _ := toolwire.AnswerObject(c)
+		return string(object)
 	default:
 		return c.Arguments
 	}
 }
 
-// contradicted reports whether the end of a part says another call than its
-// block on the wire does. Clients run what is closed, so such a block is not.
+// contradicted reports whether the end of a part has a different call than its block on
+// the wire. Such a block is not closed, because clients run calls whose blocks are
+// closed.
 func (p *Out) contradicted() bool {
 	start, was := p.Skeleton.(*dragoman.ToolCall)
 	if p.Final == nil {
@@ -81,8 +83,8 @@ func (p *Out) contradicted() bool {
 	return !strings.HasPrefix(whole, sent) && !sameArguments(sent, whole)
 }
 
-// sameArguments reports whether arguments that were sent are others only in
-// their spelling: white space, or once more in quotes (quirk B3).
+// sameArguments reports whether the arguments differ from those that were sent only in
+// spelling: in white space, or in an additional level of quotes (quirk B3).
 func sameArguments(sent, whole string) bool {
 	if s := strings.TrimSpace(sent); strings.HasPrefix(s, `"`) {
 		if inside := jsonwire.NewReader([]byte(s)).String(); inside != "" {
@@ -93,10 +95,10 @@ func sameArguments(sent, whole string) bool {
 	return a.Compact() == nil && b.Compact() == nil && string(a) == string(b)
 }
 
-// spliced ends the stream with an error where a call on the wire can no longer
-// become the call it is.
+// spliced ends the stream with an error, because the call on the wire can no longer
+// become the final call.
 func (e *Emitter) spliced(dst []byte, p *Out) []byte {
-	const why = "the final value of a call differs from what was streamed of it"
+	const why = "the final value of a call differs from its streamed fragments"
 	e.rep.Add(dragoman.Dropped, dragoman.Serious, p.At.String(), why+"; the stream ends with an error")
 	return e.Wire.Fail(dst, &dragoman.APIError{Class: dragoman.ErrorServer, Message: why})
 }

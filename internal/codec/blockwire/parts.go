@@ -12,10 +12,10 @@ import (
 
 func isThinking(b Block) bool { return b.Is(codes.KindReasoning) }
 
-// Usual is the block that a part becomes on a wire where media stands in user
-// messages, and calls, results and thinking are blocks; ok is false where there
-// is none, which it reports. m is nil for the request's instructions. mayThink
-// reports whether thinking goes back to the target.
+// Usual returns the block for a part, on a wire where user messages have media, and
+// calls, results and thinking are blocks. If there is no block for the part, ok is
+// false and the loss is reported. m is nil for the instructions of the request.
+// mayThink reports whether thinking is sent back to the target.
 func (p *Plan) Usual(
 	m *dragoman.Message, part dragoman.Part, at extra.Path, role string, rep *dragoman.Report,
 	mayThink func(*dragoman.Message, *dragoman.Reasoning) bool,
@@ -28,7 +28,7 @@ func (p *Plan) Usual(
 	switch part := part.(type) {
 	case *dragoman.Text:
 		if role == System && strings.TrimSpace(part.Text) == "" {
-			return drop(dragoman.Info, "a text that says nothing")
+			return drop(dragoman.Info, "a blank text")
 		}
 	case *dragoman.Refusal:
 		extra.Report(rep, part.Extra, p.Dialect, at)
@@ -43,9 +43,9 @@ func (p *Plan) Usual(
 	case *dragoman.Media:
 		switch {
 		case role == System:
-			return drop(dragoman.Serious, "a system message takes no %s", part.Media)
+			return drop(dragoman.Serious, "a system message cannot contain %s", part.Media)
 		case role == p.Assistant && !p.Own(m):
-			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "an assistant message takes no %s; a note stands in for it", part.Media)
+			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "an assistant message cannot contain %s; replaced by a note", part.Media)
 			b.Part = &dragoman.Text{Text: toolwire.Placeholder(part)}
 		}
 	case *dragoman.ToolCall:
@@ -69,9 +69,9 @@ func (p *Plan) Usual(
 	return b, true
 }
 
-// DropBlank takes texts that say nothing out of the blocks of a message, for an
-// API that rejects them. Beside thinking they stay: one may be what keeps two
-// blocks of it apart (quirk D22).
+// DropBlank removes blank texts from the blocks of a message, for an API that rejects
+// them. A message with thinking keeps them: a blank text may separate two blocks of
+// thinking (quirk D22).
 func DropBlank(blocks []Block, rep *dragoman.Report) []Block {
 	if slices.ContainsFunc(blocks, isThinking) {
 		return blocks
@@ -81,13 +81,13 @@ func DropBlank(blocks []Block, rep *dragoman.Report) []Block {
 		if !ok || strings.TrimSpace(t.Text) != "" {
 			return false
 		}
-		rep.Add(dragoman.Dropped, dragoman.Info, b.At.String(), "a text that says nothing")
+		rep.Add(dragoman.Dropped, dragoman.Info, b.At.String(), "a blank text")
 		return true
 	})
 }
 
-// MarkLast puts the cache hint of a message, if it has one, on the last of its
-// blocks that can carry one.
+// MarkLast puts the cache hint of a message, if any, on the last block that can carry
+// one.
 func MarkLast(blocks []Block, hint *dragoman.CacheHint, at extra.Path, rep *dragoman.Report) {
 	if hint == nil {
 		return
@@ -121,7 +121,7 @@ func HintOf(p dragoman.Part) *dragoman.CacheHint {
 	}
 }
 
-// WithoutHint is a part of a result's content without its cache hint.
+// WithoutHint returns a part of a result's content without its cache hint.
 func WithoutHint(p dragoman.Part) dragoman.Part {
 	switch p := p.(type) {
 	case *dragoman.Text:
@@ -137,8 +137,8 @@ func WithoutHint(p dragoman.Part) dragoman.Part {
 	}
 }
 
-// Proven reports whether thinking carries what proves that the model thought
-// it.
+// Proven reports whether thinking has a signature or encrypted content, which proves
+// that the model produced it.
 func Proven(p *dragoman.Reasoning) bool {
 	if p.Redacted {
 		return p.Encrypted != ""
@@ -146,7 +146,7 @@ func Proven(p *dragoman.Reasoning) bool {
 	return p.Signature != ""
 }
 
-// Visible is the thinking a reader may see.
+// Visible returns the readable text of thinking.
 func Visible(p *dragoman.Reasoning) string {
 	if len(p.Summary) == 0 {
 		return p.Text
@@ -158,9 +158,9 @@ func Visible(p *dragoman.Reasoning) string {
 	return strings.Join(all, "\n\n")
 }
 
-// Signature returns the signature of thinking in an answer as a client of dialect
-// d may see it: one that another dialect minted would only be rejected when it
-// comes back. origin is the answer's.
+// Signature returns the signature of thinking in a response for a client of dialect d.
+// It returns "" for a signature of another dialect, which would be rejected when the
+// client sends it back. origin is the origin of the response.
 func Signature(p *dragoman.Reasoning, origin *dragoman.Origin, d dragoman.Dialect, at extra.Path, rep *dragoman.Report) string {
 	if !foreign(p, origin, d) {
 		return p.Signature
@@ -172,7 +172,7 @@ func Signature(p *dragoman.Reasoning, origin *dragoman.Origin, d dragoman.Dialec
 	return ""
 }
 
-// Shows reports whether thinking in an answer makes a block at all.
+// Shows reports whether thinking in a response becomes a block.
 func Shows(p *dragoman.Reasoning, origin *dragoman.Origin, d dragoman.Dialect) bool {
 	own := !foreign(p, origin, d)
 	if p.Redacted {

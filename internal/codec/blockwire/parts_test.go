@@ -9,7 +9,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 )
 
-func TestWhatAPartBecomesDependsOnWhoSaysIt(t *testing.T) {
+func TestUsualBlockByRole(t *testing.T) {
 	image := &dragoman.Media{Media: codes.MediaImage, MIME: "image/png", Base64: "AA=="}
 	hosted := call("1")
 	hosted.Hosted = true
@@ -17,25 +17,25 @@ func TestWhatAPartBecomesDependsOnWhoSaysIt(t *testing.T) {
 		name string
 		part dragoman.Part
 		role string
-		want string // kind of the block; empty for none
+		want string // kind of the block; empty for no block
 		lost dragoman.LossKind
 	}{
-		{"a text is a text", text("a"), blockwire.User, "text", ""},
-		{"a system prompt has no blank one", text(" "), blockwire.System, "", dragoman.Dropped},
-		{"a refusal is a text", &dragoman.Refusal{Text: "no"}, "model", "text", dragoman.Lowered},
-		{"data is its JSON", &dragoman.Data{JSON: []byte("{}")}, blockwire.User, "text", ""},
-		{"the user shows pictures", image, blockwire.User, "media", ""},
-		{"of the model's a note stays", image, "model", "text", dragoman.Dropped},
-		{"the system shows none", image, blockwire.System, "", dragoman.Dropped},
-		{"the model calls", call("1"), "model", "tool_call", ""},
-		{"nobody else does", call("1"), blockwire.User, "", dragoman.Dropped},
-		{"a call that its provider ran is none to run", hosted, "model", "", dragoman.Dropped},
-		{"the user answers", result("1"), blockwire.User, "tool_result", ""},
-		{"nobody else does", result("1"), "model", "", dragoman.Dropped},
-		{"the model thinks", thinking(), "model", "reasoning", ""},
-		{"nobody else does", thinking(), blockwire.User, "", dragoman.Dropped},
-		{"what is opaque goes home", &dragoman.Opaque{Dialect: toyDialect, Type: "x", JSON: []byte("{}")}, "model", "opaque", ""},
-		{"and nowhere else", &dragoman.Opaque{Dialect: "other", Type: "x", JSON: []byte("{}")}, "model", "", dragoman.Dropped},
+		{"text", text("a"), blockwire.User, "text", ""},
+		{"blank text", text(" "), blockwire.System, "", dragoman.Dropped},
+		{"refusal becomes text", &dragoman.Refusal{Text: "no"}, "model", "text", dragoman.Lowered},
+		{"data becomes text", &dragoman.Data{JSON: []byte("{}")}, blockwire.User, "text", ""},
+		{"image", image, blockwire.User, "media", ""},
+		{"image becomes a note", image, "model", "text", dragoman.Dropped},
+		{"image is dropped", image, blockwire.System, "", dragoman.Dropped},
+		{"call", call("1"), "model", "tool_call", ""},
+		{"call is dropped", call("1"), blockwire.User, "", dragoman.Dropped},
+		{"hosted call is dropped", hosted, "model", "", dragoman.Dropped},
+		{"result", result("1"), blockwire.User, "tool_result", ""},
+		{"result is dropped", result("1"), "model", "", dragoman.Dropped},
+		{"thinking", thinking(), "model", "reasoning", ""},
+		{"thinking is dropped", thinking(), blockwire.User, "", dragoman.Dropped},
+		{"opaque of the same dialect", &dragoman.Opaque{Dialect: toyDialect, Type: "x", JSON: []byte("{}")}, "model", "opaque", ""},
+		{"opaque of another dialect is dropped", &dragoman.Opaque{Dialect: "other", Type: "x", JSON: []byte("{}")}, "model", "", dragoman.Dropped},
 	} {
 		t.Run(tc.name+" as "+tc.role, func(t *testing.T) {
 			p := &blockwire.Plan{Rules: blockwire.Rules{Dialect: toyDialect, Assistant: "model"}}
@@ -51,7 +51,7 @@ func TestWhatAPartBecomesDependsOnWhoSaysIt(t *testing.T) {
 	}
 }
 
-func TestAnAnswersThinkingIsShownWithTheSignatureOfItsOwnDialectOnly(t *testing.T) {
+func TestSignatureOnlyForItsOwnDialect(t *testing.T) {
 	own, other := &dragoman.Origin{Dialect: toyDialect}, &dragoman.Origin{Dialect: "other"}
 	for _, tc := range []struct {
 		name      string
@@ -61,14 +61,14 @@ func TestAnAnswersThinkingIsShownWithTheSignatureOfItsOwnDialectOnly(t *testing.
 		shows     bool
 		lost      int
 	}{
-		{"its own", dragoman.Reasoning{Text: "hm", Signature: "s"}, own, "s", true, 0},
-		{"authored here", dragoman.Reasoning{Text: "hm", Signature: "s"}, nil, "s", true, 0},
+		{"same dialect", dragoman.Reasoning{Text: "hm", Signature: "s"}, own, "s", true, 0},
+		{"no origin", dragoman.Reasoning{Text: "hm", Signature: "s"}, nil, "s", true, 0},
 		{"another's", dragoman.Reasoning{Text: "hm", Signature: "s"}, other, "", true, 1},
-		{"another's, by the origin of the part", dragoman.Reasoning{Text: "hm", Signature: "s", Origin: other}, own, "", true, 1},
-		{"another's, with the identity of an item", dragoman.Reasoning{ID: "rs_1", Text: "hm"}, other, "", true, 1},
-		{"its own without words, which the signature is for", dragoman.Reasoning{Signature: "s"}, own, "s", true, 0},
-		{"another's without words", dragoman.Reasoning{Signature: "s"}, other, "", false, 1},
-		{"its own, withheld", dragoman.Reasoning{Redacted: true, Encrypted: "e"}, own, "", true, 0},
+		{"another dialect, by the origin of the part", dragoman.Reasoning{Text: "hm", Signature: "s", Origin: other}, own, "", true, 1},
+		{"another dialect, with an item id", dragoman.Reasoning{ID: "rs_1", Text: "hm"}, other, "", true, 1},
+		{"same dialect, signature without text", dragoman.Reasoning{Signature: "s"}, own, "s", true, 0},
+		{"another dialect, signature without text", dragoman.Reasoning{Signature: "s"}, other, "", false, 1},
+		{"same dialect, redacted", dragoman.Reasoning{Redacted: true, Encrypted: "e"}, own, "", true, 0},
 		{"another's, withheld", dragoman.Reasoning{Redacted: true, Encrypted: "e"}, other, "", false, 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -12,8 +12,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// toy is the plainest wire that a plan can be made for: it takes every part and
-// sends back what came from it.
+// toy is a minimal wire: it accepts every part and sends back native messages.
 type toy struct{ plan *blockwire.Plan }
 
 const toyDialect dragoman.Dialect = "toy"
@@ -41,7 +40,7 @@ func (w toy) Replay(m *dragoman.Message) ([]byte, bool) {
 
 func (w toy) Said(t *blockwire.Turn) { w.plan.CallsLast(t) }
 
-// The words of the tables: a message for each role, and the parts in it.
+// Constructors for the test tables: a message for each role, and its parts.
 
 func user(parts ...dragoman.Part) dragoman.Message {
 	return dragoman.Message{Role: dragoman.RoleUser, Parts: parts}
@@ -71,15 +70,15 @@ func result(id string) *dragoman.ToolResult {
 
 func thinking() *dragoman.Reasoning { return &dragoman.Reasoning{Text: "hm", Signature: "s"} }
 
-// native makes a message one that came from the toy wire.
+// native returns m as a message that came from the toy wire.
 func native(m dragoman.Message, raw string) dragoman.Message {
 	m.Origin = &dragoman.Origin{Dialect: toyDialect}
 	m.Native = &dragoman.Sidecar{Dialect: toyDialect, Raw: []byte(raw)}
 	return m
 }
 
-// show writes a plan as the tables do: the system prompt, then a line for each
-// turn. A block that goes back as it came stands in brackets.
+// show formats a plan as in the test tables: the system prompt, then a line for each
+// turn. A block in native form is in brackets.
 func show(p *blockwire.Plan) string {
 	var b strings.Builder
 	if len(p.System) > 0 {
@@ -123,103 +122,103 @@ func arrange(rules blockwire.Rules, req *dragoman.Request) (*blockwire.Plan, *dr
 	return p, rep
 }
 
-func TestAPlanArrangesAConversationAsTurns(t *testing.T) {
+func TestPlanArrangesTurns(t *testing.T) {
 	for _, tc := range []struct {
 		name     string
 		rules    blockwire.Rules
 		messages []dragoman.Message
 		want     string
-		// lost are the pointers of the report, each with its kind.
+		// lost are the paths in the report, each with its kind.
 		lost string
 	}{
 		{
-			name:     "what stands before the first turn is the system prompt",
+			name:     "leading system messages are the system prompt",
 			messages: []dragoman.Message{system(text("a")), system(text("b")), user(text("hi"))},
 			want:     "system: a, b\nuser: hi\n",
 		},
 		{
-			name:     "messages of one role that follow each other are one turn",
+			name:     "consecutive messages of one role are one turn",
 			messages: []dragoman.Message{user(text("a")), user(text("b")), model(text("c")), model(text("d")), user(text("e"))},
 			want:     "user: a, b\nmodel: c, d\nuser: e\n",
 		},
 		{
-			name:     "results are the user's, in the order of the calls (quirks D1, D2)",
+			name:     "results are in a user turn, in the order of the calls (quirks D1, D2)",
 			messages: []dragoman.Message{user(text("q")), model(call("1"), call("2")), results(result("2")), results(result("1"))},
 			want:     "user: q\nmodel: call 1, call 2\nuser: result 1, result 2\n",
 			lost:     "moved /messages/3/parts/0",
 		},
 		{
-			name:     "and stand before what else the user says (quirk D3)",
+			name:     "results come before other user content (quirk D3)",
 			messages: []dragoman.Message{user(text("q")), model(call("1")), user(text("well?")), results(result("1"))},
 			want:     "user: q\nmodel: call 1\nuser: result 1, well?\n",
 			lost:     "moved /messages/3/parts/0",
 		},
 		{
-			name:     "of two results for a call the last counts, in the place of the first (quirk D4)",
+			name:     "the last of two results replaces the first (quirk D4)",
 			messages: []dragoman.Message{user(text("q")), model(call("1"), call("2")), results(result("1"), result("2"), result("1"))},
 			want:     "user: q\nmodel: call 1, call 2\nuser: result 1, result 2\n",
 			lost:     "dropped /messages/2/parts/0",
 		},
 		{
-			name:     "a result that was made up does not replace one of a tool",
+			name:     "a synthetic result does not replace a real one",
 			messages: []dragoman.Message{user(text("q")), model(call("1")), results(result("1"), &dragoman.ToolResult{CallID: "1", Synthetic: true})},
 			want:     "user: q\nmodel: call 1\nuser: result 1\n",
 			lost:     "dropped /messages/2/parts/1",
 		},
 		{
-			name:     "a result that answers nothing stays where it is",
+			name:     "a result without a call stays in place",
 			messages: []dragoman.Message{user(text("q")), model(call("1")), results(result("1")), user(text("so?")), results(result("9"))},
 			want:     "user: q\nmodel: call 1\nuser: result 1, so?, result 9\n",
 		},
 		{
-			name:     "calls stand behind the rest of their turn (quirk B26)",
+			name:     "calls move to the end of their turn (quirk B26)",
 			messages: []dragoman.Message{user(text("q")), model(call("1"), text("wait")), results(result("1"))},
 			want:     "user: q\nmodel: wait, call 1\nuser: result 1\n",
 			lost:     "moved /messages/1/parts/0",
 		},
 		{
-			name:     "but thinking between them fixes the order (quirk D25)",
+			name:     "thinking between calls fixes the order (quirk D25)",
 			messages: []dragoman.Message{user(text("q")), model(call("1"), thinking(), text("wait")), results(result("1"))},
 			want:     "user: q\nmodel: call 1, reasoning, wait\nuser: result 1\n",
 		},
 		{
-			name:     "a conversation opens with the user (quirk D17)",
+			name:     "a conversation starts with a user turn (quirk D17)",
 			messages: []dragoman.Message{model(text("hello"))},
 			want:     "user: (conversation continues)\nmodel: hello\n",
 			lost:     "synthesized /messages",
 		},
 		{
-			name:     "unless it came from this wire",
+			name:     "a native conversation may start with the model",
 			messages: []dragoman.Message{native(model(text("hello")), `{"role":"model","blocks":[{"t":"hello"}]}`)},
 			want:     "model: [hello]\n",
 		},
 		{
-			name:     "a system message inside the conversation is the user's text",
+			name:     "a later system message becomes user text",
 			messages: []dragoman.Message{user(text("q")), system(text("be brief")), model(text("a"))},
 			want:     "user: q, be brief\nmodel: a\n",
 			lost:     "lowered /messages/1",
 		},
 		{
-			name:     "or keeps its role where the target takes it and its neighbours allow it",
+			name:     "a later system message keeps its role if allowed",
 			rules:    blockwire.Rules{SystemTurns: true, MidSystem: true},
 			messages: []dragoman.Message{user(text("q")), system(text("be brief")), model(text("a")), system(text("now")), user(text("b"))},
 			want:     "user: q\nsystem: be brief\nmodel: a\nuser: now, b\n",
 			lost:     "lowered /messages/3",
 		},
 		{
-			name:     "a message that says nothing is none, and its neighbours meet",
+			name:     "an empty message is dropped and its neighbors merge",
 			messages: []dragoman.Message{user(text("a")), model(text(" ")), user(text("b"))},
 			want:     "user: a, b\n",
 			lost:     "dropped /messages/1/parts/0, dropped /messages/1",
 		},
 		{
-			name:     "a role that the wire does not know is the user's",
+			name:     "an unknown role becomes user",
 			messages: []dragoman.Message{{Role: "narrator", Parts: []dragoman.Part{text("once")}}},
 			want:     "user: once\n",
 			lost:     "lowered /messages/0",
 		},
 		{
-			name: "the cache hint of a message is on its last block that can carry one",
+			name: "a message cache hint goes to its last eligible block",
 			messages: []dragoman.Message{
 				{Role: dragoman.RoleUser, Parts: []dragoman.Part{text("a"), text("b")}, Cache: &dragoman.CacheHint{}},
 				{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{text("c"), thinking()}, Cache: &dragoman.CacheHint{}},
@@ -243,7 +242,7 @@ func TestAPlanArrangesAConversationAsTurns(t *testing.T) {
 	}
 }
 
-// written is what a turn becomes on the toy wire.
+// written returns a turn as the toy wire writes it.
 func written(p *blockwire.Plan, t *blockwire.Turn) string {
 	if t.Untouched() {
 		return string(t.Native())
@@ -263,26 +262,26 @@ func written(p *blockwire.Plan, t *blockwire.Turn) string {
 	return string(w.Buf)
 }
 
-// What was sent once must not change when the conversation goes on: a prompt
-// cache would be lost, and signatures would fail.
-func TestAMessageThatCameInTheWiresFormKeepsItsBytes(t *testing.T) {
+// What was sent once must not change when the conversation continues: the prompt cache
+// would be lost, and signatures would fail.
+func TestNativeMessageKeepsItsBytes(t *testing.T) {
 	const raw = `{ "role":"user", "blocks" : [ {"t":"a" ,"x":1.0} ] ,"mood":"é" }`
-	came := native(user(text("a")), raw)
+	nativeMessage := native(user(text("a")), raw)
 	for _, tc := range []struct {
 		name     string
 		messages []dragoman.Message
 		want     string
 	}{
-		{"alone", []dragoman.Message{came}, raw},
-		{"with another merged into it", []dragoman.Message{came, user(text("b"))}, `{ "role":"user", "blocks" : [{"t":"a" ,"x":1.0},{"t":"b"}] ,"mood":"é" }`},
-		{"behind another, where only its blocks do", []dragoman.Message{user(text("b")), came}, `{"role":"user","blocks":[{"t":"b"},{"t":"a" ,"x":1.0}]}`},
+		{"alone", []dragoman.Message{nativeMessage}, raw},
+		{"with another merged after it", []dragoman.Message{nativeMessage, user(text("b"))}, `{ "role":"user", "blocks" : [{"t":"a" ,"x":1.0},{"t":"b"}] ,"mood":"é" }`},
+		{"merged into an earlier one: only its blocks", []dragoman.Message{user(text("b")), nativeMessage}, `{"role":"user","blocks":[{"t":"b"},{"t":"a" ,"x":1.0}]}`},
 		{
-			"unless its blocks are not its parts",
+			"blocks that do not match the parts",
 			[]dragoman.Message{native(user(text("a")), `{"role":"user","blocks":[{"t":"a"},{"t":"z"}]}`)},
 			`{"role":"user","blocks":[{"t":"a"}]}`,
 		},
 		{
-			"or its content is a string, which could not grow",
+			"content that is a string",
 			[]dragoman.Message{native(user(text("a")), `{"role":"user","blocks":"a"}`)},
 			`{"role":"user","blocks":[{"t":"a"}]}`,
 		},
@@ -299,33 +298,33 @@ func TestAMessageThatCameInTheWiresFormKeepsItsBytes(t *testing.T) {
 	}
 }
 
-func TestResultsThatCameWithAllAnswersKeepTheirOrder(t *testing.T) {
-	came := native(results(result("2"), result("1")), `{"role":"user","blocks":[{"r":2},{"r":1}]}`)
-	p, rep := arrange(blockwire.Rules{}, &dragoman.Request{Messages: []dragoman.Message{user(text("q")), model(call("1"), call("2")), came, user(text("go on"))}})
+func TestNativeResultsKeepTheirOrder(t *testing.T) {
+	nativeMessage := native(results(result("2"), result("1")), `{"role":"user","blocks":[{"r":2},{"r":1}]}`)
+	p, rep := arrange(blockwire.Rules{}, &dragoman.Request{Messages: []dragoman.Message{user(text("q")), model(call("1"), call("2")), nativeMessage, user(text("go on"))}})
 	if got, want := show(p), "user: q\nmodel: call 1, call 2\nuser: [result 2], [result 1], go on\n"; got != want || len(rep.Losses) > 0 {
 		t.Errorf("got\n%s%s", got, rep)
 	}
 }
 
-func TestWhiteSpaceIsCutFromAnAnswerThatTheModelIsToContinue(t *testing.T) {
+func TestTrimPrefill(t *testing.T) {
 	for _, tc := range []struct {
 		name, last, want string
 		lost             bool
 	}{
-		{"at its end", "So: \n", "So:", true},
-		{"nowhere else", " So:", " So:", false},
-		{"unless nothing would be left", "\u00a0", "\u00a0", false},
+		{"trailing white space", "So: \n", "So:", true},
+		{"leading white space stays", " So:", " So:", false},
+		{"blank text stays", "\u00a0", "\u00a0", false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			said := text(tc.last)
-			req := &dragoman.Request{Messages: []dragoman.Message{user(text("q")), model(thinking(), said)}}
+			last := text(tc.last)
+			req := &dragoman.Request{Messages: []dragoman.Message{user(text("q")), model(thinking(), last)}}
 			p, rep := arrange(blockwire.Rules{}, req)
 			p.TrimPrefill()
 			blocks := p.Turns[1].Blocks
 			if got := blocks[len(blocks)-1].Part.(*dragoman.Text).Text; got != tc.want || tc.lost != (len(rep.Losses) > 0) {
 				t.Errorf("%q\n%s", got, rep)
 			}
-			if said.Text != tc.last {
+			if last.Text != tc.last {
 				t.Error("the request was changed")
 			}
 		})

@@ -16,11 +16,11 @@ type RequestDecoder struct {
 	R   *jsonwire.Reader
 	Req *dragoman.Request
 	Err error
-	// Unsure: the request can be read in two ways, or holds what the API refuses. It
-	// is not sent in the form it came in.
+	// Unsure means that the request is ambiguous, or contains something that the API
+	// refuses. Its native form is not sent.
 	Unsure bool
-	// unanswered holds the calls of the last assistant message whose ids are
-	// synthetic: results without an id answer them in order.
+	// unanswered holds the synthetic call ids of the last assistant message. Results
+	// without an id belong to these calls, in order.
 	unanswered []string
 }
 
@@ -29,8 +29,8 @@ func NewRequestDecoder(d *Decoder) RequestDecoder {
 	return RequestDecoder{Decoder: d, Req: new(dragoman.Request)}
 }
 
-// Decode decodes the body of a request. known lists the fields that are read, field reads
-// the value of one.
+// Decode decodes the body of a request. known lists the fields that are read; field
+// reads the value of one.
 func (d *RequestDecoder) Decode(body []byte, known jsonwire.Known, field func(key []byte)) (*dragoman.Request, dragoman.Report, error) {
 	err := wirekit.DecodeRequest(d.Dialect, d.Messages, body, d.Options, d.Literal.With(known), d.Req, d.Rep, func(r *jsonwire.Reader) (sure bool, err error) {
 		d.R = r
@@ -48,24 +48,24 @@ func (d *RequestDecoder) Decode(body []byte, known jsonwire.Known, field func(ke
 	return d.Req, *d.Rep, err
 }
 
-// Fail makes err the error of the request, unless it has one.
+// Fail records err as the error of the request, unless there is one already.
 func (d *RequestDecoder) Fail(err error) {
 	if d.Err == nil {
 		d.Err = err
 	}
 }
 
-// FailAt is Fail for an error inside the value that was just read.
+// FailAt is like Fail, for an error inside the value raw that was just read at path.
 func (d *RequestDecoder) FailAt(path string, raw []byte, err error) {
 	d.Fail(jsonwire.PlaceAt(path, d.R.Offset()-int64(len(raw)), err))
 }
 
-// KeepField stores a field that is unknown, or not in this form.
+// KeepField stores a field that is unknown or has an unknown form.
 func (d *RequestDecoder) KeepField(prefix, key string, raw []byte) {
 	extra.Add(&d.Req.Extra, d.Dialect, prefix, []byte(key), raw)
 }
 
-// Conversation reads the messages. message reads one element of it.
+// Conversation reads the messages. message reads one element.
 func (d *RequestDecoder) Conversation(message func(elem jsonwire.Value, pos int) (dragoman.Message, error)) {
 	for i := range d.R.Array() {
 		elem := d.R.Value()
@@ -81,9 +81,9 @@ func (d *RequestDecoder) Conversation(message func(elem jsonwire.Value, pos int)
 	}
 }
 
-// Settle completes a message that was read from raw: it pairs results with calls
-// and sets the role. list names the parts in reports, contents counts the fields
-// that hold them. changed means that raw must not be sent again.
+// Settle completes a message that was read from raw: it pairs results with calls and
+// sets the role. list is the name of the parts in reports; contents is the number of
+// fields that hold them. changed means that raw must not be sent again.
 func (d *RequestDecoder) Settle(m *dragoman.Message, raw json.RawMessage, at extra.Path, list string, contents int, changed bool) {
 	d.pair(m, at, list)
 	if m.Role == dragoman.RoleUser && OnlyResults(m.Parts) {
@@ -98,7 +98,7 @@ func (d *RequestDecoder) Settle(m *dragoman.Message, raw json.RawMessage, at ext
 	}
 }
 
-// pair gives results without an id those of the calls without one, in order
+// pair assigns the ids of calls that came without one to results without one, in order
 // (quirk B10).
 func (d *RequestDecoder) pair(m *dragoman.Message, at extra.Path, list string) {
 	if m.Role == dragoman.RoleAssistant {
@@ -116,12 +116,12 @@ func (d *RequestDecoder) pair(m *dragoman.Message, at extra.Path, list string) {
 			continue
 		}
 		res.CallID, d.unanswered = d.unanswered[0], d.unanswered[1:]
-		d.Rep.Addf(dragoman.Synthesized, dragoman.Info, at.Elem(list, i).String(), "a result without an id answers call %q", res.CallID)
+		d.Rep.Addf(dragoman.Synthesized, dragoman.Info, at.Elem(list, i).String(), "a result without an id is assigned to call %q", res.CallID)
 	}
 }
 
-// Tools reads the definitions of tools at a place. skip reports whether it took an
-// element that is not a definition.
+// Tools reads the tool definitions at a path. skip consumes an element that is not a
+// definition, and reports whether it did.
 func (d *RequestDecoder) Tools(prefix, key string, at string, skip func(raw []byte) bool) {
 	n := 0
 	for i := range d.R.Array() {
@@ -145,14 +145,14 @@ func (d *RequestDecoder) Tools(prefix, key string, at string, skip func(raw []by
 	}
 }
 
-// Chosen returns the tool of a choice, by its name on the wire.
+// Chosen returns the tool of a choice, given its name on the wire.
 func (d *RequestDecoder) Chosen(name string) []dragoman.ToolRef {
 	ref := dragoman.ToolRef{}
 	ref.Namespace, ref.Name, _ = d.Reg.PublicName("", name)
 	return []dragoman.ToolRef{ref}
 }
 
-// Reasoning returns the reasoning settings, which it adds to the request.
+// Reasoning returns the reasoning settings of the request, which it creates if needed.
 func (d *RequestDecoder) Reasoning() *dragoman.ReasoningSettings {
 	if d.Req.Reasoning == nil {
 		d.Req.Reasoning = new(dragoman.ReasoningSettings)
@@ -160,9 +160,9 @@ func (d *RequestDecoder) Reasoning() *dragoman.ReasoningSettings {
 	return d.Req.Reasoning
 }
 
-// Thinking reads the thinking settings of Claude, whose unknown fields are kept
-// below prefix. It returns false for a type that is unknown. lenient ignores fields
-// of a wrong type, for an API that passes the settings through without reading them.
+// Thinking reads Claude's thinking settings and stores their unknown fields below
+// prefix. It returns false for an unknown type. lenient ignores fields of a wrong type,
+// for an API that passes the settings through without reading them.
 func (d *RequestDecoder) Thinking(prefix string, raw []byte, lenient bool) (known bool, err error) {
 	s := dragoman.ReasoningSettings{}
 	in := jsonwire.NewReader(raw)
@@ -201,10 +201,11 @@ func (d *RequestDecoder) Thinking(prefix string, raw []byte, lenient bool) (know
 	return true, nil
 }
 
-// OutputSchema reads an output format, whose field other reads every field but the
-// type, and reports whether it is one with a schema.
+// OutputSchema reads an output format and reports whether it has a schema. other reads
+// every field except the type.
 func (d *RequestDecoder) OutputSchema(raw []byte, other func(in *jsonwire.Reader, key []byte, f *dragoman.OutputFormat)) bool {
-	// The API enforces the schema; toward others that means: where it fits.
+	// The API enforces the schema. Toward other APIs that means: strict if the schema
+	// allows it.
 	f := &dragoman.OutputFormat{Kind: codes.OutputSchema, Strict: codes.StrictAuto, Dialect: d.Dialect}
 	in := jsonwire.NewReader(raw)
 	typ := ""

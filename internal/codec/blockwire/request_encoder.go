@@ -8,40 +8,41 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// MinThinkingBudget is the least thinking budget that Claude accepts.
+// MinThinkingBudget is the smallest thinking budget that Claude accepts.
 const MinThinkingBudget = 1024
 
-// RequestEncoder is a request that is being written. Dialects embed it.
+// RequestEncoder is a request that is being encoded. Dialects embed it.
 type RequestEncoder struct {
 	Conversation
 	W   jsonwire.Writer
 	Req *dragoman.Request
 	// Box holds the tools that are offered.
 	Box Toolbox
-	// Points says which cache breakpoints are written. Ending is the one at the end of the
-	// prompt; nil for none.
+	// Points determines which cache breakpoints are written. Ending is the one at the
+	// end of the prompt, or nil.
 	Points Breakpoints
 	Ending *dragoman.CacheHint
 	// topP is the value that Temperature leaves to TopP.
 	topP *dragoman.Number
 }
 
-// NewRequestEncoder returns an encoder that has written nothing.
+// NewRequestEncoder returns an encoder with an empty buffer.
 func NewRequestEncoder(c Conversation, req *dragoman.Request) RequestEncoder {
 	e := RequestEncoder{Conversation: c, Req: wirekit.Fit(req, c.Options.Target.Caps, c.Rep)}
 	e.W.Buf = make([]byte, 0, wirekit.RequestSize(req, false))
 	return e
 }
 
-// Cache settles which cache breakpoints are written. atEnd, which may be nil, is the one that
-// the request wants at the end of its prompt.
+// Cache determines which cache breakpoints are written. atEnd is the one that the
+// request wants at the end of its prompt, or nil.
 func (e *RequestEncoder) Cache(marker string, atEnd *dragoman.CacheHint) {
 	e.Points = Breakpoints{Marker: marker, Apart: e.WriteCachePoint != nil, None: e.Target.Caps.NoCacheBreakpoints}
 	e.Ending = e.Points.AtEnd(atEnd, e.Rep)
 	e.Points.Plan(e.limits.MaxCacheBreakpoints, e.Box.Specs, e.Ending != nil, &e.Plan)
 }
 
-// EncodeSettings writes a request with the table of its dialect, whose lines write to e.
+// EncodeSettings writes a request with the settings table of its dialect, whose lines
+// write to e.
 func EncodeSettings[D, E any](e *RequestEncoder, settings *wirekit.Settings[D, E], lines E) error {
 	to := &wirekit.RequestWriter{W: &e.W, Req: e.Req, Rep: e.Rep, Caps: &e.Target.Caps}
 	e.W.BeginObject()
@@ -86,7 +87,8 @@ func (e *RequestEncoder) SystemPrompt() error {
 	return nil
 }
 
-// Messages writes the messages. mark, which may be nil, is a cache point behind the last one.
+// Messages writes the messages. mark is a cache point to write after the last one, or
+// nil.
 func (e *RequestEncoder) Messages(mark *dragoman.CacheHint) error {
 	e.W.Key("messages")
 	e.W.BeginArray()
@@ -103,8 +105,8 @@ func (e *RequestEncoder) Messages(mark *dragoman.CacheHint) error {
 	return nil
 }
 
-// MayForce reports whether the model accepts a forced choice of a tool with the
-// thinking that is sent (quirk E4). A thinking budget never goes with one.
+// MayForce reports whether the model accepts a forced tool choice with the thinking
+// settings that are sent (quirk E4). It never does with a thinking budget.
 func (e *RequestEncoder) MayForce() bool {
 	typ := e.Thinks()
 	switch {
@@ -117,20 +119,21 @@ func (e *RequestEncoder) MayForce() bool {
 	}
 }
 
-// ChoiceMode returns the mode to write for a choice of tools.
+// ChoiceMode returns the mode to write for a tool choice.
 func (e *RequestEncoder) ChoiceMode(c *dragoman.ToolChoice) string {
 	wirekit.ReportChoice(e.Rep, c, e.Dialect)
 	if (c.Mode == dragoman.ChoiceRequired || c.Mode == dragoman.ChoiceTool) && !e.MayForce() {
-		e.Rep.Addf(dragoman.Lowered, dragoman.Warn, "/tool_choice", "the model takes no forced choice; %s written as auto", c.Mode)
+		e.Rep.Addf(dragoman.Lowered, dragoman.Warn, "/tool_choice", "the model accepts no forced choice; %s written as auto", c.Mode)
 		return dragoman.ChoiceAuto
 	}
 	return c.Mode
 }
 
-// NativeChoice returns a choice that only its own provider understands, or nil.
+// NativeChoice returns the native form of a choice that only its own provider
+// understands, or nil.
 func (e *RequestEncoder) NativeChoice(c *dragoman.ToolChoice, format dragoman.Format) []byte {
 	if c.Native == nil || c.Native.Format != format {
-		e.Rep.Add(dragoman.Dropped, dragoman.Warn, "/tool_choice", "a choice only its own provider understands")
+		e.Rep.Add(dragoman.Dropped, dragoman.Warn, "/tool_choice", "a choice that only its own provider understands")
 		return nil
 	}
 	return c.Native.JSON
@@ -146,20 +149,20 @@ func (e *RequestEncoder) OwnRequest() bool {
 	return e.Req.Native != nil && e.Req.Native.Dialect == e.Dialect
 }
 
-// OwnBudget reports whether a client of this dialect set the thinking budget, not
-// the conversion of an effort or of adaptive thinking.
+// OwnBudget reports whether a client of this dialect set the thinking budget, instead
+// of a conversion from an effort or adaptive thinking.
 func (e *RequestEncoder) OwnBudget() bool {
 	return e.OwnRequest() && e.Req.Reasoning != nil && e.Req.Reasoning.BudgetTokens != nil
 }
 
-// Thinks returns Claude's word for how to think, or "". A budget must fit below the
-// bound on the response.
+// Thinks returns Claude's thinking type, or "". A budget must fit below the output
+// limit.
 func (e *RequestEncoder) Thinks() string {
 	most := e.Req.MaxOutputTokens
 	return wirekit.ClaudeThinks(e.Reasoning(), most == nil || *most > MinThinkingBudget || e.OwnBudget())
 }
 
-// ThinkingType is Thinks with a report of settings that it does not express.
+// ThinkingType is like Thinks, and reports settings that the type does not express.
 func (e *RequestEncoder) ThinkingType() string {
 	typ := e.Thinks()
 	switch s := e.Reasoning(); {
@@ -167,28 +170,28 @@ func (e *RequestEncoder) ThinkingType() string {
 	case s.Mode == codes.ReasoningBudget && s.BudgetTokens == nil:
 		e.Rep.Add(dragoman.Lowered, dragoman.Info, "/reasoning/mode", "a budget without a number written as adaptive")
 	case s.Mode == codes.ReasoningBudget && typ == "":
-		e.Rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning/budget_tokens", e.MaxTokens+" leaves no room for the least budget, %d", MinThinkingBudget)
+		e.Rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning/budget_tokens", e.MaxTokens+" leaves no room for the minimum budget of %d", MinThinkingBudget)
 	case s.Mode == codes.ReasoningDefault && typ == "disabled":
 		e.Rep.Add(dragoman.Lowered, dragoman.Info, "/reasoning/effort", "effort none written as thinking disabled")
 	}
 	if s := e.Reasoning(); s != nil {
 		extra.Report(e.Rep, s.Extra, e.Dialect, extra.At("/reasoning"))
 		if typ == "" && s.Summary != "" {
-			e.Rep.Add(dragoman.Dropped, dragoman.Info, "/reasoning/summary", "how thinking is shown cannot be said without saying how to think")
+			e.Rep.Add(dragoman.Dropped, dragoman.Info, "/reasoning/summary", "the thinking display cannot be set without a thinking type")
 		}
 	}
 	return typ
 }
 
-// ReportMode reports what of the reasoning settings is written in another form.
+// ReportMode reports which reasoning settings are written in another form.
 func (e *RequestEncoder) ReportMode() {
 	if e.Target.Caps.ThinkingBudgets {
 		wirekit.ReportBudget(e.Rep, e.Req.Reasoning)
 	}
 }
 
-// Thinking writes the thinking settings of Claude; effort is a field elsewhere.
-// Unknown fields of the settings are those below at.
+// Thinking writes Claude's thinking settings, without the effort, which is a separate
+// field. It also writes the unknown fields of the settings below at.
 func (e *RequestEncoder) Thinking(typ, at string) {
 	w, s := &e.W, e.Reasoning()
 	w.BeginObject()
@@ -212,9 +215,9 @@ func (e *RequestEncoder) Thinking(typ, at string) {
 	w.EndObject()
 }
 
-// budget returns a thinking budget that Claude accepts: not too small, and less
-// than the bound on the response. With interleaved thinking it may be more; a client
-// of this dialect may have set that in a header, so its own budget is not lowered.
+// budget returns a thinking budget that Claude accepts: at least the minimum, and less
+// than the output limit. With interleaved thinking it may be more. A client of this
+// dialect may have enabled that in a header, so its own budget is not lowered.
 func (e *RequestEncoder) budget(n int64) int64 {
 	const at = "/reasoning/budget_tokens"
 	if most := e.Req.MaxOutputTokens; most != nil && n >= *most && !e.OwnBudget() {
@@ -222,14 +225,14 @@ func (e *RequestEncoder) budget(n int64) int64 {
 		n = *most - 1
 	}
 	if n < MinThinkingBudget {
-		e.Rep.Addf(dragoman.Lowered, dragoman.Info, at, "a budget of %d written as %d, the least "+e.Thinker+" takes", n, MinThinkingBudget)
+		e.Rep.Addf(dragoman.Lowered, dragoman.Info, at, "a budget of %d written as %d, the minimum that "+e.Thinker+" accepts", n, MinThinkingBudget)
 		n = MinThinkingBudget
 	}
 	return n
 }
 
-// RoomForBudget returns a bound on the response that leaves room for a thinking
-// budget, which counts against it, and for at least the given number of tokens.
+// RoomForBudget returns an output limit that leaves room for a thinking budget, which
+// counts against it, and for at least the given number of tokens.
 func (e *RequestEncoder) RoomForBudget(least int64) int64 {
 	if r := e.Reasoning(); r != nil && r.Mode == codes.ReasoningBudget && r.BudgetTokens != nil {
 		least = wirekit.Sum(max(*r.BudgetTokens, MinThinkingBudget), least)
@@ -245,7 +248,7 @@ func (e *RequestEncoder) Effort() string {
 	}
 	switch s.Effort {
 	case "none":
-		return "" // written as thinking disabled, or in the mode
+		return "" // written as disabled thinking, or in the mode
 	case "minimal":
 		e.Rep.Add(dragoman.Lowered, dragoman.Info, "/reasoning/effort", "effort minimal written as low")
 		return "low"
@@ -254,8 +257,8 @@ func (e *RequestEncoder) Effort() string {
 	}
 }
 
-// Schema returns the output schema to write, or nil. The subset is that of Claude
-// (quirk F3).
+// Schema returns the output schema to write, or nil. It uses Claude's subset of JSON
+// Schema (quirk F3).
 func (e *RequestEncoder) Schema() []byte {
 	f := e.Req.Output
 	if f == nil || f.Kind == codes.OutputText {
@@ -263,7 +266,7 @@ func (e *RequestEncoder) Schema() []byte {
 	}
 	extra.Report(e.Rep, f.Extra, e.Dialect, extra.At("/output"))
 	if e.Target.Caps.NoStructuredOutput {
-		e.Rep.Add(dragoman.Dropped, dragoman.Serious, "/output", "the target takes no output format")
+		e.Rep.Add(dragoman.Dropped, dragoman.Serious, "/output", "the target accepts no output format")
 		return nil
 	}
 	if f.Kind != codes.OutputSchema && f.Kind != "" || f.Schema == nil {
@@ -292,12 +295,12 @@ func (e *RequestEncoder) ReserveStrict() {
 	}
 }
 
-// Temperature writes the temperature, and settles the top_p, which depends on it. While the
-// model thinks it accepts no temperature but 1 and no top_p below 0.95; Gemini CLI, for one,
-// sends both.
+// Temperature writes the temperature and determines top_p, which depends on it. While
+// the model thinks, it accepts no temperature except 1 and no top_p below 0.95; Gemini
+// CLI, for example, sends both.
 func (e *RequestEncoder) Temperature(field string, thinks bool) {
 	temperature, topP := e.Req.Sampling.Temperature, e.Req.Sampling.TopP
-	if temperature != nil && e.RefusesSampler("temperature", thinks && !(wirekit.Float(*temperature) >= 1)) { // more is written as 1
+	if temperature != nil && e.RefusesSampler("temperature", thinks && !(wirekit.Float(*temperature) >= 1)) { // a higher value is written as 1
 		temperature = nil
 	}
 	if topP != nil && e.RefusesSampler("top_p", thinks && !(wirekit.Float(*topP) >= 0.95)) {
@@ -309,15 +312,15 @@ func (e *RequestEncoder) Temperature(field string, thinks bool) {
 	}
 }
 
-// TopP writes the top_p, after Temperature.
+// TopP writes top_p; call it after Temperature.
 func (e *RequestEncoder) TopP(field string) {
 	if e.topP != nil {
 		e.W.RawField(field, []byte(*e.topP))
 	}
 }
 
-// RefusesSampler reports whether a sampling parameter is not written: the model
-// accepts none, or not this one while it thinks.
+// RefusesSampler reports whether a sampling parameter is dropped: the model accepts
+// none, or not this one while it thinks.
 func (e *RequestEncoder) RefusesSampler(key string, whileThinking bool) bool {
 	if whileThinking && !e.Target.Caps.NoSampling {
 		e.Rep.Add(dragoman.Dropped, dragoman.Warn, "/sampling/"+key, e.NotWhileThinking)

@@ -14,9 +14,9 @@ func (p *Plan) Own(m *dragoman.Message) bool {
 	return m != nil && m.Origin != nil && m.Origin.Dialect == p.Dialect
 }
 
-// role says which role a message has on the wire. A system message inside the
-// conversation keeps its role where the model takes it and the neighbours allow
-// it: after a user message, before an assistant's or at the end.
+// role returns the role of a message on the wire. A system message inside the
+// conversation keeps its role if the model accepts it and its neighbors allow it: after
+// a user message, and before an assistant message or at the end.
 func (p *Plan) role(ms []dragoman.Message, i int, at extra.Path) string {
 	m := &ms[i]
 	if !systemRole(m.Role) {
@@ -40,8 +40,8 @@ func (p *Plan) role(ms []dragoman.Message, i int, at extra.Path) string {
 	return User
 }
 
-// plainRole is the role of a message that is no system message. One we do not
-// know goes back to the dialect it came from.
+// plainRole returns the role of a message that is not a system message. An unknown role
+// is sent back only to the dialect it came from.
 func (p *Plan) plainRole(m *dragoman.Message) string {
 	switch m.Role {
 	case dragoman.RoleUser, dragoman.RoleTool:
@@ -56,12 +56,12 @@ func (p *Plan) plainRole(m *dragoman.Message) string {
 	}
 }
 
-// fits reports whether the neighbours of a message allow it to be a system
-// message. What follows counts only if anything of it is written.
+// fits reports whether the neighbors of a message allow it to be a system message.
+// Messages of which nothing is written do not count as neighbors.
 func (p *Plan) fits(ms []dragoman.Message, i int) bool {
-	if p.after <= i { // looked for once for a whole run of them
+	if p.after <= i { // searched once for a whole run of system messages
 		p.after = i + 1
-		for p.after < len(ms) && (systemRole(ms[p.after].Role) || p.silent(&ms[p.after])) {
+		for p.after < len(ms) && (systemRole(ms[p.after].Role) || p.writesNothing(&ms[p.after])) {
 			p.after++
 		}
 	}
@@ -72,9 +72,8 @@ func (p *Plan) fits(ms []dragoman.Message, i int) bool {
 	return (before == User || before == System) && (p.after == len(ms) || ms[p.after].Role == dragoman.RoleAssistant)
 }
 
-// silent reports whether nothing of a message that is no system message is
-// written.
-func (p *Plan) silent(m *dragoman.Message) bool {
+// writesNothing reports whether nothing is written for a message that is not a system message.
+func (p *Plan) writesNothing(m *dragoman.Message) bool {
 	f, _ := p.replay(m, extra.Path{})
 	return f.raw == nil && len(p.blocks(m, extra.Path{}, p.plainRole(m), new(dragoman.Report))) == 0
 }

@@ -5,9 +5,9 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/stopreason"
 )
 
-// StopOf reads a stop reason. The mapping is total: an unknown word is
-// StopUnknown, after which nothing runs (quirk B20). Words of other APIs are those
-// that servers and models of these dialects let slip.
+// StopOf returns the stop reason for a value on the wire. The mapping is total: an
+// unknown value is StopUnknown, after which no calls run (quirk B20). It includes
+// values of other APIs that servers and models of these dialects send by mistake.
 func (f *Format) StopOf(word string) dragoman.StopReason {
 	switch word {
 	case "":
@@ -37,12 +37,12 @@ func (f *Format) StopOf(word string) dragoman.StopReason {
 	return dragoman.StopUnknown
 }
 
-// WordOf writes a stop: in the word that the dialect gave it, else in the nearest
-// one that it has. exact is false if the word means something else. calls says that
-// the response holds some: after a stop that lets nothing run, clients must read a
-// word that keeps them from running calls.
+// WordOf returns the value to write for a stop: the original value if the stop came
+// from this dialect, otherwise the nearest one. exact is false if the value has another
+// meaning. calls means that the response has calls: for a stop after which no calls
+// run, the value must then keep clients from running them.
 func (f *Format) WordOf(s dragoman.Stop, own, calls bool) (word string, exact bool) {
-	if own && s.Native != "" && f.meant(s, calls) {
+	if own && s.Native != "" && f.nativeMatches(s, calls) {
 		return s.Native, true
 	}
 	switch s.Reason {
@@ -59,9 +59,9 @@ func (f *Format) WordOf(s dragoman.Stop, own, calls bool) (word string, exact bo
 	}
 }
 
-// meant reports whether the native word of a stop still means what the stop does,
-// by itself or with the calls beside it.
-func (f *Format) meant(s dragoman.Stop, calls bool) bool {
+// nativeMatches reports whether the native value of a stop still matches its reason, by
+// itself or together with the calls.
+func (f *Format) nativeMatches(s dragoman.Stop, calls bool) bool {
 	word, n := f.StopOf(s.Native), 0
 	if calls {
 		n = 1

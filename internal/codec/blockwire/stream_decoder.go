@@ -13,12 +13,11 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 )
 
-// StreamDecoder is a stream of a [Format] that is being decoded. Dialects embed it,
-// read the events, and tell it what happens to the blocks. B is a block of the
-// dialect.
+// StreamDecoder decodes a stream of a [Format]. Dialects embed it, read the events, and
+// call its methods as blocks start, grow and stop. B is the block type of the dialect.
 //
-// The end of a call waits for the end of the response: only then is it known that
-// its calls may run (quirks C13, C34).
+// A call ends only with the response, because only then is it known whether calls may
+// run (quirks C13, C34).
 type StreamDecoder[B incomer] struct {
 	*Decoder
 	Answer *Answer
@@ -28,21 +27,21 @@ type StreamDecoder[B incomer] struct {
 	// Blocks counts the blocks that have started.
 	Blocks        int
 	Started, Done bool
-	// Failed is why the stream cannot be read any further.
+	// Failed is why the stream cannot be read further.
 	Failed error
 	None   wirekit.NotAStream
-	// Held collects the events of the wire event that is being read.
+	// Held collects the canonical events of the current wire event.
 	Held  stream.Held
 	Bound stream.Bound
 
 	reader  BlockReader[B]
 	calls   []B             // in order of start, until they are settled
-	ids     map[string]bool // of calls that have started
+	ids     map[string]bool // ids of calls that have started
 	unknown wirekit.Unknown
-	untold  wirekit.Untold
+	losses  wirekit.Untold
 }
 
-// BlockReader is what a dialect knows of its blocks.
+// BlockReader reads the blocks of a dialect.
 type BlockReader[B incomer] interface {
 	// FinishBlock completes the part of a block. It is not called for calls.
 	FinishBlock(b B)
@@ -52,7 +51,7 @@ type BlockReader[B incomer] interface {
 	Usage() dragoman.Usage
 }
 
-// Init makes the decoder ready for a stream.
+// Init prepares the decoder for a stream.
 func (d *StreamDecoder[B]) Init(dec *Decoder, a *Answer, reader BlockReader[B]) {
 	d.Decoder, d.Answer, d.reader = dec, a, reader
 	a.Keep = wirekit.Keeper{Bound: &d.Bound}
@@ -64,23 +63,23 @@ func (d *StreamDecoder[B]) Init(dec *Decoder, a *Answer, reader BlockReader[B]) 
 // Report implements [dialect.StreamDecoder].
 func (d *StreamDecoder[B]) Report() dragoman.Report { return *d.Rep }
 
-// Clone copies what outlives the event at hand, within the bound.
+// Clone copies bytes that outlive the current event, and charges them to the bound.
 func (d *StreamDecoder[B]) Clone(b []byte) []byte {
 	d.Bound.Take(len(b))
 	return bytes.Clone(b)
 }
 
-// Take counts a text that is kept outside of a part.
+// Take charges a text that is stored outside of a part to the bound, and returns it.
 func (d *StreamDecoder[B]) Take(text string) string {
 	d.Bound.Take(len(text))
 	return text
 }
 
-// At returns the place of a block in reports.
+// At returns the path of a block in reports.
 func (d *StreamDecoder[B]) At(block int) extra.Path { return extra.Elem(d.Content, block) }
 
-// Next returns the next block, which starts with raw. The bound is on the number of
-// blocks, never on an index of the wire (quirk C4).
+// Next returns the next block, which starts with raw. The limit applies to the number
+// of blocks, never to an index on the wire (quirk C4).
 func (d *StreamDecoder[B]) Next(raw []byte) (Incoming, error) {
 	if d.Blocks >= stream.MaxParts {
 		return Incoming{}, fmt.Errorf("%w: more than %d content blocks", dragoman.ErrTooLarge, stream.MaxParts)
@@ -90,7 +89,7 @@ func (d *StreamDecoder[B]) Next(raw []byte) (Incoming, error) {
 	return b, nil
 }
 
-// OpenAt makes a block the open one of an index.
+// OpenAt records the open block at an index.
 func (d *StreamDecoder[B]) OpenAt(index int64, b B) {
 	if d.Open == nil {
 		d.Open = make(map[int64]B)
@@ -129,8 +128,8 @@ func (d *StreamDecoder[B]) StartCall(block B, c *dragoman.ToolCall) {
 	b.Part = d.StartPart(&skeleton, c)
 }
 
-// Input adds a fragment of arguments to a block. whole says that it is a value in the
-// place of fragments, and field which one holds it.
+// Input adds a fragment of arguments to a block. whole means that it is a complete
+// value in place of fragments; field is the name of its field.
 func (d *StreamDecoder[B]) Input(block B, text string, whole bool, field string) {
 	b := block.incoming()
 	b.Joins(text, whole, field)
@@ -141,26 +140,26 @@ func (d *StreamDecoder[B]) Input(block B, text string, whole bool, field string)
 	}
 }
 
-// ReportWhole reports arguments that came as a value.
+// ReportWhole reports arguments that came as a JSON value.
 func (d *StreamDecoder[B]) ReportWhole(block B) {
-	d.Lost.Addf(d.Rep, dragoman.Lowered, dragoman.Info, d.At(block.incoming().At).String(), "arguments that came as a value, where fragments of their text belong")
+	d.Lost.Addf(d.Rep, dragoman.Lowered, dragoman.Info, d.At(block.incoming().At).String(), "arguments came as a JSON value instead of text fragments")
 }
 
-// Stop ends the open block of an index, if there is one.
+// Stop ends the open block at an index, if any.
 func (d *StreamDecoder[B]) Stop(index int64) {
 	block, ok := d.Open[index]
 	if !ok {
 		return
 	}
 	delete(d.Open, index)
-	if b := block.incoming(); b.Call && b.Part != nil { // which ends later
+	if b := block.incoming(); b.Call && b.Part != nil { // the part ends later
 		b.Part.Extra = d.Held.TakeFields()
 	}
 	d.Finish(block)
 }
 
-// Finish ends a block. A call stays open: nothing runs before the response is known
-// to be complete.
+// Finish ends a block. A call stays open, because calls must not run before the
+// response is known to be complete.
 func (d *StreamDecoder[B]) Finish(block B) {
 	b := block.incoming()
 	if b.Stopped {
@@ -176,7 +175,7 @@ func (d *StreamDecoder[B]) Finish(block B) {
 	b.Part.End()
 }
 
-// Start emits the first event, if it was not emitted yet.
+// Start emits the first event, unless it was already emitted.
 func (d *StreamDecoder[B]) Start() {
 	if d.Started {
 		return
@@ -205,7 +204,7 @@ func (d *StreamDecoder[B]) Break(err *dragoman.APIError) {
 	d.Done = true
 }
 
-// Cut ends a stream that has no end. broken is why it could not be read, or nil.
+// Cut ends a stream that has no end event. broken is why it could not be read, or nil.
 func (d *StreamDecoder[B]) Cut(broken error) error {
 	d.Failed = dragoman.ErrIncompleteStream
 	cut := d.cutError(broken)
@@ -216,22 +215,23 @@ func (d *StreamDecoder[B]) Cut(broken error) error {
 	return wirekit.Incomplete(cut)
 }
 
-// cutError returns the error of a stream without an end, with what is known of why.
+// cutError returns the error for a stream without an end, including the cause if it is
+// known.
 func (d *StreamDecoder[B]) cutError(broken error) *dragoman.APIError {
 	err := fmt.Errorf("%s stream: %w", d.Dialect, dragoman.ErrIncompleteStream)
 	if broken != nil {
-		err = fmt.Errorf("%w: %w", dragoman.ErrIncompleteStream, broken) // which names the dialect
+		err = fmt.Errorf("%w: %w", dragoman.ErrIncompleteStream, broken) // broken names the dialect
 	} else if e := d.None.Failure(d.DecodeError); e != nil {
 		return e
 	}
 	return &dragoman.APIError{Class: dragoman.ErrorServer, Message: err.Error(), Err: err}
 }
 
-// ErrSpliced is the error of a stream that has two responses.
-var ErrSpliced = errors.New("a second message starts inside the first: two answers were spliced together")
+// ErrSpliced is the error for a stream with two responses.
+var ErrSpliced = errors.New("a second message starts inside the first: two responses were spliced together")
 
-// settle ends open blocks, and then the calls, with the verdict of the whole
-// response.
+// settle ends the open blocks, then the calls, which depend on how the whole response
+// ended.
 func (d *StreamDecoder[B]) settle(terminal bool) dragoman.Stop {
 	var broken map[*Incoming]bool
 	if !terminal {
@@ -259,8 +259,8 @@ func (d *StreamDecoder[B]) settle(terminal bool) dragoman.Stop {
 	return stop
 }
 
-// wholeCall returns the call of a block, whose part is still to be ended, or nil for
-// an exact repeat of another.
+// wholeCall returns the call of a block, whose part the caller must end. It returns nil
+// for an exact repeat of another call.
 func (d *StreamDecoder[B]) wholeCall(block B, broken bool, ids *wirekit.CallIDs) *dragoman.ToolCall {
 	b := block.incoming()
 	at := d.At(b.At)
@@ -270,7 +270,7 @@ func (d *StreamDecoder[B]) wholeCall(block B, broken bool, ids *wirekit.CallIDs)
 	if broken && (c.Problem == nil || c.Problem.Code == codes.ProblemInvalidJSON) {
 		c.Problem = &dragoman.CallProblem{Code: codes.ProblemTruncated, Message: "the stream broke off inside the call", Offset: -1}
 		if c.Payload == codes.PayloadObject && c.Arguments == "{}" && len(b.Fragments()) == 0 {
-			c.Arguments = "" // the start of a block says {} before anything is known
+			c.Arguments = "" // the block started with {} before any arguments came
 		}
 	}
 	fresh, _ := ids.Settle(c, at, d.Rep, func(old string) string {
@@ -287,40 +287,41 @@ func (d *StreamDecoder[B]) wholeCall(block B, broken bool, ids *wirekit.CallIDs)
 	case b.Hidden:
 		b.Part.Append(c.Arguments)
 	}
-	b.Part.Value, b.Part.Text, b.Input, b.Raw = c, nil, nil, nil // the call has them
+	b.Part.Value, b.Part.Text, b.Input, b.Raw = c, nil, nil, nil // the call holds them now
 	return c
 }
 
-// UnknownField is an unknown field of an event, below Place, which is a JSON pointer
-// or empty.
+// UnknownField is an unknown field of an event. Place is the JSON pointer of its
+// parent, or "".
 type UnknownField struct {
 	Place, Name string
 	Raw         []byte
 }
 
-// Unmodelled takes what an event says that has no canonical form (quirk J7): its
-// unknown fields, or the whole of an unknown event, which loss describes. A nil chunk
-// drops both, with a report.
+// Unmodelled stores the content of an event that has no canonical form (quirk J7): its
+// unknown fields, or a whole unknown event, which loss describes. If chunk is nil, the
+// loss is reported.
 func (d *StreamDecoder[B]) Unmodelled(chunk *dragoman.Chunk, loss *dragoman.Loss, fields []UnknownField) {
 	for _, f := range fields {
 		d.Held.Field(f.Place, []byte(f.Name), f.Raw)
 	}
 	if chunk == nil {
-		d.untold.Lose(loss, d.Rep)
+		d.losses.Lose(loss, d.Rep)
 	} else {
 		chunk.Loss = loss
 	}
 }
 
-// UnknownEvent returns the loss of an event of an unknown type.
+// UnknownEvent returns the loss for an event of an unknown type.
 func (d *StreamDecoder[B]) UnknownEvent(typ []byte) *dragoman.Loss { return d.unknown.Of(typ) }
 
-// UnknownFields returns the loss of the unknown fields of an event.
+// UnknownFields returns the loss for the unknown fields of an event.
 func (d *StreamDecoder[B]) UnknownFields(typ []byte, fields *wirekit.Strays) *dragoman.Loss {
 	return d.unknown.Members(typ, fields)
 }
 
-// Chunk returns the chunk of an event's bytes, or nil if they are not wanted.
+// Chunk returns a chunk with the bytes of an event, or nil if native forms are
+// disabled.
 func (d *StreamDecoder[B]) Chunk(raw []byte) *dragoman.Chunk {
 	if d.Options.NoNative {
 		return nil

@@ -8,17 +8,17 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// StreamEncoder writes a stream of a [Format]. Dialects embed it, and implement the
+// StreamEncoder encodes a stream of a [Format]. Dialects embed it and implement the
 // rest of [EventWriter]. It implements [dialect.StreamEncoder].
 type StreamEncoder struct {
 	AnswerEncoder
 	Emitter
-	// W is for the JSON of one event.
+	// W is the buffer for the JSON of one event.
 	W jsonwire.Writer
 
 	Started, Done bool
-	// First is the response as it was when the stream started, and Counted the usage
-	// that was written then.
+	// First is the response at the start of the stream, and Counted the usage that was
+	// written then.
 	First   dragoman.Response
 	Counted dragoman.Usage
 	// Err is an error of the framing.
@@ -26,13 +26,13 @@ type StreamEncoder struct {
 
 	events EventWriter
 	final  wirekit.FinalFields
-	untold wirekit.Untold
+	losses wirekit.Untold
 }
 
-// EventWriter writes the events of a dialect, each behind dst.
+// EventWriter writes the events of a dialect. Each method appends to dst.
 type EventWriter interface {
 	StreamWire
-	// WriteUnknown writes events of an unknown type in the form they came in.
+	// WriteUnknown writes events of an unknown type in native form.
 	WriteUnknown(dst, raw []byte) []byte
 	// WriteStart writes the start of the response.
 	WriteStart(dst []byte, resp *dragoman.Response, fields *dragoman.Extra) []byte
@@ -41,31 +41,31 @@ type EventWriter interface {
 	// WriteError writes an error that ends the stream.
 	WriteError(dst []byte, err *dragoman.APIError) []byte
 
-	// Fragment writes the rest of a text, of thinking or of the arguments of a call, by
-	// the type of the part.
+	// Fragment writes the rest of a text, of thinking or of call arguments, depending
+	// on the type of the part.
 	Fragment(dst []byte, p *Out, part dragoman.Part, text string) []byte
 	// Signature writes the signature of thinking.
 	Signature(dst []byte, p *Out, signature string) []byte
-	// Redacted writes thinking that the model hides.
+	// Redacted writes redacted thinking.
 	Redacted(dst []byte, p *Out, r *dragoman.Reasoning) ([]byte, error)
-	// Citations returns the sources of a text, and Cite writes one.
+	// Citations returns the sources of a text; Cite writes one of them.
 	Citations(t *dragoman.Text) [][]byte
 	Cite(dst []byte, p *Out, citation []byte) []byte
-	// Opaque writes a block that has no canonical form. It came from this dialect.
+	// Opaque writes an opaque block of this dialect.
 	Opaque(dst []byte, p *Out, o *dragoman.Opaque) []byte
-	// Media writes media, and returns false if a stream cannot hold it.
+	// Media writes media. It returns false if a stream cannot contain it.
 	Media(dst []byte, p *Out, m *dragoman.Media) ([]byte, bool)
 }
 
-// NewStreamEncoder returns an encoder for one stream. The dialect sets its events
-// with Use.
+// NewStreamEncoder returns an encoder for one stream. The dialect must call Use before
+// encoding.
 func NewStreamEncoder(f *Format, o dialect.EncodeOptions) StreamEncoder {
 	return StreamEncoder{AnswerEncoder: AnswerEncoder{
 		Format: f, Reg: wirekit.EncodeRegistry(nil, f.Limits(), f.Tools, o), Options: o, Rep: new(dragoman.Report),
 	}}
 }
 
-// Use sets the writer of the events.
+// Use sets the writer for the events.
 func (e *StreamEncoder) Use(events EventWriter) {
 	e.events = events
 	e.Emitter = NewEmitter(e.Format.Dialect, events, e.Rep)
@@ -86,7 +86,7 @@ func (e *StreamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
 	var err error
 	switch ev := ev.(type) {
 	case *dragoman.Chunk:
-		dst = e.events.WriteUnknown(dst, e.untold.Chunk(ev, e.Dialect, e.Options, rep))
+		dst = e.events.WriteUnknown(dst, e.losses.Chunk(ev, e.Dialect, e.Options, rep))
 	case *dragoman.ResponseStart:
 		dst = e.start(dst, ev.Response, ev.Extra)
 	case *dragoman.PartStart:
@@ -137,7 +137,7 @@ func (e *StreamEncoder) end(dst []byte, ev *dragoman.ResponseEnd) ([]byte, error
 	return dst, err
 }
 
-// Fail implements [StreamWire]: an error is the only way to end a stream early.
+// Fail implements [StreamWire]. Only an error can end a stream early.
 func (e *StreamEncoder) Fail(dst []byte, err *dragoman.APIError) []byte {
 	if e.Done {
 		return dst
@@ -172,13 +172,13 @@ func (e *StreamEncoder) Finish(dst []byte, p *Out, final dragoman.Part) ([]byte,
 		}
 		return e.events.Opaque(dst, p, part), nil
 	case *dragoman.Media:
-		refusal := "an answer takes no"
+		refusal := "a response cannot contain"
 		if e.AnswerMedia {
 			out, ok := e.events.Media(dst, p, part)
 			if ok {
 				return out, nil
 			}
-			refusal = "a stream takes no such"
+			refusal = "a stream cannot contain this"
 		}
 		return e.FinishText(dst, p, e.placeholder(part, p.At, refusal))
 	default:
@@ -187,8 +187,8 @@ func (e *StreamEncoder) Finish(dst []byte, p *Out, final dragoman.Part) ([]byte,
 	}
 }
 
-// FinishText closes a text with its sources. A text of nothing has no block if its
-// block has no start.
+// FinishText closes a text with its sources. An empty text has no block on a wire
+// without text starts.
 func (e *StreamEncoder) FinishText(dst []byte, p *Out, t *dragoman.Text) ([]byte, error) {
 	rest, cites := e.Remainder(p, t.Text), e.events.Citations(t)
 	extra.Report(e.Rep, t.Extra, e.Dialect, p.At)
@@ -209,8 +209,8 @@ func (e *StreamEncoder) FinishText(dst []byte, p *Out, t *dragoman.Text) ([]byte
 	return e.events.StopBlock(dst, p), nil
 }
 
-// finishReasoning closes thinking with its signature; thinking of which nothing can
-// be shown has no block.
+// finishReasoning closes thinking with its signature. Thinking without visible content
+// has no block.
 func (e *StreamEncoder) finishReasoning(dst []byte, p *Out, r *dragoman.Reasoning) ([]byte, error) {
 	d, rep := e.Dialect, e.Rep
 	signature := Signature(r, e.First.Origin, d, p.At, rep)
@@ -238,8 +238,8 @@ func (e *StreamEncoder) finishReasoning(dst []byte, p *Out, r *dragoman.Reasonin
 	return e.events.StopBlock(dst, p), nil
 }
 
-// finishCall closes a call. Its arguments are written as they came, also when they
-// are not JSON: the client sees what the model wrote.
+// finishCall closes a call. Its arguments are written unchanged, even if they are not
+// valid JSON, so the client sees what the model wrote.
 func (e *StreamEncoder) finishCall(dst []byte, p *Out, c *dragoman.ToolCall) ([]byte, error) {
 	if e.hosted(c, p.At) {
 		return dst, nil
@@ -256,8 +256,8 @@ func (e *StreamEncoder) finishCall(dst []byte, p *Out, c *dragoman.ToolCall) ([]
 	return e.events.StopBlock(dst, p), nil
 }
 
-// callRest returns the arguments of a call that were not sent yet. Nothing is
-// written for an empty object if the start of the block has one (quirk C19).
+// callRest returns the arguments of a call that were not sent yet. It returns "" for an
+// empty object if the start of the block already has one (quirk C19).
 func (e *StreamEncoder) callRest(p *Out, c *dragoman.ToolCall) string {
 	whole := p.WholeArguments(c)
 	if e.BareStart && p.Sent.Len() == 0 && whole == "{}" {
@@ -266,7 +266,7 @@ func (e *StreamEncoder) callRest(p *Out, c *dragoman.ToolCall) string {
 	return e.Remainder(p, whole)
 }
 
-// Elements returns the elements of a list, and none for any other value.
+// Elements returns the elements of a list, or nil for any other value.
 func Elements(list []byte, ok bool) (out [][]byte) {
 	if !ok || len(list) == 0 || list[0] != '[' {
 		return nil

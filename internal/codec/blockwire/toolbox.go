@@ -10,20 +10,21 @@ import (
 	"github.com/dragoman-go/dragoman/interop"
 )
 
-// Toolbox is the tools of a request that are offered to the model.
+// Toolbox holds the tools that a request offers to the model.
 type Toolbox struct {
 	// API names the target in errors.
 	API   string
 	Specs []dragoman.ToolSpec
-	// Index of each in the request, where the list was narrowed; else nil.
+	// Index holds the index of each tool in the request, if the list was narrowed;
+	// otherwise nil.
 	Index []int
-	// Written is how many the wire holds, lost the positions of those it could
-	// not hold.
+	// Written is the number of tools that were written; lost are the positions of those
+	// that could not be.
 	Written int
 	lost    []int
 }
 
-// Keep narrows the list to the tools at these positions of it.
+// Keep narrows the list to the given tools, which are at these positions of it.
 func (t *Toolbox) Keep(specs []dragoman.ToolSpec, places []int) {
 	if t.Index != nil {
 		for i, at := range places {
@@ -33,15 +34,15 @@ func (t *Toolbox) Keep(specs []dragoman.ToolSpec, places []int) {
 	t.Specs, t.Index = specs, places
 }
 
-// Allow narrows the list to the tools that a choice allows, for a wire that
-// cannot be told (quirk E9).
+// Allow narrows the list to the tools that a choice allows, for a wire that cannot
+// express such a choice (quirk E9).
 func (t *Toolbox) Allow(refs []dragoman.ToolRef, of int, rep *dragoman.Report) {
 	t.Keep(wirekit.Narrow(t.Specs, refs))
-	rep.Addf(dragoman.Lowered, dragoman.Warn, "/tool_choice", "the API knows no allowed tools; %d of %d tools are sent", len(t.Specs), of)
+	rep.Addf(dragoman.Lowered, dragoman.Warn, "/tool_choice", "the API cannot restrict a choice to some tools; %d of %d tools are sent", len(t.Specs), of)
 }
 
-// Write writes the tools, but for cache breakpoints that are too many, as
-// elements of a list, and takes note of those that got lost.
+// Write writes the tools as elements of a list, without cache breakpoints that exceed
+// the limit, and records the tools that could not be written.
 func (t *Toolbox) Write(w *jsonwire.Writer, reg *interop.Registry, cache *Breakpoints, rep *dragoman.Report) error {
 	first := len(rep.Losses)
 	n, err := reg.WriteTools(w, cache.Tools(t.Specs, rep), rep)
@@ -53,7 +54,7 @@ func (t *Toolbox) Write(w *jsonwire.Writer, reg *interop.Registry, cache *Breakp
 	return nil
 }
 
-// Holds reports whether a chosen tool is on the wire.
+// Holds reports whether a chosen tool was written.
 func (t *Toolbox) Holds(ref dragoman.ToolRef) bool {
 	if ref.Native != nil {
 		return false
@@ -66,14 +67,15 @@ func (t *Toolbox) Holds(ref dragoman.ToolRef) bool {
 	return false
 }
 
-// Check refuses a choice that cannot be encoded. A named tool that is not sent is an error,
-// never silently auto (quirk E5). A request that declares no tools needs no choice (quirk E3).
+// Check refuses a choice that cannot be encoded. A named tool that is not sent is an
+// error; it never silently becomes auto (quirk E5). A request that declares no tools
+// needs no choice (quirk E3).
 func (t *Toolbox) Check(c *dragoman.ToolChoice) error {
 	switch {
 	case c == nil:
 		return nil
 	case !wirekit.KnownChoice(c.Mode):
-		return fmt.Errorf("%s: %w: at /tool_choice: no such mode as %.40q", t.API, dragoman.ErrInvalid, c.Mode)
+		return fmt.Errorf("%s: %w: /tool_choice: unknown mode %.40q", t.API, dragoman.ErrInvalid, c.Mode)
 	case c.Mode != dragoman.ChoiceTool, len(t.Specs) == 0:
 		return nil
 	case len(c.Tools) != 1:

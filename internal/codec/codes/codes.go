@@ -1,4 +1,4 @@
-// Package codes names the values of string fields of the public packages that only the
+// Package codes defines the values of string fields in the public packages that only
 // packages of this module compare.
 package codes
 
@@ -20,19 +20,18 @@ const (
 const (
 	// ProblemInvalidJSON: the arguments are not JSON.
 	ProblemInvalidJSON = "invalid_json"
-	// ProblemDuplicateKey: an object in the arguments repeats a key, so that
-	// two readers could see two values.
+	// ProblemDuplicateKey: an object in the arguments has a duplicate key, so that two
+	// readers could see different values.
 	ProblemDuplicateKey = "duplicate_key"
 	// ProblemNotObject: the arguments are JSON, but not an object.
 	ProblemNotObject = "not_object"
-	// ProblemTruncated: the output limit or the end of the stream cut the call.
+	// ProblemTruncated: the output limit or the end of the stream truncated the call.
 	ProblemTruncated = "truncated"
-	// ProblemNoName: the call names no tool.
+	// ProblemNoName: the call has no tool name.
 	ProblemNoName = "no_name"
-	// ProblemUnreadable: a member that says what runs is not of the type it must
-	// be of.
+	// ProblemUnreadable: a field that determines what runs has the wrong type.
 	ProblemUnreadable = "unreadable"
-	// ProblemStopped: the response ended in a way after which nothing runs.
+	// ProblemStopped: the response ended with a reason after which no calls run.
 	ProblemStopped = "stopped"
 )
 

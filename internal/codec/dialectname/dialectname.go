@@ -1,4 +1,5 @@
-// Package dialectname has the names of the dialects that packages of this module name.
+// Package dialectname defines the names of the dialects that packages of this module
+// refer to.
 package dialectname
 
 import "github.com/dragoman-go/dragoman"

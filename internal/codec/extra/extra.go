@@ -1,6 +1,5 @@
-// Package extra collects native members that the canonical model has no place
-// for, writes them back to their own dialect, and reports them as lost toward
-// every other one.
+// Package extra stores native fields that the canonical model lacks, writes them back
+// to their own dialect, and reports them as lost toward every other one.
 package extra
 
 import (
@@ -13,30 +12,30 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// Path is a place in a document: a JSON pointer built only when it is asked
-// for, because most places have nothing to report.
+// Path is a position in a document. It builds its JSON pointer only when String is
+// called, because most positions have nothing to report.
 type Path struct {
 	prefix string
 	steps  [3]step
 	n      int
-	// list: the elements stand in the place itself, not in a member of it.
+	// list means that the elements are at the position itself, not in a field of it.
 	list bool
 }
 
-// step leads to an element of a member, or of the place itself.
+// step leads to an element of a field, or of the position itself.
 type step struct {
 	member string
 	index  int
 }
 
-// At is the path of prefix itself.
+// At returns the path of prefix itself.
 func At(prefix string) Path { return Path{prefix: prefix} }
 
-// List is the path of a list that is told like the object which holds one
-// elsewhere: its Elem has no member before the index.
+// List returns the path of a list that other dialects have as a field of an object. Its
+// Elem has no field name before the index.
 func List(prefix string) Path { return Path{prefix: prefix, list: true} }
 
-// Elem is the path of element i of prefix.
+// Elem returns the path of element i of prefix.
 func Elem(prefix string, i int) Path {
 	p := Path{prefix: prefix, n: 1}
 	p.steps[0].index = i
@@ -58,7 +57,7 @@ func (p Path) String() string {
 	return string(b)
 }
 
-// Elem is the path of element i of member name of p.
+// Elem returns the path of element i of the field name of p.
 func (p Path) Elem(name string, i int) Path {
 	if p.n == len(p.steps) {
 		p = At(p.String())
@@ -71,14 +70,14 @@ func (p Path) Elem(name string, i int) Path {
 	return p
 }
 
-// Places says where the parts of a stream stand in the response that it collects
-// to. An event numbers a part over all messages of its choice; a pointer counts
-// within the message. The zero value is ready.
+// Places determines the paths of a stream's parts in the response that the stream
+// collects to. Events number the parts across all messages of a choice; paths count
+// within a message. The zero value is ready to use.
 type Places struct {
 	begun map[[2]int]int // parts by choice and message
 }
 
-// Next is the place of a part that starts, and that of its message.
+// Next returns the path of a part that starts, and the path of its message.
 func (p *Places) Next(ev *dragoman.PartStart) (part, message Path) {
 	key := [2]int{ev.Choice, ev.Message}
 	n := p.begun[key]
@@ -90,7 +89,7 @@ func (p *Places) Next(ev *dragoman.PartStart) (part, message Path) {
 	return message.Elem("parts", n), message
 }
 
-// Choice is the pointer of an answer: the response itself, or an alternative.
+// Choice returns the pointer of a choice: the response itself, or an alternative.
 func Choice(i int) string {
 	if i <= 0 {
 		return ""
@@ -98,7 +97,7 @@ func Choice(i int) string {
 	return "/alternatives/" + strconv.Itoa(i-1)
 }
 
-// Escape writes a member's name as a segment of a JSON pointer.
+// Escape escapes a field name as a segment of a JSON pointer.
 func Escape(name string) string {
 	if !strings.ContainsAny(name, "~/") {
 		return name
@@ -106,12 +105,12 @@ func Escape(name string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
 }
 
-// hasEscapes reports whether a name is another one as a segment of a JSON pointer.
+// hasEscapes reports whether a name must be escaped in a JSON pointer.
 func hasEscapes(name []byte) bool {
 	return bytes.IndexByte(name, '~') >= 0 || bytes.IndexByte(name, '/') >= 0
 }
 
-// Name is the name of the member that a pointer ends with, as its object spells it.
+// Name returns the unescaped name of the field that a pointer ends with.
 func Name(path string) []byte {
 	return []byte(unescape(path[strings.LastIndexByte(path, '/')+1:]))
 }
@@ -123,7 +122,7 @@ func unescape(segment string) string {
 	return strings.NewReplacer("~1", "/", "~0", "~").Replace(segment)
 }
 
-// Add keeps the member name below prefix (a pointer, or empty) in *e.
+// Add stores the field name below prefix (a pointer, or empty) in *e.
 func Add(e **dragoman.Extra, d dragoman.Dialect, prefix string, name []byte, raw []byte) {
 	if f := find(*e, prefix, name); f != nil {
 		f.Value = raw
@@ -136,15 +135,15 @@ func Add(e **dragoman.Extra, d dragoman.Dialect, prefix string, name []byte, raw
 	if hasEscapes(name) {
 		path = prefix + "/" + Escape(string(name))
 	} else {
-		path = prefix + "/" + string(name) // one text, not two
+		path = prefix + "/" + string(name) // one allocation, not two
 	}
 	(*e).Fields = append((*e).Fields, dragoman.Field{Path: path, Value: raw})
 }
 
-// AddCopy is Add with a copy of raw, made only when it says something new: the
-// chunks of a stream repeat their members, in memory that is used again. It
-// returns how many bytes more are kept now, for who bounds them: a value that
-// another takes the place of is kept no longer.
+// AddCopy is like Add with a copy of raw. It copies only new values, because the chunks
+// of a stream repeat their fields in memory that is reused. It returns by how many
+// bytes the stored data grew, for callers that limit it; replacing a value can make the
+// result negative.
 func AddCopy(e **dragoman.Extra, d dragoman.Dialect, prefix string, name []byte, raw []byte) int {
 	if f := find(*e, prefix, name); f != nil {
 		grown := len(raw) - len(f.Value)
@@ -157,11 +156,11 @@ func AddCopy(e **dragoman.Extra, d dragoman.Dialect, prefix string, name []byte,
 	return fieldBytes + len(prefix) + len(name) + len(raw)
 }
 
-// fieldBytes is about what a field takes beside its name and its value.
+// fieldBytes is the approximate size of a field in addition to its name and value.
 const fieldBytes = 40
 
-// Replaces is the value that Add would replace; ok is false where it would keep
-// one more.
+// Replaces returns the value that Add would replace. ok is false if Add would add a
+// field.
 func Replaces(e *dragoman.Extra, prefix string, name []byte) (old []byte, ok bool) {
 	if f := find(e, prefix, name); f != nil {
 		return f.Value, true
@@ -169,10 +168,10 @@ func Replaces(e *dragoman.Extra, prefix string, name []byte) (old []byte, ok boo
 	return nil, false
 }
 
-// find returns the field of a member, in a list that is short. Of a repeated
-// name the last value counts, in the place of the first; in a long list that
-// is settled by settled, or a hostile object with a million members would cost
-// the square of it.
+// find returns the field with a name, if the list is short. Of duplicate fields the
+// last value counts, at the position of the first. In a long list, settled resolves
+// duplicates instead: otherwise a hostile object with a million fields would take
+// quadratic time.
 func find(e *dragoman.Extra, prefix string, name []byte) *dragoman.Field {
 	if e == nil || len(e.Fields) >= short {
 		return nil
@@ -190,10 +189,10 @@ func find(e *dragoman.Extra, prefix string, name []byte) *dragoman.Field {
 	return nil
 }
 
-// short is how many fields are searched for a repeated name.
+// short is the maximum number of fields that find searches.
 const short = 64
 
-// settled returns the fields with each path once.
+// settled returns the fields without duplicate paths.
 func settled(fields []dragoman.Field) []dragoman.Field {
 	if len(fields) <= short {
 		return fields
@@ -211,14 +210,14 @@ func settled(fields []dragoman.Field) []dragoman.Field {
 	return out
 }
 
-// Write writes the members kept directly below prefix into the object that w
-// is writing, if they are of dialect d.
+// Write writes the fields of dialect d that are stored directly below prefix into the
+// object that w is writing.
 func Write(w *jsonwire.Writer, e *dragoman.Extra, d dragoman.Dialect, prefix string) {
 	WriteBut(w, e, d, prefix, nil)
 }
 
-// WriteBut is Write without the members that skip is true of: those that are
-// written elsewhere, or must not be. A nil skip is true of none.
+// WriteBut is like Write without the fields for which skip is true: those that are
+// written in another place, or must not be written. A nil skip skips nothing.
 func WriteBut(w *jsonwire.Writer, e *dragoman.Extra, d dragoman.Dialect, prefix string, skip func(dragoman.Field) bool) {
 	for _, f := range settled(e.For(d)) {
 		rest, ok := strings.CutPrefix(f.Path, prefix+"/")
@@ -229,13 +228,13 @@ func WriteBut(w *jsonwire.Writer, e *dragoman.Extra, d dragoman.Dialect, prefix 
 	}
 }
 
-// WriteUnless writes the fields of the object itself, without the paths that skip
-// is true of. Fields of nested objects are left to the writer of those objects.
+// WriteUnless writes the fields of the object itself, except for the paths for which
+// skip is true. The writers of nested objects write the fields of those objects.
 func WriteUnless(w *jsonwire.Writer, e *dragoman.Extra, d dragoman.Dialect, skip func(path string) bool) {
 	WriteBut(w, e, d, "", func(f dragoman.Field) bool { return skip(f.Path) })
 }
 
-// Clone returns a copy that does not change when e gets more fields.
+// Clone returns a copy of e that does not change when fields are added to e.
 func Clone(e *dragoman.Extra) *dragoman.Extra {
 	if e == nil {
 		return nil
@@ -243,15 +242,15 @@ func Clone(e *dragoman.Extra) *dragoman.Extra {
 	return &dragoman.Extra{Dialect: e.Dialect, Fields: slices.Clone(e.Fields)}
 }
 
-// End ends the object that w is writing: the members kept for dialect d come
-// last, those kept for another are reported as lost at the object's place.
+// End ends the object that w is writing. It writes the fields stored for dialect d
+// last, and reports the fields of another dialect as lost at the object's path.
 func End(w *jsonwire.Writer, e *dragoman.Extra, d dragoman.Dialect, at Path, rep *dragoman.Report) {
 	Write(w, e, d, "")
 	w.EndObject()
 	Report(rep, e, d, at)
 }
 
-// Has reports whether a member is kept directly below prefix for dialect d.
+// Has reports whether a field is stored directly below prefix for dialect d.
 func Has(e *dragoman.Extra, d dragoman.Dialect, prefix string) bool {
 	for _, f := range e.For(d) {
 		if rest, ok := strings.CutPrefix(f.Path, prefix+"/"); ok && !strings.Contains(rest, "/") {
@@ -261,7 +260,7 @@ func Has(e *dragoman.Extra, d dragoman.Dialect, prefix string) bool {
 	return false
 }
 
-// Get returns the value kept at path for dialect d.
+// Get returns the value stored at path for dialect d.
 func Get(e *dragoman.Extra, d dragoman.Dialect, path string) ([]byte, bool) {
 	for _, f := range slices.Backward(e.For(d)) {
 		if f.Path == path {
@@ -271,7 +270,8 @@ func Get(e *dragoman.Extra, d dragoman.Dialect, path string) ([]byte, bool) {
 	return nil, false
 }
 
-// empty reports whether a member says nothing: null, or an empty list or string.
+// empty reports whether a value carries no information: null, or an empty list or
+// string.
 func empty(v []byte) bool {
 	switch string(v) {
 	case "null", "[]", `""`:
@@ -281,21 +281,20 @@ func empty(v []byte) bool {
 	}
 }
 
-// likelyDefault reports whether a member most likely says what holds without it.
-// Some say more: false where true is the rule, and the mere presence of an
-// object.
+// likelyDefault reports whether a value is probably the default. It may not be: false
+// can override a default of true, and the mere presence of an object can matter.
 func likelyDefault(v []byte) bool {
 	return string(v) == "false" || string(v) == "{}"
 }
 
-// told reports whether a member is kept only for its spelling, because the
-// canonical form tells it as well: "success" of a result is an outcome, and the display
-// name of media its name.
-func told(f dragoman.Field) bool {
+// redundant reports whether a field is stored only for its spelling, because the
+// canonical form has the same information. For example, "success" of a result is an
+// outcome, and the display name of media is its name.
+func redundant(f dragoman.Field) bool {
 	switch f.Path {
 	case "/toolResult/status":
 		return string(f.Value) == `"success"`
-	case "/stream": // a request that says it wants none
+	case "/stream": // a request that explicitly asks for no stream
 		return string(f.Value) == "false"
 	case "/inlineData/displayName", "/fileData/displayName":
 		return true
@@ -304,15 +303,15 @@ func told(f dragoman.Field) bool {
 	}
 }
 
-// ReportState reports the opaque state that a provider signed a text with: no
-// other can read it.
+// ReportState reports the loss of the opaque state with which a provider signed a text:
+// no other provider can read it.
 func ReportState(rep *dragoman.Report, signature string, at Path) {
 	if signature != "" {
 		ReportOpaque(rep, at.String()+"/signature")
 	}
 }
 
-// opaque is what the losses of opaque state say.
+// opaque is the detail of losses of opaque state.
 const opaque = "opaque reasoning state belongs to its own provider"
 
 // ReportOpaque reports opaque state, such as signatures and encrypted reasoning, that is
@@ -321,8 +320,8 @@ func ReportOpaque(rep *dragoman.Report, path string) {
 	rep.Add(dragoman.Dropped, dragoman.Warn, path, opaque)
 }
 
-// IsOpaque reports whether a loss is one of [ReportOpaque]'s: it is none where somebody on
-// the way keeps the state.
+// IsOpaque reports whether [ReportOpaque] made a loss. It is not a real loss if the
+// gateway stores the state.
 func IsOpaque(l *dragoman.Loss) bool { return l.Kind == dragoman.Dropped && l.Detail == opaque }
 
 // unsigned is the detail of losses of [ReportUnsigned].
@@ -340,19 +339,19 @@ func IsUnsigned(l *dragoman.Loss) bool {
 	return l.Kind == dragoman.Synthesized && l.Detail == unsigned
 }
 
-// ReportItem reports the identity that another wire gave an item, a call or
-// reasoning, apart from what it is called by; name is that of the member.
+// ReportItem reports the loss of the item id that another wire gave to a call or to
+// reasoning, in addition to the call id. name is the name of the field.
 func ReportItem(rep *dragoman.Report, id string, at Path, name string) {
 	if id != "" {
-		rep.Add(dragoman.Dropped, dragoman.Info, at.String()+name, "the identity of an item on its own wire")
+		rep.Add(dragoman.Dropped, dragoman.Info, at.String()+name, "the item id belongs to its own API")
 	}
 }
 
-// finishMessage is where Gemini says in words why it ended the answer.
+// finishMessage is the path of Gemini's message about why it ended the response.
 const finishMessage = "/candidates/0/finishMessage"
 
-// FinishMessage returns the words in which Gemini says why it ended an answer;
-// rest are the members without them. Other APIs have none.
+// FinishMessage returns Gemini's message about why it ended the response; rest holds
+// the fields without it. Other APIs have no such message.
 func FinishMessage(e *dragoman.Extra) (message string, rest *dragoman.Extra) {
 	if e == nil {
 		return "", e
@@ -370,13 +369,13 @@ func FinishMessage(e *dragoman.Extra) (message string, rest *dragoman.Extra) {
 	return message, &dragoman.Extra{Dialect: e.Dialect, Fields: fields}
 }
 
-// Report reports the members as lost, unless they are of dialect d.
+// Report reports the fields as lost, unless they belong to dialect d.
 func Report(rep *dragoman.Report, e *dragoman.Extra, d dragoman.Dialect, at Path) {
 	report(rep, e, d, at, dragoman.Warn)
 }
 
-// ReportEcho reports members of a response that are lost. They are what a
-// provider says about itself and the request it got, and no part of the answer.
+// ReportEcho reports the lost fields of a response. They describe the provider and the
+// request, and are not content.
 func ReportEcho(rep *dragoman.Report, e *dragoman.Extra, d dragoman.Dialect, at Path) {
 	report(rep, e, d, at, dragoman.Info)
 }
@@ -386,42 +385,42 @@ func report(rep *dragoman.Report, e *dragoman.Extra, d dragoman.Dialect, at Path
 		return
 	}
 	for _, f := range settled(e.Fields) {
-		if empty(f.Value) || told(f) {
+		if empty(f.Value) || redundant(f) {
 			continue
 		}
 		s := severity
 		if likelyDefault(f.Value) {
-			if s == dragoman.Info { // an echo of what nobody asked for
+			if s == dragoman.Info { // an echo of a default
 				continue
 			}
 			s = dragoman.Info
 		}
 		switch f.Path {
-		case "/id", "/status", // the wire's own bookkeeping of an item
+		case "/id", "/status", // item metadata of its own API
 			"/function/index",         // the position of a call in its list; every Ollama server sends it
-			"/systemInstruction/role": // which Gemini does not heed, and Gemini CLI always sends
+			"/systemInstruction/role": // Gemini ignores it, and Gemini CLI always sends it
 			s = dragoman.Info
 		case "/conversation", "/prompt", "/cachedContent", "/cached_content", "/continuationToken", "/continuation_token":
 			if severity == dragoman.Warn && at.n == 0 && at.prefix == "" {
-				rep.Addf(dragoman.Dropped, dragoman.Serious, f.Path, "%s has no such member; what it stands for is with its own provider, and is not sent", d)
+				rep.Addf(dragoman.Dropped, dragoman.Serious, f.Path, "%s has no such field; the content that it refers to is stored by its own provider and is not sent", d)
 				continue
 			}
-		case "/documents": // what the model is to answer from
+		case "/documents": // the model is to respond from these
 			if severity == dragoman.Warn && at.n == 0 && at.prefix == "" {
-				rep.Addf(dragoman.Dropped, dragoman.Serious, f.Path, "%s has no such member; the model does not get the documents", d)
+				rep.Addf(dragoman.Dropped, dragoman.Serious, f.Path, "%s has no such field; the model does not get the documents", d)
 				continue
 			}
-		case finishMessage: // the only words that say why an answer failed
+		case finishMessage: // the only explanation of why a response failed
 			s = dragoman.Warn
-		case "/total_duration", "/load_duration", "/prompt_eval_duration", "/eval_duration": // how long a server took
+		case "/total_duration", "/load_duration", "/prompt_eval_duration", "/eval_duration": // durations on the server
 			s = dragoman.Info
 		}
-		rep.Addf(dragoman.Dropped, s, at.String()+f.Path, "%s has no such member", d)
+		rep.Addf(dragoman.Dropped, s, at.String()+f.Path, "%s has no such field", d)
 	}
 }
 
-// AType is a thing that the wire calls by its type, such as "a compaction item",
-// also where it came without one.
+// AType returns a noun with the type that the wire gives it, such as "a compaction
+// item".
 func AType(typ, noun string) string {
 	if typ == "" {
 		return A(noun) + " without a type"
@@ -429,7 +428,7 @@ func AType(typ, noun string) string {
 	return A(typ) + " " + noun
 }
 
-// A is a word of the wire with its article, cut where it is long.
+// A returns a type name with its article, shortened if it is long.
 func A(word string) string {
 	if word == "" {
 		return "something without a type"
@@ -444,9 +443,9 @@ func A(word string) string {
 	return article + word
 }
 
-// WriteBelow writes the fields at any depth below prefix, which is a JSON pointer
-// or empty, into the object that w is writing, if they are of dialect d. It
-// creates objects on the way. The places in done are written already.
+// WriteBelow writes the fields of dialect d at any depth below prefix, a JSON pointer
+// or empty, into the object that w is writing. It creates nested objects as needed.
+// Objects at the paths in done were already written.
 func WriteBelow(w *jsonwire.Writer, e *dragoman.Extra, d dragoman.Dialect, prefix string, done ...string) {
 	if e != nil && e.Dialect == d {
 		writeBelow(w, e.Fields, prefix, done)

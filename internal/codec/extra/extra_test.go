@@ -24,7 +24,7 @@ func write(e *dragoman.Extra, d dragoman.Dialect, prefix string) string {
 	return string(w.Buf)
 }
 
-func TestMembersGoBackToTheirOwnDialectInOrder(t *testing.T) {
+func TestFieldsAreWrittenToTheirOwnDialectInOrder(t *testing.T) {
 	var e *dragoman.Extra
 	extra.Add(&e, dialectname.OpenAIChat, "", []byte("z"), []byte(`{ "x":1.0 }`))
 	extra.Add(&e, dialectname.OpenAIChat, "", []byte("a/b~c"), []byte("null"))
@@ -48,7 +48,7 @@ func TestMembersGoBackToTheirOwnDialectInOrder(t *testing.T) {
 		}
 	}
 	if write(nil, dialectname.OpenAIChat, "") != "{}" || extra.Has(nil, dialectname.OpenAIChat, "") {
-		t.Error("no extras are something")
+		t.Error("a nil Extra has fields")
 	}
 	if !extra.Has(e, dialectname.OpenAIChat, "") || !extra.Has(e, dialectname.OpenAIChat, "/delta") || extra.Has(e, dialectname.OpenAIChat, "/delt") {
 		t.Error("Has")
@@ -61,8 +61,8 @@ func TestMembersGoBackToTheirOwnDialectInOrder(t *testing.T) {
 	}
 }
 
-func TestR7_OfARepeatedMemberTheLastValueCountsInTheFirstPlace(t *testing.T) {
-	// Long lists are settled in another way than short ones.
+func TestR7_DuplicateFieldKeepsLastValue(t *testing.T) {
+	// Long lists are settled differently from short ones.
 	for _, others := range []int{0, 10, 63, 64, 65, 500} {
 		var e *dragoman.Extra
 		extra.Add(&e, dialectname.Anthropic, "", []byte("a"), []byte("1"))
@@ -86,10 +86,10 @@ func TestR7_OfARepeatedMemberTheLastValueCountsInTheFirstPlace(t *testing.T) {
 	}
 }
 
-func TestManyMembersAreKeptInLinearTime(t *testing.T) {
+func TestAddIsLinear(t *testing.T) {
 	var e *dragoman.Extra
 	start := time.Now()
-	const n = 200_000 // the square of it would take minutes
+	const n = 200_000 // quadratic time would take minutes
 	for i := range n {
 		extra.Add(&e, dialectname.OpenAIChat, "", strconv.AppendInt(nil, int64(i), 10), []byte("1"))
 	}
@@ -99,7 +99,7 @@ func TestManyMembersAreKeptInLinearTime(t *testing.T) {
 	}
 }
 
-func TestAddCopyKeepsTheValueWhenItsMemoryIsUsedAgain(t *testing.T) {
+func TestAddCopyCopiesTheValue(t *testing.T) {
 	var e *dragoman.Extra
 	buf := []byte("111")
 	extra.AddCopy(&e, dialectname.OpenAIChat, "", []byte("a"), buf)
@@ -113,11 +113,11 @@ func TestAddCopyKeepsTheValueWhenItsMemoryIsUsedAgain(t *testing.T) {
 	}
 	name := []byte("a")
 	if n := testing.AllocsPerRun(10, func() { extra.AddCopy(&e, dialectname.OpenAIChat, "", name, buf) }); n != 0 {
-		t.Errorf("%v allocations to say the same again", n)
+		t.Errorf("%v allocations for a repeated value", n)
 	}
 }
 
-func TestNamesSurviveTheirPointer(t *testing.T) {
+func TestNamesRoundTripThroughPointers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		names := rapid.SliceOfNDistinct(rapid.OneOf(rapid.SampledFrom([]string{"", "~", "/", "~0", "~1", "~01", "a/b", "~~//"}), rapid.String()), 0, 80, rapid.ID).Draw(t, "names")
 		var e *dragoman.Extra
@@ -138,7 +138,7 @@ func TestNamesSurviveTheirPointer(t *testing.T) {
 	})
 }
 
-func TestR11_ForeignMembersAreReportedUnlessTheySayNothing(t *testing.T) {
+func TestR11_ForeignFieldsAreReported(t *testing.T) {
 	var e *dragoman.Extra
 	for _, f := range [][2]string{{"a", "null"}, {"b", "[]"}, {"c", "{}"}, {"d", `""`}, {"e", "false"}, {"stream", "false"}} {
 		extra.Add(&e, dialectname.OpenAIChat, "", []byte(f[0]), []byte(f[1]))
@@ -148,10 +148,10 @@ func TestR11_ForeignMembersAreReportedUnlessTheySayNothing(t *testing.T) {
 	var rep dragoman.Report
 	extra.Report(&rep, e, dialectname.Anthropic, extra.Elem("/messages", 3).Elem("content", 1))
 	want := dragoman.Report{Losses: []dragoman.Loss{
-		{Kind: dragoman.Dropped, Severity: dragoman.Info, Path: "/messages/3/content/1/c", Detail: "anthropic.messages has no such member"},
-		{Kind: dragoman.Dropped, Severity: dragoman.Info, Path: "/messages/3/content/1/e", Detail: "anthropic.messages has no such member"},
-		{Kind: dragoman.Dropped, Severity: dragoman.Warn, Path: "/messages/3/content/1/logprobs", Detail: "anthropic.messages has no such member"},
-		{Kind: dragoman.Dropped, Severity: dragoman.Warn, Path: "/messages/3/content/1/x/n", Detail: "anthropic.messages has no such member"},
+		{Kind: dragoman.Dropped, Severity: dragoman.Info, Path: "/messages/3/content/1/c", Detail: "anthropic.messages has no such field"},
+		{Kind: dragoman.Dropped, Severity: dragoman.Info, Path: "/messages/3/content/1/e", Detail: "anthropic.messages has no such field"},
+		{Kind: dragoman.Dropped, Severity: dragoman.Warn, Path: "/messages/3/content/1/logprobs", Detail: "anthropic.messages has no such field"},
+		{Kind: dragoman.Dropped, Severity: dragoman.Warn, Path: "/messages/3/content/1/x/n", Detail: "anthropic.messages has no such field"},
 	}}
 	if d := gen.Diff(want, rep); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
@@ -159,17 +159,17 @@ func TestR11_ForeignMembersAreReportedUnlessTheySayNothing(t *testing.T) {
 	rep = dragoman.Report{}
 	extra.ReportEcho(&rep, e, dialectname.Anthropic, extra.At(""))
 	if len(rep.Losses) != 2 || rep.Err(dragoman.Warn) != nil {
-		t.Errorf("what a provider says about itself is lost as %v", rep)
+		t.Errorf("fields about the provider are reported as %v", rep)
 	}
 	rep = dragoman.Report{}
 	extra.Report(&rep, e, dialectname.OpenAIChat, extra.At(""))
 	extra.Report(&rep, nil, dialectname.Anthropic, extra.At(""))
 	if len(rep.Losses) != 0 {
-		t.Errorf("nothing is lost, but the report says %v", rep)
+		t.Errorf("unexpected losses: %v", rep)
 	}
 }
 
-func TestPathsAreJSONPointers(t *testing.T) {
+func TestPathIsJSONPointer(t *testing.T) {
 	for want, p := range map[string]extra.Path{
 		"": extra.At(""), "/system": extra.At("/system"), "/messages/0": extra.Elem("/messages", 0), "/a/1/b/2": extra.Elem("/a", 1).Elem("b", 2),
 		"/system/parts/0": extra.At("/system").Elem("parts", 0), "/a/1/b/2/c/3": extra.Elem("/a", 1).Elem("b", 2).Elem("c", 3), "/0": extra.Elem("", 0),
@@ -180,7 +180,7 @@ func TestPathsAreJSONPointers(t *testing.T) {
 	}
 }
 
-func TestR11_ThePartsOfAStreamArePlacedWithinTheirMessage(t *testing.T) {
+func TestR11_StreamPartPaths(t *testing.T) {
 	var places extra.Places
 	for _, step := range []struct {
 		start         dragoman.PartStart
@@ -200,22 +200,22 @@ func TestR11_ThePartsOfAStreamArePlacedWithinTheirMessage(t *testing.T) {
 	}
 }
 
-func TestWhatAProviderKeepsOfAConversationIsASeriousLoss(t *testing.T) {
+func TestStoredConversationIsSeriousLoss(t *testing.T) {
 	for d, members := range map[dragoman.Dialect][]string{
 		dialectname.OpenAIResponses: {"/conversation", "/prompt"},
 		dialectname.Gemini:          {"/cachedContent", "/continuationToken"},
 	} {
 		for _, path := range members {
 			e := &dragoman.Extra{Dialect: d, Fields: []dragoman.Field{{Path: path, Value: []byte(`"x"`)}}}
-			var asked, echoed, inside dragoman.Report
-			extra.Report(&asked, e, dialectname.Anthropic, extra.At(""))
+			var ofRequest, echoed, inside dragoman.Report
+			extra.Report(&ofRequest, e, dialectname.Anthropic, extra.At(""))
 			extra.ReportEcho(&echoed, e, dialectname.Anthropic, extra.At(""))
 			extra.Report(&inside, e, dialectname.Anthropic, extra.Elem("/messages", 0))
-			if len(asked.Losses) != 1 || asked.Losses[0].Severity != dragoman.Serious || asked.Losses[0].Path != path {
-				t.Errorf("%s of a request: %v", path, asked.Losses)
+			if len(ofRequest.Losses) != 1 || ofRequest.Losses[0].Severity != dragoman.Serious || ofRequest.Losses[0].Path != path {
+				t.Errorf("%s of a request: %v", path, ofRequest.Losses)
 			}
 			if len(echoed.Losses) != 1 || echoed.Losses[0].Severity != dragoman.Info {
-				t.Errorf("%s of an answer, which only repeats it: %v", path, echoed.Losses)
+				t.Errorf("%s of a response, which only echoes it: %v", path, echoed.Losses)
 			}
 			if len(inside.Losses) != 1 || inside.Losses[0].Severity != dragoman.Warn {
 				t.Errorf("%s of a message: %v", path, inside.Losses)
@@ -224,7 +224,7 @@ func TestWhatAProviderKeepsOfAConversationIsASeriousLoss(t *testing.T) {
 	}
 }
 
-func TestAWordOfTheWireHasItsArticle(t *testing.T) {
+func TestArticle(t *testing.T) {
 	for word, want := range map[string]string{
 		"executableCode": "an executableCode", "item_reference": "an item_reference", "document": "a document",
 		"mcp_tool_use": "an mcp_tool_use", "": "something without a type", strings.Repeat("x", 61): "a " + strings.Repeat("x", 60),

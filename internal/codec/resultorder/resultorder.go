@@ -1,7 +1,7 @@
-// Package resultorder has the rules for the results behind a turn of the model: where they
-// stand, and which of several counts. Package history arranges conversations by them.
-// Encoders that write several messages as one apply them to what they grouped, so that a
-// conversation which was not normalized gets the same order.
+// Package resultorder defines the rules for tool results after a turn of the model:
+// their order, and which of several results counts. Package history arranges
+// conversations by these rules. Encoders that merge messages apply them to the merged
+// blocks, so that a conversation that was not normalized gets the same order.
 package resultorder
 
 import (
@@ -10,22 +10,22 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// Ranks has the rank of each call of a turn. K identifies a call.
+// Ranks holds the rank of each call of a turn. K identifies a call.
 type Ranks[K comparable] map[K]int
 
-// Add gives the next call its rank. A call that comes again keeps its rank.
+// Add assigns the next rank to a call. A repeated call keeps its rank.
 func (r Ranks[K]) Add(call K) {
 	if _, again := r[call]; !again {
 		r[call] = len(r)
 	}
 }
 
-// Rest is the rank of everything that is not the result of a call of the turn: it stands
-// behind the results (quirk D3).
+// Rest returns the rank of everything that is not the result of a call of the turn: it
+// comes after the results (quirk D3).
 func (r Ranks[K]) Rest() int { return len(r) }
 
-// Of returns the rank of a result: results stand in the order of their calls (quirks D1, D2,
-// D4).
+// Of returns the rank of a result: results are in the order of their calls (quirks D1,
+// D2, D4).
 func (r Ranks[K]) Of(call K) int {
 	if rank, ok := r[call]; ok {
 		return rank
@@ -33,8 +33,8 @@ func (r Ranks[K]) Of(call K) int {
 	return r.Rest()
 }
 
-// Sort puts items in the order of their ranks, and reports whether one moved. Items of the
-// same rank keep their order.
+// Sort sorts items by rank and reports whether one moved. Items of the same rank keep
+// their order.
 func Sort[T any](items []T, rank func(T) int) (moved bool) {
 	byRank := func(a, b T) int { return rank(a) - rank(b) }
 	if slices.IsSortedFunc(items, byRank) {
@@ -44,8 +44,8 @@ func Sort[T any](items []T, rank func(T) int) (moved bool) {
 	return true
 }
 
-// Replaces reports whether a later result of a call counts, and not the earlier one. It takes
-// the place of the first (quirk D6). A result that was made up never replaces one that a tool
+// Replaces reports whether a later result of a call replaces the earlier one, at the
+// position of the first (quirk D6). A synthetic result never replaces one that a tool
 // returned.
 func Replaces(earlier, later *dragoman.ToolResult) bool {
 	return !later.Synthetic || earlier.Synthetic

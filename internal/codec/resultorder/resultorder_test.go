@@ -8,7 +8,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/resultorder"
 )
 
-func TestResultsStandFirstInTheOrderOfTheirCalls(t *testing.T) {
+func TestResultsComeFirstInCallOrder(t *testing.T) {
 	calls := resultorder.Ranks[string]{}
 	for _, id := range []string{"a", "b", "a", "c"} {
 		calls.Add(id)
@@ -40,7 +40,7 @@ func TestSortIsStable(t *testing.T) {
 	}
 }
 
-func TestQuirkD6_TheLastResultCountsUnlessItWasMadeUp(t *testing.T) {
+func TestQuirkD6_LastResultCountsUnlessSynthetic(t *testing.T) {
 	given, made := &dragoman.ToolResult{}, &dragoman.ToolResult{Synthetic: true}
 	for _, tc := range []struct {
 		earlier, later *dragoman.ToolResult

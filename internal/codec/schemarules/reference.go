@@ -1,14 +1,13 @@
 package schemarules
 
-// Reference is what the wire reference of an API says about one surface. It is
-// written independently of the other rules, so that lowering and checking can test
-// each other.
+// Reference describes one surface according to the wire reference of its API. It is
+// written independently of [Rules], so that lowering and checking can test each other.
 type Reference struct {
 	RootObject bool `json:",omitempty"`
-	// RootKeys lists the keywords that the root may have; nil means the same as
-	// elsewhere.
+	// RootKeys lists the keywords that the root may have; nil means the same as below
+	// the root.
 	RootKeys []string `json:",omitempty"`
-	// Keywords lists the known ones; nil means all but Never.
+	// Keywords lists the known keywords; nil means all except Never.
 	Keywords []string `json:",omitempty"`
 	Never    []string `json:",omitempty"`
 	// Formats maps a format to the type it is for; nil means any format.
@@ -21,7 +20,7 @@ type Reference struct {
 	Names string `json:",omitempty"`
 
 	Items      bool `json:",omitempty"` // arrays must have items
-	ItemType   bool `json:",omitempty"` // and those a type
+	ItemType   bool `json:",omitempty"` // items must have a type
 	Strict     bool `json:",omitempty"` // constrained decoding: closed objects, types everywhere
 	All        bool `json:",omitempty"` // every property required
 	Acyclic    bool `json:",omitempty"`
@@ -33,8 +32,8 @@ type Reference struct {
 	OneType    bool `json:",omitempty"`
 	Upper      bool `json:",omitempty"` // types in capitals as well
 	Flagged    bool `json:",omitempty"` // OpenAPI: nullable, and keywords only of the declared type
-	Alone      bool `json:",omitempty"` // nothing beside anyOf
-	Known      bool `json:",omitempty"` // required names properties
+	Alone      bool `json:",omitempty"` // no siblings of anyOf
+	Known      bool `json:",omitempty"` // required may name only existing properties
 	// OptionalCycles: a schema may contain itself in optional properties only.
 	OptionalCycles bool `json:",omitempty"`
 	// Most are bounds: bytes, properties, levels, names, "enum values", optional, unions.

@@ -1,15 +1,17 @@
-// Package stopreason settles why a response ended.
+// Package stopreason determines why a response ended.
 package stopreason
 
 import dragoman "github.com/dragoman-go/dragoman"
 
-// Derive settles why a response ended, from the dialect's reading of the
-// provider's word and the content. calls is the number of complete client
-// calls, sawTerminal whether the stream (or body) had its terminal marker.
+// Derive returns the stop reason of a response. word is the reason that the provider
+// sent, as the dialect reads it. calls is the number of complete client calls.
+// sawTerminal reports whether the stream or body had its terminal marker.
 //
-// With a call, an absent or benign word means tool calls; without one,
-// "tool_calls" means a plain stop. Any other word stands as it is, but none
-// after which calls may run stands without the terminal marker.
+//   - Without the terminal marker, an absent reason, or one after which calls may run,
+//     becomes StopError.
+//   - With a call, an absent or benign reason becomes StopToolCalls.
+//   - Without a call, StopToolCalls becomes StopEnd.
+//   - Any other reason is returned unchanged.
 func Derive(word dragoman.StopReason, calls int, sawTerminal bool) dragoman.StopReason {
 	if !sawTerminal && (word == dragoman.StopNone || word.Runs()) {
 		return dragoman.StopError

@@ -6,17 +6,17 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// Bound limits what is kept of a stream, which has no length of its own: the
-// texts, arguments and native members of all its events together, as the limit
-// of a body does for a whole answer. What is only passed on does not count. The
-// zero value, and nil, limit nothing.
+// Bound limits the memory for one stream, which has no length of its own. It covers the
+// texts, arguments and native fields of all events together, as the limit of a body
+// does for a complete response. Data that is only passed through does not count. The
+// zero value and nil have no limit.
 type Bound struct {
 	Max  int
 	kept int
 }
 
-// Take asks to keep n more bytes; what is kept no longer is given back as a
-// negative number. Once it said no, it always does.
+// Take charges n more bytes and reports whether they fit. A negative n returns memory
+// that is no longer used. After a failure, Take always returns false.
 func (b *Bound) Take(n int) bool {
 	if b == nil {
 		return true
@@ -28,13 +28,13 @@ func (b *Bound) Take(n int) bool {
 	return b.Err() == nil
 }
 
-// Swap asks to keep n bytes in the place of old ones.
+// Swap charges n bytes in place of old bytes.
 func (b *Bound) Swap(old, n int) bool { return b.Take(n - old) }
 
-// Err says that more was to be kept than may be.
+// Err returns an error if the limit was exceeded.
 func (b *Bound) Err() error {
 	if b == nil || b.Max <= 0 || b.kept <= b.Max {
 		return nil
 	}
-	return fmt.Errorf("%w: more than %d bytes in one answer", dragoman.ErrTooLarge, b.Max)
+	return fmt.Errorf("%w: more than %d bytes in one response", dragoman.ErrTooLarge, b.Max)
 }

@@ -5,8 +5,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
 )
 
-// HasContent reports whether an event carries something of the response. Before such an
-// event the response has not begun: if the stream fails, another model may answer.
+// HasContent reports whether an event carries content of the response. Before the first
+// such event, a failed stream may be replaced by the response of another model.
 func HasContent(ev dragoman.Event) bool {
 	switch ev := ev.(type) {
 	case *dragoman.PartStart:
@@ -36,8 +36,8 @@ func PartHasContent(p dragoman.Part) bool {
 	}
 }
 
-// Empty reports whether a response has no content and does not say why: a list of models
-// continues with the next one.
+// Empty reports whether a response has no content and no explanation for it. A list of
+// models then continues with the next one.
 func Empty(resp *dragoman.Response) bool {
 	if resp == nil {
 		return true
@@ -52,8 +52,8 @@ func Empty(resp *dragoman.Response) bool {
 	return len(resp.Alternatives) == 0 && Unexplained(resp.Stop.Reason)
 }
 
-// Unexplained reports whether a stop does not explain why a response has no content, as a
-// filter or the end of the tokens would.
+// Unexplained reports whether a stop reason does not explain why a response has no
+// content, as a filter or the output limit would.
 func Unexplained(r dragoman.StopReason) bool {
 	switch r {
 	case dragoman.StopNone, dragoman.StopEnd, dragoman.StopToolCalls, dragoman.StopError, dragoman.StopUnknown:

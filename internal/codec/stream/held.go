@@ -9,37 +9,37 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 )
 
-// Held collects the events of one wire event until it was read to its end, and
-// the unknown fields of the wire event, which go out with these events. The zero
-// value is ready.
+// Held collects the events of one wire event until it is completely read, and the
+// unknown fields of the wire event, which are emitted with these events. The zero value
+// is ready to use.
 type Held struct {
-	// Dialect is that of the fields.
+	// Dialect is the dialect of the fields.
 	Dialect dragoman.Dialect
 	// NoFields drops unknown fields.
 	NoFields bool
-	// Rep gets the loss of fields that had to wait for too long.
+	// Rep receives the loss of fields that cannot be emitted.
 	Rep *dragoman.Report
 
-	// Wait says that the fields of the wire event at hand belong to its end: they
-	// wait for the next event. Release resets it.
+	// Wait means that the fields of the current wire event belong to its end: they wait
+	// for the next event. Release resets it.
 	Wait bool
 
 	events []dragoman.Event
-	fields *dragoman.Extra // of the wire event at hand
-	// waiting are those of wire events before, which had no event, in order. Two of
-	// them have a field of one name.
+	fields *dragoman.Extra // of the current wire event
+	// waiting holds the fields of earlier wire events without an event, in order.
+	// Neighbors differ in the value of a field with the same name.
 	waiting []*dragoman.Extra
-	lost    bool // it was reported that fields are lost
+	lost    bool // the loss was reported
 }
 
-// Hold takes an event. It refuses none.
+// Hold adds an event. It always returns nil.
 func (h *Held) Hold(ev dragoman.Event) error {
 	h.events = append(h.events, ev)
 	return nil
 }
 
-// Field takes a copy of an unknown field of the wire event: name below prefix,
-// which is a JSON pointer or empty.
+// Field stores a copy of an unknown field of the wire event: name below prefix, which
+// is a JSON pointer or empty.
 func (h *Held) Field(prefix string, name, value []byte) {
 	if h.NoFields || len(value) == 0 {
 		return
@@ -47,17 +47,17 @@ func (h *Held) Field(prefix string, name, value []byte) {
 	extra.Add(&h.fields, h.Dialect, prefix, name, bytes.Clone(value))
 }
 
-// TakeFields returns the fields of the wire event at hand, and forgets them.
+// TakeFields returns and removes the fields of the current wire event.
 func (h *Held) TakeFields() *dragoman.Extra {
 	fields := h.fields
 	h.fields = nil
 	return fields
 }
 
-// Release emits chunk, unless it is nil, and the events, in order, up to the
-// first one that emit refuses. The first event that can carry the unknown fields
-// does. If there is none, carrier may return one; if it is nil or returns nil,
-// the fields wait for the next wire event. Nothing else is held afterwards.
+// Release emits chunk, unless it is nil, and the events, in order, until emit returns
+// an error. The first event that can carry the unknown fields gets them. If there is no
+// such event, carrier may return one; if carrier is nil or returns nil, the fields wait
+// for the next wire event. Nothing else is held afterwards.
 func (h *Held) Release(chunk *dragoman.Chunk, carrier func() *dragoman.PartDelta, emit func(dragoman.Event) error) error {
 	if h.fields != nil || len(h.waiting) > 0 && len(h.events) > 0 {
 		h.attach(carrier)
@@ -71,7 +71,7 @@ func (h *Held) Release(chunk *dragoman.Chunk, carrier func() *dragoman.PartDelta
 		if err != nil {
 			break
 		}
-		h.events[i] = nil // the calls of a stream end in one event, and each may be long
+		h.events[i] = nil // release memory early: all calls of a stream may end in one event
 		err = emit(ev)
 	}
 	clear(h.events)
@@ -79,11 +79,11 @@ func (h *Held) Release(chunk *dragoman.Chunk, carrier func() *dragoman.PartDelta
 	return err
 }
 
-// attach gives the fields to events.
+// attach assigns the fields to events.
 func (h *Held) attach(carrier func() *dragoman.PartDelta) {
 	alone := len(h.events) == 0
 	h.queue()
-	for len(h.waiting) > 1 && h.carry(carrier) { // else later fields would go with later events still
+	for len(h.waiting) > 1 && h.carry(carrier) { // otherwise later fields would be delayed even further
 	}
 	last := false
 	for _, ev := range h.events {
@@ -104,8 +104,8 @@ func (h *Held) attach(carrier func() *dragoman.PartDelta) {
 	h.limit()
 }
 
-// queue lets the fields of the wire event at hand wait, with those before them
-// unless one of these has another value.
+// queue adds the fields of the current wire event to the waiting ones. It merges them
+// with the last ones unless a field has a different value.
 func (h *Held) queue() {
 	fields := h.TakeFields()
 	if fields == nil {
@@ -120,7 +120,7 @@ func (h *Held) queue() {
 	h.waiting = append(h.waiting, fields)
 }
 
-// replaces reports whether later fields have another value of an earlier one.
+// replaces reports whether later has a field of earlier with a different value.
 func (h *Held) replaces(earlier, later *dragoman.Extra) bool {
 	for _, f := range later.Fields {
 		if value, ok := extra.Get(earlier, h.Dialect, f.Path); ok && !bytes.Equal(value, f.Value) {
@@ -130,10 +130,10 @@ func (h *Held) replaces(earlier, later *dragoman.Extra) bool {
 	return false
 }
 
-// maxWaitingBytes bounds the fields that wait for an event.
+// maxWaitingBytes limits the fields that wait for an event.
 const maxWaitingBytes = 32 << 10
 
-// limit drops fields that wait beyond the bounds.
+// limit drops waiting fields that exceed the limits.
 func (h *Held) limit() {
 	n, size := 0, 0
 	for i, fields := range h.waiting {
@@ -157,7 +157,7 @@ func (h *Held) lose() {
 	}
 }
 
-// carry adds an event that carries the first fields that wait, before the others.
+// carry inserts an event for the first waiting fields, before the events with content.
 func (h *Held) carry(carrier func() *dragoman.PartDelta) bool {
 	if carrier == nil {
 		return false
@@ -187,7 +187,7 @@ func starts(ev dragoman.Event, delta *dragoman.PartDelta) bool {
 	return ok && start.Choice == delta.Choice && start.Index == delta.Index
 }
 
-// fieldsOf is where an event carries unknown fields; nil if it cannot.
+// fieldsOf returns the unknown fields of an event, or nil if it cannot carry any.
 func fieldsOf(ev dragoman.Event) **dragoman.Extra {
 	switch ev := ev.(type) {
 	case *dragoman.ResponseStart:

@@ -8,7 +8,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/stream"
 )
 
-func TestHeldEventsFollowTheirChunkInOrder(t *testing.T) {
+func TestHeldEventsFollowTheirChunk(t *testing.T) {
 	var h stream.Held
 	a, b := &dragoman.ResponseStart{}, &dragoman.ResponseEnd{}
 	chunk := &dragoman.Chunk{Raw: []byte("x")}
@@ -23,7 +23,7 @@ func TestHeldEventsFollowTheirChunkInOrder(t *testing.T) {
 	}
 }
 
-func TestWhatFollowsARefusedEventIsDropped(t *testing.T) {
+func TestReleaseStopsAtFirstError(t *testing.T) {
 	full := errors.New("full")
 	for refused := range 3 {
 		var h stream.Held
@@ -39,7 +39,7 @@ func TestWhatFollowsARefusedEventIsDropped(t *testing.T) {
 			t.Errorf("%v after %d events, want %d", err, n, refused+1)
 		}
 		if err := h.Release(nil, nil, func(dragoman.Event) error { return full }); err != nil {
-			t.Error("something was left")
+			t.Error("events are left")
 		}
 	}
 }

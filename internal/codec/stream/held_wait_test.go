@@ -9,7 +9,7 @@ import (
 )
 
 // Fields that no event can carry before the response ends are a reported loss.
-func TestFieldsThatWaitBeyondTheEndAreReported(t *testing.T) {
+func TestFieldsWaitingAtTheEndAreReported(t *testing.T) {
 	rep := new(dragoman.Report)
 	held := stream.Held{Dialect: dialectname.OpenAIChat, Rep: rep}
 	for _, value := range []string{"1", "2", "3"} {

@@ -7,38 +7,38 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// Sent is what an encoder sent of a part, to find what is missing when its end
-// comes. Of a call it keeps every byte, or a digest that nobody can forge, since
-// clients run it; of anything else a digest, so that a long text takes no memory.
-// The zero value is ready, and keeps every byte.
+// Sent records what an encoder sent of a part, to determine what is missing when the
+// part ends. For a call it keeps every byte, or a digest that cannot be forged, because
+// clients run the call. For anything else it keeps a digest, so that a long text takes
+// no memory. The zero value is ready to use and keeps every byte.
 type Sent struct {
 	n      int
 	text   []byte
 	digest bool
 	sum    uint64
-	// keyed: of a call a digest under a key of its own is kept, and no byte,
-	// unless the arguments begin like a text in quotes (quirk B3). begun: it is
-	// known how they begin; hashed: only the digest is kept.
+	// keyed means that a call is kept as a digest with its own key instead of its
+	// bytes, unless the arguments begin with a quote (quirk B3). begun means that the
+	// beginning of the arguments is known; hashed, that only the digest is kept.
 	keyed, begun, hashed bool
 	key                  maphash.Hash
 }
 
-// SentOf is for a part of which nothing was sent yet.
+// SentOf returns the record for a part of which nothing was sent yet.
 func SentOf(p dragoman.Part) Sent {
 	_, call := p.(*dragoman.ToolCall)
 	return Sent{digest: !call}
 }
 
-// DigestOf is SentOf for an encoder that asks for no more than Rest: long
-// arguments of many calls are not kept.
+// DigestOf is like SentOf, for an encoder that calls only Rest: it does not keep the
+// arguments of calls.
 func DigestOf(p dragoman.Part) Sent {
 	s := SentOf(p)
 	s.keyed = !s.digest
 	return s
 }
 
-// begin looks how the arguments of a call begin, in whatever pieces they come:
-// what is no text in quotes is from then on kept as a digest.
+// begin checks how the arguments of a call begin, however they are split. Arguments
+// that do not begin with a quote are kept as a digest from then on.
 func (s *Sent) begin(text string) {
 	first := strings.TrimLeft(text, " \t\r\n")
 	if s.begun = first != ""; !s.begun || first[0] == '"' {
@@ -48,7 +48,7 @@ func (s *Sent) begin(text string) {
 	s.text, s.hashed = nil, true
 }
 
-// Add takes what was sent.
+// Add records text that was sent.
 func (s *Sent) Add(text string) {
 	s.n += len(text)
 	if s.keyed && !s.begun {
@@ -64,23 +64,22 @@ func (s *Sent) Add(text string) {
 	}
 }
 
-// Forget frees what was sent: nobody asks for it any more.
+// Forget frees the bytes that were sent, once they are no longer needed.
 func (s *Sent) Forget() { s.text = nil }
 
-// Len returns how many bytes were sent.
+// Len returns the number of bytes that were sent.
 func (s *Sent) Len() int { return s.n }
 
-// String returns what was sent of a call, and nothing of another part, or of a
-// call of which a digest is kept.
+// String returns the bytes that were sent of a call. It returns "" for another part,
+// and for a call that is kept as a digest.
 func (s *Sent) String() string { return string(s.text) }
 
-// Bytes is String without the copy.
+// Bytes is like String, without a copy.
 func (s *Sent) Bytes() []byte { return s.text }
 
-// Rest returns what of a part's final text was not sent yet; ok is false where
-// the text does not go on from what was sent. The end of a part other than a
-// call may leave out its text (dialect.DecodeOptions.DeltasOnly): then nothing
-// is missing.
+// Rest returns the rest of a part's final text that was not sent yet. ok is false if
+// the text does not continue what was sent. The end of a part other than a call may
+// have no text (dialect.DecodeOptions.DeltasOnly); nothing is missing then.
 func (s *Sent) Rest(final string) (rest string, ok bool) {
 	switch {
 	case final == "" && s.digest:
@@ -96,8 +95,8 @@ func (s *Sent) Rest(final string) (rest string, ok bool) {
 	}
 }
 
-// digest goes on with the sum of a text: FNV-1a, which takes strings as they
-// are.
+// digest continues the sum of a text. It is FNV-1a, inlined to accept strings without a
+// copy.
 func digest(sum uint64, text string) uint64 {
 	const offset, prime = 14695981039346656037, 1099511628211
 	sum ^= offset

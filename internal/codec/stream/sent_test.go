@@ -8,7 +8,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/stream"
 )
 
-func TestWhatWasNotSentOfAPartIsFound(t *testing.T) {
+func TestRestOfPart(t *testing.T) {
 	for _, part := range []dragoman.Part{&dragoman.Text{}, &dragoman.Reasoning{}, &dragoman.ToolCall{}} {
 		s := stream.SentOf(part)
 		s.Add("hello ")
@@ -35,7 +35,7 @@ func TestWhatWasNotSentOfAPartIsFound(t *testing.T) {
 	}
 }
 
-func TestALongTextThatWasSentTakesNoMemory(t *testing.T) {
+func TestSentTextTakesNoMemory(t *testing.T) {
 	s := stream.SentOf(&dragoman.Text{})
 	piece := strings.Repeat("x", 1<<16)
 	if n := testing.AllocsPerRun(100, func() { s.Add(piece) }); n > 0 {
@@ -43,7 +43,7 @@ func TestALongTextThatWasSentTakesNoMemory(t *testing.T) {
 	}
 }
 
-func TestWhatWasNotSentOfACallIsFoundByItsDigest(t *testing.T) {
+func TestRestOfCallByDigest(t *testing.T) {
 	for _, sent := range [][]string{{"{\"a\":", "1"}, {" ", "\"{", "}"}, {" ", "\n", "{", "}"}, {" \n", " "}, {"\"{\\\"a", "\\\":1}"}} {
 		s := stream.DigestOf(&dragoman.ToolCall{})
 		for _, piece := range sent {
@@ -55,26 +55,26 @@ func TestWhatWasNotSentOfACallIsFoundByItsDigest(t *testing.T) {
 		}
 		for _, other := range []string{"", all[1:], "x" + all[1:] + "rest"} {
 			if rest, ok := s.Rest(other); ok {
-				t.Errorf("%q goes on from %q with %q", other, all, rest)
+				t.Errorf("%q continues %q with %q", other, all, rest)
 			}
 		}
 		if s.Len() != len(all) {
 			t.Errorf("%d bytes of %q", s.Len(), all)
 		}
 	}
-	// What may be a text in quotes is kept (quirk B3), in whatever pieces it comes.
+	// Arguments that begin with a quote are kept (quirk B3), however they are split.
 	for _, sent := range [][]string{{` "{}`, `"`}, {` `, `"{}"`}, {``, ` `, `"`, `{}"`}} {
 		s := stream.DigestOf(&dragoman.ToolCall{})
 		for _, piece := range sent {
 			s.Add(piece)
 		}
 		if s.String() != ` "{}"` {
-			t.Errorf("of arguments in quotes there is %q", s.String())
+			t.Errorf("quoted arguments: %q", s.String())
 		}
 	}
 }
 
-func TestLongArgumentsThatWereSentTakeNoMemory(t *testing.T) {
+func TestSentArgumentsTakeNoMemory(t *testing.T) {
 	s := stream.DigestOf(&dragoman.ToolCall{})
 	s.Add("{")
 	piece := strings.Repeat("x", 1<<16)

@@ -1,6 +1,6 @@
-// Package stream keeps the promises that every stream decoder makes about its
-// events: parts get growing indexes, every start gets one end, deltas come in
-// between, text is accumulated in linear time.
+// Package stream implements what every stream decoder guarantees about its events:
+// parts have increasing indexes, every start has one end, deltas come in between, and
+// text is accumulated in linear time.
 package stream
 
 import (
@@ -11,29 +11,30 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
 )
 
-// MaxParts bounds the parts of one response (quirk C4).
+// MaxParts limits the parts of one response (quirk C4).
 const MaxParts = 4096
 
-// partCost is about what a part takes beside its text, with those who read the
-// events: without it, parts of one byte would have no bound to speak of. The
-// first freeParts, which are more than most answers have, do not count.
+// partCost is the approximate memory of a part in addition to its text, including that
+// of event consumers. Without it, parts of one byte would be practically unlimited. The
+// first freeParts, more than most responses have, do not count.
 const (
 	partCost  = 256
 	freeParts = 64
 )
 
-// Parts hands out parts of one choice in order of their start.
+// Parts creates the parts of one choice in order of their start.
 type Parts struct {
 	Choice int
 	emit   func(dragoman.Event) error
 	err    error
 	next   int
 	open   []*Part
-	// DeltasOnly keeps no text of parts other than calls: their ends have none.
+	// DeltasOnly stores no text of parts other than calls: their ends have no text.
 	DeltasOnly bool
-	// Bound is asked before text is kept. What it refuses is no event either.
+	// Bound is charged before text is stored. Text that it refuses is not emitted
+	// either.
 	Bound *Bound
-	sums  int // summaries, over all parts
+	sums  int // number of summaries of all parts
 	// final is the header for parts that end later without a header of their own, or nil.
 	// finalSent is set once a part ended with it.
 	final     *dragoman.Message
@@ -42,31 +43,31 @@ type Parts struct {
 
 // Part is a part that is being streamed.
 type Part struct {
-	// Value is the part itself; its owner fills in all but the streamed text
+	// Value is the part itself. Its owner fills in everything except the streamed text
 	// before End.
 	Value dragoman.Part
 	Index int
-	// Text is what the deltas brought so far.
+	// Text is the text of the deltas so far.
 	Text []byte
 	// Summary collects reasoning summaries, by position.
 	Summary [][]byte
-	// Header, when set before End, replaces that of the message's start.
+	// Header, if set before End, replaces the header of the message's start.
 	Header *dragoman.Message
-	// Extra, when set before End, is that of the event.
+	// Extra, if set before End, is the Extra of the end event.
 	Extra  *dragoman.Extra
 	owner  *Parts
 	ended  bool
-	begins byte // the first of the arguments of a call; 0: only blanks came
+	begins byte // first byte of call arguments; 0 while only white space came
 }
 
-// Use sets where events go until the next call, as emit functions live for one
-// Feed only. It clears the error.
+// Use sets the destination of events until the next call, because emit functions are
+// valid for one Feed only. It clears the error.
 func (p *Parts) Use(emit func(dragoman.Event) error) { p.emit, p.err = emit, nil }
 
 // Err returns the first error of emit.
 func (p *Parts) Err() error { return p.err }
 
-// Send emits an event of the whole response, after those of its parts so far.
+// Send emits an event of the whole response, after the events of its parts so far.
 func (p *Parts) Send(ev dragoman.Event) { p.send(ev) }
 
 func (p *Parts) send(ev dragoman.Event) {
@@ -75,8 +76,8 @@ func (p *Parts) send(ev dragoman.Event) {
 	}
 }
 
-// Start opens a part. skeleton is what consumers see first, value what End
-// will complete and send; they must be different values.
+// Start opens a part. Consumers see skeleton first; End completes and sends value. The
+// two must be different values.
 func (p *Parts) Start(message int, header *dragoman.Message, skeleton, value dragoman.Part) *Part {
 	part := &Part{Value: value, Index: p.next, owner: p}
 	p.next++
@@ -88,17 +89,17 @@ func (p *Parts) Start(message int, header *dragoman.Message, skeleton, value dra
 	return part
 }
 
-// Count returns how many parts were started.
+// Count returns the number of parts that were started.
 func (p *Parts) Count() int { return p.next }
 
-// Whole opens and ends a part at once.
+// Whole opens and ends a part.
 func (p *Parts) Whole(message int, header *dragoman.Message, part dragoman.Part) {
 	p.Start(message, header, part, part).End()
 }
 
-// Append adds a fragment; an empty one is not an event. Arguments of a call are events from
-// where they begin an object: servers also send null, an empty text or an object that is
-// quoted, which end as another text than they came (quirks B2, B3).
+// Append adds a fragment; an empty one is not emitted. Call arguments are emitted only
+// once they begin an object: servers also send null, an empty text or a quoted object,
+// whose final text differs from what they sent (quirks B2, B3).
 func (p *Part) Append(text string) {
 	if p == nil || p.ended || text == "" {
 		return
@@ -119,15 +120,14 @@ func (p *Part) Append(text string) {
 	p.owner.send(&dragoman.PartDelta{Choice: p.owner.Choice, Index: p.Index, Kind: kind, Text: text})
 }
 
-// begin finds out what arguments begin with, in the fragment that was added last.
+// begin determines the first byte of the arguments from the last fragment.
 func (p *Part) begin(text string) {
 	if text = strings.TrimLeft(text, " \t\r\n"); p.begins == 0 && text != "" {
 		p.begins = text[0]
 	}
 }
 
-// Tell adds a fragment that its owner keeps, and counts, by itself: it is only
-// an event.
+// Tell emits a fragment without storing it: the owner stores and counts it itself.
 func (p *Part) Tell(text string) {
 	if p == nil || p.ended || text == "" || p.owner.Bound.Err() != nil {
 		return
@@ -135,25 +135,24 @@ func (p *Part) Tell(text string) {
 	p.owner.send(&dragoman.PartDelta{Choice: p.owner.Choice, Index: p.Index, Kind: p.Value.Kind(), Text: text})
 }
 
-// Hold adds a fragment without an event, for text that means something else on
-// the wire than in the canonical part. What the deltas leave out comes with
-// the end.
+// Hold adds a fragment without an event, for text that has another meaning on the wire
+// than in the canonical part. The end of the part supplies text that the deltas lack.
 func (p *Part) Hold(text string) {
 	if p != nil && !p.ended && p.owner.Bound.Take(len(text)) {
 		p.Text = Grow(p.Text, text)
 	}
 }
 
-// Complete says that no fragment follows, though the end does not come yet: what
-// was taken for more of the text is given back.
+// Complete declares that no fragment follows, although the part does not end yet. It
+// frees the spare capacity of the text.
 func (p *Part) Complete() {
 	if p != nil && cap(p.Text)-len(p.Text) > 1<<10 {
 		p.Text = bytes.Clone(p.Text)
 	}
 }
 
-// Grow appends. A buffer that is full is doubled, where append would enlarge a
-// long text by a quarter at a time and copy it over and over.
+// Grow appends text. It doubles a full buffer, because append would grow a long text by
+// only a quarter and copy it too often.
 func Grow(b []byte, text string) []byte {
 	if need := len(b) + len(text); need > cap(b) {
 		b = append(make([]byte, 0, max(need, 2*cap(b), 64)), b...)
@@ -161,8 +160,8 @@ func Grow(b []byte, text string) []byte {
 	return append(b, text...)
 }
 
-// AppendSummary adds a fragment to the n-th summary, counted from 0. MaxParts
-// bounds the summaries of all parts together; what goes beyond is ignored.
+// AppendSummary adds a fragment to the n-th summary, counted from 0. MaxParts limits
+// the summaries of all parts together; anything beyond is ignored.
 func (p *Part) AppendSummary(n int, text string) {
 	if p == nil || p.ended || text == "" || n < 0 || n-len(p.Summary) >= MaxParts-p.owner.sums {
 		return
@@ -180,8 +179,8 @@ func (p *Part) AppendSummary(n int, text string) {
 	p.owner.send(&dragoman.PartDelta{Choice: p.owner.Choice, Index: p.Index, Kind: p.Value.Kind(), Text: text, Summary: n + 1})
 }
 
-// Carrier returns a delta without text, which carries unknown fields; nil if the
-// part was closed.
+// Carrier returns a delta without text, to carry unknown fields. It returns nil if the
+// part has ended.
 func (p *Part) Carrier() *dragoman.PartDelta {
 	if p.Ended() {
 		return nil
@@ -189,7 +188,7 @@ func (p *Part) Carrier() *dragoman.PartDelta {
 	return &dragoman.PartDelta{Choice: p.owner.Choice, Index: p.Index, Kind: p.Value.Kind()}
 }
 
-// Carrier is [Part.Carrier] of the part that was started last and is open.
+// Carrier is [Part.Carrier] for the open part that was started last.
 func (p *Parts) Carrier() *dragoman.PartDelta {
 	if len(p.open) == 0 {
 		return nil
@@ -197,10 +196,10 @@ func (p *Parts) Carrier() *dragoman.PartDelta {
 	return p.open[len(p.open)-1].Carrier()
 }
 
-// Ended reports whether the part was closed.
+// Ended reports whether the part has ended.
 func (p *Part) Ended() bool { return p == nil || p.ended }
 
-// End closes the part with Value; a second call does nothing.
+// End ends the part with Value; a second call does nothing.
 func (p *Part) End() {
 	if p == nil || p.ended {
 		return
@@ -239,8 +238,8 @@ func (p *Part) End() {
 	p.owner.send(&dragoman.PartEnd{Choice: p.owner.Choice, Index: p.Index, Part: p.Value, Header: header, Extra: p.Extra})
 }
 
-// Finish sets unknown fields of the message that all parts ending later carry in their
-// header.
+// Finish sets unknown fields of the message. All parts that end later carry them in
+// their header.
 func (p *Parts) Finish(fields *dragoman.Extra, origin *dragoman.Origin) {
 	if fields != nil {
 		p.final = &dragoman.Message{Role: dragoman.RoleAssistant, Origin: origin, Extra: fields}
@@ -250,7 +249,7 @@ func (p *Parts) Finish(fields *dragoman.Extra, origin *dragoman.Origin) {
 // Unfinished reports whether no part has carried the fields of Finish.
 func (p *Parts) Unfinished() bool { return p.final != nil && !p.finalSent }
 
-// EndAll closes what is open, in order of start (quirk C39).
+// EndAll ends the open parts in order of start (quirk C39).
 func (p *Parts) EndAll() {
 	for len(p.open) > 0 {
 		p.open[0].End()

@@ -27,7 +27,7 @@ func TestPartsStartGrowAndEndInOrder(t *testing.T) {
 	text := p.Start(1, nil, &dragoman.Text{}, &dragoman.Text{})
 	text.Append("a")
 	think.AppendSummary(1, "s")
-	text.Append("") // is no event
+	text.Append("") // not an event
 	think.Append("hm")
 	text.Hold("(held)")
 	text.Append("b")
@@ -56,17 +56,17 @@ func TestPartsStartGrowAndEndInOrder(t *testing.T) {
 	}
 }
 
-func TestQuirkB2_ArgumentsAreToldFromWhereTheyBeginAnObject(t *testing.T) {
+func TestQuirkB2_ArgumentsAreEmittedOnceTheyBeginAnObject(t *testing.T) {
 	for _, tc := range []struct {
 		payload   string
 		fragments []string
-		told      string
+		emitted   string
 	}{
 		{codes.PayloadObject, []string{`{"a"`, `:1}`}, `{"a"|:1}`},
 		{codes.PayloadObject, []string{" ", "\n", ` {"a"`, `:1}`}, " \n {\"a\"|:1}"},
 		{codes.PayloadObject, []string{"nu", "ll"}, ""},
 		{codes.PayloadObject, []string{`"{\"a`, `\":1}"`}, ""},
-		{codes.PayloadObject, []string{`"`, `{`}, ""}, // it has begun otherwise
+		{codes.PayloadObject, []string{`"`, `{`}, ""}, // the arguments began with a quote
 		{codes.PayloadObject, []string{" ", " "}, ""},
 		{codes.PayloadText, []string{"nu", "ll"}, "nu|ll"},
 	} {
@@ -77,19 +77,19 @@ func TestQuirkB2_ArgumentsAreToldFromWhereTheyBeginAnObject(t *testing.T) {
 		for _, f := range tc.fragments {
 			call.Append(f)
 		}
-		var told []string
+		var emitted []string
 		for _, ev := range got {
 			if d, ok := ev.(*dragoman.PartDelta); ok {
-				told = append(told, d.Text)
+				emitted = append(emitted, d.Text)
 			}
 		}
-		if s := strings.Join(told, "|"); s != tc.told || string(call.Text) != strings.Join(tc.fragments, "") {
-			t.Errorf("%q: told %q, kept %q", tc.fragments, s, call.Text)
+		if s := strings.Join(emitted, "|"); s != tc.emitted || string(call.Text) != strings.Join(tc.fragments, "") {
+			t.Errorf("%q: emitted %q, stored %q", tc.fragments, s, call.Text)
 		}
 	}
 }
 
-func TestAFinalTextBeatsItsFragments(t *testing.T) {
+func TestFinalTextReplacesFragments(t *testing.T) {
 	for _, v := range []dragoman.Part{&dragoman.Text{Text: "final"}, &dragoman.Refusal{Text: "final"}, &dragoman.Reasoning{Text: "final", Summary: []string{"s"}}} {
 		var p stream.Parts
 		var got record
@@ -105,7 +105,7 @@ func TestAFinalTextBeatsItsFragments(t *testing.T) {
 	}
 }
 
-func TestQuirkC39_EveryStartGetsOneEndEvenWhenTheStreamBreaks(t *testing.T) {
+func TestQuirkC39_EveryStartGetsOneEnd(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var got record
 		var p stream.Parts
@@ -122,7 +122,7 @@ func TestQuirkC39_EveryStartGetsOneEndEvenWhenTheStreamBreaks(t *testing.T) {
 			}
 		}
 		p.EndAll()
-		// The promises of dragoman.Event, read from the events alone.
+		// The guarantees of dragoman.Event, checked from the events alone.
 		state, text := map[int]string{}, map[int]string{}
 		next := 0
 		for _, ev := range got {
@@ -153,7 +153,7 @@ func TestQuirkC39_EveryStartGetsOneEndEvenWhenTheStreamBreaks(t *testing.T) {
 	})
 }
 
-func TestTheFirstErrorOfEmitStopsTheEvents(t *testing.T) {
+func TestFirstEmitErrorStopsTheEvents(t *testing.T) {
 	stop := errors.New("stop")
 	n := 0
 	var p stream.Parts
@@ -163,7 +163,7 @@ func TestTheFirstErrorOfEmitStopsTheEvents(t *testing.T) {
 	if n != 1 || !errors.Is(p.Err(), stop) {
 		t.Fatalf("%d events, %v", n, p.Err())
 	}
-	// The next feed brings another emit; nothing that arrived was lost.
+	// The next Feed sets another emit function; nothing that arrived is lost.
 	var got record
 	p.Use(got.add)
 	p.EndAll()
@@ -172,7 +172,7 @@ func TestTheFirstErrorOfEmitStopsTheEvents(t *testing.T) {
 	}
 }
 
-func TestANilPartTakesEverythingAndDoesNothing(t *testing.T) {
+func TestNilPartDoesNothing(t *testing.T) {
 	var p *stream.Part
 	p.Append("x")
 	p.Hold("x")
@@ -183,7 +183,7 @@ func TestANilPartTakesEverythingAndDoesNothing(t *testing.T) {
 	}
 }
 
-func TestQuirkC4_GarbageSummaryPositionsAreBounded(t *testing.T) {
+func TestQuirkC4_SummaryPositionsAreBounded(t *testing.T) {
 	var p stream.Parts
 	p.Use(func(dragoman.Event) error { return nil })
 	slots := 0
@@ -197,7 +197,7 @@ func TestQuirkC4_GarbageSummaryPositionsAreBounded(t *testing.T) {
 	if slots > stream.MaxParts {
 		t.Errorf("%d summaries for 50 parts", slots)
 	}
-	// Those in order still fit beside a few hostile ones.
+	// Summaries in order still fit next to a few hostile ones.
 	var q stream.Parts
 	q.Use(func(dragoman.Event) error { return nil })
 	part := q.Start(0, nil, &dragoman.Reasoning{}, &dragoman.Reasoning{})
@@ -210,7 +210,7 @@ func TestQuirkC4_GarbageSummaryPositionsAreBounded(t *testing.T) {
 	}
 }
 
-func TestTextIsAccumulatedInLinearTime(t *testing.T) {
+func TestAppendIsLinear(t *testing.T) {
 	total := func(n int) float64 {
 		return testing.AllocsPerRun(1, func() {
 			var p stream.Parts

@@ -10,13 +10,13 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Unclear reports a call of which nobody can say what it would run.
+// Unclear reports whether a call is ambiguous, so that it is unknown what it would run.
 func Unclear(p *dragoman.CallProblem) bool {
 	return p != nil && (p.Code == codes.ProblemDuplicateKey || p.Code == codes.ProblemUnreadable)
 }
 
-// Verdict says what is wrong with the arguments. As Object does, a verdict
-// that the text is bad is believed; any other is no proof that it is sound.
+// Verdict returns what is wrong with the arguments of a call. As in Object, a stored
+// problem that the text is invalid is accepted; without one, the text is checked.
 func Verdict(c *dragoman.ToolCall) *dragoman.CallProblem {
 	if p := c.Problem; p != nil && (p.Code == codes.ProblemInvalidJSON || p.Code == codes.ProblemDuplicateKey) {
 		return p
@@ -24,15 +24,19 @@ func Verdict(c *dragoman.ToolCall) *dragoman.CallProblem {
 	return dragoman.CheckArguments(c.Arguments)
 }
 
-// AnswerText is the JSON text of a call's arguments for a client that reads
-// them from a string. Sound ones pass; so does text that no client can parse,
-// nothing included where the call has a problem: it is not made {}, which runs.
-// What clients would understand differently, or could half read, becomes an
-// object that only tells what came, because a client runs what it can parse.
-// why is nil where the text is what was received.
+// AnswerText returns the arguments of a call for a client that reads them from a
+// string:
+//
+//   - Valid arguments are returned unchanged.
+//   - Text that no client can parse is returned unchanged, even an empty text if the
+//     call has a problem. It must not become {}, which would run.
+//   - Text that clients would understand differently, or could parse in part, becomes
+//     an object that only quotes it, because clients run what they can parse.
+//
+// why is nil if the text is unchanged.
 func AnswerText(c *dragoman.ToolCall) (text string, why *dragoman.CallProblem) {
 	if Unclear(c.Problem) {
-		return string(told(c.Arguments)), c.Problem
+		return string(quoted(c.Arguments)), c.Problem
 	}
 	if c.Payload == codes.PayloadText {
 		obj, _ := c.Object()
@@ -41,7 +45,7 @@ func AnswerText(c *dragoman.ToolCall) (text string, why *dragoman.CallProblem) {
 	p := Verdict(c)
 	switch {
 	case p != nil && (p.Code == codes.ProblemDuplicateKey || p.Code == codes.ProblemInvalidJSON && halfReadable(c.Arguments)):
-		return string(told(c.Arguments)), p
+		return string(quoted(c.Arguments)), p
 	case c.Arguments == "" && c.Problem == nil:
 		return "{}", nil
 	default:
@@ -49,18 +53,19 @@ func AnswerText(c *dragoman.ToolCall) (text string, why *dragoman.CallProblem) {
 	}
 }
 
-// AnswerObject is AnswerText for a client that reads an object: text that is
-// no JSON is told too, as none would make the call run without arguments.
+// AnswerObject is like AnswerText, for a client that reads an object. It quotes text
+// that is not valid JSON, too, because an empty object would run the call without
+// arguments.
 func AnswerObject(c *dragoman.ToolCall) (obj json.RawMessage, why *dragoman.CallProblem) {
 	if Unclear(c.Problem) {
-		return told(c.Arguments), c.Problem
+		return quoted(c.Arguments), c.Problem
 	}
 	if c.Payload == codes.PayloadObject {
 		if p := Verdict(c); p != nil && p.Code != codes.ProblemNotObject {
-			return told(c.Arguments), p
+			return quoted(c.Arguments), p
 		}
-		if c.Problem != nil && strings.TrimSpace(c.Arguments) == "" { // cut off before the first
-			return told(c.Arguments), c.Problem
+		if c.Problem != nil && strings.TrimSpace(c.Arguments) == "" { // truncated before the first byte
+			return quoted(c.Arguments), c.Problem
 		}
 	}
 	obj, exact := c.Object()
@@ -70,9 +75,9 @@ func AnswerObject(c *dragoman.ToolCall) (obj json.RawMessage, why *dragoman.Call
 	return obj, why
 }
 
-// told is an object that tells a text and fails every schema that requires
-// something.
-func told(text string) json.RawMessage {
+// quoted returns an object that quotes a text. It fails every schema that requires a
+// property.
+func quoted(text string) json.RawMessage {
 	var w jsonwire.Writer
 	w.BeginObject()
 	w.StringField("_raw", text)
@@ -80,9 +85,9 @@ func told(text string) json.RawMessage {
 	return w.Buf
 }
 
-// halfReadable reports whether some parser takes text that is not sound JSON:
-// one that stops after the first value, does not look at the encoding, or has
-// numbers that JSON has not.
+// halfReadable reports whether some parser accepts text that is not valid JSON: one
+// that stops after the first value, does not check the encoding, or accepts NaN and
+// Infinity.
 func halfReadable(text string) bool {
 	if strings.Contains(text, "NaN") || strings.Contains(text, "Infinity") {
 		return true

@@ -13,30 +13,31 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// CallReader reads one call object. Everything that readers could understand
-// differently makes the call one that must not run: a duplicate field, also in
-// other case (many readers ignore case), a second payload, a field of the wrong
-// type.
+// CallReader reads one call object. It blocks a call that readers could understand
+// differently: one with a duplicate field, with a field that differs from a known one
+// only in case (many readers ignore case), with a second payload, or with a field of
+// the wrong type.
 type CallReader struct {
 	Reader  *jsonwire.Reader
 	Call    *dragoman.ToolCall
 	Dialect dragoman.Dialect
 }
 
-// Ambiguous marks a call that repeats a field. No other problem hides that one,
-// such as one of the two being unreadable; of several fields the first counts.
+// Ambiguous marks a call with a duplicate field. This problem takes precedence over
+// others, such as one of the two values being unreadable; of several duplicate fields,
+// the first one is reported.
 func (cr *CallReader) Ambiguous(field string) {
 	if p := cr.Call.Problem; p == nil || p.Code != codes.ProblemDuplicateKey {
 		cr.Call.Problem = &dragoman.CallProblem{
 			Code:    codes.ProblemDuplicateKey,
-			Message: fmt.Sprintf("the call repeats the member %.40q, so its meaning is ambiguous", field),
+			Message: fmt.Sprintf("the call has a duplicate field %.40q, so its meaning is ambiguous", field),
 			Offset:  -1,
 		}
 	}
 }
 
-// Field returns the known field that a key names, or "". seen collects the
-// fields of the object so far.
+// Field returns the known field that a key names, or "". seen records the fields of the
+// object so far.
 func (cr *CallReader) Field(known []string, seen *uint, prefix string, key []byte) string {
 	for i, name := range known {
 		if string(key) == name {
@@ -54,7 +55,7 @@ func (cr *CallReader) Field(known []string, seen *uint, prefix string, key []byt
 	return ""
 }
 
-// FoldsTo returns the field that a reader which ignores case takes name for.
+// FoldsTo returns the field that name equals if case is ignored, or "".
 func FoldsTo(known []string, name string) string {
 	for _, k := range known {
 		if strings.EqualFold(k, name) {
@@ -64,7 +65,7 @@ func FoldsTo(known []string, name string) string {
 	return ""
 }
 
-// forget removes the field that was kept at path.
+// forget removes the field that is stored at path.
 func forget(e **dragoman.Extra, path string) {
 	if *e == nil {
 		return
@@ -75,7 +76,7 @@ func forget(e **dragoman.Extra, path string) {
 	}
 }
 
-// Unreadable keeps a field of the wrong type.
+// Unreadable stores a field of the wrong type and marks the call.
 func (cr *CallReader) Unreadable(prefix, name, want string) {
 	raw := cr.Reader.Raw()
 	if cr.Reader.Err() != nil {
@@ -101,7 +102,7 @@ func (cr *CallReader) Text(prefix, name string) string {
 	}
 }
 
-// Object reports whether an object follows; null is none.
+// Object reports whether an object follows; it skips null.
 func (cr *CallReader) Object(prefix, name string) bool {
 	switch cr.Reader.Kind() {
 	case '{':
@@ -114,14 +115,14 @@ func (cr *CallReader) Object(prefix, name string) bool {
 	return false
 }
 
-// Other keeps an unknown field.
+// Other stores an unknown field.
 func (cr *CallReader) Other(prefix string, key []byte) {
 	extra.Add(&cr.Call.Extra, cr.Dialect, prefix, key, cr.Reader.Raw())
 }
 
-// Payload reads the object that holds a call's name and payload. It reports
-// false for an object whose fields are all empty, which Snowflake Cortex writes
-// in addition to the filled one: it counts as absent.
+// Payload reads the object that holds a call's name and payload. It returns false if
+// all fields of the object are empty: Snowflake Cortex writes such an object in
+// addition to the real one, and it counts as absent.
 func (cr *CallReader) Payload(prefix string, known []string, payload string) (filled bool) {
 	var seen uint
 	for key := range cr.Reader.Object() {
@@ -161,8 +162,8 @@ func skipEmpty(rd *jsonwire.Reader) bool {
 	return true
 }
 
-// ReadPayload reads arguments in whatever shape a server chose: a string, or
-// the JSON value itself (quirks B1, B4).
+// ReadPayload reads arguments in either form that servers use: a string, or the JSON
+// value itself (quirks B1, B4).
 func ReadPayload(rd *jsonwire.Reader) string {
 	switch rd.Kind() {
 	case '"':
@@ -175,8 +176,8 @@ func ReadPayload(rd *jsonwire.Reader) string {
 	}
 }
 
-// ReadID reads a call id. Ids are strings, never made from anything else: a
-// number is not an id, and the edge makes one (requirement I8).
+// ReadID reads a call id. Ids are strings. A number is not an id; the decoder makes an
+// id instead (requirement I8).
 func ReadID(rd *jsonwire.Reader) string {
 	if rd.Kind() == '"' {
 		return rd.String()
@@ -185,16 +186,16 @@ func ReadID(rd *jsonwire.Reader) string {
 	return ""
 }
 
-// WriteUnlessKept writes a field of a call, unless one that could not be read was
-// kept in its place: that one goes back unchanged.
+// WriteUnlessKept writes a field of a call, unless an unreadable value of the field was
+// stored: that one is written back unchanged.
 func WriteUnlessKept(w *jsonwire.Writer, e *dragoman.Extra, d dragoman.Dialect, prefix, key, value string) {
 	if e == nil || !HasField(e, d, prefix+"/"+key) {
 		w.StringField(key, value)
 	}
 }
 
-// WithOuter returns the shape of a call that may have been stored without its
-// outer object, which holds it in a field.
+// WithOuter returns the shape of a call that may have been stored without its outer
+// object, which holds it in field.
 func WithOuter(c Recognizer, field string, obj json.RawMessage) CallShape {
 	if o := OutlineOf(obj); o != nil && c.RecognizeInner(o) != "" {
 		return CallShape{Object: slices.Concat([]byte(`{"`+field+`":`), obj, []byte("}")), Inner: true}

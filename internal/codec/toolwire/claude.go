@@ -6,8 +6,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// claudeTTL is the cache lifetime that the APIs of Claude models know and that is
-// nearest to a hint's; empty if the hint's is unknown.
+// claudeTTL returns the cache lifetime of the Claude APIs that is nearest to that of
+// the hint, or "" if the hint's lifetime is unknown.
 func claudeTTL(h *dragoman.CacheHint) string {
 	switch h.TTL {
 	case "", "5m":
@@ -36,8 +36,8 @@ func WriteClaudeCache(w *jsonwire.Writer, typ string, h *dragoman.CacheHint, at 
 	w.EndObject()
 }
 
-// ClaudeStrictLimits returns the bounds that Claude models have, on every server, for all
-// strict schemas of a request together, its output schema included.
+// ClaudeStrictLimits returns the limits that Claude models have, on every server, for
+// all strict schemas of a request together, including its output schema.
 func ClaudeStrictLimits() StrictLimits {
 	return StrictLimits{Tools: 20, Optional: 24, Unions: 16}
 }

@@ -26,10 +26,10 @@ type Codec interface {
 	// Traits returns the facts about the dialect. The registry does not change them.
 	Traits() *Traits
 
-	// ToolFormat names the format of a tool definition. A definition of an
-	// unknown type is hosted: its format is the dialect's name, a dot and the type.
+	// ToolFormat returns the format of a tool definition. A definition of an unknown
+	// type is hosted: its format is the dialect's name, a dot and the type.
 	ToolFormat(obj json.RawMessage) dragoman.Format
-	// CallFormat names the format of a call.
+	// CallFormat returns the format of a call.
 	CallFormat(obj jsonwire.Value) dragoman.Format
 
 	// ReadTool reads a definition of one of the dialect's formats.
@@ -38,12 +38,12 @@ type Codec interface {
 	// writes nothing, if the definition cannot be sent; the report says why.
 	WriteTool(v View, w *jsonwire.Writer, format dragoman.Format, s *dragoman.ToolSpec, name string, at extra.Path, rep *dragoman.Report) bool
 
-	// ReadCall reads a call as it is on the wire, without settling names and ids.
+	// ReadCall reads a call from the wire, without settling names and ids.
 	ReadCall(rd *jsonwire.Reader, c *dragoman.ToolCall) CallReading
 	// WriteCall writes a call under its wire id and name.
 	WriteCall(v View, w *jsonwire.Writer, format dragoman.Format, c *dragoman.ToolCall, id, name string, at extra.Path, rep *dragoman.Report)
 
-	// ReadResult reads a result as it is on the wire.
+	// ReadResult reads a result from the wire.
 	ReadResult(rd *jsonwire.Reader, res *dragoman.ToolResult)
 	// WriteResult writes a result under the wire id of its call. It returns the
 	// media that the format cannot carry.
@@ -52,8 +52,8 @@ type Codec interface {
 	// Surfaces returns the schema rules for a function's parameters, without
 	// and with the strict flag.
 	Surfaces(caps *targets.Capabilities) (loose, strict *schema.Profile)
-	// Profiles returns the rules of every surface of the dialect, those of servers
-	// that speak it included.
+	// Profiles returns the rules of every surface of the dialect, including those of
+	// compatible servers.
 	Profiles() []schema.Profile
 }
 
@@ -75,9 +75,9 @@ type Traits struct {
 	ClientRun []string
 	// StrictByDefault: a function without a strict flag is strict.
 	StrictByDefault bool
-	// StrictOptIn: only a target with the capability StrictTools takes a strict flag.
+	// StrictOptIn: only a target with the capability StrictTools accepts a strict flag.
 	StrictOptIn bool
-	// StrictLimits bounds all strict schemas of a request together.
+	// StrictLimits limits all strict schemas of a request together.
 	StrictLimits StrictLimits
 	// OptionalParameters: the vendor accepts a function without parameters. Compatible
 	// servers do not (quirk A20).
@@ -88,20 +88,20 @@ type Traits struct {
 	// RequiresIDs: a call and its result carry the id of the call.
 	RequiresIDs bool
 
-	// CallSays lists the optional facts that a call of this dialect can say.
+	// CallSays lists the optional fields that a call of this dialect can have.
 	CallSays CallSays
-	// CallFields are the fields that say what a call runs, by the object that
+	// CallFields are the fields that determine what a call runs, by the object that
 	// holds them.
 	CallFields []Fields
-	// ArgumentsPath leads to the arguments of a call if they are text; nil if
+	// ArgumentsPath is the path of the arguments in a call if they are text; nil if
 	// they are an object.
 	ArgumentsPath []string
 
 	// ResultItemID: a result has an item id.
 	ResultItemID bool
-	// ResultOutcome: a result says by itself whether the tool failed.
+	// ResultOutcome: a result includes whether the tool failed.
 	ResultOutcome bool
-	// ResultFlag: the outcome is a field beside the content.
+	// ResultFlag: the outcome is a separate field of the result.
 	ResultFlag bool
 }
 
@@ -124,20 +124,20 @@ func (t *Traits) OwnsCall(f dragoman.Format) bool {
 // OwnsResult reports whether a format is the dialect's format of results.
 func (t *Traits) OwnsResult(f dragoman.Format) bool { return f != "" && f == t.Result }
 
-// Hosts reports whether a format is named after the dialect: the format of a
+// Hosts reports whether a format starts with the name of the dialect: the format of a
 // tool that its provider defines.
 func (t *Traits) Hosts(f dragoman.Format) bool {
 	return len(f) > len(t.Dialect) && string(f[:len(t.Dialect)]) == string(t.Dialect) && f[len(t.Dialect)] == '.'
 }
 
-// HostedFormat names the format of a definition of another type.
+// HostedFormat returns the format of a definition of another type.
 func (t *Traits) HostedFormat(typ string) dragoman.Format {
 	return dragoman.Format(string(t.Dialect) + "." + typ)
 }
 
-// FormatByType returns the format of a tool object by its field "type". A type that
-// is not in known is a tool that the provider defines, and its format is the dialect's
-// name, a dot and the type. The type of an object without one is "".
+// FormatByType returns the format of a tool object by its field "type". A type that is
+// not in known is a tool that the provider defines; its format is the dialect's name, a
+// dot and the type. An object without a type has the type "".
 func (t *Traits) FormatByType(obj jsonwire.Value, known map[string]dragoman.Format) dragoman.Format {
 	typ := TypeOfValue(obj)
 	if f, ok := known[typ]; ok {
@@ -146,27 +146,28 @@ func (t *Traits) FormatByType(obj jsonwire.Value, known map[string]dragoman.Form
 	return t.HostedFormat(typ)
 }
 
-// Fields are the fields of the object at a path, "/" for the call itself, that
-// say what a call runs.
+// Fields are the fields, in the object at a path, that determine what a call runs. The
+// path "/" is the call itself.
 type Fields struct {
 	Path  string
 	Names []string
 }
 
-// StrictLimits bounds the strict schemas of a request. Zero means no bound.
+// StrictLimits limits the strict schemas of a request. Zero means no limit.
 type StrictLimits struct{ Tools, Optional, Unions int }
 
-// CallSays lists optional facts about a call.
+// CallSays lists optional fields of a call.
 type CallSays struct{ Cache, Async, ItemID bool }
 
-// View is what a codec sees of the registry of one request.
+// View is a codec's view of the registry of one request.
 type View interface {
 	// Caps are the capabilities of the target.
 	Caps() *targets.Capabilities
 	// Answer reports whether calls are written for a client to run, not as history.
 	Answer() bool
-	// SetChecked says that the request of the registry passed the checks of an encoder, and
-	// is not changed any more. Checked reports whether that was said of a request.
+	// SetChecked records that the request of the registry passed the checks of an
+	// encoder and does not change anymore. Checked reports whether this was recorded
+	// for a request.
 	SetChecked(req *dragoman.Request)
 	Checked(req *dragoman.Request) bool
 	// KeepsNamespaces reports whether the wire has namespaces.
@@ -181,23 +182,23 @@ type View interface {
 
 	// ReadTool reads a definition inside another one.
 	ReadTool(format dragoman.Format, obj json.RawMessage, at extra.Path, rep *dragoman.Report) ([]dragoman.ToolSpec, error)
-	// Expand reads the tools of which only the source is known. A codec needs it if it
-	// decides something from the definitions of all tools. WriteTools expands by itself.
+	// Expand reads the tools of which only the source is known. A codec needs it if a
+	// decision depends on the definitions of all tools. WriteTools expands by itself.
 	Expand(tools []dragoman.ToolSpec, rep *dragoman.Report) []dragoman.ToolSpec
-	// Lower makes the parameters of a tool legal for the surfaces of a codec.
-	// strict is the tool's, or StrictOff for a wire without a strict flag. It
+	// Lower makes the parameters of a tool valid for the surfaces of a codec. strict is
+	// the tool's strict setting, or StrictOff for a wire without a strict flag. It
 	// returns false, with a report, if that is not possible.
 	Lower(c Codec, s *dragoman.ToolSpec, strict string, at extra.Path, rep *dragoman.Report) (Lowered, bool)
 	// Adapt lowers another schema. The result is shared: do not change it.
 	Adapt(src json.RawMessage, p schema.Profile) (*schema.Lowered, error)
 
-	// TakeBreakpoint counts a cache breakpoint that the wire bounds in number.
-	// It returns false, with a report, if there are too many.
+	// TakeBreakpoint counts a cache breakpoint, for a wire that limits their number. It
+	// returns false, with a report, if there are too many.
 	TakeBreakpoint(at extra.Path, rep *dragoman.Report) bool
 }
 
-// Lowered is a function for one target: its parameters, and its description
-// with everything that the parameters could not say.
+// Lowered is a function for one target: its parameters, and its description with
+// everything that the parameters cannot express.
 type Lowered struct {
 	*schema.Lowered
 	Description string
@@ -208,7 +209,7 @@ type Lowered struct {
 type CallReading struct {
 	// Sound: the arguments are an object that all readers understand alike.
 	Sound bool
-	// Trimmed: the wire object has an empty payload that the call does not.
+	// Trimmed: the wire object has an empty payload that the call does not have.
 	Trimmed bool
 }
 
@@ -225,7 +226,7 @@ type ToolMarker interface {
 	MarkTool(v View, w *jsonwire.Writer, s *dragoman.ToolSpec, at extra.Path, rep *dragoman.Report)
 }
 
-// Recognizer is a codec whose calls can be told by their shape.
+// Recognizer is a codec whose calls can be recognized by their shape.
 type Recognizer interface {
 	// RecognizeCall returns the format of a call, or "".
 	RecognizeCall(o *Outline) dragoman.Format
@@ -255,7 +256,7 @@ type CallShape struct {
 	Inner bool
 }
 
-// Outline lists the fields of an object: what calls are recognized by.
+// Outline lists the fields of an object, by which calls are recognized.
 type Outline struct {
 	Object json.RawMessage
 	// Kinds holds the kind of each field, as [jsonwire.Reader.Kind] names it.
@@ -302,6 +303,6 @@ func (o *Outline) Has(field string) bool { _, ok := o.Kinds[field]; return ok }
 // Fail adds the format that an object was read as to an error.
 func Fail(f dragoman.Format, err error) error { return fmt.Errorf("interop: %s: %w", f, err) }
 
-// NoSignature is the signature that stands for none: Gemini's API takes it in
-// place of one it did not make. It is no loss toward others (quirk B16).
+// NoSignature is a placeholder signature: the Gemini API accepts it in place of a
+// signature that it did not make. It is no loss toward others (quirk B16).
 const NoSignature = "skip_thought_signature_validator"

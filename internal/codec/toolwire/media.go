@@ -9,12 +9,12 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
 )
 
-// EmptyMedia reports whether media has neither content nor a place where it is.
+// EmptyMedia reports whether media has neither content nor a reference to it.
 func EmptyMedia(m *dragoman.Media) bool {
 	return m.Base64 == "" && m.Text == "" && m.URL == "" && m.FileID == ""
 }
 
-// DataURI is the URL of a media part: its own, or its content in a data: URI.
+// DataURI returns the URL of a media part, or its content as a data: URI.
 func DataURI(m *dragoman.Media) string {
 	if m.Base64 == "" {
 		return m.URL
@@ -22,9 +22,9 @@ func DataURI(m *dragoman.Media) string {
 	return "data:" + m.MIME + ";base64," + m.Base64
 }
 
-// SplitDataURI puts the content of a data: URI into m, or keeps a URL. The scheme
-// and the word base64 may be in any case, blanks may come before them, and the
-// content may be plain text.
+// SplitDataURI stores the content of a data: URI in m, or any other URL as its URL. The
+// scheme and "base64" may be in any case, white space may precede them, and the content
+// may be plain text.
 func SplitDataURI(m *dragoman.Media, uri string) {
 	mime, content, ok := cutDataURI(uri)
 	if !ok {
@@ -34,7 +34,7 @@ func SplitDataURI(m *dragoman.Media, uri string) {
 	m.MIME, m.Base64 = mime, content
 }
 
-// cutDataURI returns the type of a data: URI, and its content in base64.
+// cutDataURI returns the type of a data: URI and its content in base64.
 func cutDataURI(uri string) (mime, content string, ok bool) {
 	if !IsDataURI(uri) {
 		return "", "", false
@@ -49,7 +49,7 @@ func cutDataURI(uri string) (mime, content string, ok bool) {
 	}
 	text, err := url.PathUnescape(content)
 	if err != nil {
-		text = content // a percent sign that stands for itself
+		text = content // a literal percent sign
 	}
 	return strings.TrimSpace(head), base64.StdEncoding.EncodeToString([]byte(text)), true
 }
@@ -62,8 +62,8 @@ func IsDataURI(uri string) bool {
 	return len(uri) >= len(dataScheme) && strings.EqualFold(uri[:len(dataScheme)], dataScheme)
 }
 
-// SettledMedia is media whose content is where it belongs: a data: URI may stand
-// in place of a URL, or of the content itself.
+// SettledMedia returns media with its content in the right field: a data: URI may be in
+// place of a URL or of the content.
 func SettledMedia(m *dragoman.Media) *dragoman.Media {
 	uri := m.Base64
 	if uri == "" {
@@ -81,9 +81,9 @@ func SettledMedia(m *dragoman.Media) *dragoman.Media {
 	return &settled
 }
 
-// MediaType is the content type of media in the spelling that every API knows:
-// without parameters, in small letters. Where none is told, the first bytes of
-// the content tell it; it is empty where they do not.
+// MediaType returns the content type of media in the spelling that every API knows:
+// without parameters, in lower case. If the type is not given, it is detected from the
+// first bytes of the content; it is empty if they are unknown.
 func MediaType(m *dragoman.Media) string {
 	mime, _, _ := strings.Cut(m.MIME, ";")
 	switch mime = strings.ToLower(strings.TrimSpace(mime)); mime {
@@ -94,15 +94,14 @@ func MediaType(m *dragoman.Media) string {
 	case "application/x-pdf":
 		return "application/pdf"
 	case "", "application/octet-stream":
-		if told := contentType(m.Base64); told != "" {
-			return told
+		if detected := contentType(m.Base64); detected != "" {
+			return detected
 		}
 	}
 	return mime
 }
 
-// contentType is what content in base64 is by its first bytes; empty where they
-// do not tell.
+// contentType returns the type of base64 content by its first bytes, or "".
 func contentType(b64 string) string {
 	if head, _ := base64.StdEncoding.DecodeString(b64[:min(len(b64), 8)/4*4]); begins(head, "%PDF-") {
 		return "application/pdf"
@@ -111,11 +110,11 @@ func contentType(b64 string) string {
 	return mime
 }
 
-// NoURL reports whether media is given by a URL that is not one.
+// NoURL reports whether media has a URL that is not valid.
 func NoURL(m *dragoman.Media) bool { return m.URL != "" && !strings.Contains(m.URL, "://") }
 
-// Placeholder is the text that stands for media that cannot be sent. It names the
-// media, and never holds its content.
+// Placeholder returns the text to write for media that cannot be sent. It names the
+// media and never includes its content.
 func Placeholder(m *dragoman.Media) string {
 	what := m.Media
 	switch {
@@ -129,8 +128,7 @@ func Placeholder(m *dragoman.Media) string {
 	return "[" + what + " not shown]"
 }
 
-// maxShown bounds a name in a placeholder: what is longer is content by a wrong
-// name.
+// maxShown limits a name in a placeholder. A longer name is content in the wrong field.
 const maxShown = 2048
 
 func shown(name string) string {
@@ -140,8 +138,8 @@ func shown(name string) string {
 	return " " + name
 }
 
-// signatures are the first bytes of common images and sounds. A blank stands for
-// any byte.
+// signatures are the first bytes of common image and audio formats. A space matches any
+// byte.
 var signatures = []struct {
 	begin string
 	mime  string
@@ -157,8 +155,8 @@ var signatures = []struct {
 	{"fLaC", "audio/flac"},
 }
 
-// Sniff tells what base64 content is by its first bytes; an image, of no type,
-// where they are unknown.
+// Sniff returns the kind and type of base64 content by its first bytes. Unknown content
+// is an image without a type.
 func Sniff(b64 string) (string, string) {
 	const most = 16 // characters, for twelve bytes
 	head, _ := base64.StdEncoding.DecodeString(b64[:min(len(b64), most)/4*4])
@@ -185,7 +183,7 @@ func begins(head []byte, with string) bool {
 	return true
 }
 
-// CanSniff reports whether the first bytes of content tell that it has this type.
+// CanSniff reports whether Sniff can detect this type.
 func CanSniff(mime string) bool {
 	for _, s := range signatures {
 		if s.mime == mime {

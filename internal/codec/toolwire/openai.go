@@ -11,10 +11,10 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// OpenAI's two dialects share the functions in this file.
+// Functions that the two OpenAI dialects share.
 
-// ReadGrammar reads the format of a freeform tool: Chat nests the grammar,
-// Responses does not. The text format is what no grammar means.
+// ReadGrammar reads the format of a freeform tool: Chat nests the grammar, Responses
+// does not. The text format is the same as no grammar.
 func ReadGrammar(rd *jsonwire.Reader, s *dragoman.ToolSpec, d dragoman.Dialect, prefix string) {
 	if rd.Null() {
 		return
@@ -27,7 +27,7 @@ func ReadGrammar(rd *jsonwire.Reader, s *dragoman.ToolSpec, d dragoman.Dialect, 
 	case "grammar":
 	case "", "text":
 		return
-	default: // a kind of format that we do not know goes back as it came
+	default: // an unknown format is written back unchanged
 		at := strings.LastIndexByte(prefix, '/')
 		extra.Add(&s.Extra, d, prefix[:at], []byte(prefix[at+1:]), raw)
 		return
@@ -69,7 +69,7 @@ func ReadBreakpoint(rd *jsonwire.Reader, key []byte, hint **dragoman.CacheHint, 
 	return true
 }
 
-// WriteBreakpoint writes OpenAI's explicit cache breakpoint if the model takes one.
+// WriteBreakpoint writes OpenAI's explicit cache breakpoint if the model accepts one.
 func WriteBreakpoint(v View, w *jsonwire.Writer, h *dragoman.CacheHint, e *dragoman.Extra, d dragoman.Dialect, at extra.Path, rep *dragoman.Report) {
 	if h == nil || HasField(e, d, "/cache_control") {
 		return
@@ -99,7 +99,7 @@ func WriteBreakpoint(v View, w *jsonwire.Writer, h *dragoman.CacheHint, e *drago
 	w.EndObject()
 }
 
-// ReadRefusal reads a refusal part of either of OpenAI's dialects.
+// ReadRefusal reads a refusal part of an OpenAI dialect.
 func ReadRefusal(rd *jsonwire.Reader, d dragoman.Dialect) *dragoman.Refusal {
 	t := &dragoman.Refusal{}
 	for key := range rd.Object() {
@@ -123,8 +123,8 @@ func WriteRefusal(w *jsonwire.Writer, t *dragoman.Refusal, d dragoman.Dialect, a
 	extra.End(w, t.Extra, d, at, rep)
 }
 
-// FileData is the content of a file as OpenAI's wires write it. One without a
-// type goes as it came; a type is not ours to guess.
+// FileData returns the content of a file in the form of the OpenAI dialects. A file
+// without a type is written without one, because guessing the type is not safe.
 func FileData(m *dragoman.Media) string {
 	if m.MIME == "" {
 		return m.Base64
@@ -132,20 +132,19 @@ func FileData(m *dragoman.Media) string {
 	return DataURI(m)
 }
 
-// openAIMedia are the types of images and sounds that OpenAI takes.
+// openAIMedia are the image and audio types that OpenAI accepts.
 var openAIMedia = []string{"image/png", "image/jpeg", "image/gif", "image/webp", "audio/wav", "audio/x-wav", "audio/wave", "audio/mpeg", "audio/mp3"}
 
-// OpenAIRefuses says why OpenAI takes no media such as this in either of its APIs;
-// empty where it may take it. Servers of others that speak them take what their
-// models do. It judges images and sounds by their type; of what has none, and of
-// files, it says nothing.
+// OpenAIRefuses returns why neither OpenAI API accepts the media, or "" if it may be
+// accepted. It checks only images and audio that have a type. It does not apply to
+// compatible servers, which accept what their models do.
 func OpenAIRefuses(m *dragoman.Media) (why string) {
 	m = SettledMedia(m)
 	if m.Base64 == "" || m.Media != codes.MediaImage && m.Media != codes.MediaAudio {
 		return ""
 	}
 	if mime := MediaType(m); mime != "" && mime != "application/octet-stream" && !slices.Contains(openAIMedia, mime) {
-		return fmt.Sprintf("OpenAI takes no %s of type %.60q", m.Media, m.MIME)
+		return fmt.Sprintf("OpenAI accepts no %s of type %.60q", m.Media, m.MIME)
 	}
 	return ""
 }

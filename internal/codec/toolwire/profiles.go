@@ -5,10 +5,10 @@ import (
 	"github.com/dragoman-go/dragoman/schema"
 )
 
-// The surfaces that OpenAI's two dialects share.
+// The surfaces that the two OpenAI dialects share.
 var (
-	// OpenAITool is a function's parameters without strict. Nearly any JSON Schema
-	// is taken below the root.
+	// OpenAITool is a function's parameters without strict. Nearly any JSON Schema is
+	// accepted below the root.
 	OpenAITool = schema.NewProfile(OpenAIToolRules("openai.tool"))
 	// OpenAIOutput is a response schema without strict.
 	OpenAIOutput = schema.NewProfile(schemarules.Rules{
@@ -19,8 +19,8 @@ var (
 	OpenAIStrict = schema.NewProfile(OpenAIStrictRules())
 )
 
-// OpenAIToolRules are the rules of a function's parameters without strict. Servers
-// that speak OpenAI's dialect add theirs.
+// OpenAIToolRules returns the rules for a function's parameters without strict. Servers
+// that are compatible with OpenAI add theirs.
 func OpenAIToolRules(name string) schemarules.Rules {
 	return schemarules.Rules{
 		Name: name, RootObject: true, ArrayItems: true,
@@ -28,7 +28,7 @@ func OpenAIToolRules(name string) schemarules.Rules {
 	}
 }
 
-// OpenAIStrictRules are the rules of the strict subset.
+// OpenAIStrictRules returns the rules of the strict subset.
 func OpenAIStrictRules() schemarules.Rules {
 	return schemarules.Rules{
 		Name: "openai.strict",
@@ -62,15 +62,15 @@ func OpenAIStrictRules() schemarules.Rules {
 	}
 }
 
-// ClaudeNames are the names of properties that Claude models accept (quirk A23), on every
-// server.
+// ClaudeNames returns the rule for property names that Claude models have (quirk A23),
+// on every server.
 func ClaudeNames() schemarules.Names { return schemarules.Names{Max: 64, Punctuation: ".-"} }
 
-// ClaudeNamePattern is the same rule in the words of the wire reference.
+// ClaudeNamePattern is the same rule as a regular expression, as in the wire reference.
 const ClaudeNamePattern = `^[a-zA-Z0-9_.-]{1,64}$`
 
-// ClaudeStrictRules are the rules of the strict subset that Claude models have, on every
-// server.
+// ClaudeStrictRules returns the rules of the strict subset that Claude models have, on
+// every server.
 func ClaudeStrictRules(name string) schemarules.Rules {
 	return schemarules.Rules{
 		Name:        name,

@@ -10,10 +10,11 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// ErrorPrefix marks a failed result on wires that have no error flag.
+// ErrorPrefix marks a failed result in dialects without an error flag.
 const ErrorPrefix = "ERROR: "
 
-// NativeContent returns the content of an envelope that the format may use.
+// NativeContent returns the content of the result's envelope if it has the format, or
+// nil.
 func NativeContent(res *dragoman.ToolResult, format dragoman.Format) json.RawMessage {
 	if res.Envelope != nil && res.Envelope.Format == format {
 		return res.Envelope.JSON
@@ -55,9 +56,9 @@ func ReportErrorFlag(res *dragoman.ToolResult, at extra.Path, rep *dragoman.Repo
 // Blank reports whether a text block would be rejected as empty (quirk D22).
 func Blank(t *dragoman.Text) bool { return strings.TrimSpace(t.Text) == "" }
 
-// ReportBlank reports a text that is left out.
+// ReportBlank reports a blank text that is left out.
 func ReportBlank(rep *dragoman.Report, at extra.Path) {
-	rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "a text that says nothing")
+	rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "a blank text")
 }
 
 // ReadContent reads the content of a result: a text, a list of blocks that block
@@ -90,13 +91,13 @@ type ContentWriter struct {
 	Text  func(t *dragoman.Text, at extra.Path)
 	Data  func(d *dragoman.Data, at extra.Path)
 	Media func(m *dragoman.Media, at extra.Path)
-	// EmptyOutput: a result of one empty text is a result without output, which is
-	// not reported.
+	// EmptyOutput: a result with one empty text is a result without output, and the
+	// text is not reported as lost.
 	EmptyOutput bool
 }
 
-// Write writes the blocks of a result as elements of a list. What has no block is
-// reported.
+// Write writes the blocks of a result as elements of a list. It reports parts that have
+// no block.
 func (c ContentWriter) Write(w *jsonwire.Writer, parts []dragoman.Part, at extra.Path, rep *dragoman.Report) {
 	for i, p := range parts {
 		at := at.Elem("content", i)

@@ -28,7 +28,7 @@ func ReadHosted(rd *jsonwire.Reader, s *dragoman.ToolSpec) {
 	s.Name = HostedName(rd)
 }
 
-// HostedName is the name that a provider gives its own tool.
+// HostedName returns the name that a provider gives its own tool.
 func HostedName(rd *jsonwire.Reader) string {
 	name, typ := "", ""
 	for key := range rd.Object() {
@@ -47,7 +47,7 @@ func HostedName(rd *jsonwire.Reader) string {
 	return name
 }
 
-// ReadSchema reads a schema; null is the same as none.
+// ReadSchema reads a schema; null is the same as no schema.
 func ReadSchema(rd *jsonwire.Reader) json.RawMessage {
 	if rd.Null() {
 		return nil
@@ -66,10 +66,10 @@ func ReadStrict(rd *jsonwire.Reader, s *dragoman.ToolSpec) {
 	}
 }
 
-// TypeOf reads the field "type" of an object; empty if there is none.
+// TypeOf returns the field "type" of an object, or "".
 func TypeOf(obj []byte) string { return TypeOfValue(jsonwire.Value{Raw: obj}) }
 
-// TypeOfValue is TypeOf for an object of which something is known.
+// TypeOfValue is like TypeOf, for an object that was already scanned.
 func TypeOfValue(obj jsonwire.Value) string {
 	r := obj.Reader()
 	defer r.Return()
@@ -87,10 +87,10 @@ func TypeOfValue(obj jsonwire.Value) string {
 	return typ
 }
 
-// ToolSays lists the optional facts about a tool that a format has a field for.
+// ToolSays lists the optional properties of a tool that a format has a field for.
 type ToolSays struct{ Deferred, Examples, Annotations, OutputSchema, Cache bool }
 
-// ReportUnsaid reports the facts about a tool that a format has no field for.
+// ReportUnsaid reports the properties of a tool that a format has no field for.
 func ReportUnsaid(s *dragoman.ToolSpec, says ToolSays, at extra.Path, rep *dragoman.Report) {
 	if s.Deferred && !says.Deferred {
 		rep.Add(dragoman.Lowered, dragoman.Warn, at.String(), "deferred tool sent from the start")
@@ -99,7 +99,7 @@ func ReportUnsaid(s *dragoman.ToolSpec, says ToolSays, at extra.Path, rep *drago
 		rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "input examples")
 	}
 	if s.Annotations != (dragoman.Annotations{}) && !says.Annotations {
-		rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "annotations: they are hints for who runs the tool")
+		rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "annotations: they are hints for the client that runs the tool")
 	}
 	if s.OutputSchema != nil && !says.OutputSchema {
 		rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "output schema")
@@ -109,8 +109,8 @@ func ReportUnsaid(s *dragoman.ToolSpec, says ToolSays, at extra.Path, rep *drago
 	}
 }
 
-// WriteDeferred writes the flag of a tool that is loaded later, if the target
-// takes one.
+// WriteDeferred writes the flag of a tool that is loaded later, if the target accepts
+// one.
 func WriteDeferred(v View, w *jsonwire.Writer, s *dragoman.ToolSpec, at extra.Path, rep *dragoman.Report) {
 	switch {
 	case !s.Deferred:
@@ -121,17 +121,17 @@ func WriteDeferred(v View, w *jsonwire.Writer, s *dragoman.ToolSpec, at extra.Pa
 	}
 }
 
-// RefusesCache reports whether the target takes no cache breakpoint, and
-// reports the one that is dropped (quirk D31).
+// RefusesCache reports whether the target accepts no cache breakpoint. If so, it
+// reports the dropped one (quirk D31).
 func RefusesCache(v View, at extra.Path, rep *dragoman.Report) bool {
 	refuses := v.Caps().NoCacheBreakpoints
 	if refuses {
-		rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "cache breakpoint: the target takes none")
+		rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "cache breakpoint: the target accepts none")
 	}
 	return refuses
 }
 
-// ReadCacheHint reads the value of a cache breakpoint; null is none.
+// ReadCacheHint reads the value of a cache breakpoint; it returns nil for null.
 func ReadCacheHint(r *jsonwire.Reader) *dragoman.CacheHint {
 	hint := &dragoman.CacheHint{}
 	if r.Null() {
@@ -147,8 +147,8 @@ func ReadCacheHint(r *jsonwire.Reader) *dragoman.CacheHint {
 	return hint
 }
 
-// CacheReader reads a field that marks a cache breakpoint. It returns false, and
-// reads nothing, if the field is another one.
+// CacheReader reads a field that marks a cache breakpoint. It returns false, and reads
+// nothing, for any other field.
 type CacheReader func(rd *jsonwire.Reader, key []byte, hint **dragoman.CacheHint, e **dragoman.Extra) bool
 
 // ReadText reads a text part with the fields "type" and "text". Dialects differ
@@ -170,7 +170,7 @@ func ReadText(rd *jsonwire.Reader, d dragoman.Dialect, readCache CacheReader) *d
 	return t
 }
 
-// HasField reports whether a field of dialect d was kept at path.
+// HasField reports whether a field of dialect d is stored at path.
 func HasField(e *dragoman.Extra, d dragoman.Dialect, path string) bool {
 	_, ok := extra.Get(e, d, path)
 	return ok

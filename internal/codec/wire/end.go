@@ -32,18 +32,18 @@ func (f Field) IsSet(data []byte) bool {
 	}
 }
 
-// End says which events end a response. Dialects that name their events have Names, the
-// others a Field.
+// End describes which events end a response. Dialects that name their events use Names,
+// the others Field.
 type End struct {
-	// Names are the events that may end a response, Last those of them that nothing follows.
+	// Names are the events that may end a response, Last those that nothing follows.
 	Names, Last []string
-	// Field is set in the event that ends the response. FieldIsLast says that nothing
+	// Field is set in the event that ends the response. FieldIsLast means that nothing
 	// follows it.
 	Field       Field
 	FieldIsLast bool
 	// Path leads to the object with Field in an event.
 	Path []any
-	// Content says that the event with Field has content as well.
+	// Content means that the event with Field has content as well.
 	Content bool
 	// Mark is the data of the event after the last one.
 	Mark string
@@ -72,12 +72,12 @@ func (e *End) Is(name, data []byte) bool {
 	}
 }
 
-// markBytes bounds the data that is searched for a mark.
+// markBytes limits the data that is searched for a mark.
 const markBytes = 16
 
-// isNamed reports whether an event has one of some names. If a server leaves the line with
-// the name out, or writes the same in all, the field "type" has it: at the beginning of the
-// data, unless a server sorts its fields.
+// isNamed reports whether an event has one of the names. If a server omits the name
+// line, or sends the same name for all events, the field "type" has the name: at the
+// beginning of the data, unless the server sorts its fields.
 func isNamed(name, data []byte, names []string) bool {
 	if len(name) == 0 || string(name) == "message" {
 		begins := bytes.TrimLeft(data[:min(len(data), 64)], " {")
@@ -89,7 +89,7 @@ func isNamed(name, data []byte, names []string) bool {
 		}
 		name, _, _ = bytes.Cut(bytes.TrimLeft(typ, `: "`), []byte{'"'})
 	}
-	for _, n := range names { // of every event: a loop is quicker than slices.ContainsFunc
+	for _, n := range names { // runs for every event: a loop is faster than slices.ContainsFunc
 		if string(name) == n {
 			return true
 		}

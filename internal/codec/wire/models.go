@@ -5,17 +5,18 @@ import "time"
 // Model is a model as servers list it.
 type Model struct {
 	Name string
-	// Owner is who serves it.
+	// Owner is the organization that serves it.
 	Owner string
-	// Created and Context, the number of tokens that it accepts, may be zero: unknown.
+	// Created and Context, the number of tokens that the model accepts, may be zero:
+	// unknown.
 	Created time.Time
 	Context int64
-	// NoTools, NoThinking and NoVision say that the model is known not to call tools, to
-	// reason, or to accept images.
+	// NoTools, NoThinking and NoVision mean that the model is known not to call tools,
+	// to reason, or to accept images.
 	NoTools, NoThinking, NoVision bool
 }
 
-// Date returns the creation time as RFC 3339; of an unknown one, the epoch.
+// Date returns the creation time as RFC 3339, or the epoch if it is unknown.
 func (m Model) Date() string {
 	if m.Created.IsZero() {
 		m.Created = time.Unix(0, 0)
@@ -25,17 +26,17 @@ func (m Model) Date() string {
 
 // Models writes lists of models as the vendor does.
 type Models struct {
-	// Path is where they are listed.
+	// Path is the path of the list.
 	Path string
-	// One says that Path with the name of a model behind it returns that model.
+	// One means that Path followed by the name of a model returns that model.
 	One bool
 	// List returns the JSON value of a list, and Show that of one model.
 	List func([]Model) any
 	Show func(Model) any
-	// Running is a path that lists the loaded models: none.
+	// Running is the path of the list of loaded models, which is always empty.
 	Running string
-	// ShowPath is where clients ask for a model with its name in a POST body. Details
-	// returns its value.
+	// ShowPath is the path for requests with the name of a model in a POST body.
+	// Details returns the response.
 	ShowPath string
 	Details  func(Model) any
 	// VersionPath returns Version.

@@ -4,8 +4,8 @@ package wire
 type Provider struct {
 	// Names of the provider; the first is its own.
 	Names []string
-	// Server is the provider whose server this is, by which extensions know it; empty means
-	// its own. Headers are those of that provider.
+	// Server is the provider whose server this is, by which extensions identify it;
+	// empty means its own. Headers are those of that provider.
 	Server string
 	// KeyEnv and BaseEnv are environment variables with its key and base URL.
 	KeyEnv, BaseEnv []string
@@ -13,20 +13,21 @@ type Provider struct {
 	// without one.
 	KeyHeader string
 	Keyless   bool
-	// TokenEnv is a variable with a bearer token, which is sent if the variables of the key
-	// are not set.
+	// TokenEnv is a variable with a bearer token, which is used if the variables of the
+	// key are not set.
 	TokenEnv string
-	// AccessToken says that the key is an access token, which is renewed.
+	// AccessToken means that the key is an access token, which is renewed.
 	AccessToken bool
 	// Signature is the name of the service in the AWS signature of a request; empty means
 	// that requests are not signed.
 	Signature string
 	// Headers are sent if their variables are set.
 	Headers []HeaderEnv
-	// CompleteBase returns the URL for the value of a setting or a variable, which may be
-	// shorter. Nil means that the value is the URL.
+	// CompleteBase returns the URL for the value of a setting or a variable, which may
+	// be a short form. Nil means that the value is the URL.
 	CompleteBase func(string) string
-	// Place says how the base URL follows from settings; nil means that it is the vendor's.
+	// Place describes how the base URL follows from settings; nil means the vendor's
+	// base URL.
 	Place *Place
 }
 
@@ -37,11 +38,12 @@ type HeaderEnv struct{ Name, Env string }
 type Place struct {
 	// Settings are the settings that name the place, in the order of the documentation.
 	Settings []PlaceSetting
-	// Path and StreamPath are those below the base URL; empty means those of the endpoint.
+	// Path and StreamPath are relative to the base URL; empty means those of the
+	// endpoint.
 	Path, StreamPath string
-	// BaseURL returns the base URL for the values of the settings. host is the value of a
-	// variable of BaseEnv; empty means the vendor's host. missing is the name of a setting
-	// that is required and has no value.
+	// BaseURL returns the base URL for the values of the settings. host is the value of
+	// a variable of BaseEnv; empty means the vendor's host. missing is the name of a
+	// required setting without a value.
 	BaseURL func(host string, value func(setting string) string) (base, missing string)
 }
 

@@ -15,12 +15,12 @@ var (
 	TextContent = Sign{80, "the content of a message is a text", func(m Object) bool {
 		return Any(m.List("messages"), func(m Object) bool { return m.IsText("content") })
 	}}
-	ToolMessages = Sign{140, "it has messages of a tool, or calls beside the content", func(m Object) bool {
+	ToolMessages = Sign{140, "it has tool messages, or calls outside of the content", func(m Object) bool {
 		return Any(m.List("messages"), func(m Object) bool { return m.Is("role", "tool") || m.Has("tool_calls") })
 	}}
-	SystemBeside = Sign{10, `it has "messages" and a "system" beside them`, func(m Object) bool { return m.Has("system") }}
+	SystemBeside = Sign{10, `it has "messages" and a separate "system"`, func(m Object) bool { return m.Has("system") }}
 	HasThinking  = Sign{40, `it has "thinking"`, func(m Object) bool { return len(m.In("thinking")) > 0 }}
-	SystemFirst  = Sign{10, "its first message is the system's", func(m Object) bool {
+	SystemFirst  = Sign{10, "its first message is a system message", func(m Object) bool {
 		ms := m.List("messages")
 		return len(ms) > 0 && ms[0].Is("role", "system")
 	}}
@@ -31,7 +31,7 @@ var (
 		ms := m.List("messages")
 		return Any(ms, func(m Object) bool { return m.Has("role") && m.Has("content", "tool_calls", "function_call") }) && !Any(ms, IsItem)
 	}}
-	SystemMessage = Sign{10, "it is a message of the system", func(m Object) bool {
+	SystemMessage = Sign{10, "it is a system message", func(m Object) bool {
 		return Any(m.List("messages"), func(m Object) bool { return m.Is("role", "system") })
 	}}
 	FunctionTool = Sign{10, `it has a "function" with parameters`, func(m Object) bool {
@@ -42,8 +42,8 @@ var (
 	}}
 )
 
-// IsRequest reports whether an object has a conversation, so that an error in it is no
-// error of a response.
+// IsRequest reports whether an object has a conversation, so that an error in it is not
+// the error of a response.
 func IsRequest(m Object) bool { return m.Has("messages", "input", "contents") }
 
 // Blocks returns the blocks of content of all messages.
@@ -54,7 +54,7 @@ func Blocks(m Object) (out []Object) {
 	return out
 }
 
-// Calls returns the calls beside the content of all messages.
+// Calls returns the calls outside of the content of all messages.
 func Calls(m Object) (out []Object) {
 	for _, m := range m.List("messages") {
 		out = append(out, m.List("tool_calls")...)
@@ -62,7 +62,7 @@ func Calls(m Object) (out []Object) {
 	return out
 }
 
-// ArgumentsStart reports whether the arguments of a call begin with a byte: a brace or a
+// ArgumentsStart reports whether the arguments of a call begin with c: a brace or a
 // quote.
 func ArgumentsStart(call Object, c byte) bool {
 	args := call.In("function")["arguments"]

@@ -7,38 +7,38 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// Signs are what tells the documents of a dialect from those of others.
+// Signs distinguish the documents of a dialect from those of others.
 type Signs struct {
-	// Response, Stream and Tool are tried one after the other, in the order of their ranks:
-	// the first that holds decides. The object for Stream is the first event.
+	// Response, Stream and Tool are tried in the order of their ranks: the first sign
+	// that holds decides. The object for Stream is the first event.
 	Response, Stream, Tool []Sign
 	// Request and Messages are evidence in groups of falling weight. Dialects share a sign
 	// by giving it the same reason and rank.
 	Request  [4][]Sign
 	Messages [3][]Sign
-	// Binary says that a stream of binary frames is one of the dialect.
+	// Binary means that a stream of binary frames belongs to the dialect.
 	Binary bool
-	// Model reports whether the name of a model is one of the vendor's, which decides where
-	// several dialects fit.
+	// Model reports whether a model name belongs to the vendor. It decides if several
+	// dialects fit.
 	Model func(name string) bool
-	// Rank orders the dialects where several fit; the lowest is the likeliest.
+	// Rank orders the dialects if several fit; the lowest is the most likely.
 	Rank int
 }
 
-// Sign is something that only some dialects have.
+// Sign is a property that only some dialects have.
 type Sign struct {
-	// Rank is the place of the sign among those of all dialects.
+	// Rank is the rank of the sign among those of all dialects.
 	Rank int
-	// Because says in words what was seen.
+	// Because describes what was found.
 	Because string
 	Holds   func(Object) bool
 }
 
-// Object is a JSON object, its values raw.
+// Object is a JSON object with raw values.
 type Object map[string]json.RawMessage
 
-// Open reads an object. One that ends in the middle has the fields before that; any other
-// value has none.
+// Open reads an object. An object that is truncated has the fields before the end; any
+// other value has no fields.
 func Open(doc []byte) Object {
 	m := Object{}
 	r := jsonwire.NewReader(doc)
@@ -54,12 +54,12 @@ func Open(doc []byte) Object {
 	return m
 }
 
-// Has reports whether the object has one of some fields.
+// Has reports whether the object has one of the fields.
 func (m Object) Has(names ...string) bool {
 	return slices.ContainsFunc(names, func(n string) bool { return m[n] != nil })
 }
 
-// Is reports whether a field is a string.
+// Is reports whether a field is the string text.
 func (m Object) Is(name, text string) bool { return string(m[name]) == `"`+text+`"` }
 
 // In returns the object in a field.
@@ -91,10 +91,10 @@ func (m Object) IsScalars(name string) bool {
 	return list[0][0] != '{' && string(list[0]) != "null"
 }
 
-// Any reports whether one of some objects is like that.
+// Any reports whether like is true for one of the objects.
 func Any(list []Object, like func(Object) bool) bool { return slices.ContainsFunc(list, like) }
 
-// Elements returns the objects of a list, as far as it can be read.
+// Elements returns the objects of a list, up to the first one that cannot be read.
 func Elements(raw []byte) []Object {
 	var out []Object
 	r := jsonwire.NewReader(raw)

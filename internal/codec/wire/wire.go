@@ -1,9 +1,10 @@
-// Package wire describes what a dialect is on the network: where its messages are in a
-// body, how its streams are framed and how they end, at which paths and with which headers
-// it is served. Each package below dialect has one [Wire]. The provider, the gateway, the
-// simulator and the command read it, so that none of them compares the names of dialects.
+// Package wire describes a dialect on the network: where its messages are in a body,
+// how its streams are framed and end, and at which paths and with which headers it is
+// served. Each package below dialect has one [Wire]. The provider, the gateway, the
+// simulator and the command read it, so that none of them compares the names of
+// dialects.
 //
-// Rules of the canonical conversion are not here: they are in [targets.Limits].
+// It does not contain the rules of the canonical conversion: see [targets.Limits].
 package wire
 
 import (
@@ -16,7 +17,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// Wire describes one dialect. It is shared, and must not be changed.
+// Wire describes one dialect. It is shared and must not be changed.
 //
 // The zero value of every field means that the dialect does not have it.
 type Wire struct {
@@ -43,59 +44,61 @@ type Wire struct {
 	// LegacyFunctions reports whether a request declares its tools as "functions", so that
 	// its client reads one call.
 	LegacyFunctions func(*dragoman.Request) bool
-	// Summaries says that clients show reasoning only as a summary, if they ask for one.
+	// Summaries means that clients show reasoning only as a summary, if they request
+	// one.
 	Summaries bool
-	// Relayed says that servers relay the errors of other APIs.
+	// Relayed means that servers relay the errors of other APIs.
 	Relayed bool
-	// StopWords are the native stop reasons to write; a response without one is of an older
-	// server.
+	// StopWords are the native stop reasons to write. A response without one comes from
+	// an older server.
 	StopWords map[dragoman.StopReason]string
 }
 
-// Body says where the parts of bodies are.
+// Body describes the structure of bodies.
 type Body struct {
 	// Messages is the field of a request with the conversation.
 	Messages string
 	// Tools is the JSON pointer of the tools of a request.
 	Tools string
-	// ToolSettings are the places of the settings that the API refuses without tools.
+	// ToolSettings are the paths of the settings that the API refuses without tools.
 	ToolSettings []string
 	// WrapTool returns a tool as an element of Tools. Nil returns it unchanged.
 	WrapTool func(json.RawMessage) json.RawMessage
-	// Response is the place of the messages in a response: a field, a JSON pointer, or empty
-	// for the whole body.
+	// Response is the path of the messages in a response: a field, a JSON pointer, or
+	// empty for the whole body.
 	Response string
-	// Chunk are the places of the message in a chunk of a stream. Empty means that a stream
-	// has whole items or blocks.
+	// Chunk are the paths of the message in a chunk of a stream. Empty means that a
+	// stream has whole items or blocks.
 	Chunk []string
-	// Roles are the roles of messages that error messages list. AnyRole says that servers
+	// Roles are the message roles that error messages list. AnyRole means that servers
 	// accept every role.
 	Roles   []string
 	AnyRole bool
-	// StreamsByDefault says that a request without "stream" asks for a stream.
+	// StreamsByDefault means that a request without "stream" asks for a stream.
 	StreamsByDefault bool
-	// DefaultTag is the tag, with its colon, that a model name without one means. Clients may
+	// DefaultTag is the tag, with its colon, of a model name without one. Clients may
 	// add it.
 	DefaultTag string
-	// Empty reports whether a request without messages only prepares its model, and why.
+	// Empty reports whether a request without messages only loads or unloads its model,
+	// and why.
 	Empty func(body []byte) (reason string, ok bool)
 	// Prepared returns the response to such a request.
 	Prepared func(model, created, reason string) []byte
 }
 
-// Endpoint says where the vendor serves the dialect.
+// Endpoint describes where the vendor serves the dialect.
 type Endpoint struct {
 	// BaseURL is empty if it names a region.
 	BaseURL string
 	// Path and StreamPath may contain {model}. An empty StreamPath is Path.
 	Path, StreamPath string
-	// ModelPath returns the model for {model} and the path, for names with a kind in front.
+	// ModelPath returns the model for {model} and the path, for names with a prefix.
 	ModelPath func(model, path string) (string, string)
-	// SameModel returns other names that the server takes for the same model. Nil means that
-	// each model has one name.
+	// SameModel returns other names that the server accepts for the same model. Nil
+	// means that each model has one name.
 	SameModel func(model string) []string
-	// Count is where tokens are counted: a suffix of the path, or with a colon in front,
-	// what replaces the method behind the last colon.
+	// Count is where tokens are counted: a suffix of the path or, if it begins with a
+	// colon, the replacement for the method after the last colon.
 	Count string
 	// CountField is the field of a count.
 	CountField string
@@ -103,8 +106,8 @@ type Endpoint struct {
 	CountBody string
 	// Counted returns the request in the body of a request to count. Nil means the body.
 	Counted func(body []byte) []byte
-	// OwnServer says that a client of the dialect talks to the vendor only if it has no base
-	// URL of its own: many servers speak the dialect.
+	// OwnServer means that a client of the dialect uses the vendor only if it has no
+	// base URL, because many servers are compatible with the dialect.
 	OwnServer bool
 	// Vendor is the vendor's name in the table of models.
 	Vendor string
@@ -125,9 +128,9 @@ type Headers struct {
 	// Shown are response headers, and ShownPrefixes prefixes of them, that are sent to
 	// clients.
 	Shown, ShownPrefixes []string
-	// StatusInBody says that errors repeat the HTTP status in their body.
+	// StatusInBody means that errors repeat the HTTP status in their body.
 	StatusInBody bool
-	// Codes says that errors have a type and a code as those of OpenAI.
+	// Codes means that errors have a type and a code, like OpenAI errors.
 	Codes bool
 	// Key is the header in which clients send their key, besides Authorization. KeyParameter
 	// is the query parameter for it.
@@ -136,40 +139,40 @@ type Headers struct {
 	RateLimits []RateLimit
 }
 
-// RateLimit names the headers that say how much of a limit remains, and when it is reset.
+// RateLimit names the headers with the remaining amount of a limit and its reset time.
 type RateLimit struct{ Remaining, Reset string }
 
-// Stream says how a stream is framed and how it ends.
+// Stream describes how a stream is framed and how it ends.
 type Stream struct {
 	Framing framing.Framing
 	// OtherFraming is a second framing, which clients can choose or servers use unasked.
 	OtherFraming framing.Framing
 	// Heartbeat fills pauses. Nil means that clients do not accept any.
 	Heartbeat []byte
-	// HasContent reports whether the data of an event has content. Nil means that all has.
+	// HasContent reports whether the data of an event has content. Nil means that all data has.
 	HasContent func(data []byte) bool
-	// End says which events end a response.
+	// End describes which events end a response.
 	End End
 	// Usage is the field with token counts.
 	Usage Field
-	// UsageOnRequest says that clients get token counts only if they ask, in a chunk that
-	// others do not expect.
+	// UsageOnRequest means that clients get token counts only on request, in a chunk that
+	// other clients do not expect.
 	UsageOnRequest bool
-	// Repeats says that the last event repeats the whole response.
+	// Repeats means that the last event repeats the whole response.
 	Repeats bool
 	// FailureAfter returns the events of end, which end a stream with an error, so that they
-	// follow the events of sent, which the client has. Nil means end as it is.
+	// follow the events of sent, which the client has. Nil means end unchanged.
 	FailureAfter func(sent [][]byte, end []byte) []byte
-	// Done is written after the last event of the server's own, if decoding dropped it.
+	// Done is written after the last event of the server, if decoding dropped it.
 	Done []byte
 }
 
-// State says what the server stores of conversations.
+// State describes what the server stores of conversations.
 type State struct {
-	// Responses says that the server stores responses, their items and conversations, and
+	// Responses means that the server stores responses, their items and conversations, and
 	// that clients refer to them by id.
 	Responses bool
-	// Threads says that the server stores conversations that clients continue by the id of
+	// Threads, if not nil, means that the server stores conversations that clients continue by the id of
 	// a message.
 	Threads *Threads
 	// IDPrefix is the prefix of the ids of stored responses.
@@ -178,9 +181,9 @@ type State struct {
 	Unfinished []string
 }
 
-// Thread is what a request says about a thread.
+// Thread is the thread setting of a request.
 type Thread struct {
-	// Asked says that the server is to store the conversation.
+	// Asked means that the server must store the conversation.
 	Asked bool
 	// Previous is the id of the message to continue with; empty begins a thread.
 	Previous string
@@ -190,7 +193,7 @@ type Thread struct {
 type Threads struct {
 	// Field is the request field.
 	Field string
-	// Read reads its value, at which the reader is.
+	// Read reads its value from the current position of the reader.
 	Read func(*jsonwire.Reader) Thread
 	// Unsupported is the error of a server without threads: the client sends the whole
 	// conversation from then on.
@@ -205,20 +208,20 @@ type Threads struct {
 type CallGuard interface {
 	// Response checks a whole response.
 	Response(body []byte) []byte
-	// Pass checks whole events of a stream, and Close returns the bytes left to send.
+	// Pass checks whole events of a stream; Close returns the bytes left to send.
 	Pass(events []byte) []byte
 	Close() []byte
 	// Blocked reports whether the guard changed the response.
 	Blocked() bool
 }
 
-// Serving says how a server takes requests in the dialect.
+// Serving describes how a server accepts requests in the dialect.
 type Serving struct {
 	Routes []Route
-	// SimulatorOnly says that the gateway does not serve the dialect.
+	// SimulatorOnly means that the gateway does not serve the dialect.
 	SimulatorOnly bool
 	// Owns reports whether a path belongs to the dialect, for errors at unknown paths. Nil
-	// owns none.
+	// owns no path.
 	Owns func(method, path string) bool
 	// Models writes lists of models.
 	Models *Models
@@ -228,18 +231,18 @@ type Serving struct {
 type Route struct {
 	// Path is a pattern of http.ServeMux. It may end in {rest...}.
 	Path string
-	// Call is what every request there asks for, if Read is nil.
+	// Call is the operation of every request to Path, if Read is nil.
 	Call
 	// Read reads the call from the URL: rest is the end of the path. It returns false if
 	// there is no such operation.
 	Read func(path, rest string, query url.Values) (Call, bool)
 }
 
-// Call is what a client asks for in a URL.
+// Call is the operation that a client requests in a URL.
 type Call struct {
 	// Codec reads and writes the bodies; nil means the dialect's own.
 	Codec dialect.Codec
-	// InURL says that Model and Stream are those of the URL; otherwise the body has them.
+	// InURL means that the URL has Model and Stream; otherwise the body has them.
 	InURL  bool
 	Model  string
 	Stream bool
@@ -247,8 +250,8 @@ type Call struct {
 	Count bool
 }
 
-// Variant is implemented by codecs of secondary endpoints, which no upstream is called
-// with.
+// Variant is implemented by codecs of secondary endpoints, which are never used to call an
+// upstream.
 type Variant interface{ Variant() }
 
 // Of returns the descriptor of a codec. A codec from outside this module has none: it gets

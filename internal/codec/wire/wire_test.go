@@ -55,11 +55,11 @@ func TestEndByFieldAndMark(t *testing.T) {
 		t.Error("a reason may end a response, and the mark follows")
 	}
 	if data := []byte(" [DONE]\n\n"); !marked.May(nil, data) || !marked.Is(nil, data) {
-		t.Error("nothing follows the mark")
+		t.Error("the mark must be last")
 	}
 	last := wire.End{Field: wire.NewField("done"), FieldIsLast: true}
 	if data := []byte(`{"done":true}`); !last.May(nil, data) || !last.Is(nil, data) {
-		t.Error("nothing follows the field")
+		t.Error("the field must be last")
 	}
 }
 

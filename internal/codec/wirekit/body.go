@@ -10,16 +10,17 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// ErrNotObject says that a document is none of an API, whose bodies and events
-// are objects.
+// ErrNotObject reports a body or event that is not a JSON object.
 var ErrNotObject = errors.New("want a JSON object")
 
-// DecodeRequest is the way of every request from the wire. A body within the
-// bounds is read by read, each member once: of one that stands there twice the
-// last counts (requirement R7), and one that is another of the known ones but for
-// its case is left out, because servers that ignore case would read it instead.
-// What was read keeps the body as its native form where read is sure that
-// everybody reads the same.
+// DecodeRequest decodes a request body for every dialect:
+//
+//   - It checks the options and the size of the body.
+//   - It settles duplicate fields: the last one counts (requirement R7). A field that
+//     differs from a known field only in case is dropped, because servers that ignore
+//     case would read it instead.
+//   - read gets each remaining field once. If read is sure that all readers understand
+//     the body alike, the request keeps the body as its native form.
 func DecodeRequest(
 	d dragoman.Dialect, c Conversation, body []byte, o dialect.DecodeOptions, literal jsonwire.Literal,
 	req *dragoman.Request, rep *dragoman.Report, read func(*jsonwire.Reader) (sure bool, err error),
@@ -31,9 +32,9 @@ func DecodeRequest(
 		return err
 	}
 	settled, at := jsonwire.SettleValue(body, literal)
-	reportRepeats(rep, at.Repeats, "of which the last counts")
+	reportRepeats(rep, at.Repeats, "the last one counts")
 	for _, twin := range at.Twins {
-		rep.Add(dragoman.Dropped, dragoman.Warn, twin, "a member that some readers would take for another; the native form is not kept")
+		rep.Add(dragoman.Dropped, dragoman.Warn, twin, "the name differs from a known field only in case; the native form is not kept")
 	}
 	r, err := openBody(settled)
 	sure := false
@@ -52,10 +53,10 @@ func DecodeRequest(
 	return nil
 }
 
-// checkConversation looks at a request without messages. Where they stand in
-// other letters, which some servers read and others do not, nobody can say what
-// is meant. Where another API has them, the body was most likely given to the
-// wrong dialect, which is reported.
+// checkConversation checks a request without messages. If the messages are in a field
+// that differs only in case, servers disagree whether to read it, so it returns an
+// error. If the messages are in the field of another API, it reports that the body was
+// probably decoded with the wrong dialect.
 func checkConversation(rep *dragoman.Report, req *dragoman.Request, d dragoman.Dialect, field string, twins []string) error {
 	if len(req.Messages) > 0 {
 		return nil
@@ -63,21 +64,21 @@ func checkConversation(rep *dragoman.Report, req *dragoman.Request, d dragoman.D
 	own := "/" + field
 	for _, twin := range twins {
 		if strings.EqualFold(twin, own) {
-			return &jsonwire.Error{Pointer: twin, Offset: -1, Err: fmt.Errorf("the conversation stands in %q: write it as %q", twin[1:], own[1:])}
+			return &jsonwire.Error{Pointer: twin, Offset: -1, Err: fmt.Errorf("the conversation is in field %q: name the field %q", twin[1:], own[1:])}
 		}
 	}
 	for _, f := range req.Extra.For(d) {
 		switch f.Path {
 		case own:
 		case "/messages", "/input", "/contents":
-			rep.Addf(dragoman.Dropped, dragoman.Serious, f.Path, "there are no messages in %s; the body looks like one of another API, and its conversation is not read", own)
+			rep.Addf(dragoman.Dropped, dragoman.Serious, f.Path, "%s has no messages; this field belongs to another API and is not read: check the dialect of the request", own)
 		}
 	}
 	return nil
 }
 
-// unsettledPlace takes the offset out of an error that counts the bytes of a
-// settled body, which nobody has seen. Its pointer is right.
+// unsettledPlace removes the offset from an error in a settled body: it counts bytes
+// that the caller never saw. The pointer of the error stays valid.
 func unsettledPlace(err error, settled bool) error {
 	var e *dragoman.DecodeError
 	if settled && errors.As(err, &e) {
@@ -86,9 +87,9 @@ func unsettledPlace(err error, settled bool) error {
 	return err
 }
 
-// OpenResponse begins to read a response. It is sure when no object of it has a
-// member twice: which of the two counts is not the same to all readers, so the
-// bytes must not go on (requirement R7). The reader may be returned.
+// OpenResponse returns a reader for a response. sure is false if an object in the
+// response has a duplicate field: readers disagree which one counts, so the bytes must
+// not be passed through (requirement R7). The caller may call Return on the reader.
 func OpenResponse(
 	d dragoman.Dialect, body []byte, o dialect.DecodeOptions, literal jsonwire.Literal, rep *dragoman.Report,
 ) (r *jsonwire.Reader, sure bool, err error) {
@@ -99,7 +100,7 @@ func OpenResponse(
 		return nil, false, err
 	}
 	whole, at := jsonwire.SettleValue(body, literal)
-	reportRepeats(rep, at.Repeats, "of which readers disagree which counts")
+	reportRepeats(rep, at.Repeats, "readers disagree which one counts")
 	if !at.None() {
 		whole = jsonwire.Value{Raw: body}
 	}
@@ -109,15 +110,15 @@ func OpenResponse(
 	return r, at.None(), nil
 }
 
-func reportRepeats(rep *dragoman.Report, places []string, so string) {
+func reportRepeats(rep *dragoman.Report, places []string, effect string) {
 	for _, at := range places {
-		rep.Add(dragoman.Dropped, dragoman.Warn, at, "the object has this member twice, "+so+"; the native form is not kept")
+		rep.Add(dragoman.Dropped, dragoman.Warn, at, "duplicate field: "+effect+"; the native form is not kept")
 	}
 }
 
-// openBody begins to read a body, which must be an object, with a reader that may be
-// returned. Where it is no JSON
-// at all there is no error yet: the reader will say where it breaks.
+// openBody returns a reader for a body that must be an object; the caller may call
+// Return on it. For a body that is not valid JSON it returns no error: the reader
+// reports where the JSON breaks.
 func openBody(body jsonwire.Value) (*jsonwire.Reader, error) {
 	r := body.Reader()
 	if r.Kind() != '{' && r.Err() == nil {

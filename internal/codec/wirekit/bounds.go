@@ -9,9 +9,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/framing/bodies"
 )
 
-// CheckSize refuses a body beyond the bounds: too many bytes, or so many
-// values that the canonical form would be a hundred times as large as the
-// body.
+// CheckSize refuses a body that exceeds the limits: too many bytes, or so many values
+// that its canonical form would be a hundred times as large as the body.
 func CheckSize(d dragoman.Dialect, what string, body []byte, o dialect.DecodeOptions) error {
 	if len(body) > o.Limit() {
 		return DecodeError(d, what, fmt.Errorf("%w: %d bytes, the limit is %d", dragoman.ErrTooLarge, len(body), o.Limit()))
@@ -19,8 +18,8 @@ func CheckSize(d dragoman.Dialect, what string, body []byte, o dialect.DecodeOpt
 	return DecodeError(d, what, CheckValues(body))
 }
 
-// CheckValues refuses a document of too many values: a body, or the data of one
-// event.
+// CheckValues refuses a document, either a body or the data of one event, that has too
+// many values.
 func CheckValues(doc []byte) error {
 	// Strings hold commas too, but only a very long document needs a closer look.
 	if len(doc) > bodies.MaxValues && bytes.Count(doc, []byte{','}) >= bodies.MaxValues && separators(doc) >= bodies.MaxValues {
@@ -29,7 +28,7 @@ func CheckValues(doc []byte) error {
 	return nil
 }
 
-// separators counts the commas of a document that are not inside a string.
+// separators counts the commas outside of strings.
 func separators(doc []byte) int {
 	n, quoted := 0, false
 	for i := 0; i < len(doc); i++ {

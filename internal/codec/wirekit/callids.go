@@ -5,13 +5,13 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 )
 
-// CallIDs are the calls of one answer by id. The zero value is ready.
+// CallIDs holds the calls of one response by id. The zero value is ready to use.
 type CallIDs map[string]*dragoman.ToolCall
 
-// SettleCalls settles the calls among the parts of a whole answer, which stand in
-// the list at a place; mint makes an id for the part i from its old one. clash
-// says that two shared an id: a client would run one of them twice, or answer
-// another than it means, so that the answer must not go on as it came.
+// SettleCalls resolves duplicate call ids among the parts of a complete response; list
+// is the JSON pointer of the parts. mint makes a new id for part i from its old id.
+// clash reports whether two calls shared an id: a client would run one of them twice or
+// return a result for the wrong call, so the response must not be passed through.
 func SettleCalls(
 	parts []dragoman.Part, list string, rep *dragoman.Report, mint func(i int, old string) string,
 ) (kept []dragoman.Part, clash bool) {
@@ -30,9 +30,9 @@ func SettleCalls(
 	return kept, clash
 }
 
-// Settle takes the next call of the answer, which stands at a place. Calls that
-// share an id are one if they are the same, else the later gets an id of its
-// own, made from the old one (quirk B11): fresh is false for a repeat.
+// Settle adds the next call of the response, whose path is at. A call that repeats an
+// earlier one exactly is not fresh. A different call with the same id gets an id of its
+// own, made from the old one (quirk B11).
 func (s *CallIDs) Settle(c *dragoman.ToolCall, at extra.Path, rep *dragoman.Report, mint func(old string) string) (fresh, renamed bool) {
 	if first, dup := (*s)[c.ID]; dup {
 		if first.Name == c.Name && first.Namespace == c.Namespace && first.Arguments == c.Arguments {

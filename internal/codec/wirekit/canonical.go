@@ -8,19 +8,20 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Canonical is a field of [dragoman.Request], as the tables of dialects refer to it. A plain
-// field, such as a text or a number, is read and written in the same way by all dialects; a
-// line of a table needs functions only where its API differs.
+// Canonical is a field of [dragoman.Request], for use in the settings tables of
+// dialects. All dialects read and write a plain field, such as a text or a number, in
+// the same way. A line of a table needs its own functions only where its API differs.
 type Canonical struct {
 	path string
 	// kind is the JSON type of a value; 0 means an object.
 	kind jsontext.Kind
 	// set reports whether the request has a value.
 	set func(req *dragoman.Request) bool
-	// asks reports whether a target without the field loses something; nil means set.
+	// asks reports whether a target without the field loses something. If nil, set
+	// decides.
 	asks func(req *dragoman.Request) bool
-	// read reads the value; it returns the JSON to keep in the extras of the request
-	// instead of, or beside, the value.
+	// read reads the value. It returns JSON to store in the extras of the request,
+	// instead of or in addition to the value.
 	read func(r *jsonwire.Reader, req *dragoman.Request) (keep []byte)
 	// write writes a value that is set.
 	write func(w *jsonwire.Writer, req *dragoman.Request, rep *dragoman.Report)
@@ -64,7 +65,7 @@ var (
 	StreamUsage = object("/stream_usage", func(r *dragoman.Request) bool { return r.StreamUsage })
 )
 
-// object is a field that every dialect reads and writes in its own way.
+// object returns a field that every dialect reads and writes in its own way.
 func object(path string, set func(*dragoman.Request) bool) *Canonical {
 	return &Canonical{path: path, set: set}
 }
@@ -105,7 +106,7 @@ func flag(path string, at func(*dragoman.Request) **bool) *Canonical {
 	}
 }
 
-// number is a number that tunes the sampler, in its original spelling.
+// number returns a sampling parameter that keeps its original spelling.
 func number(path string, at func(*dragoman.Request) **dragoman.Number) *Canonical {
 	return &Canonical{
 		path: path, sampler: true,
@@ -118,7 +119,7 @@ func number(path string, at func(*dragoman.Request) **dragoman.Number) *Canonica
 	}
 }
 
-// texts is a list of texts; an empty list is kept.
+// texts returns a list of texts; an empty list is stored in the extras.
 func texts(path string, at func(*dragoman.Request) *[]string) *Canonical {
 	return &Canonical{
 		path: path,
@@ -152,7 +153,8 @@ func topK() *Canonical {
 	return c
 }
 
-// seed is an integer. One beyond 64 bits, which some servers take, is kept in its bytes.
+// seed returns an integer field. Some servers take seeds of more than 64 bits; their
+// bytes are stored in the extras.
 func seed() *Canonical {
 	c := integer("/sampling/seed", func(r *dragoman.Request) **int64 { return &r.Sampling.Seed })
 	c.read = func(r *jsonwire.Reader, req *dragoman.Request) []byte {
@@ -164,7 +166,8 @@ func seed() *Canonical {
 	return c
 }
 
-// readSeed reads a seed; nil means that it has more than 64 bits and is not read.
+// readSeed reads a seed. It returns nil, and consumes nothing, if the seed has more
+// than 64 bits.
 func readSeed(r *jsonwire.Reader) *int64 {
 	if r.Kind() == '0' {
 		probe := jsonwire.NewReader(r.Ahead())
@@ -175,7 +178,8 @@ func readSeed(r *jsonwire.Reader) *int64 {
 	return new(r.Integer())
 }
 
-// candidates is an integer; a target that always gives one answer loses nothing of 1.
+// candidates returns an integer field. The value 1 is no loss for a target that always
+// returns one candidate.
 func candidates() *Canonical {
 	c := integer("/sampling/candidates", func(r *dragoman.Request) **int64 { return &r.Sampling.Candidates })
 	c.asks = func(req *dragoman.Request) bool {
@@ -184,14 +188,15 @@ func candidates() *Canonical {
 	return c
 }
 
-// store is a flag; a target that stores nothing loses nothing of false.
+// store returns a flag. The value false is no loss for a target that stores nothing.
 func store() *Canonical {
 	c := flag("/store", func(r *dragoman.Request) **bool { return &r.Store })
 	c.asks = func(req *dragoman.Request) bool { return req.Store != nil && *req.Store }
 	return c
 }
 
-// streams is a flag that is written only if it is true; an explicit false is kept.
+// streams returns a flag that is written only if it is true; an explicit false is
+// stored in the extras.
 func streams() *Canonical {
 	return &Canonical{
 		path: "/stream",
@@ -206,7 +211,8 @@ func streams() *Canonical {
 	}
 }
 
-// metadata is an object of strings; any other value is kept, and so is an empty object.
+// metadata returns an object of strings. Any other value, and an empty object, is
+// stored in the extras.
 func metadata() *Canonical {
 	return &Canonical{
 		path: "/metadata",
@@ -227,7 +233,8 @@ func metadata() *Canonical {
 	}
 }
 
-// readMetadata reads an object of strings; nil for any other value and an empty object.
+// readMetadata reads an object of strings. It returns nil for any other value and for
+// an empty object.
 func readMetadata(raw []byte) (list []dragoman.KeyValue) {
 	r := jsonwire.NewReader(raw)
 	if !bytes.HasPrefix(raw, []byte("{")) {

@@ -4,8 +4,8 @@ import "context"
 
 type chunksKey struct{}
 
-// WithChunks returns a context whose streams have the native bytes of their events, as
-// those of a provider.Client with Chunks have.
+// WithChunks returns a context whose streams carry the native bytes of their events,
+// like the streams of a provider.Client with Chunks set.
 func WithChunks(ctx context.Context) context.Context {
 	return context.WithValue(ctx, chunksKey{}, true)
 }

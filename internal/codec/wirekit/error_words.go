@@ -7,8 +7,8 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// tooLongWords are phrases, in lower case, of errors for a prompt that does not fit
-// the context of the model. Their codes are generic.
+// tooLongWords are lower-case phrases of error messages for a prompt that exceeds the
+// context of the model. The codes of these errors are generic.
 var tooLongWords = []string{
 	"maximum context length",                        // OpenAI, DeepSeek, OpenRouter, vLLM, Mistral
 	"context length exceeded",                       // several compatible servers
@@ -27,54 +27,53 @@ var tooLongWords = []string{
 	"longer than the model's context length",        // Together
 }
 
-// SaysTooLong reports whether an error says that the prompt does not fit the context
-// of the model. A rate limit, a missing model or a bad key is never one, whatever its
-// message.
+// SaysTooLong reports whether an error means that the prompt exceeds the context of the
+// model. A rate limit, a missing model or a bad key never does, whatever its message.
 func SaysTooLong(e *dragoman.APIError) bool {
 	switch e.Status {
 	case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusForbidden, http.StatusNotFound, http.StatusRequestTimeout, http.StatusTooManyRequests:
 		return false
 	}
-	return says(e, tooLongWords)
+	return mentions(e, tooLongWords)
 }
 
 // OpenAIWordsClass classifies an error of an OpenAI dialect by its message, for
 // compatible servers whose codes are generic. It is empty for other errors.
 func OpenAIWordsClass(e *dragoman.APIError) dragoman.ErrorClass {
 	switch {
-	case e.Type == "requested_too_many_tokens", SaysTooLong(e): // the type is Perplexity's
+	case e.Type == "requested_too_many_tokens", SaysTooLong(e): // Perplexity uses this type
 		return dragoman.ErrorContextLength
 	case e.Status != 0 && e.Status != http.StatusBadRequest:
 		return ""
 	case strings.HasPrefix(e.Message, "Incorrect API key provided"): // xAI, with status 400
 		return dragoman.ErrorAuth
-	case saysNoModel(e):
+	case isUnknownModel(e):
 		return dragoman.ErrorNotFound
 	default:
 		return ""
 	}
 }
 
-// saysNoModel reports whether an error of status 400 says that the server does not have the
-// model.
-func saysNoModel(e *dragoman.APIError) bool {
+// isUnknownModel reports whether an error with status 400 means that the server does not
+// have the model.
+func isUnknownModel(e *dragoman.APIError) bool {
 	switch {
 	case e.Type == "invalid_model", // Mistral
 		e.Code == "model_decommissioned",                                   // Groq
 		e.Message == "Model Not Exist",                                     // DeepSeek
-		e.Message == "model not found",                                     // the router of llama.cpp
+		e.Message == "model not found",                                     // llama.cpp router
 		strings.HasPrefix(e.Message, "Model not found:"),                   // xAI
 		strings.HasSuffix(e.Message, "is not a valid model ID"),            // OpenRouter
-		strings.Contains(e.Message, "Invalid model name passed in model="): // the proxy of LiteLLM
+		strings.Contains(e.Message, "Invalid model name passed in model="): // LiteLLM proxy
 		return true
 	default:
 		return false
 	}
 }
 
-// says reports whether an error contains one of the phrases. The message of an
+// mentions reports whether an error contains one of the phrases. The message of an
 // OpenRouter error may be generic; the metadata then holds the upstream error.
-func says(e *dragoman.APIError, words []string) bool {
+func mentions(e *dragoman.APIError, words []string) bool {
 	text := e.Message
 	if e.Native != nil && strings.HasPrefix(text, "Provider returned error") {
 		text = string(e.Native.JSON)

@@ -13,18 +13,21 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// ErrorAnswer is an answer that a server sent instead of a response.
+// ErrorAnswer is an HTTP error response.
 type ErrorAnswer struct {
 	Status int
 	Header http.Header
 	Body   []byte
 }
 
-// Decode reads the answer. requestID is the header that names the request;
-// read fills in what the body says, where it is JSON that it knows, and leaves
-// the message empty where it is not: then the message is how the body begins.
-// The body is kept in format where it was understood and nothing stands behind
-// it. The class is left to the dialect.
+// Decode decodes the error response:
+//
+//   - requestID is the header that holds the request id.
+//   - read fills in the error from a JSON body that it knows, and otherwise leaves the
+//     message empty. The message is then the beginning of the body.
+//   - The body is kept as the native form, in format, if read understood it and nothing
+//     follows it.
+//   - The caller sets the class.
 func (a ErrorAnswer) Decode(requestID string, format dragoman.Format, read func(*jsonwire.Reader, *dragoman.APIError)) *dragoman.APIError {
 	e := &dragoman.APIError{Status: a.Status, RequestID: a.Header.Get(requestID), RetryAfter: RetryAfter(a.Header)}
 	r := jsonwire.NewReader(a.Body)
@@ -38,8 +41,8 @@ func (a ErrorAnswer) Decode(requestID string, format dragoman.Format, read func(
 	return e
 }
 
-// Text reads a string or the text of a number, as servers write codes in both;
-// anything else is passed over and gives other.
+// Text reads a string, or the text of a number, because servers write codes as either.
+// It skips any other value and returns other.
 func Text(r *jsonwire.Reader, other string) string {
 	switch r.Kind() {
 	case '"':
@@ -52,32 +55,32 @@ func Text(r *jsonwire.Reader, other string) string {
 	}
 }
 
-// Statuses are the HTTP statuses of errors that a dialect's servers answer with, by which
-// its clients know what to do.
+// Statuses are the HTTP statuses that a dialect uses for errors, and that its clients
+// understand.
 type Statuses struct {
-	// Own is the format of the dialect's own errors, which keep the status they came with.
+	// Own is the format of the dialect's own errors, which keep their original status.
 	Own dragoman.Format
 	Has []int
 }
 
-// OpenAIStatuses are those of OpenAI's dialects. Those of HTTP itself, of a request that
-// no API has looked at, are among them.
+// OpenAIStatuses returns the statuses of the OpenAI dialects, including those for
+// requests that fail at the HTTP level before an API sees them.
 func OpenAIStatuses(own dragoman.Format) Statuses {
 	return Statuses{own, []int{400, 401, 403, 404, 405, 409, 413, 415, 422, 429, 500, 502, 503, 504}}
 }
 
-// Of is the status to answer with: the one the error came with, if the dialect has it and
-// it says the same as the error's class, else that of the class. Anthropic's 529 is nobody
-// else's, and it has a 400 for an account without money, which OpenAI's clients would take
-// for a request that is wrong. A class that the dialect has no status for may be better
-// later.
+// Of returns the status to send. It is the original status of the error if the dialect
+// has that status and its meaning matches the error's class, otherwise the status of
+// the class. For example, 529 exists only at Anthropic, which also uses 400 for an
+// account without credit; OpenAI clients would read that as an invalid request. For a
+// class without a status in the dialect it returns 503, which clients may retry.
 func (s Statuses) Of(e *dragoman.APIError) int {
-	class, came := e.Class, e.Status >= 400 && e.Status <= 599
-	if came && (class == "" || class == dragoman.ErrorUnknown) {
+	class, hasStatus := e.Class, e.Status >= 400 && e.Status <= 599
+	if hasStatus && (class == "" || class == dragoman.ErrorUnknown) {
 		class = ClassOfStatus(e.Status)
 	}
 	own := e.Native != nil && e.Native.Format == s.Own
-	if came && (own || slices.Contains(s.Has, e.Status) && ClassOfStatus(e.Status) == class) {
+	if hasStatus && (own || slices.Contains(s.Has, e.Status) && ClassOfStatus(e.Status) == class) {
 		return e.Status
 	}
 	if status := StatusOfClass(class); slices.Contains(s.Has, status) {
@@ -86,7 +89,7 @@ func (s Statuses) Of(e *dragoman.APIError) int {
 	return http.StatusServiceUnavailable
 }
 
-// ClassOfStatus classifies an HTTP status when the body says no more.
+// ClassOfStatus classifies an HTTP status for an error whose body has no class.
 func ClassOfStatus(status int) dragoman.ErrorClass {
 	switch status {
 	case 400, 422:
@@ -120,7 +123,7 @@ func ClassOfStatus(status int) dragoman.ErrorClass {
 	}
 }
 
-// StatusOfClass is the HTTP status a server answers with for a class.
+// StatusOfClass returns the HTTP status for a class.
 func StatusOfClass(c dragoman.ErrorClass) int {
 	switch c {
 	case dragoman.ErrorBadRequest, dragoman.ErrorContextLength, dragoman.ErrorPolicy:
@@ -146,8 +149,8 @@ func StatusOfClass(c dragoman.ErrorClass) int {
 	}
 }
 
-// RetryAfter reads the wait a server asks for: retry-after-ms, then
-// retry-after in seconds. A date is left to who has a clock.
+// RetryAfter reads the wait that a server requests: retry-after-ms, then retry-after in
+// seconds. It ignores dates, because it has no clock.
 func RetryAfter(h http.Header) time.Duration {
 	if ms, err := strconv.ParseFloat(h.Get("retry-after-ms"), 64); err == nil && ms > 0 {
 		return wait(ms / 1000)
@@ -158,7 +161,7 @@ func RetryAfter(h http.Header) time.Duration {
 	return 0
 }
 
-// wait is a number of seconds, of which no server means more than a year.
+// wait converts seconds to a duration of at most one year.
 func wait(seconds float64) time.Duration {
 	const year = 365 * 24 * time.Hour
 	if seconds >= year.Seconds() {
@@ -167,7 +170,9 @@ func wait(seconds float64) time.Duration {
 	return time.Duration(seconds * float64(time.Second))
 }
 
-// PlainMessage is what to say of an error body that is no JSON of ours.
+// PlainMessage returns the message for an error body that is not JSON, or not in a
+// known form: the beginning of the body, or the text of the status if the body is
+// empty.
 func PlainMessage(status int, body []byte) string {
 	s := strings.TrimSpace(string(body))
 	if len(s) > 500 {
@@ -179,46 +184,45 @@ func PlainMessage(status int, body []byte) string {
 	return s
 }
 
-// ErrorSaid is what an error says in the form that it is written in, beside its
-// message.
+// ErrorSaid holds the fields, besides the message, of an error in the form in which it
+// is written.
 type ErrorSaid struct {
-	// Status is that of the answer; 0 where there is none, as inside a stream.
+	// Status is the HTTP status of the response; 0 inside a stream.
 	Status                       int
 	Type, Code, Param, RequestID string
-	// Wait says that the form tells how long to wait.
+	// Wait reports whether the written form includes how long to wait.
 	Wait bool
 }
 
-// ReportError reports what an error says at the pointer at and the form that it
-// is written in does not: words of its provider, and members that only the
-// provider knows.
-func ReportError(rep *dragoman.Report, e *dragoman.APIError, said ErrorSaid, at string) {
+// ReportError reports what the error e, at the pointer at, loses in its written form:
+// codes of its provider, and fields that only its provider knows.
+func ReportError(rep *dragoman.Report, e *dragoman.APIError, written ErrorSaid, at string) {
 	word := func(member, was, is string, sev dragoman.Severity) {
 		switch {
 		case was == "" || was == is:
 		case is != "":
-			rep.Addf(dragoman.Lowered, dragoman.Info, at+member, "%.80q written as %.80q, the API's word for such an error", was, is)
+			rep.Addf(dragoman.Lowered, dragoman.Info, at+member, "%.80q written as %.80q, the API's value for this kind of error", was, is)
 		default:
-			rep.Addf(dragoman.Dropped, sev, at+member, "%.80q: such an error has no such member", was)
+			rep.Addf(dragoman.Dropped, sev, at+member, "%.80q: the API's errors have no such field", was)
 		}
 	}
-	if said.Status != 0 && e.Status != 0 && e.Status != said.Status {
-		rep.Addf(dragoman.Lowered, dragoman.Info, at+"/status", "%d written as %d, the API's status for such an error", e.Status, said.Status)
+	if written.Status != 0 && e.Status != 0 && e.Status != written.Status {
+		rep.Addf(dragoman.Lowered, dragoman.Info, at+"/status", "%d written as %d, the API's status for this kind of error", e.Status, written.Status)
 	}
-	word("/type", e.Type, said.Type, dragoman.Info) // the class of the error is told
+	word("/type", e.Type, written.Type, dragoman.Info) // only Info: the class of the error is written
 	if e.Status == 0 || e.Code != strconv.Itoa(e.Status) {
-		word("/code", e.Code, said.Code, dragoman.Warn)
+		word("/code", e.Code, written.Code, dragoman.Warn)
 	}
-	word("/param", e.Param, said.Param, dragoman.Warn)
-	word("/request_id", e.RequestID, said.RequestID, dragoman.Info)
-	if e.RetryAfter > 0 && !said.Wait {
-		rep.Add(dragoman.Dropped, dragoman.Warn, at+"/retry_after", "the wait stands in a header of an answer, and not in an error")
+	word("/param", e.Param, written.Param, dragoman.Warn)
+	word("/request_id", e.RequestID, written.RequestID, dragoman.Info)
+	if e.RetryAfter > 0 && !written.Wait {
+		rep.Add(dragoman.Dropped, dragoman.Warn, at+"/retry_after", "the wait belongs in a response header, not in an error")
 	}
 	reportErrorMembers(rep, e, at)
 }
 
-// reportErrorMembers reports the members of an error's native form that are told
-// by none of its words, of the error object and of the envelope around it.
+// reportErrorMembers reports the fields of an error's native form that the error itself
+// does not carry, both in the error object and in the envelope around it.
 func reportErrorMembers(rep *dragoman.Report, e *dragoman.APIError, at string) {
 	if e.Native == nil {
 		return
@@ -230,10 +234,10 @@ func reportErrorMembers(rep *dragoman.Report, e *dragoman.APIError, at string) {
 			switch k := string(key); {
 			case k == "error" && r.Kind() == '{':
 				walk(r, false)
-			case chunk && envelope: // of the response
+			case chunk && envelope: // a field of the response, not of the error
 				r.Skip()
-			case !errorSays(e, k, r):
-				rep.Add(dragoman.Dropped, dragoman.Warn, at+"/"+extra.Escape(k), "a member that only the error's own API knows")
+			case !errorHas(e, k, r):
+				rep.Add(dragoman.Dropped, dragoman.Warn, at+"/"+extra.Escape(k), "only the API of this error has this field")
 			}
 		}
 	}
@@ -241,7 +245,7 @@ func reportErrorMembers(rep *dragoman.Report, e *dragoman.APIError, at string) {
 	switch r.Kind() {
 	case '{':
 		walk(r, true)
-	case '[': // a list of one
+	case '[': // a list with one error
 		for range r.Array() {
 			if r.Kind() == '{' {
 				walk(r, true)
@@ -252,7 +256,7 @@ func reportErrorMembers(rep *dragoman.Report, e *dragoman.APIError, at string) {
 	}
 }
 
-// isChunk reports whether an error stands in a piece of an answer.
+// isChunk reports whether an error is inside a chunk of a response.
 func isChunk(raw []byte) (chunk bool) {
 	r := jsonwire.NewReader(raw)
 	if r.Kind() != '{' {
@@ -265,17 +269,17 @@ func isChunk(raw []byte) (chunk bool) {
 	return chunk
 }
 
-// errorSays reads a member of an error and reports whether the error says it as
-// well, or it says nothing.
-func errorSays(e *dragoman.APIError, key string, r *jsonwire.Reader) bool {
+// errorHas consumes a field of an error. It reports whether e carries the same value,
+// or the value is empty.
+func errorHas(e *dragoman.APIError, key string, r *jsonwire.Reader) bool {
 	switch r.Kind() {
 	case '"', '0':
 		switch s := Text(r, ""); {
 		case s == "", s == e.Message, s == e.Type, s == e.Code, s == e.Param, s == e.RequestID:
 			return true
-		case key == "type" && s == "error", key == "sequence_number": // of an event
+		case key == "type" && s == "error", key == "sequence_number": // fields of an event
 			return true
-		case key == "__type": // may hold a namespace before the word
+		case key == "__type": // may have a namespace before the type
 			return e.Type != "" && strings.Contains(s, e.Type)
 		default:
 			return e.Status != 0 && s == strconv.Itoa(e.Status)
@@ -284,14 +288,14 @@ func errorSays(e *dragoman.APIError, key string, r *jsonwire.Reader) bool {
 		switch raw := r.Raw(); string(raw) {
 		case "null", "[]", "{}":
 			return true
-		default: // of Gemini's records, the wait is told
+		default: // of the Gemini records, the wait is written
 			return key == "details" && e.RetryAfter > 0 && bytes.Count(raw, []byte(`"@type"`)) == 1
 		}
 	}
 }
 
-// MessageHas reports whether the message of an error contains all words, ignoring case. The
-// words must be lower case.
+// MessageHas reports whether the message of an error contains all words, ignoring case.
+// The words must be lower case.
 func MessageHas(e *dragoman.APIError, words ...string) bool {
 	message := strings.ToLower(e.Message)
 	return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(message, w) })

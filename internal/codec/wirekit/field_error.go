@@ -42,7 +42,8 @@ func NoTools(model string) string {
 }
 
 // ClientError returns the [FieldError] in err as an error for a client that requested
-// model, whose dialect has its conversation in the field messages. It returns nil if err does not wrap a FieldError.
+// model and whose dialect has its conversation in the field messages. It returns nil if
+// err does not wrap a FieldError.
 func ClientError(err error, messages, model string) *dragoman.APIError {
 	var e *FieldError
 	if !errors.As(err, &e) {

@@ -10,7 +10,7 @@ import (
 // The zero value is ready to use.
 type FinalFields struct {
 	messages map[[2]int]int // by choice and index of open parts, if not 0
-	told     map[messageField]bool
+	seen     map[messageField]bool
 }
 
 type messageField struct {
@@ -42,8 +42,8 @@ func (f *FinalFields) End(rep *dragoman.Report, d dragoman.Dialect, ev *dragoman
 	}
 }
 
-// Own is End for an encoder that writes the fields of its own dialect: it returns those that
-// it has not returned before, and the place of their message.
+// Own is like End, for an encoder that writes the fields of its own dialect. It returns
+// the fields that it has not returned before, and the path of their message.
 func (f *FinalFields) Own(rep *dragoman.Report, d dragoman.Dialect, ev *dragoman.PartEnd) ([]dragoman.Field, extra.Path) {
 	part := [2]int{ev.Choice, ev.Index}
 	message := f.messages[part]
@@ -64,12 +64,12 @@ func (f *FinalFields) Own(rep *dragoman.Report, d dragoman.Dialect, ev *dragoman
 
 // first reports whether a field is seen for the first time.
 func (f *FinalFields) first(field messageField) bool {
-	if f.told[field] {
+	if f.seen[field] {
 		return false
 	}
-	if f.told == nil {
-		f.told = map[messageField]bool{}
+	if f.seen == nil {
+		f.seen = map[messageField]bool{}
 	}
-	f.told[field] = true
+	f.seen[field] = true
 	return true
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// Fit returns the request to write for a model that does not take all of its
-// settings: they are replaced or dropped, and reported. A request that needs no
-// change is returned as it is.
+// Fit returns the request to write for a model that does not accept all of its
+// settings. It replaces or drops those settings and reports each change. A request that
+// needs no change is returned unchanged.
 func Fit(req *dragoman.Request, caps targets.Capabilities, rep *dragoman.Report) *dragoman.Request {
 	req = fitReasoning(req, &caps, rep)
 	req = OutputInWords(req, caps, rep)
@@ -33,7 +33,7 @@ func fitReasoning(req *dragoman.Request, caps *targets.Capabilities, rep *dragom
 	fitted.Reasoning = &s
 	if unstreamed {
 		s = dragoman.ReasoningSettings{Mode: codes.ReasoningOff}
-		rep.Add(dragoman.Lowered, dragoman.Warn, "/reasoning", "the model reasons only in streams; reasoning is switched off")
+		rep.Add(dragoman.Lowered, dragoman.Warn, "/reasoning", "the model reasons only when streaming; reasoning is switched off")
 		return &fitted
 	}
 	if caps.NoThinking {
@@ -47,19 +47,19 @@ func fitReasoning(req *dragoman.Request, caps *targets.Capabilities, rep *dragom
 			s.Effort = EffortOf(*s.BudgetTokens)
 		}
 		s.Mode, s.BudgetTokens = codes.ReasoningAdaptive, nil
-		rep.Addf(dragoman.Lowered, dragoman.Info, "/reasoning/budget_tokens", "the model takes no budget; effort %s is sent", s.Effort)
+		rep.Addf(dragoman.Lowered, dragoman.Info, "/reasoning/budget_tokens", "the model accepts no budget; effort %s is sent", s.Effort)
 	}
 	if caps.NoReasoningWithTools && len(req.Tools) > 0 && !off(&s) {
 		s = dragoman.ReasoningSettings{Mode: codes.ReasoningOff}
 		if req.Reasoning != nil {
-			rep.Add(dragoman.Dropped, dragoman.Warn, "/reasoning", "the model calls no tools while it reasons; reasoning is switched off")
+			rep.Add(dragoman.Dropped, dragoman.Warn, "/reasoning", "the model cannot call tools while it reasons; reasoning is switched off")
 		} else {
-			rep.Add(dragoman.Synthesized, dragoman.Info, "/reasoning", "the model calls no tools while it reasons; reasoning is switched off")
+			rep.Add(dragoman.Synthesized, dragoman.Info, "/reasoning", "the model cannot call tools while it reasons; reasoning is switched off")
 		}
 	}
 	if off(&s) && listed(caps.Refuses, effortNone) && caps.ReasoningOff == "" {
 		if !caps.ThinkingBudgets || caps.MinThinkingBudget <= 0 {
-			rep.Add(dragoman.Dropped, dragoman.Warn, "/reasoning", "the model may not take the effort none; whether it reasons is left to it")
+			rep.Add(dragoman.Dropped, dragoman.Warn, "/reasoning", "the model does not accept effort none; the model decides whether to reason")
 			fitted.Reasoning = nil
 			return &fitted
 		}
@@ -68,7 +68,7 @@ func fitReasoning(req *dragoman.Request, caps *targets.Capabilities, rep *dragom
 		rep.Addf(dragoman.Lowered, dragoman.Warn, "/reasoning", "reasoning cannot be switched off; the least budget, %d, is sent", least)
 	}
 	if s.Mode == codes.ReasoningOff && (s.Effort == "xhigh" || s.Effort == "max") && listed(caps.Refuses, effortOff) {
-		rep.Addf(dragoman.Lowered, dragoman.Warn, "/reasoning/effort", "the model takes no effort %s while reasoning is off; high is sent", s.Effort)
+		rep.Addf(dragoman.Lowered, dragoman.Warn, "/reasoning/effort", "the model does not accept effort %s while reasoning is off; high is sent", s.Effort)
 		s.Effort = "high"
 	}
 	fitBudget(&s, caps, rep)
@@ -81,12 +81,13 @@ func fitReasoning(req *dragoman.Request, caps *targets.Capabilities, rep *dragom
 	return &fitted
 }
 
-// dropReasoning reports the settings that a model takes none of. It returns false
-// where they switch reasoning off in a way of the server's.
+// dropReasoning reports reasoning settings that the model does not accept, and returns
+// true to drop them. It returns false if they switch reasoning off and the server has a
+// way to do so.
 func dropReasoning(s *dragoman.ReasoningSettings, caps *targets.Capabilities, rep *dragoman.Report) bool {
 	why := "the model does not reason"
 	if caps.ThinksByDefault {
-		why = "the model takes no reasoning settings"
+		why = "the model accepts no reasoning settings"
 	}
 	if off(s) {
 		if caps.ReasoningOff != "" {
@@ -102,8 +103,8 @@ func dropReasoning(s *dragoman.ReasoningSettings, caps *targets.Capabilities, re
 	return true
 }
 
-// fitBudget moves a thinking budget into the bounds of the model. Zero and -1 are
-// not amounts.
+// fitBudget moves a thinking budget into the range of the model. Zero and -1 are not
+// amounts.
 func fitBudget(s *dragoman.ReasoningSettings, caps *targets.Capabilities, rep *dragoman.Report) {
 	least, most := caps.MinThinkingBudget, caps.MaxThinkingBudget
 	always := listed(caps.Refuses, effortNone)
@@ -126,7 +127,7 @@ func fitBudget(s *dragoman.ReasoningSettings, caps *targets.Capabilities, rep *d
 	default:
 		return
 	}
-	rep.Addf(dragoman.Lowered, dragoman.Info, "/reasoning/budget_tokens", "a budget of %d written as %d, the nearest that the model takes", *s.BudgetTokens, n)
+	rep.Addf(dragoman.Lowered, dragoman.Info, "/reasoning/budget_tokens", "a budget of %d written as %d, the nearest value that the model accepts", *s.BudgetTokens, n)
 	s.BudgetTokens = &n
 }
 
@@ -135,31 +136,32 @@ func off(s *dragoman.ReasoningSettings) bool {
 	return s.Mode == codes.ReasoningOff || s.Mode == codes.ReasoningDefault && s.Effort == "none"
 }
 
-// efforts are all that there are, the least first.
+// efforts are all reasoning efforts, the lowest first.
 var efforts = [...]string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
 
-// Efforts lists the words of [targets.Capabilities.Efforts].
+// Efforts returns the values that [targets.Capabilities.Efforts] may contain.
 func Efforts() []string { return append(efforts[:], "default") }
 
-// fitEffort puts the nearest of the efforts that a model takes in the place of one
-// that it does not; of two the greater one (quirk G10). An unknown effort is
-// dropped. A model whose only efforts are none and default takes default for any.
+// fitEffort replaces an effort that the model does not accept by the nearest one that
+// it accepts; of two equally near efforts it takes the higher one (quirk G10). It drops
+// an unknown effort. A model that accepts only none and default gets default for every
+// other effort.
 func fitEffort(s *dragoman.ReasoningSettings, takes []string, rep *dragoman.Report) {
-	asked := s.Effort
+	want := s.Effort
 	if off(s) {
-		asked = "none"
+		want = "none"
 	}
-	if asked == "" || slices.Contains(takes, asked) {
+	if want == "" || slices.Contains(takes, want) {
 		return
 	}
-	at := slices.Index(efforts[:], asked)
+	at := slices.Index(efforts[:], want)
 	if at < 0 {
 		s.Effort = ""
-		rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning/effort", "the model takes no effort %.40q", asked)
+		rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning/effort", "the model does not accept effort %.40q", want)
 		return
 	}
 	nearest, distance := "", len(efforts)
-	if asked != "none" && slices.Contains(takes, "default") {
+	if want != "none" && slices.Contains(takes, "default") {
 		nearest, takes = "default", nil
 	}
 	for i, e := range efforts {
@@ -174,5 +176,5 @@ func fitEffort(s *dragoman.ReasoningSettings, takes []string, rep *dragoman.Repo
 		s.Mode = codes.ReasoningDefault
 	}
 	s.Effort = nearest
-	rep.Addf(dragoman.Lowered, dragoman.Warn, "/reasoning/effort", "the model takes no effort %s; %s is sent", asked, nearest)
+	rep.Addf(dragoman.Lowered, dragoman.Warn, "/reasoning/effort", "the model does not accept effort %s; %s is sent", want, nearest)
 }

@@ -8,16 +8,16 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/stream"
 )
 
-// Keeper keeps what events say beside the texts of parts: it copies, because
-// the memory of an event is used again, and asks its bound. The zero value is
-// for a document that outlives what is read from it: it does neither.
+// Keeper stores what events carry besides the texts of parts. It copies the bytes,
+// because the memory of an event is reused, and charges them to its bound. The zero
+// value does neither: it is for a document that outlives what is read from it.
 type Keeper struct{ Bound *stream.Bound }
 
-// memberSize is about what a member costs beside its name and its value. Without
-// it a stream of tiny members would take many times its own length.
+// memberSize is the approximate cost of a field in addition to its name and value.
+// Without it, a stream of tiny fields would take many times its own length in memory.
 const memberSize = 64
 
-// Bytes is raw to be kept in the place of old, which is nil for none.
+// Bytes returns raw, stored in place of old; old may be nil.
 func (k Keeper) Bytes(old, raw []byte) []byte {
 	if k.Bound == nil {
 		return raw
@@ -26,14 +26,14 @@ func (k Keeper) Bytes(old, raw []byte) []byte {
 	return bytes.Clone(raw)
 }
 
-// Text is Bytes for a text, which no event uses again.
+// Text is like Bytes for a string, which no event reuses.
 func (k Keeper) Text(old, text string) string {
 	k.Bound.Swap(len(old), len(text))
 	return text
 }
 
-// Member keeps the member key below prefix in *e, as [extra.Add] does. One that
-// is said again takes the place of the first.
+// Member stores the field key below prefix in *e, as [extra.Add] does. A repeated field
+// replaces the earlier one.
 func (k Keeper) Member(e **dragoman.Extra, d dragoman.Dialect, prefix string, key, raw []byte) {
 	if k.Bound == nil {
 		extra.Add(e, d, prefix, key, raw)

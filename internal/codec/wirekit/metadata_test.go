@@ -10,7 +10,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-func TestOfMetadataThatComesTwiceTheLastValueIsWrittenInItsPlace(t *testing.T) {
+func TestDuplicateMetadataKeyWritesLastValue(t *testing.T) {
 	var w jsonwire.Writer
 	var rep dragoman.Report
 	wirekit.WriteMetadata(&w, []dragoman.KeyValue{{Key: "a", Value: "1"}, {Key: "b", Value: "2"}, {Key: "a", Value: "3"}}, &rep)
@@ -19,8 +19,8 @@ func TestOfMetadataThatComesTwiceTheLastValueIsWrittenInItsPlace(t *testing.T) {
 	}
 }
 
-func TestManyMetadataAreWrittenInLinearTime(t *testing.T) {
-	const n = 200_000 // the square of it would take a minute
+func TestWriteMetadataIsLinear(t *testing.T) {
+	const n = 200_000 // quadratic time would take a minute
 	metadata := make([]dragoman.KeyValue, n)
 	for i := range metadata {
 		metadata[i].Key = "key " + strconv.Itoa(i)

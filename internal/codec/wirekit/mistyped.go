@@ -7,13 +7,13 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// errNoText says what is wrong with a text that is none.
+// errNoText reports a text field that is not a string.
 var errNoText = errors.New("want a string")
 
-// Mistyped is the error, placed in raw, of a message or an item of a request with
-// a text that is no string; nil for one without. Such a part is kept as it is
-// where a provider says it. A client that says it made a mistake, and nobody else
-// could be told what it said.
+// Mistyped returns the error for a text in a message or an item of a request that is
+// not a string, with its position in raw. It returns nil if all texts are strings. Such
+// a part from a provider is kept as opaque. From a client it is a mistake, and no other
+// target could receive the part.
 func Mistyped(raw []byte, parts []dragoman.Part) error {
 	if !holdsMistyped(parts) {
 		return nil
@@ -23,7 +23,7 @@ func Mistyped(raw []byte, parts []dragoman.Part) error {
 	return r.Err()
 }
 
-// holdsMistyped reports whether a text was not read as one.
+// holdsMistyped reports whether a text part was decoded as opaque.
 func holdsMistyped(parts []dragoman.Part) bool {
 	for _, p := range parts {
 		switch p := p.(type) {
@@ -40,7 +40,7 @@ func holdsMistyped(parts []dragoman.Part) bool {
 	return false
 }
 
-// textMember is the member of a part of type typ that holds its text.
+// textMember returns the field that holds the text of a part of type typ, or "".
 func textMember(typ string) string {
 	switch typ {
 	case "text", "input_text", "output_text":
@@ -52,8 +52,8 @@ func textMember(typ string) string {
 	}
 }
 
-// readMistyped reads an object and the parts in it up to the first text that is
-// no string, where the reader fails.
+// readMistyped reads an object and its parts up to the first text that is not a string,
+// where the reader fails.
 func readMistyped(r *jsonwire.Reader) {
 	for key := range r.Object() {
 		if k := string(key); k != "content" && k != "output" || r.Kind() != '[' {
@@ -101,8 +101,8 @@ func readPart(r *jsonwire.Reader) {
 	}
 }
 
-// NoStrings is the error, placed in raw, of an object in which one of the members
-// is neither a string nor null; nil for one in which each is.
+// NoStrings returns an error, with its position in raw, if one of the fields in members
+// is neither a string nor null.
 func NoStrings(raw []byte, members ...string) error {
 	r := jsonwire.NewReader(raw)
 	for key := range r.Object() {

@@ -9,40 +9,44 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// OwnError says how a dialect knows an error of its own again.
+// OwnError describes how a dialect recognizes its own errors.
 type OwnError struct {
 	Format dragoman.Format
 	Decode func(status int, header http.Header, body []byte) *dragoman.APIError
-	// Answer are the members of an answer. Beside an error they are read by some
-	// clients all the same, so that nothing with one of them is passed on.
+	// Answer lists the fields of a response. Some clients read them even next to an
+	// error, so an error with one of them is not passed through.
 	Answer []string
-	// Snake says that the dialect's readers take names in camelCase and in
-	// snake_case for the same.
+	// Snake reports whether readers of the dialect treat camelCase and snake_case names
+	// as the same.
 	Snake bool
 }
 
-// JSON is an error as it came from the dialect, to be passed on; nil for one of
-// another dialect, one of which anything that the bytes say was changed since,
-// and one that readers could take for something else. The bytes do not say the
-// status of the answer: it is passed on beside them.
+// JSON returns the original bytes of an error of this dialect, to pass through. It
+// returns nil for
+//
+//   - an error of another dialect,
+//   - an error that changed since it was decoded,
+//   - an error that readers could misunderstand.
+//
+// The bytes do not contain the HTTP status; the caller passes it separately.
 func (o OwnError) JSON(e *dragoman.APIError) []byte {
-	if e.Native == nil || e.Native.Format != o.Format || !jsonwire.ReadsOneWay(e.Native.JSON) || o.answers(e.Native.JSON) {
+	if e.Native == nil || e.Native.Format != o.Format || !jsonwire.ReadsOneWay(e.Native.JSON) || o.isResponse(e.Native.JSON) {
 		return nil
 	}
-	came := o.Decode(e.Status, nil, e.Native.JSON)
-	if came == nil || came.Class != e.Class || came.Message != e.Message || came.Type != e.Type || came.Code != e.Code || came.Param != e.Param {
+	decoded := o.Decode(e.Status, nil, e.Native.JSON)
+	if decoded == nil || decoded.Class != e.Class || decoded.Message != e.Message || decoded.Type != e.Type || decoded.Code != e.Code || decoded.Param != e.Param {
 		return nil
 	}
-	// These two may have come in a header, which is not kept.
-	if came.RequestID != "" && came.RequestID != e.RequestID || came.RetryAfter != 0 && came.RetryAfter != e.RetryAfter {
+	// These two may have come in a header, which is not stored.
+	if decoded.RequestID != "" && decoded.RequestID != e.RequestID || decoded.RetryAfter != 0 && decoded.RetryAfter != e.RetryAfter {
 		return nil
 	}
 	return e.Native.JSON
 }
 
-// answers reports whether an error is no object, nor a list of some, or has a
-// member of an answer in any spelling.
-func (o OwnError) answers(raw []byte) bool {
+// isResponse reports whether an error is neither an object nor a list of objects, or has a
+// field of a response in any spelling.
+func (o OwnError) isResponse(raw []byte) bool {
 	r := jsonwire.NewReader(raw)
 	switch r.Kind() {
 	case '{':
@@ -58,11 +62,11 @@ func (o OwnError) answers(raw []byte) bool {
 		}
 		return r.End() != nil
 	case '[':
-		answers := false
+		found := false
 		for range r.Array() {
-			answers = o.answers(r.Raw()) || answers
+			found = o.isResponse(r.Raw()) || found
 		}
-		return answers || r.End() != nil
+		return found || r.End() != nil
 	default:
 		return true
 	}

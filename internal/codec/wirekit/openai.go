@@ -15,10 +15,10 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// What OpenAI's two dialects share with each other and with nobody else.
+// Code that only the two OpenAI dialects share.
 
-// KnownTier reports whether OpenAI has a service tier of this name. Other words
-// are those of one server, and go back only to its dialect.
+// KnownTier reports whether OpenAI has a service tier of this name. Other names belong
+// to one server and are sent back only to its dialect.
 func KnownTier(tier string) bool {
 	switch tier {
 	case "auto", "default", "flex", "scale", "priority", "fast", "ultrafast":
@@ -28,17 +28,17 @@ func KnownTier(tier string) bool {
 	}
 }
 
-// OpenAITier is the service tier to write for OpenAI.
+// OpenAITier returns the service tier to write for OpenAI.
 func OpenAITier(tier string, rep *dragoman.Report) string {
-	if tier == "standard_only" { // Anthropic's word
+	if tier == "standard_only" { // Anthropic's name
 		rep.Add(dragoman.Lowered, dragoman.Info, "/service_tier", `"standard_only" written as "default"`)
 		return "default"
 	}
 	return tier
 }
 
-// OutputName is the name of an output schema as OpenAI's wires demand it:
-// present, and of few characters (quirk F5).
+// OutputName returns the name of an output schema in the form that OpenAI requires:
+// present, and with a restricted set of characters (quirk F5).
 func OutputName(n string, rep *dragoman.Report) string {
 	const fallback = "response"
 	if n == "" {
@@ -62,8 +62,8 @@ func OutputName(n string, rep *dragoman.Report) string {
 	return string(b)
 }
 
-// OpenAIErrorWords are OpenAI's type and code for a class of errors; it has no
-// code for some.
+// OpenAIErrorWords returns OpenAI's type and code for an error class; some classes have
+// no code.
 func OpenAIErrorWords(class dragoman.ErrorClass) (typ, code string) {
 	switch class {
 	case dragoman.ErrorAuth:
@@ -85,8 +85,8 @@ func OpenAIErrorWords(class dragoman.ErrorClass) (typ, code string) {
 	}
 }
 
-// WriteOpenAIError writes the error object of OpenAI's bodies. Clients demand
-// all four members, and null where there is no word.
+// WriteOpenAIError writes the error object of an OpenAI body. Clients require all four
+// fields, with null for an absent value.
 func WriteOpenAIError(w *jsonwire.Writer, e *dragoman.APIError, typ, code string) {
 	w.BeginObject()
 	w.StringField("message", cmp.Or(e.Message, string(e.Class)))
@@ -96,9 +96,9 @@ func WriteOpenAIError(w *jsonwire.Writer, e *dragoman.APIError, typ, code string
 	w.EndObject()
 }
 
-// sharedMember tells of a member that requests of both of OpenAI's dialects have
-// in the same place and with the same meaning, and that the canonical model has no
-// place for, which kinds of value it may have; of any other, none.
+// sharedMember returns the JSON kinds that a request field may have, for a field that
+// both OpenAI dialects have at the same path with the same meaning and that the
+// canonical model lacks. It returns "" for any other path.
 func sharedMember(path string) (kinds string) {
 	switch path {
 	case "/top_logprobs":
@@ -114,24 +114,25 @@ func sharedMember(path string) (kinds string) {
 	}
 }
 
-// obfuscation is where a stream is asked to hide the sizes of its pieces.
+// obfuscation is the path of the field that hides the sizes of chunks in a stream.
 const obfuscation = "/stream_options/include_obfuscation"
 
-// Siblings splits the members that a request kept of the other of OpenAI's
-// dialects: what d has as well, written as it came, and what is lost toward it.
+// Siblings splits the fields that a request kept from the other OpenAI dialect into
+// those that the target dialect also has, which are written unchanged, and those that
+// are lost.
 type Siblings struct {
-	// Members stand at the root.
+	// Members are fields at the root.
 	Members []dragoman.Field
-	// Obfuscation is a member of the options of a stream; nil for none.
+	// Obfuscation is a field of the stream options; nil if absent.
 	Obfuscation []byte
-	// Logprobs asks for how likely the tokens were: Chat has a member for it,
-	// Responses a word in the list of what its answer includes.
+	// Logprobs asks for token log probabilities: Chat has a field for it, Responses a
+	// value in its include list.
 	Logprobs bool
-	// Lost is to be reported.
+	// Lost holds the fields to report as lost.
 	Lost *dragoman.Extra
 }
 
-// SiblingsOf splits the members of a request that is written in dialect d.
+// SiblingsOf splits the fields of a request that is written in dialect d.
 func SiblingsOf(req *dragoman.Request, d dragoman.Dialect) (s Siblings) {
 	e := req.Extra
 	if e == nil || e.Dialect == d || e.Dialect != dialectname.OpenAIChat && e.Dialect != dialectname.OpenAIResponses {
@@ -152,18 +153,18 @@ func SiblingsOf(req *dragoman.Request, d dragoman.Dialect) (s Siblings) {
 	return s
 }
 
-// IncludeLogprobs is the word for that, IncludeReasoning the one for reasoning
-// that can be sent back.
+// IncludeLogprobs is the include value for log probabilities; IncludeReasoning is the
+// one for encrypted reasoning that clients can send back.
 const (
 	IncludeLogprobs  = "message.output_text.logprobs"
 	IncludeReasoning = "reasoning.encrypted_content"
 )
 
-// logprobs takes the member that asks for logprobs and returns what else is in it
-// that the other dialect has no word for. ok is false for any other member.
+// logprobs handles a field that asks for log probabilities. It returns the rest of the
+// field that the other dialect has no value for. ok is false for any other field.
 func (s *Siblings) logprobs(f dragoman.Field) (rest []byte, ok bool) {
 	if v := string(f.Value); f.Path == "/logprobs" && (v == "true" || v == "false") {
-		s.Logprobs = v == "true" // of a repeated member the last counts; none is asked for by no word
+		s.Logprobs = v == "true" // the last duplicate counts; false needs no include value
 		return nil, true
 	}
 	r := jsonwire.NewReader(f.Value)
@@ -172,19 +173,19 @@ func (s *Siblings) logprobs(f dragoman.Field) (rest []byte, ok bool) {
 	}
 	var w jsonwire.Writer
 	w.BeginArray()
-	asked, others := false, 0
+	requested, others := false, 0
 	for range r.Array() {
 		switch raw := r.Raw(); string(raw) {
 		case `"` + IncludeLogprobs + `"`:
-			asked = true
-		case `"` + IncludeReasoning + `"`: // which the model has a place for
+			requested = true
+		case `"` + IncludeReasoning + `"`: // the canonical model has a field for it
 		default:
 			others++
 			w.Raw(raw)
 		}
 	}
 	w.EndArray()
-	if !asked || r.Err() != nil {
+	if !requested || r.Err() != nil {
 		return nil, false
 	}
 	if s.Logprobs = true; others == 0 {
@@ -206,7 +207,7 @@ func (s *Siblings) add(req *dragoman.Request, f dragoman.Field) {
 		s.Obfuscation = f.Value
 	case shared && f.Path != obfuscation && string(f.Value) != `""`:
 		if at := slices.IndexFunc(s.Members, func(m dragoman.Field) bool { return m.Path == f.Path }); at >= 0 {
-			s.Members[at] = f // of a repeated member the last counts
+			s.Members[at] = f // the last duplicate counts
 			return
 		}
 		s.Members = append(s.Members, f)
@@ -215,21 +216,22 @@ func (s *Siblings) add(req *dragoman.Request, f dragoman.Field) {
 	}
 }
 
-// Asks reports whether a member is among those at the root.
+// Asks reports whether a field is among Members.
 func (s *Siblings) Asks(path string) bool {
 	return slices.ContainsFunc(s.Members, func(f dragoman.Field) bool { return f.Path == path })
 }
 
-// maxUser is how many characters of a user's id the API takes.
+// maxUser is the maximum length of a user id in characters.
 const maxUser = 64
 
-// SafetyIdentifier is a user's id as OpenAI takes it. The API refuses long ones, such as
-// Claude Code sends to Anthropic; the SHA-256 of one tells users apart as well.
+// SafetyIdentifier returns a user id in a form that OpenAI accepts. The API refuses
+// long ids, such as those that Claude Code sends to Anthropic. The SHA-256 of the id
+// also distinguishes users.
 func SafetyIdentifier(user string, rep *dragoman.Report) string {
 	if utf8.RuneCountInString(user) <= maxUser {
 		return user
 	}
-	rep.Addf(dragoman.Lowered, dragoman.Info, "/user", "the API takes at most %d characters; its SHA-256 written", maxUser)
+	rep.Addf(dragoman.Lowered, dragoman.Info, "/user", "the API accepts at most %d characters; the SHA-256 of the id written", maxUser)
 	sum := sha256.Sum256([]byte(user))
 	return hex.EncodeToString(sum[:])
 }

@@ -13,30 +13,29 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// OutputInWords returns the request to write where the target takes no output
-// format beside tools, nor in a conversation that used some (quirks F1, F8, F9), or
-// takes JSON and no schema of it: what it does not take is asked for in the
-// instructions, and nothing holds the answer to it. Any other request is returned
-// as it is.
+// OutputInWords returns the request to write for a target that does not accept its
+// output format: not together with tools or in a conversation that used tools (quirks
+// F1, F8, F9), or only JSON without a schema. It moves the format into the
+// instructions, where nothing enforces it. Any other request is returned unchanged.
 func OutputInWords(req *dragoman.Request, caps targets.Capabilities, rep *dragoman.Report) *dragoman.Request {
 	f := req.Output
 	if f == nil || f.Kind == codes.OutputText || caps.NoStructuredOutput {
 		return req
 	}
-	told := *req
+	out := *req
 	switch {
 	case Refuses(req, &caps, "response_format"):
-		rep.Add(dragoman.Lowered, dragoman.Warn, "/output", "the model takes no output format"+whileReasoning(&caps, "response_format")+"; it is asked for in the instructions, which nothing enforces")
-		told.Output = nil
+		rep.Add(dragoman.Lowered, dragoman.Warn, "/output", "the model accepts no output format"+whileReasoning(&caps, "response_format")+"; the instructions ask for it, without enforcement")
+		out.Output = nil
 	case caps.NoOutputWithTools && (len(req.Tools) > 0 || usesTools(req)):
-		rep.Add(dragoman.Lowered, dragoman.Warn, "/output", "the model takes no output format beside tools; it is asked for in the instructions, which nothing enforces")
-		told.Output = nil
+		rep.Add(dragoman.Lowered, dragoman.Warn, "/output", "the model accepts no output format together with tools; the instructions ask for it, without enforcement")
+		out.Output = nil
 	case caps.NoOutputSchemaStreamed && req.Stream && len(f.Schema) > 0:
-		rep.Add(dragoman.Lowered, dragoman.Warn, "/output", "the server takes no output schema in a stream; it is asked for in the instructions, which nothing enforces")
-		told.Output = nil
+		rep.Add(dragoman.Lowered, dragoman.Warn, "/output", "the server accepts no output schema when streaming; the instructions ask for it, without enforcement")
+		out.Output = nil
 	case caps.NoOutputSchema && len(f.Schema) > 0:
-		rep.Add(dragoman.Lowered, dragoman.Warn, "/output/schema", "the server takes JSON, but no schema of it; that is asked for in the instructions, which nothing enforces")
-		told.Output = bareJSON(f)
+		rep.Add(dragoman.Lowered, dragoman.Warn, "/output/schema", "the server accepts JSON output but no schema; the instructions ask for the schema, without enforcement")
+		out.Output = bareJSON(f)
 	default:
 		return req
 	}
@@ -44,12 +43,12 @@ func OutputInWords(req *dragoman.Request, caps targets.Capabilities, rep *dragom
 	if len(f.Schema) > 0 {
 		words += " It must be valid against this JSON Schema:\n" + string(f.Schema)
 	}
-	told.Instructions = append(slices.Clone(req.Instructions), &dragoman.Text{Text: words})
-	return &told
+	out.Instructions = append(slices.Clone(req.Instructions), &dragoman.Text{Text: words})
+	return &out
 }
 
-// bareJSON is an output format without its schema; nil where the root of that is
-// no object, which is all that servers mean by JSON.
+// bareJSON returns an output format without its schema. It returns nil if the root of
+// the schema is not an object, because servers mean an object by JSON.
 func bareJSON(f *dragoman.OutputFormat) *dragoman.OutputFormat {
 	if _, wrapped, err := schema.Wrap(f.Schema); err != nil || wrapped {
 		return nil
@@ -57,7 +56,7 @@ func bareJSON(f *dragoman.OutputFormat) *dragoman.OutputFormat {
 	return &dragoman.OutputFormat{Kind: codes.OutputJSON}
 }
 
-// usesTools reports whether calls or results stand in the conversation.
+// usesTools reports whether the conversation has tool calls or results.
 func usesTools(req *dragoman.Request) bool {
 	return slices.ContainsFunc(req.Messages, func(m dragoman.Message) bool {
 		return slices.ContainsFunc(m.Parts, func(p dragoman.Part) bool {
@@ -71,21 +70,20 @@ func usesTools(req *dragoman.Request) bool {
 	})
 }
 
-// AnswerSchema returns the schema of an answer as the profile takes it, for APIs
-// that want an object at its root: any other root is put under a property of
-// one, and the registry remembers it (quirk F6). Places in the report are those
-// of the author's schema.
+// AnswerSchema lowers the schema of a response to the profile, for APIs that require an
+// object at the root. Any other root is wrapped in a property of an object, and the
+// registry records that (quirk F6). Paths in the report refer to the original schema.
 func AnswerSchema(src json.RawMessage, p schema.Profile, reg *interop.Registry, rep *dragoman.Report) ([]byte, error) {
 	object, wrapped, err := schema.Wrap(src)
 	if err != nil {
-		object, wrapped = src, false // what is wrong with it is told below
+		object, wrapped = src, false // Lower reports the error
 	}
 	low, err := schema.Lower(object, p.ForAnswers())
 	if err != nil {
 		return nil, err
 	}
 	if wrapped {
-		rep.Add(dragoman.Lowered, dragoman.Warn, "/output/schema", `the API wants an object at the root; the answer will stand in its property "value"`)
+		rep.Add(dragoman.Lowered, dragoman.Warn, "/output/schema", `the API requires an object at the root; the response will be in its property "value"`)
 		unwrapPlaces(low.Report.Losses)
 	}
 	reg.WrapAnswer(wrapped)
@@ -93,8 +91,7 @@ func AnswerSchema(src json.RawMessage, p schema.Profile, reg *interop.Registry, 
 	return low.Schema, nil
 }
 
-// unwrapPlaces makes losses of a schema that was wrapped tell of places in the
-// one that was not.
+// unwrapPlaces makes the paths of losses in a wrapped schema refer to the original one.
 func unwrapPlaces(losses []dragoman.Loss) {
 	const under = "/properties/value"
 	for i := range losses {
@@ -104,8 +101,8 @@ func unwrapPlaces(losses []dragoman.Loss) {
 	}
 }
 
-// OpenAIOutput is the schema of an answer for OpenAI's two wires, and whether
-// the answer is held to it. One that came in the same dialect d passes as it is.
+// OpenAIOutput returns the schema of a response for the OpenAI dialects, and whether it
+// is strict. A schema that came in the same dialect d is returned unchanged.
 func OpenAIOutput(f *dragoman.OutputFormat, d dragoman.Dialect, reg *interop.Registry, rep *dragoman.Report) (out []byte, strict bool) {
 	strict = f.Strict == codes.StrictOn || f.Strict == codes.StrictAuto && fitsStrict(f.Schema)
 	if f.Dialect == d {
@@ -120,14 +117,14 @@ func OpenAIOutput(f *dragoman.OutputFormat, d dragoman.Dialect, reg *interop.Reg
 	}
 	low, err := AnswerSchema(f.Schema, toolwire.OpenAIOutput, reg, rep)
 	if err != nil {
-		rep.Addf(dragoman.Lowered, dragoman.Serious, "/output/schema", "sent as it is: %v", err)
+		rep.Addf(dragoman.Lowered, dragoman.Serious, "/output/schema", "sent unchanged: %v", err)
 		return f.Schema, false
 	}
 	return low, false
 }
 
-// fitsStrict reports whether a schema needs no change for strict, but that its
-// root may have to be wrapped.
+// fitsStrict reports whether a schema can be strict without changes, apart from
+// wrapping its root.
 func fitsStrict(src json.RawMessage) bool {
 	object, _, err := schema.Wrap(src)
 	return err == nil && toolwire.OpenAIStrict.Fits(object)

@@ -25,10 +25,10 @@ func (p *PendingFields) Has(path string) bool {
 	return slices.ContainsFunc(p.waiting, func(f dragoman.Field) bool { return f.Path == path })
 }
 
-// Add lets a field wait. No other may wait at its path.
+// Add queues a field. No other field may wait at its path.
 func (p *PendingFields) Add(f dragoman.Field) { p.waiting = append(p.waiting, f) }
 
-// Write writes the fields that stand directly below path.
+// Write writes the waiting fields directly below path.
 func (p *PendingFields) Write(w *jsonwire.Writer, path string) {
 	if len(p.waiting) == 0 {
 		return
@@ -48,7 +48,8 @@ func (p *PendingFields) Write(w *jsonwire.Writer, path string) {
 	})
 }
 
-// WriteRest writes all fields that wait into one object, of each name the first.
+// WriteRest writes all waiting fields into one object. Of fields with the same name it
+// writes the first.
 func (p *PendingFields) WriteRest(w *jsonwire.Writer) {
 	written := map[string]bool{}
 	for _, f := range p.waiting {

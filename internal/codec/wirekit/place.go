@@ -10,15 +10,15 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// StreamPlace is how far a stream was read, so that an error can say where in
-// it it is. The zero value is its beginning.
+// StreamPlace is the read position in a stream, so that errors can include it. The zero
+// value is the beginning.
 type StreamPlace struct {
-	event int   // the number of the event at hand, counted from 1
-	start int64 // its first byte
-	next  int64 // the first byte behind it
+	event int   // number of the current event, counted from 1
+	start int64 // offset of its first byte
+	next  int64 // offset of the first byte after it
 }
 
-// Enter takes the next event. It counts the ones that have data.
+// Enter moves to the next event. Only events with data are counted.
 func (p *StreamPlace) Enter(ev sse.Event) {
 	if ev.HasData {
 		p.event++
@@ -27,8 +27,8 @@ func (p *StreamPlace) Enter(ev sse.Event) {
 	p.next += int64(len(ev.Raw))
 }
 
-// Error is what was wrong with ev, the event at hand. The offset of err counts
-// from the event's data, that of the result from the beginning of the stream.
+// Error returns err as an error in the current event ev. The offset of err counts from
+// the event's data; the offset of the result counts from the beginning of the stream.
 func (p *StreamPlace) Error(d dragoman.Dialect, ev sse.Event, err error) error {
 	e := &dragoman.DecodeError{Dialect: d, What: "stream", Offset: p.start}
 	var at *jsonwire.Error
@@ -42,8 +42,7 @@ func (p *StreamPlace) Error(d dragoman.Dialect, ev sse.Event, err error) error {
 	return e
 }
 
-// Beyond is what was wrong with the event after the one at hand, which was
-// never read.
+// Beyond returns an error in the event after the current one, which was never read.
 func (p *StreamPlace) Beyond(d dragoman.Dialect, err error) error {
 	return &dragoman.DecodeError{
 		Dialect: d, What: "stream", Offset: p.next,
@@ -51,9 +50,9 @@ func (p *StreamPlace) Beyond(d dragoman.Dialect, err error) error {
 	}
 }
 
-// dataStart is where in an event its data begins. It has no such place where it
-// was joined from several lines.
-func dataStart(ev sse.Event) (int64, bool) {
+// dataStart returns the offset of the data in an event. ok is false if the data was
+// joined from several lines.
+func dataStart(ev sse.Event) (offset int64, ok bool) {
 	at := cap(ev.Raw) - cap(ev.Data) // slices of one buffer
 	if ev.Joined || at < 0 || at > len(ev.Raw) || !bytes.HasPrefix(ev.Raw[at:], ev.Data) {
 		return 0, false

@@ -10,9 +10,9 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// Data that was joined from several lines has no place of its own, however the
-// buffers lie: then the place is that of the event.
-func TestThePlaceOfAnErrorInJoinedDataIsThatOfTheEvent(t *testing.T) {
+// Data that was joined from several lines has no offset of its own, however the buffers
+// lie: the offset is then the offset of the event.
+func TestErrorInJoinedDataHasEventOffset(t *testing.T) {
 	raw := []byte("data:x\ndata: \n\n")
 	for spare := range 64 {
 		data := append(make([]byte, 0, spare+1), 'x')

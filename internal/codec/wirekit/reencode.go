@@ -8,9 +8,9 @@ import (
 
 type reencodeKey struct{}
 
-// WithReencode says that the response to the request of ctx will be re-encoded in dialect
-// d. A provider whose model answers in another dialect then leaves native forms out. One
-// whose model answers in d passes on opaque chunks.
+// WithReencode returns a context which announces that the response to its request will
+// be re-encoded in dialect d. A provider whose model uses another dialect then leaves
+// out native forms. A provider whose model uses d passes through opaque chunks.
 func WithReencode(ctx context.Context, d dragoman.Dialect) context.Context {
 	return context.WithValue(ctx, reencodeKey{}, d)
 }

@@ -57,11 +57,11 @@ func UnresolvedItem(target dragoman.Dialect, path string, p *dragoman.Opaque) er
 }
 
 func unresolved(target dragoman.Dialect, path, kind, id, advice string) error {
-	return fmt.Errorf("%s: %s %.80q is stored elsewhere and cannot be resolved for %s: %s: %w", path, kind, id, target, advice, dragoman.ErrUnsupported)
+	return fmt.Errorf("%s: %s %.80q is stored by another server and cannot be resolved for %s: %s: %w", path, kind, id, target, advice, dragoman.ErrUnsupported)
 }
 
-// referenceID is the id that a reference names: a string, or the id of an object. It is
-// empty where the value refers to nothing.
+// referenceID returns the id in a reference: a string, or the id of an object. It
+// returns "" if the value refers to nothing.
 func referenceID(raw []byte) (id string) {
 	if json.Unmarshal(raw, &id) == nil {
 		return id

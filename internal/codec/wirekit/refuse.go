@@ -9,7 +9,8 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// Refusable lists the words of [targets.Capabilities.Refuses] and RefusesThinking.
+// Refusable returns the values that [targets.Capabilities.Refuses] and RefusesThinking
+// may contain.
 func Refusable() []string {
 	return []string{
 		"temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty", "stop", "seed", "n",
@@ -39,7 +40,7 @@ func RefusesAny(caps *targets.Capabilities, parts []dragoman.Part) bool {
 	})
 }
 
-// listed reports whether a list of words has one.
+// listed reports whether a space-separated list contains word.
 func listed(list, word string) bool {
 	for len(list) > 0 {
 		first, rest, _ := strings.Cut(list, " ")
@@ -78,7 +79,7 @@ func fitSettings(req *dragoman.Request, caps *targets.Capabilities, rep *dragoma
 			return false
 		}
 		changed = true
-		rep.Addf(dragoman.Dropped, dragoman.Warn, path, "the model does not take %s%s", word, whileReasoning(caps, word))
+		rep.Addf(dragoman.Dropped, dragoman.Warn, path, "the model does not accept %s%s", word, whileReasoning(caps, word))
 		return true
 	}
 	s := &out.Sampling
@@ -93,7 +94,7 @@ func fitSettings(req *dragoman.Request, caps *targets.Capabilities, rep *dragoma
 		}
 	}
 	if t := s.Temperature; t != nil && Float(*t) == 1 && listed(caps.Refuses, "temperature") {
-		rep.Add(dragoman.Dropped, dragoman.Info, "/sampling/temperature", "the model takes no temperature; 1 is its default")
+		rep.Add(dragoman.Dropped, dragoman.Info, "/sampling/temperature", "the model accepts no temperature; 1 is its default")
 		s.Temperature, changed = nil, true
 	}
 	if refused(s.TopK != nil, "top_k", "/sampling/top_k") {
@@ -110,7 +111,7 @@ func fitSettings(req *dragoman.Request, caps *targets.Capabilities, rep *dragoma
 	}
 	if t := s.Temperature; t != nil && caps.Temperature != "" {
 		if within := clamp(*t, caps.Temperature); within != *t {
-			rep.Addf(dragoman.Lowered, dragoman.Warn, "/sampling/temperature", "%s written as %s: the model takes temperatures in the range %s", *t, within, caps.Temperature)
+			rep.Addf(dragoman.Lowered, dragoman.Warn, "/sampling/temperature", "%s written as %s: the model accepts temperatures in the range %s", *t, within, caps.Temperature)
 			s.Temperature, changed = &within, true
 		}
 	}

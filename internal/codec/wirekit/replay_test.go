@@ -12,9 +12,9 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// The way of an unchanged request must not carry private state to somebody
-// else: what another origin minted is left out, and the rest is rebuilt.
-func TestOpaqueReasoningNeverReachesAnotherOriginThroughAnUnchangedRequest(t *testing.T) {
+// Replaying an unchanged request must not send private state to another provider: state
+// that another origin minted is left out, and the rest is re-encoded.
+func TestReplayOmitsReasoningOfAnotherOrigin(t *testing.T) {
 	bodies := map[dialect.Codec]string{
 		anthropic.Codec{}: `{"model":"claude-a","max_tokens":100,"messages":[{"role":"user","content":"hi"},` +
 			`{"role":"assistant","content":[{"type":"thinking","thinking":"t","signature":"SECRETSTATE"},{"type":"text","text":"x"}]},{"role":"user","content":"go on"}]}`,
@@ -32,14 +32,14 @@ func TestOpaqueReasoningNeverReachesAnotherOriginThroughAnUnchangedRequest(t *te
 			}
 			same, err := c.EncodeRequest(req, dialect.EncodeOptions{Target: targets.Target{Provider: "home", Scope: "account-1", Model: "claude-a"}})
 			if err != nil || string(same.Body) != body {
-				t.Errorf("its own origin does not get the same bytes: %v\n%s", err, same.Body)
+				t.Errorf("the same origin gets different bytes: %v\n%s", err, same.Body)
 			}
 			other, err := c.EncodeRequest(req, dialect.EncodeOptions{Target: targets.Target{Provider: "elsewhere", Scope: "account-2", Model: "m"}})
 			if err != nil || strings.Contains(string(other.Body), "SECRETSTATE") {
 				t.Errorf("another origin gets %s, %v", other.Body, err)
 			}
 			if len(other.Report.Losses) == 0 {
-				t.Error("and nothing is said about it")
+				t.Error("the loss is not reported")
 			}
 			client, _, err := c.DecodeRequest([]byte(body), dialect.DecodeOptions{})
 			if err != nil {

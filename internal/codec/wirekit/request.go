@@ -66,12 +66,12 @@ func encodeRequest(
 	}
 	reg := EncodeRegistry(req, limits, tools, o)
 	if body, ok := ReplayRequest(req, limits, o); ok && (req.Model == "" || limits.ModelInURL || namesModel(body)) {
-		forbidUnasked(req, reg)
+		blockUnrequestedCalls(req, reg)
 		return dialect.Encoded{Body: body, Registry: reg}, nil
 	}
 	rep := new(dragoman.Report)
 	w, err := write(o, reg, rep)
-	forbidUnasked(req, reg)
+	blockUnrequestedCalls(req, reg)
 	if err == nil && o.Target.Caps != (targets.Capabilities{}) {
 		if body, ok := replayUnchanged(req, limits, tools, o, w.Buf, rep, write); ok {
 			return dialect.Encoded{Body: body, Registry: reg}, nil
@@ -97,8 +97,9 @@ func replayUnchanged(
 	return body, err == nil && bytes.Equal(w.Buf, written) && slices.Equal(rep.Losses, lost.Losses)
 }
 
-// unreportModel removes the loss of a model name in the body of a dialect that has it in
-// the URL: it is read as the request's (decision 32).
+// unreportModel removes the reported loss of a model name in the body, for a dialect
+// that has it in the URL. The decoder reads that name as the model of the request
+// (decision 32).
 func unreportModel(rep *dragoman.Report, req *dragoman.Request, limits targets.Limits) {
 	if req.Extra == nil || req.Extra.Dialect == limits.Dialect || req.Model == "" {
 		return
@@ -110,20 +111,19 @@ func unreportModel(rep *dragoman.Report, req *dragoman.Request, limits targets.L
 	}
 }
 
-// forbidUnasked makes the registry forbid every call in the answer to a request
-// that offers no tools, or asks for no call: some models call all the same
-// (quirk B37).
-func forbidUnasked(req *dragoman.Request, reg *interop.Registry) {
+// blockUnrequestedCalls makes the registry block every call in the response to a request that
+// offers no tools or forbids calls. Some models call tools anyway (quirk B37).
+func blockUnrequestedCalls(req *dragoman.Request, reg *interop.Registry) {
 	none := req.ToolChoice != nil && req.ToolChoice.Mode == dragoman.ChoiceNone
-	if none || len(req.Tools) == 0 && !toolsElsewhere(req) {
+	if none || len(req.Tools) == 0 && !hasOtherTools(req) {
 		reg.AllowOnly([]dragoman.ToolRef{})
 	}
 }
 
-// toolsElsewhere reports whether a request may have tools that are not in its
-// list: in a prompt, a cache or a conversation that the server keeps, in the
-// members of one API, or in items that only one provider reads.
-func toolsElsewhere(req *dragoman.Request) bool {
+// hasOtherTools reports whether a request may have tools outside of its list: in a
+// prompt, cache or conversation that the server stores, in fields of one API, or in
+// items that only one provider reads.
+func hasOtherTools(req *dragoman.Request) bool {
 	if req.PreviousResponseID != "" || strings.Contains(req.Model, ":prompt/") {
 		return true
 	}
@@ -145,8 +145,8 @@ func toolsElsewhere(req *dragoman.Request) bool {
 	})
 }
 
-// CheckTools refuses the tools of a request to a model that cannot call any.
-// pkg is the package that says so.
+// CheckTools refuses a request with tools for a model that cannot call tools. pkg is
+// the prefix of the error.
 func CheckTools(pkg string, req *dragoman.Request, caps targets.Capabilities) error {
 	if len(req.Tools) > 0 && caps.NoTools {
 		return &FieldError{By: pkg, Field: FieldTools, Detail: NoTools(req.Model), Err: dragoman.ErrUnsupported}
@@ -154,8 +154,8 @@ func CheckTools(pkg string, req *dragoman.Request, caps targets.Capabilities) er
 	return nil
 }
 
-// KnownChoice reports whether a mode of a tool choice is one of ours: an
-// unknown one must not become auto.
+// KnownChoice reports whether m is a known tool choice mode. An unknown mode must not
+// become auto.
 func KnownChoice(m string) bool {
 	switch m {
 	case dragoman.ChoiceAuto, dragoman.ChoiceNone, dragoman.ChoiceRequired, dragoman.ChoiceTool, codes.ChoiceOpaque:
@@ -165,9 +165,8 @@ func KnownChoice(m string) bool {
 	}
 }
 
-// RefusesForced reports whether the request's tool choice forces a call that
-// the target would refuse, as some do while they think (quirk E4). It is for
-// targets that think unless told not to.
+// RefusesForced reports whether the tool choice of a request forces a call that the
+// target would refuse, as some targets do while they think (quirk E4).
 func RefusesForced(req *dragoman.Request, caps targets.Capabilities) bool {
 	c := req.ToolChoice
 	if c == nil || c.Mode != dragoman.ChoiceRequired && c.Mode != dragoman.ChoiceTool {
@@ -183,31 +182,31 @@ func RefusesForced(req *dragoman.Request, caps targets.Capabilities) bool {
 	}
 }
 
-// RefusesSampling reports whether the target takes no sampling parameters, and
-// then that the one named key is dropped.
+// RefusesSampling reports whether the target accepts no sampling parameters. If so, it
+// reports that the parameter key is dropped.
 func RefusesSampling(caps targets.Capabilities, key string, rep *dragoman.Report) bool {
 	return caps.NoSampling && refusesSampler(&caps, "/sampling/"+key, rep)
 }
 
 func refusesSampler(caps *targets.Capabilities, path string, rep *dragoman.Report) bool {
 	if caps.NoSampling {
-		rep.Add(dragoman.Dropped, dragoman.Warn, path, "the model takes no sampling parameters")
+		rep.Add(dragoman.Dropped, dragoman.Warn, path, "the model accepts no sampling parameters")
 	}
 	return caps.NoSampling
 }
 
-// Samplers are temperature and top_p as they are to be written, each nil where it is not:
-// no temperature above 1, the most that block APIs take, and only one of the two
-// where the target takes no more. 1 is what either is by itself, and is left out first.
+// Samplers returns the temperature and top_p to write; nil means that the parameter is
+// left out. It limits the temperature to 1, the maximum of block APIs. If the target
+// accepts only one of the two, it first leaves out one that is 1, the default of both.
 func Samplers(caps targets.Capabilities, temperature, topP *dragoman.Number, rep *dragoman.Report) (t, p *dragoman.Number) {
 	if t = temperature; t != nil && Float(*t) > 1 {
-		rep.Addf(dragoman.Lowered, dragoman.Warn, "/sampling/temperature", "%s written as 1, the most the API takes", *t)
+		rep.Addf(dragoman.Lowered, dragoman.Warn, "/sampling/temperature", "%s written as 1, the maximum of the API", *t)
 		t = new(dragoman.Number("1"))
 	}
 	if !caps.OneSampler || t == nil || topP == nil {
 		return t, topP
 	}
-	const detail = "the model takes temperature or top_p, not both"
+	const detail = "the model accepts temperature or top_p, not both"
 	switch {
 	case Float(*topP) == 1:
 		rep.Add(dragoman.Lowered, dragoman.Info, "/sampling/top_p", detail)
@@ -221,7 +220,7 @@ func Samplers(caps targets.Capabilities, temperature, topP *dragoman.Number, rep
 	}
 }
 
-// Float is a number as it counts; NaN where it is none.
+// Float returns the value of a number, or NaN if it is not valid.
 func Float(n dragoman.Number) float64 {
 	f, err := strconv.ParseFloat(string(n), 64)
 	if err != nil {
@@ -230,8 +229,8 @@ func Float(n dragoman.Number) float64 {
 	return f
 }
 
-// EffortOf is the effort nearest to a thinking budget, for wires that have no
-// budget.
+// EffortOf returns the effort nearest to a thinking budget, for wire formats without
+// budgets.
 func EffortOf(budget int64) string {
 	switch {
 	case budget <= 2048:

@@ -7,14 +7,14 @@ import (
 	"github.com/dragoman-go/dragoman/interop"
 )
 
-// RequestLists reads the lists of a request body. It keeps the first error; what follows is
-// only checked as JSON.
+// RequestLists reads the lists of a request body. It keeps the first error; everything
+// after it is only checked to be valid JSON.
 type RequestLists struct {
 	Err error
 }
 
-// Fail keeps err, unless there was one before. raw is the value that r has just read, at
-// its place in the body.
+// Fail records err unless there is an earlier error. raw is the value that r has just
+// read; at is its path in the body.
 func (l *RequestLists) Fail(r *jsonwire.Reader, at extra.Path, raw []byte, err error) {
 	if l.Err == nil {
 		l.Err = jsonwire.PlaceAt(at.String(), r.Offset()-int64(len(raw)), err)
@@ -35,7 +35,7 @@ func (l *RequestLists) Each(r *jsonwire.Reader, list string, read func(raw []byt
 	}
 }
 
-// Tools adds the definitions of tools that r is at to a request. An empty list is kept as a
+// Tools appends the tool definitions at r to a request. An empty list is stored as a
 // field of the dialect.
 func (l *RequestLists) Tools(r *jsonwire.Reader, reg *interop.Registry, d dragoman.Dialect, req *dragoman.Request, rep *dragoman.Report) {
 	empty := true

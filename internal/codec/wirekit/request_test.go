@@ -16,7 +16,7 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-func TestAnUnknownMemberThatComesTwiceAmongManyIsWrittenOnce(t *testing.T) {
+func TestDuplicateUnknownFieldIsWrittenOnce(t *testing.T) {
 	var many strings.Builder
 	for i := range 100 {
 		fmt.Fprintf(&many, `"x%d":1,`, i)
@@ -40,7 +40,7 @@ func TestAnUnknownMemberThatComesTwiceAmongManyIsWrittenOnce(t *testing.T) {
 	}
 }
 
-func TestQuirkE4_AForcedChoiceIsRefusedWhereTheTargetSaysSo(t *testing.T) {
+func TestQuirkE4_ForcedChoiceRefused(t *testing.T) {
 	thinking := &dragoman.ReasoningSettings{Effort: "high"}
 	for _, c := range []struct {
 		mode      string
@@ -63,6 +63,6 @@ func TestQuirkE4_AForcedChoiceIsRefusedWhereTheTargetSaysSo(t *testing.T) {
 		}
 	}
 	if wirekit.RefusesForced(&dragoman.Request{}, targets.Capabilities{ForcedChoice: codes.ForcedNever}) {
-		t.Error("without a choice nothing is forced")
+		t.Error("a request without a choice forces nothing")
 	}
 }

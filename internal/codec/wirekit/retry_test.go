@@ -8,7 +8,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 )
 
-func TestAWaitIsReadAndNeverOverflows(t *testing.T) {
+func TestRetryAfterDoesNotOverflow(t *testing.T) {
 	const year = 365 * 24 * time.Hour
 	for _, c := range []struct {
 		name, value string

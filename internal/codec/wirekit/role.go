@@ -7,11 +7,11 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-var errNoRole = errors.New("a message must say whose it is")
+var errNoRole = errors.New("a message must have a role")
 
-// NoRole is the error of a message of a request that does not say whose it is, for
-// dialects that demand it; nil for one that does. Whose words they are is not ours
-// to guess: what a user says is no instruction, and no answer.
+// NoRole returns an error for a request message without a role, for dialects that
+// require one, and otherwise nil. Guessing the role is not safe: user text must not
+// become an instruction or a response.
 func NoRole(role dragoman.Role) error {
 	if role != "" {
 		return nil

@@ -15,10 +15,10 @@ import (
 //   - an object of settings: Field and Fields
 //   - a field that its API treats in its own way: with Decode, Encode or both
 type Setting[D, E any] struct {
-	// Field is the name on the wire. Without one, the line only encodes or reports a loss.
+	// Field is the name on the wire. A line without one only encodes or reports a loss.
 	Field string
-	// Canonical is the field of the request. Where a line concerns several, it is the
-	// first of them.
+	// Canonical is the field of the request. If a line concerns several fields, it is
+	// the first of them.
 	Canonical *Canonical
 	// Lost is reported if the request sets a field that the API lacks.
 	Lost Lost
@@ -26,9 +26,10 @@ type Setting[D, E any] struct {
 	Fields []Setting[D, E]
 	// Known are the fields of the value that Decode reads.
 	Known jsonwire.Known
-	// Null: Decode reads null. Otherwise null is kept like an unknown field.
+	// Null means that Decode reads null. Otherwise null is kept like an unknown field.
 	Null bool
-	// Loose: a value of another type is kept like an unknown field. Otherwise it is an error.
+	// Loose means that a value of another type is kept like an unknown field. Otherwise
+	// it is an error.
 	Loose bool
 	// Decode reads the value; nil reads Canonical.
 	Decode func(d D)
@@ -36,8 +37,8 @@ type Setting[D, E any] struct {
 	Encode func(e E)
 	// EncodeOrFail is Encode for a field that can make a request impossible to encode.
 	EncodeOrFail func(e E) error
-	// Superseded reports whether a value that was kept is not written again; nil: it is not
-	// if this line wrote the field.
+	// Superseded reports whether a stored value is left out when encoding. If nil, the
+	// value is left out if this line wrote the field.
 	Superseded func(e E, kept []byte) bool
 }
 
@@ -53,8 +54,8 @@ func LostInfo(detail string) Lost { return Lost{dragoman.Info, detail} }
 // LostWarn describes a loss that may change the response.
 func LostWarn(detail string) Lost { return Lost{dragoman.Warn, detail} }
 
-// Settings is the table of a dialect. The order of its lines is the order on the wire and in
-// the report. It is immutable.
+// Settings is the table of request fields of a dialect. The order of its lines is the
+// order on the wire and in the report. It is immutable.
 type Settings[D, E any] struct {
 	of    SettingsOf
 	top   *settingsLevel[D, E]
@@ -62,13 +63,14 @@ type Settings[D, E any] struct {
 	size  int
 }
 
-// SettingsOf says whose settings a table has.
+// SettingsOf configures a table.
 type SettingsOf struct {
 	Dialect dragoman.Dialect
-	// Same returns the spelling that the table uses for a name; nil: names have one spelling.
+	// Same returns the spelling that the table uses for a name. If nil, names have one
+	// spelling.
 	Same func(name []byte) []byte
-	// KeepUnset: a value that was kept is written again only if its canonical field is not
-	// set, even where the field is not written.
+	// KeepUnset means that a stored value is written only if its canonical field is not
+	// set, even if no line wrote the field.
 	KeepUnset bool
 }
 
@@ -81,7 +83,7 @@ type settingsLevel[D, E any] struct {
 	quick [64]*settingsLine[D, E]
 }
 
-// slot returns the place of a name in quick.
+// slot returns the index of a name in quick.
 func slot(name []byte) int {
 	n := len(name)
 	return (n*5 + int(name[0])*3 + int(name[n-1])*7) & 63
@@ -135,8 +137,8 @@ func (t *Settings[D, E]) level(prefix string, lines []Setting[D, E]) (*settingsL
 // Known returns the fields of a request that are read.
 func (t *Settings[D, E]) Known() jsonwire.Known { return t.known }
 
-// Decode reads the value of the field key of a request. A null and an unknown field are kept
-// in the extras of the request.
+// Decode reads the value of the request field key. A null and an unknown field are
+// stored in the extras of the request.
 func (t *Settings[D, E]) Decode(d D, r *jsonwire.Reader, req *dragoman.Request, key []byte) {
 	t.decode(t.top, d, r, req, key)
 }
@@ -177,17 +179,18 @@ func (t *Settings[D, E]) find(l *settingsLevel[D, E], name []byte) *settingsLine
 	return l.byName[string(name)]
 }
 
-// RequestWriter is what the lines of a table write to.
+// RequestWriter holds the request and the destination that the lines of a table write
+// to.
 type RequestWriter struct {
 	W    *jsonwire.Writer
 	Req  *dragoman.Request
 	Rep  *dragoman.Report
 	Caps *targets.Capabilities
-	// written says which lines wrote a field.
+	// written records which lines wrote a field.
 	written [maxSettings]bool
 }
 
-// maxSettings bounds the lines of a table.
+// maxSettings limits the number of lines in a table.
 const maxSettings = 64
 
 // Encode writes the fields of the request, and reports the losses of those that the API
@@ -256,8 +259,8 @@ func (s *settingsLine[D, E]) plain(to *RequestWriter) {
 	}
 }
 
-// WriteKept writes the fields of the request that are kept for the dialect, unless a line
-// supersedes them.
+// WriteKept writes the fields of the request that are stored for the dialect, unless a
+// line supersedes them.
 func (t *Settings[D, E]) WriteKept(e E, to *RequestWriter) { t.writeKept(t.top, e, to) }
 
 func (t *Settings[D, E]) writeKept(l *settingsLevel[D, E], e E, to *RequestWriter) {

@@ -8,32 +8,32 @@ import (
 	"github.com/dragoman-go/dragoman/interop"
 )
 
-// SettleStop derives why a response ended from the reason that its word stands
-// for and the calls it holds, and marks the calls that must not run: those that
-// the request did not allow (quirks B37, E2), and all of them after some reasons
-// (quirks B18, B19, C34). terminal says that the response came to its end.
+// SettleStop returns the stop reason of a response, given the reason that the provider
+// sent (word) and its calls. terminal reports whether the response is complete. It
+// marks the calls that must not run: calls that the request did not allow (quirks B37,
+// E2), and after some reasons all calls (quirks B18, B19, C34).
 func SettleStop(reg *interop.Registry, word dragoman.StopReason, terminal bool, calls []*dragoman.ToolCall) dragoman.StopReason {
-	whole, unasked := 0, 0
+	whole, forbidden := 0, 0
 	for _, c := range calls {
 		if !Cut(c) {
 			whole++
 		}
 		if reg.Forbid(c) {
-			unasked++
+			forbidden++
 		}
 	}
-	if unasked > 0 && unasked == len(calls) && (word == dragoman.StopNone || word.Runs()) {
-		word = dragoman.StopMalformedCall // calls where none was asked for
+	if forbidden > 0 && forbidden == len(calls) && (word == dragoman.StopNone || word.Runs()) {
+		word = dragoman.StopMalformedCall // calls that the request did not ask for
 	}
 	reason := stopreason.Derive(word, whole, terminal)
 	ForbidCalls(reason, calls)
 	return reason
 }
 
-// ForbidCalls marks the calls of a response that must not run after the reason
-// it ended for; a call that has a problem keeps it. Of a response that the
-// output limit cut, the last call is the one that was cut, and that is why its arguments
-// are no JSON.
+// ForbidCalls marks the calls of a response that must not run after its stop reason. A
+// call keeps the problem that it has, with one exception: if the output limit cut the
+// response, the last call is the one that was cut, and that is why its arguments are
+// not valid JSON.
 func ForbidCalls(reason dragoman.StopReason, calls []*dragoman.ToolCall) {
 	if reason.Runs() {
 		return
@@ -53,21 +53,21 @@ func ForbidCalls(reason dragoman.StopReason, calls []*dragoman.ToolCall) {
 	}
 }
 
-// endedWith is why a call must not run that has nothing wrong with it but the
-// reason its response ended for.
+// endedWith returns the problem message for a call that is blocked only by the stop
+// reason of its response.
 func endedWith(reason dragoman.StopReason) string {
 	return "the response ended with " + string(reason) + "; nothing runs after that"
 }
 
-// Cut reports whether the end of the output or of the stream cut a call.
+// Cut reports whether the end of the output or of the stream truncated a call.
 func Cut(c *dragoman.ToolCall) bool {
 	return c.Problem != nil && c.Problem.Code == codes.ProblemTruncated
 }
 
-// Barred returns the stop reason for a response with a blocked call. A call with arguments
-// that are not valid JSON is blocked, too: a client that gets the response as complete
-// would run the call, or fail on it (quirk B9).
-func Barred(c *dragoman.ToolCall) (reason dragoman.StopReason, barred bool) {
+// Barred returns the stop reason for a response with a blocked call. A call whose
+// arguments are not valid JSON is blocked, too: a client that receives the response as
+// complete would run the call, or fail on it (quirk B9).
+func Barred(c *dragoman.ToolCall) (reason dragoman.StopReason, blocked bool) {
 	c = Judged(c)
 	switch {
 	case c.Problem == nil || c.Hosted:
@@ -81,10 +81,10 @@ func Barred(c *dragoman.ToolCall) (reason dragoman.StopReason, barred bool) {
 	}
 }
 
-// BarredBy is Barred for an answer that is written with a registry, which remembers what
-// it found sound.
+// BarredBy returns Barred for a response that is written with a registry. It does not
+// check again a call that the registry has found valid.
 func BarredBy(reg *interop.Registry) func(*dragoman.ToolCall) (dragoman.StopReason, bool) {
-	return func(c *dragoman.ToolCall) (reason dragoman.StopReason, barred bool) {
+	return func(c *dragoman.ToolCall) (reason dragoman.StopReason, blocked bool) {
 		if c.Problem == nil && reg.Sound(c) {
 			return "", false
 		}
@@ -92,15 +92,15 @@ func BarredBy(reg *interop.Registry) func(*dragoman.ToolCall) (dragoman.StopReas
 	}
 }
 
-// Nameless reports whether a call must not run because it has no name, so that
-// there is nothing to run. The code alone proves nothing: a client runs a call
-// that has a name, whatever is said of it.
+// Nameless reports whether a call is blocked because it has no name, so that there is
+// nothing to run. The problem code alone is not enough: a client runs a call that has a
+// name, whatever its problem.
 func Nameless(c *dragoman.ToolCall) bool {
 	return c.Problem != nil && c.Name == "" && c.Problem.Code == codes.ProblemNoName
 }
 
-// Judged is a call with the problem of its arguments: one that was made by hand
-// has none before somebody looks.
+// Judged returns a call with the problem of its arguments. A call that the application
+// made itself has not been checked yet.
 func Judged(c *dragoman.ToolCall) *dragoman.ToolCall {
 	if c.Problem != nil || c.Hosted || c.Payload == codes.PayloadText {
 		return c
@@ -114,15 +114,14 @@ func Judged(c *dragoman.ToolCall) *dragoman.ToolCall {
 	return &marked
 }
 
-// Barring is what keeps the calls of an answer from running. The zero value is
-// nothing.
+// Barring collects what blocks the calls of a response. The zero value blocks nothing.
 type Barring struct {
 	reason dragoman.StopReason
-	// sure: not only because nobody knows the word the answer ended with.
+	// sure means that a call is blocked for another reason than an unknown stop reason.
 	sure bool
 }
 
-// Bar says that nothing of the answer may run, and the reason to end it with.
+// Bar blocks all calls of the response. reason is the stop reason to end it with.
 func (b *Barring) Bar(reason dragoman.StopReason) {
 	b.sure = true
 	b.add(reason)
@@ -134,19 +133,19 @@ func (b *Barring) add(reason dragoman.StopReason) {
 	}
 }
 
-// Call takes a call of the answer. barred is Barred, or what a dialect knows
-// better.
-func (b *Barring) Call(c *dragoman.ToolCall, barred func(*dragoman.ToolCall) (dragoman.StopReason, bool)) {
-	if reason, ok := barred(c); ok {
+// Call adds a call of the response. blocked is Barred, or a function of the dialect that
+// knows more.
+func (b *Barring) Call(c *dragoman.ToolCall, blocked func(*dragoman.ToolCall) (dragoman.StopReason, bool)) {
+	if reason, ok := blocked(c); ok {
 		b.sure = b.sure || c.Problem == nil || c.Problem.Code != codes.ProblemStopped || c.Problem.Message != endedWith(dragoman.StopUnknown)
 		b.add(reason)
 	}
 }
 
-// Standing is the stop to write: one after which calls run does not stand beside
-// a call that must not. Nor does one that nobody knows, after which some readers
-// run calls, beside a call that is wrong by itself; the calls that only this stop
-// forbids are left to those who know the word.
+// Standing returns the stop to write. A stop after which calls run is replaced if the
+// response has a blocked call. So is an unknown stop, because some readers run calls
+// after it, but only if a call is blocked for a reason of its own; a call that only the
+// unknown stop blocks is left to readers that know the reason.
 func (b Barring) Standing(stop dragoman.Stop) dragoman.Stop {
 	may := stop.Reason == dragoman.StopNone || stop.Reason.Runs() || stop.Reason == dragoman.StopUnknown && b.sure
 	if b.reason == "" || !may {
@@ -155,11 +154,11 @@ func (b Barring) Standing(stop dragoman.Stop) dragoman.Stop {
 	return dragoman.Stop{Reason: b.reason}
 }
 
-// Barrings are those of the answers of a stream, by choice. The zero value is
-// ready.
+// Barrings holds the Barring of each choice of a stream. The zero value is ready to
+// use.
 type Barrings map[int]*Barring
 
-// Of is that of one answer.
+// Of returns the Barring of a choice.
 func (m *Barrings) Of(choice int) *Barring {
 	b := (*m)[choice]
 	if b == nil {
@@ -172,34 +171,34 @@ func (m *Barrings) Of(choice int) *Barring {
 	return b
 }
 
-// Standing is the stop to write for an answer with these calls.
-func Standing(stop dragoman.Stop, calls []*dragoman.ToolCall, barred func(*dragoman.ToolCall) (dragoman.StopReason, bool)) dragoman.Stop {
+// Standing returns the stop to write for a response with these calls.
+func Standing(stop dragoman.Stop, calls []*dragoman.ToolCall, blocked func(*dragoman.ToolCall) (dragoman.StopReason, bool)) dragoman.Stop {
 	if stop.Reason != dragoman.StopNone && stop.Reason != dragoman.StopUnknown && !stop.Reason.Runs() {
 		return stop
 	}
 	var b Barring
 	for _, c := range calls {
-		b.Call(c, barred)
+		b.Call(c, blocked)
 	}
 	return b.Standing(stop)
 }
 
-// Overtaken reports whether the native form of a response must not be passed on:
-// a stop no longer stands, because a call was marked since it was decoded, or a
-// call says two things, of which the client might run the other.
-func Overtaken(resp *dragoman.Response, barred func(*dragoman.ToolCall) (dragoman.StopReason, bool)) bool {
+// Overtaken reports whether the native form of a response must not be passed through:
+// its stop is no longer valid because a call was marked after decoding, or a call is
+// ambiguous and the client might read it differently.
+func Overtaken(resp *dragoman.Response, blocked func(*dragoman.ToolCall) (dragoman.StopReason, bool)) bool {
 	for _, c := range resp.ToolCalls() {
 		if c.Problem != nil && c.Problem.Code == codes.ProblemDuplicateKey {
 			return true
 		}
 	}
-	if Standing(resp.Stop, resp.ToolCalls(), barred).Reason != resp.Stop.Reason {
+	if Standing(resp.Stop, resp.ToolCalls(), blocked).Reason != resp.Stop.Reason {
 		return true
 	}
 	for i := range resp.Alternatives {
 		a := &resp.Alternatives[i]
 		for j := range a.Output {
-			if Standing(a.Stop, a.Output[j].ToolCalls(), barred).Reason != a.Stop.Reason {
+			if Standing(a.Stop, a.Output[j].ToolCalls(), blocked).Reason != a.Stop.Reason {
 				return true
 			}
 		}
@@ -207,30 +206,31 @@ func Overtaken(resp *dragoman.Response, barred func(*dragoman.ToolCall) (dragoma
 	return false
 }
 
-// Ended says in words why an answer failed that its wire has no word for, with
-// what the provider said of it. told are the members of the answer without that.
-func Ended(reason dragoman.StopReason, members *dragoman.Extra) (words string, told *dragoman.Extra) {
+// Ended describes why a response failed, for a wire format without a stop reason for
+// it. The description includes the provider's message. rest holds the unknown fields
+// without that message.
+func Ended(reason dragoman.StopReason, members *dragoman.Extra) (words string, rest *dragoman.Extra) {
 	words = "the response ended with " + string(reason)
-	message, rest := extra.FinishMessage(members)
+	message, fields := extra.FinishMessage(members)
 	if message != "" {
 		words += ": " + message
 	}
-	return words, rest
+	return words, fields
 }
 
-// ReportBarred reports a stop that does not stand, in the word it is written as,
-// because of a call that must not run: calls beside it do not run either. at is
-// the pointer of the answer.
-func ReportBarred(rep *dragoman.Report, told, standing dragoman.Stop, word, at string) {
-	if told.Reason != standing.Reason {
-		rep.Addf(dragoman.Lowered, dragoman.Warn, at+"/stop", "stop %s written as %s: a call of the answer must not run", told.Reason, word)
+// ReportBarred reports a stop that is replaced because of a blocked call; the other
+// calls of the response do not run either. word is the stop as written, at is the
+// pointer of the response.
+func ReportBarred(rep *dragoman.Report, stop, standing dragoman.Stop, word, at string) {
+	if stop.Reason != standing.Reason {
+		rep.Addf(dragoman.Lowered, dragoman.Warn, at+"/stop", "stop %s written as %s: the response has a call that must not run", stop.Reason, word)
 	}
 }
 
-// ReportDetails reports the record that explains a stop, for a wire that has no
-// place for it. at is the pointer of the answer that the stop ended.
+// ReportDetails reports the loss of the record that explains a stop, for a wire format
+// without a field for it. at is the pointer of the response.
 func ReportDetails(rep *dragoman.Report, s dragoman.Stop, at string) {
 	if s.Details != nil {
-		rep.Add(dragoman.Dropped, dragoman.Info, at+"/stop/details", "a native record of another API")
+		rep.Add(dragoman.Dropped, dragoman.Info, at+"/stop/details", "stop details of another API")
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/dragoman-go/dragoman/interop"
 )
 
-func TestQuirkB18_NothingRunsAfterAStopThatForbidsIt(t *testing.T) {
+func TestQuirkB18_StopBlocksCalls(t *testing.T) {
 	const none, cut, stopped = "", codes.ProblemTruncated, codes.ProblemStopped
 	for _, c := range []struct {
 		word     dragoman.StopReason
@@ -43,11 +43,11 @@ func TestQuirkB18_NothingRunsAfterAStopThatForbidsIt(t *testing.T) {
 	known := &dragoman.CallProblem{Code: codes.ProblemNoName}
 	calls := []*dragoman.ToolCall{{Problem: known}}
 	if wirekit.SettleStop(all.Registry(interop.Options{}), dragoman.StopLength, true, calls); calls[0].Problem != known {
-		t.Errorf("a problem gave way to %+v", calls[0].Problem)
+		t.Errorf("the problem was replaced by %+v", calls[0].Problem)
 	}
 }
 
-func TestAnErrorBodyIsKeptOnlyWhereItWasUnderstood(t *testing.T) {
+func TestErrorBodyIsKeptOnlyIfUnderstood(t *testing.T) {
 	read := func(r *jsonwire.Reader, e *dragoman.APIError) {
 		if r.Kind() != '{' {
 			return

@@ -7,20 +7,21 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// StreamReading is how far a stream decoder got.
+// StreamReading is the state of a stream decoder.
 type StreamReading struct {
-	// Failed is why the stream cannot be read any further: it is not valid, or the
-	// caller's emit function failed. Nil while it can.
+	// Failed is why the stream cannot be read further: it is not valid, or the caller's
+	// emit function failed. It is nil while the stream can be read.
 	Failed error
-	// Closing says that the event at hand may be incomplete.
+	// Closing means that the current event may be incomplete.
 	Closing bool
-	// Ended says that a ResponseEnd or a StreamError was sent.
+	// Ended means that a ResponseEnd or a StreamError was sent.
 	Ended bool
 }
 
-// Drain reads what the parser still holds at the end of the stream. After an error it reads
-// nothing: how much was fed beyond the error must not matter. It returns only errors of the
-// caller's emit function; an invalid stream is in Failed.
+// Drain reads what the parser still holds at the end of the stream. After an error it
+// reads nothing, because the result must not depend on how much was fed after the
+// error. It returns only errors of the caller's emit function; the error of an invalid
+// stream is in Failed.
 func (s *StreamReading) Drain(closeParser func() error) error {
 	if s.Failed == nil {
 		s.Closing = true
@@ -33,8 +34,9 @@ func (s *StreamReading) Drain(closeParser func() error) error {
 	return nil
 }
 
-// Cut returns the error of a stream without an end. unit names one unit of the framing,
-// such as "an event"; missing names the end, for a stream that is valid so far.
+// Cut returns the error for a stream without an end. unit names one unit of the
+// framing, such as "an event"; missing names the end, for a stream that is valid so
+// far.
 func (s *StreamReading) Cut(unit, missing string) *dragoman.APIError {
 	e := &dragoman.APIError{Class: dragoman.ErrorServer, Err: dragoman.ErrIncompleteStream}
 	switch {

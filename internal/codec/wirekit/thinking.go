@@ -5,15 +5,15 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
 )
 
-// The budgets that stand for an effort where the model takes a budget.
+// Thinking budgets for the reasoning efforts, for models that accept a budget only.
 const (
 	budgetLow    = 1024
 	budgetMedium = 8192
 	budgetHigh   = 24576
 )
 
-// EffortBudget is the budget that stands for an effort; false for an effort that
-// nobody knows.
+// EffortBudget returns the thinking budget for an effort. known is false for an unknown
+// effort.
 func EffortBudget(effort string) (tokens int64, known bool) {
 	switch effort {
 	case "none", "minimal":
@@ -29,9 +29,9 @@ func EffortBudget(effort string) (tokens int64, known bool) {
 	}
 }
 
-// Claude are the settings of a request for Claude, where a number without a mode
-// is a budget. budgets says that the model takes a budget and no effort, and does
-// not choose by itself how long it thinks (Capabilities.ThinkingBudgets).
+// Claude returns the reasoning settings of a request for Claude, where a number without
+// a mode is a budget. budgets means that the model accepts a budget but no effort, and
+// cannot choose itself how long it thinks (Capabilities.ThinkingBudgets).
 func Claude(s *dragoman.ReasoningSettings, budgets bool) *dragoman.ReasoningSettings {
 	if s == nil || !budgets && (s.Mode != codes.ReasoningDefault || s.BudgetTokens == nil || s.Effort == "none") {
 		return s
@@ -56,8 +56,8 @@ func Claude(s *dragoman.ReasoningSettings, budgets bool) *dragoman.ReasoningSett
 	return &set
 }
 
-// ClaudeThinks is Claude's word for how to think, empty for none; room says whether
-// any budget fits below the limit of the answer.
+// ClaudeThinks returns Claude's thinking type, or "" for none. room reports whether a
+// budget fits below the output limit.
 func ClaudeThinks(s *dragoman.ReasoningSettings, room bool) string {
 	switch {
 	case s == nil:
@@ -75,18 +75,18 @@ func ClaudeThinks(s *dragoman.ReasoningSettings, room bool) string {
 	}
 }
 
-// ReportBudget reports what of the settings of a request is written as a budget,
-// for a model that takes no effort.
+// ReportBudget reports which reasoning settings are written as a budget, for a model
+// that accepts no effort.
 func ReportBudget(rep *dragoman.Report, s *dragoman.ReasoningSettings) {
 	_, known := EffortBudget(s.Effort)
 	switch {
 	case s.Effort == "none":
 	case s.Effort != "" && s.Mode == codes.ReasoningOff:
-		rep.Addf(dragoman.Dropped, dragoman.Info, "/reasoning/effort", "the effort %.40s of no thinking", s.Effort)
+		rep.Addf(dragoman.Dropped, dragoman.Info, "/reasoning/effort", "effort %.40s has no effect while thinking is off", s.Effort)
 	case s.Effort != "" && !known:
 		rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning/effort", "the API has no effort %.40q", s.Effort)
 	case s.Effort != "" && s.BudgetTokens != nil:
-		rep.Addf(dragoman.Dropped, dragoman.Info, "/reasoning/effort", "the effort %s beside a budget, of which the model takes one", s.Effort)
+		rep.Addf(dragoman.Dropped, dragoman.Info, "/reasoning/effort", "effort %s dropped: the model accepts either an effort or a budget", s.Effort)
 	case s.Effort != "":
 		rep.Addf(dragoman.Lowered, dragoman.Info, "/reasoning/effort", "effort %s written as a budget", s.Effort)
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/dragoman-go/dragoman/interop"
 )
 
-// Narrow returns the tools that refs name, and where each stands among all of
-// them: for wires that cannot say which tools may be called (quirks E2, E9).
+// Narrow returns the tools that refs name, and their indexes among all tools, for wire
+// formats that cannot restrict which tools may be called (quirks E2, E9).
 func Narrow(tools []dragoman.ToolSpec, refs []dragoman.ToolRef) (some []dragoman.ToolSpec, places []int) {
 	allowed := make(map[[2]string]bool, len(refs))
 	for _, ref := range refs {
@@ -30,10 +30,10 @@ func Narrow(tools []dragoman.ToolSpec, refs []dragoman.ToolRef) (some []dragoman
 	return some, places
 }
 
-// AllowsNone refuses a choice that demands a call and allows only tools that are
-// not sent, in the words of api: what it names was dropped, which is an error like
-// a forced tool that was (quirk E5). sent reports whether a tool is. A request
-// without any tools has no choice to write (quirk E3).
+// AllowsNone returns an error if a choice requires a call but none of its allowed tools
+// is sent, as for a forced tool that was dropped (quirk E5). sent reports whether a
+// tool is sent; api is the prefix of the error. A request without tools has no choice
+// to write (quirk E3).
 func AllowsNone(api string, req *dragoman.Request, sent func(dragoman.ToolRef) bool) error {
 	c := req.ToolChoice
 	if c == nil || c.Mode != dragoman.ChoiceRequired || c.Tools == nil || len(req.Tools) == 0 || slices.ContainsFunc(c.Tools, sent) {
@@ -42,9 +42,10 @@ func AllowsNone(api string, req *dragoman.Request, sent func(dragoman.ToolRef) b
 	return fmt.Errorf("%s: a call is required, but none of the allowed tools is sent: %w", api, dragoman.ErrUnsupported)
 }
 
-// ChoosesUnsent returns an error if the choice of a request demands a call of tools of which
-// none was written (quirk E5), for dialects that send only the chosen tools. tools is the
-// field of the body with their definitions. api is the prefix of the error.
+// ChoosesUnsent returns an error if the choice of a request requires a call, but none
+// of its tools was written (quirk E5). It is for dialects that send only the chosen
+// tools. tools is the body field with their definitions. api is the prefix of the
+// error.
 func ChoosesUnsent(api string, req *dragoman.Request, reg *interop.Registry, tools []byte) error {
 	c := req.ToolChoice
 	if c == nil || c.Tools == nil || c.Mode != dragoman.ChoiceTool && c.Mode != dragoman.ChoiceRequired || len(req.Tools) == 0 {
@@ -96,8 +97,8 @@ func ForcesNone(api string, req *dragoman.Request) error {
 	return fmt.Errorf("%s: tool choice %q names a tool that is not sent: %w", api, c.Tools[0].Name, dragoman.ErrUnsupported)
 }
 
-// ReportChoice reports the members of a tool choice, and of its references to
-// tools, that only their own dialect knows.
+// ReportChoice reports the fields of a tool choice, and of its tool references, that
+// only their own dialect knows.
 func ReportChoice(rep *dragoman.Report, c *dragoman.ToolChoice, d dragoman.Dialect) {
 	extra.Report(rep, c.Extra, d, extra.At("/tool_choice"))
 	for i := range c.Tools {
@@ -105,7 +106,7 @@ func ReportChoice(rep *dragoman.Report, c *dragoman.ToolChoice, d dragoman.Diale
 	}
 }
 
-// LostTools are the places of the tools that the losses tell of as not written.
+// LostTools returns the indexes of the tools that are reported as not written.
 func LostTools(losses []dragoman.Loss) (lost []int) {
 	for i := range losses {
 		l := &losses[i]
@@ -116,8 +117,8 @@ func LostTools(losses []dragoman.Loss) (lost []int) {
 	return lost
 }
 
-// toolAt is the place in a list of tools that a loss tells of, and what of it;
-// ok is false for any other loss.
+// toolAt returns the tool index in the path of a loss and the rest of the path. ok is
+// false for any other loss.
 func toolAt(l *dragoman.Loss) (at int, rest string, ok bool) {
 	number, below := strings.CutPrefix(l.Path, "/tools/")
 	number, rest, _ = strings.Cut(number, "/")
@@ -125,8 +126,8 @@ func toolAt(l *dragoman.Loss) (at int, rest string, ok bool) {
 	return at, rest, below && err == nil
 }
 
-// PlaceTools makes losses of a narrowed list tell of the places in the whole
-// one.
+// PlaceTools makes the paths of losses in a narrowed list of tools refer to the whole
+// list.
 func PlaceTools(losses []dragoman.Loss, places []int) {
 	for i := range losses {
 		if at, rest, ok := toolAt(&losses[i]); ok && at < len(places) {

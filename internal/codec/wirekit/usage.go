@@ -7,22 +7,22 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// Count reads a number of tokens, the member key of a usage object. Null is one
-// that the server does not know; so is what is no count, such as a word, or less
-// than nothing, which is reported, once.
+// Count reads a token count, the field key of a usage object. Null means that the
+// server does not know the count. A value that is not a count, such as a string or a
+// negative number, is unknown as well, and is reported once.
 func Count(r *jsonwire.Reader, key []byte, rep *dragoman.Report) dragoman.Count {
 	if r.Null() {
 		return dragoman.Count{}
 	}
 	n, ok := r.Count()
 	if !ok && r.Err() == nil {
-		noCount(rep, key, "no number of tokens")
+		noCount(rep, key, "not a token count")
 	}
 	return dragoman.Count{N: n, Known: ok}
 }
 
-// HasCounts reports whether the member key is an object, to be read for its
-// counts. Anything else is consumed, and reported, once, unless it is null.
+// HasCounts reports whether the field key is an object, to be read for its counts. It
+// consumes anything else, and reports it once unless it is null.
 func HasCounts(r *jsonwire.Reader, key []byte, rep *dragoman.Report) bool {
 	switch r.Kind() {
 	case '{':
@@ -31,18 +31,18 @@ func HasCounts(r *jsonwire.Reader, key []byte, rep *dragoman.Report) bool {
 		r.Skip()
 	default:
 		if r.Skip(); r.Err() == nil {
-			noCount(rep, key, "no object")
+			noCount(rep, key, "not an object")
 		}
 	}
 	return false
 }
 
-// noCount reports a member that counts nothing. The line does not quote the
-// value, so that a stream with many of them gets one.
+// noCount reports a field that is not a count. The detail does not quote the value, so
+// that a stream with many of them gets one line.
 func noCount(rep *dragoman.Report, key []byte, what string) {
 	l := dragoman.Loss{
 		Kind: dragoman.Dropped, Severity: dragoman.Warn, Path: "/usage",
-		Detail: string(key) + " is " + what + "; what it counts is unknown",
+		Detail: string(key) + " is " + what + "; the count is unknown",
 	}
 	for i := range rep.Losses {
 		if rep.Losses[i] == l {
@@ -56,7 +56,7 @@ func noCount(rep *dragoman.Report, key []byte, what string) {
 // require them.
 func ReportTotals(rep *dragoman.Report, u dragoman.Usage) {
 	if !u.Input.Known || !u.Output.Known {
-		rep.Add(dragoman.Synthesized, dragoman.Info, "/usage", "unknown counts written as 0, because clients demand them")
+		rep.Add(dragoman.Synthesized, dragoman.Info, "/usage", "unknown counts written as 0, because clients require them")
 	}
 }
 
@@ -76,10 +76,10 @@ func atLeast(whole *dragoman.Count, parts int64, name string, rep *dragoman.Repo
 	rep.Addf(dragoman.Synthesized, dragoman.Info, "/usage/"+name, "the server did not report this count; written as %d, the sum of its known parts", parts)
 }
 
-// Within gives counts of which no part is more than its whole, as every wire has them and
-// clients do their sums: reasoning is output, and what was read from or written to a cache
-// is input. Some servers count reasoning apart. Of a part that is more, as much is told as
-// the whole has, and that is reported.
+// Within limits each part of a count to its whole, because clients add and subtract
+// them: reasoning tokens are output, and tokens read from or written to a cache are
+// input. Some servers count reasoning separately. A part that exceeds its whole is
+// lowered and reported.
 func Within(u dragoman.Usage, rep *dragoman.Report) dragoman.Usage {
 	if u.Output.Known {
 		bound(&u.Reasoning, u.Output.N, "reasoning", rep)
@@ -95,7 +95,7 @@ func bound(part *dragoman.Count, most int64, name string, rep *dragoman.Report) 
 	if part.N <= most {
 		return
 	}
-	rep.Addf(dragoman.Lowered, dragoman.Info, "/usage/"+name, "%d written as %d: a part is not more than its whole", part.N, most)
+	rep.Addf(dragoman.Lowered, dragoman.Info, "/usage/"+name, "%d written as %d: a part must not exceed its whole", part.N, most)
 	part.N = most
 }
 

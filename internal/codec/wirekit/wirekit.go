@@ -1,6 +1,6 @@
-// Package wirekit holds what every dialect does alike: opening and encoding
-// bodies, wrapping errors with their place, replaying sidecars, reading and
-// classifying failures, settling why a response ended, making ids.
+// Package wirekit holds the code that all dialect codecs share: opening and encoding
+// bodies, adding positions to errors, replaying native forms, reading and classifying
+// error responses, settling stop reasons, and making ids.
 package wirekit
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// DecodeError places err in what was being decoded.
+// DecodeError wraps err with its position in what was decoded.
 func DecodeError(d dragoman.Dialect, what string, err error) error {
 	if err == nil {
 		return nil
@@ -35,10 +35,10 @@ func DecodeError(d dragoman.Dialect, what string, err error) error {
 	return e
 }
 
-// EncodeRegistry returns the registry to encode a request with, or an answer
-// where req is nil. Its target has the dialect filled in, and ids that the
-// target minted itself are kept; no alias will look like an id of the request.
-// tools is the dialect's own codec, for a registry that is composed here.
+// EncodeRegistry returns the registry to encode a request with, or a response if req is
+// nil. Its target has the dialect filled in. Ids that the target minted itself are
+// kept, and no alias equals an id of the request. tools are the dialect's own codecs,
+// used if the options have no registry.
 func EncodeRegistry(req *dragoman.Request, limits targets.Limits, tools []toolwire.Codec, o dialect.EncodeOptions) *interop.Registry {
 	reg := o.Registry
 	if reg == nil {
@@ -77,8 +77,8 @@ func EncodeRegistry(req *dragoman.Request, limits targets.Limits, tools []toolwi
 	return reg
 }
 
-// AnswerRegistry returns the registry to encode a whole answer with: a client
-// knows bare tools by their names, so those of its calls are nobody else's.
+// AnswerRegistry returns the registry to encode a complete response with. Clients know
+// tools without a namespace by their names, so the names in these calls are reserved.
 func AnswerRegistry(resp *dragoman.Response, limits targets.Limits, tools []toolwire.Codec, o dialect.EncodeOptions) *interop.Registry {
 	reg := EncodeRegistry(nil, limits, tools, o)
 	announce := func(ms []dragoman.Message) {
@@ -113,8 +113,8 @@ func newRegistry(req *dragoman.Request, limits targets.Limits, tools []toolwire.
 	return interop.New(opts)
 }
 
-// ToolContributions returns the contributions of a request's tools. Tools do not say
-// which formats a provider accepts (requirement R4).
+// ToolContributions returns the contributions of a request's tools, without the formats
+// that a provider accepts: tools do not decide those (requirement R4).
 func ToolContributions(req *dragoman.Request) []dragoman.Contribution {
 	if !slices.ContainsFunc(req.Contributions, func(c dragoman.Contribution) bool { return len(c.Accepts) > 0 }) {
 		return req.Contributions
@@ -141,8 +141,8 @@ func Origin(d dragoman.Dialect, o dialect.DecodeOptions) *dragoman.Origin {
 	return &origin
 }
 
-// Encoded is what an encoder returns: a body only when it is whole, the report
-// in any case.
+// Encoded returns the result of an encoder. It has a body only if the body is complete,
+// and always has the report.
 func Encoded(d dragoman.Dialect, w *jsonwire.Writer, rep *dragoman.Report, reg *interop.Registry, err error) (dialect.Encoded, error) {
 	out := dialect.Encoded{Report: *rep, Registry: reg}
 	if err == nil && w.Err() != nil {
@@ -154,10 +154,10 @@ func Encoded(d dragoman.Dialect, w *jsonwire.Writer, rep *dragoman.Report, reg *
 	return out, err
 }
 
-// ReplayRequest returns the native body of a request that was not changed
-// since it was decoded from the dialect, with at most another model in it. A
-// request with state that another origin minted is no such request: it is
-// rebuilt, message by message, without that state.
+// ReplayRequest returns the native body of a request that did not change since it was
+// decoded from the dialect, except for the model name. A request with state that
+// another origin minted is not replayed: it is re-encoded message by message, without
+// that state.
 func ReplayRequest(req *dragoman.Request, limits targets.Limits, o dialect.EncodeOptions) ([]byte, bool) {
 	if o.Rebuild || o.Target.Caps != (targets.Capabilities{}) || !req.Native.Current(limits.Dialect, req.Fingerprint) {
 		return nil, false
@@ -175,7 +175,7 @@ func ReplayRequest(req *dragoman.Request, limits targets.Limits, o dialect.Encod
 	return withModel(req.Native.Raw, req.Model, []string{"model"})
 }
 
-// namesModel reports whether a body has a model.
+// namesModel reports whether a body has a model name.
 func namesModel(body []byte) bool {
 	r := jsonwire.NewReader(body)
 	for key := range r.Object() {
@@ -187,8 +187,8 @@ func namesModel(body []byte) bool {
 	return false
 }
 
-// mayReplay reports whether the target may see the native form of a message
-// with all the state that is in it.
+// mayReplay reports whether the target may receive the native form of a message,
+// including all the state in it.
 func mayReplay(m *dragoman.Message, limits targets.Limits, target targets.Target) bool {
 	if !(limits.Replay.Messages | limits.Replay.ItemIDs).Allows(m.Origin, target.Origin()) {
 		return false
@@ -212,8 +212,7 @@ func mayReplay(m *dragoman.Message, limits targets.Limits, target targets.Target
 	return true
 }
 
-// ReplayResponse is ReplayRequest for a response; paths are where the dialect
-// names the model.
+// ReplayResponse is like ReplayRequest, for a response.
 func ReplayResponse(resp *dragoman.Response, d dragoman.Dialect, o dialect.EncodeOptions) ([]byte, bool) {
 	if o.Rebuild || !resp.Native.Current(d, resp.Fingerprint) {
 		return nil, false
@@ -261,8 +260,8 @@ func brokenCall(m *dragoman.Message) bool {
 	return false
 }
 
-// MayReplayReasoning reports whether opaque reasoning of a message may go to
-// the target.
+// MayReplayReasoning reports whether opaque reasoning of a message may be sent to the
+// target.
 func MayReplayReasoning(m *dragoman.Message, r *dragoman.Reasoning, limits *targets.Limits, target *targets.Target) bool {
 	origin := m.Origin
 	if r != nil && r.Origin != nil {
@@ -271,9 +270,9 @@ func MayReplayReasoning(m *dragoman.Message, r *dragoman.Reasoning, limits *targ
 	return limits.Replay.Reasoning.Allows(origin, target.Origin())
 }
 
-// MayReplayOpaque reports whether a part that we do not know may go to the
-// target: it came from its wire, in a message of its provider's or of nobody's.
-// One that is encrypted for an account is held to the rule of reasoning.
+// MayReplayOpaque reports whether an opaque part may be sent to the target: it came
+// from the target's dialect, in a message from the target's provider or of unknown
+// origin. A part that is encrypted for an account follows the rule for reasoning.
 func MayReplayOpaque(m *dragoman.Message, p *dragoman.Opaque, limits *targets.Limits, target *targets.Target) bool {
 	rule := limits.Replay.Messages
 	if p.Type == "compaction" || p.Type == "reasoning" {
@@ -282,9 +281,9 @@ func MayReplayOpaque(m *dragoman.Message, p *dragoman.Opaque, limits *targets.Li
 	return p.Dialect == limits.Dialect && (m.Origin == nil || rule.Allows(m.Origin, target.Origin()))
 }
 
-// WithCache returns the parts of a message with its cache hint on the last part
-// that can carry one, for wires that mark parts and not messages. ok is false
-// when no part can.
+// WithCache returns the parts of a message with its cache hint on the last part that
+// can carry one, for wire formats that mark parts instead of messages. ok is false if
+// no part can carry it.
 func WithCache(parts []dragoman.Part, hint *dragoman.CacheHint) (out []dragoman.Part, ok bool) {
 	for i := len(parts) - 1; i >= 0; i-- {
 		switch p := parts[i].(type) {
@@ -305,7 +304,7 @@ func WithCache(parts []dragoman.Part, hint *dragoman.CacheHint) (out []dragoman.
 	return parts, false
 }
 
-// CountCacheHints counts the breakpoints a request's messages ask for.
+// CountCacheHints returns the number of cache breakpoints in the messages of a request.
 func CountCacheHints(req *dragoman.Request) int {
 	n := 0
 	count := func(parts []dragoman.Part) {
@@ -333,17 +332,17 @@ func CountCacheHints(req *dragoman.Request) int {
 	return n
 }
 
-// SaysNothing reports whether an event of a stream is a keep-alive, or the
-// marker that some servers put behind the terminal event. Such an event is
-// passed on even then; anything else behind the end is nobody's (quirk C12).
+// SaysNothing reports whether an event of a stream is a keep-alive, or the [DONE]
+// marker that some servers send after the terminal event. Such events are passed
+// through even after the end; anything else after the end is dropped (quirk C12).
 func SaysNothing(ev sse.Event) bool {
 	data := bytes.TrimSpace(ev.Data)
 	return !ev.HasData || len(data) == 0 || string(data) == "[DONE]"
 }
 
-// SyntheticID makes the id of a call that came without one, from the caller's
-// seed and the call's place: the same place gives the same id, so a history
-// that is sent again yields the same ids (quirks B10, B12).
+// SyntheticID returns an id for a call that came without one, made from the caller's
+// seed and the position of the call. The same position gives the same id, so a history
+// that is sent again gets the same ids (quirks B10, B12).
 func SyntheticID(prefix, seed string, place ...int) string {
 	h := sha256.New()
 	h.Write([]byte(seed))
@@ -354,12 +353,12 @@ func SyntheticID(prefix, seed string, place ...int) string {
 	return prefix + hex.EncodeToString(h.Sum(nil)[:12])
 }
 
-// RequestSize estimates the length of a request, with or without the output schemas of its
-// tools, so that its buffer seldom grows.
+// RequestSize estimates the length of an encoded request, with or without the output
+// schemas of its tools, so that its buffer rarely grows.
 func RequestSize(req *dragoman.Request, outputSchemas bool) int {
 	n, raw := 192+partsSize(req.Instructions), 0
 	for i := range req.Messages {
-		if m := &req.Messages[i]; m.Native != nil { // mostly it goes out as it is
+		if m := &req.Messages[i]; m.Native != nil { // usually written unchanged
 			raw += len(m.Native.Raw) + 1
 		} else {
 			n += 24 + partsSize(m.Parts)
@@ -380,7 +379,7 @@ func RequestSize(req *dragoman.Request, outputSchemas bool) int {
 	return n + n/8 + raw // an eighth for escapes
 }
 
-// ResponseSize is RequestSize for an answer.
+// ResponseSize is like RequestSize, for a response.
 func ResponseSize(resp *dragoman.Response) int {
 	n := 512
 	for i := range resp.Output {

@@ -1,5 +1,5 @@
-// Package capname gives capabilities names that people write: no-call-ids on a
-// command line, no_call_ids in a file.
+// Package capname gives capabilities names that people write: no-call-ids on a command
+// line, no_call_ids in a file.
 package capname
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// Style is what stands between the words of a name.
+// Style is the separator between the words of a name.
 type Style string
 
 // The styles.
@@ -27,12 +27,12 @@ const (
 	File Style = "_"
 )
 
-// forcedAlways is the word for a choice that may always be forced, which is what a
-// capability says by saying nothing.
+// forcedAlways is the value for a choice that may always be forced. Its stored form is
+// the empty string.
 const forcedAlways = "always"
 
-// Set sets a capability. A value that is not valued is one that was not given:
-// true for what is true or false.
+// Set sets a capability. valued is false if no value was given, which means true for a
+// boolean.
 func (s Style) Set(caps *targets.Capabilities, name, value string, valued bool) error {
 	v := reflect.ValueOf(caps).Elem()
 	for i := range v.NumField() {
@@ -72,8 +72,7 @@ func (s Style) Set(caps *targets.Capabilities, name, value string, valued bool) 
 	return fmt.Errorf("%q is not one of %s", name, strings.Join(s.Names(), ", "))
 }
 
-// checkWords checks the values of capabilities that are lists of known words, or a
-// range.
+// checkWords checks the values of capabilities that are ranges or lists of known words.
 func checkWords(field, value string) error {
 	known := []string(nil)
 	switch field {
@@ -115,7 +114,7 @@ func (s Style) Names() []string {
 	return names
 }
 
-// name is the name of a field: NoCallIDs is no-call-ids.
+// name returns the name of a field: NoCallIDs is no-call-ids.
 func (s Style) name(field string) string {
 	var b strings.Builder
 	runes := []rune(strings.ReplaceAll(field, "IDs", "Ids"))
@@ -128,8 +127,7 @@ func (s Style) name(field string) string {
 	return b.String()
 }
 
-// Apply sets the capabilities of a map by their names in a file, in the order of the
-// names.
+// Apply sets capabilities by their names in a file, in the order of the names.
 func Apply(caps *targets.Capabilities, set map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(set)) {
 		if err := File.Set(caps, name, set[name], true); err != nil {

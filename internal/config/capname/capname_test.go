@@ -8,7 +8,7 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-func TestACapabilityThatIsANumberIsSetByOne(t *testing.T) {
+func TestSetNumber(t *testing.T) {
 	var caps targets.Capabilities
 	if err := capname.File.Set(&caps, "default_max_tokens", "64000", true); err != nil || caps.DefaultMaxTokens != 64000 {
 		t.Errorf("%d, %v", caps.DefaultMaxTokens, err)
@@ -19,6 +19,6 @@ func TestACapabilityThatIsANumberIsSetByOne(t *testing.T) {
 		}
 	}
 	if !slices.Contains(capname.Flag.Names(), "default-max-tokens") {
-		t.Error("nobody is told of it")
+		t.Error("the capability is not in Names")
 	}
 }

@@ -1,7 +1,6 @@
-// Package filetree reads files of settings, in YAML or JSON, into a tree that
-// knows where each value stands, so that what is wrong with a file can be said
-// with its line. What YAML has beyond JSON is refused, but for comments and its
-// ways of writing text.
+// Package filetree reads settings files, in YAML or JSON, into a tree that records the
+// position of each value, so that errors can include the line. YAML features beyond
+// JSON are refused, except for comments and text styles.
 package filetree
 
 import (
@@ -21,30 +20,29 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// maxDepth bounds the nesting of a file, maxTokens the words of one of YAML, whose
-// parser takes time by the square of them.
+// maxDepth limits the nesting of a file. maxTokens limits the tokens of a YAML file,
+// because its parser takes quadratic time.
 const (
 	maxDepth  = 64
 	maxTokens = 50_000
 )
 
-// maxNames bounds the members of one mapping of YAML: the parser recurses for each
-// and copies those behind it, so twice as many take four times as long. JSON has no
-// such bound.
+// maxNames limits the fields of one YAML mapping: the parser recurses for each and
+// copies the ones that follow, so it takes quadratic time. JSON has no such limit.
 const maxNames = 2000
 
-// Node is a value of a file, with its place.
+// Node is a value of a file, with its position.
 type Node struct {
 	Line, Column int
 	Kind         Kind
 	// Text is the value of a string, and the spelling of a number or boolean.
 	Text  string
 	Items []*Node
-	// Keys are the names of the members that Items are.
+	// Keys are the field names of a mapping, in the order of Items.
 	Keys []*Node
 }
 
-// Kind is what a value is.
+// Kind is the type of a value.
 type Kind int
 
 // The kinds of value.
@@ -55,15 +53,15 @@ const (
 	Number
 	List
 	Map
-	// Wrong is a value that was refused already.
+	// Wrong is a value that was already refused.
 	Wrong
 )
 
 func (k Kind) String() string {
-	return [...]string{"nothing", "a text", "true or false", "a number", "a list", "a mapping", "what is wrong"}[k]
+	return [...]string{"nothing", "a text", "true or false", "a number", "a list", "a mapping", "an invalid value"}[k]
 }
 
-// Error says what is wrong with a file, and where.
+// Error describes a problem in a file and its position.
 type Error struct {
 	Line, Column int
 	Reason       string
@@ -71,9 +69,9 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("%d:%d: %s", e.Line, e.Column, e.Reason) }
 
-// Read reads YAML, or JSON where that is what the file begins like; a mark of the byte
-// order, which some editors write first, is passed over. Without a tree the errors say
-// why; with one they say what of it is [Wrong].
+// Read reads JSON if the file begins with a brace, and YAML otherwise. It skips a byte
+// order mark, which some editors write. If the tree is nil, the errors say why;
+// otherwise they describe the values that are [Wrong].
 func Read(data []byte) (*Node, []*Error) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if !bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")) {
@@ -86,7 +84,7 @@ func Read(data []byte) (*Node, []*Error) {
 	return root, nil
 }
 
-// position is the line and column of a byte, both from 1, the column in
+// position returns the line and column of a byte, both from 1. The column counts
 // characters.
 func position(data []byte, offset int) (line, column int) {
 	before := string(data[:min(max(offset, 0), len(data))])
@@ -94,7 +92,7 @@ func position(data []byte, offset int) (line, column int) {
 	return strings.Count(before, "\n") + 1, utf8.RuneCountInString(before[last+1:]) + 1
 }
 
-// invalidText finds text that is not UTF-8.
+// invalidText returns an error for text that is not UTF-8.
 func invalidText(data []byte) *Error {
 	for i := 0; i < len(data); {
 		r, n := utf8.DecodeRune(data[i:])
@@ -107,7 +105,7 @@ func invalidText(data []byte) *Error {
 	return nil
 }
 
-// readJSON reads a file of JSON.
+// readJSON reads a JSON file.
 func readJSON(data []byte) (*Node, *Error) {
 	if err := invalidText(data); err != nil {
 		return nil, err
@@ -135,7 +133,7 @@ type jsonTree struct {
 	r    *jsonwire.Reader
 }
 
-// value reads the next value. Its column is the offset, until places.
+// value reads the next value. Its column is the offset, until places is called.
 func (t *jsonTree) value(depth int) *Node {
 	n := &Node{Column: t.next()}
 	if depth > maxDepth {
@@ -169,7 +167,7 @@ func (t *jsonTree) value(depth int) *Node {
 	return n
 }
 
-// next is the offset at which the next value begins.
+// next returns the offset at which the next value begins.
 func (t *jsonTree) next() int {
 	at := int(t.r.Offset())
 	for at < len(t.data) && strings.IndexByte(" \t\r\n,:", t.data[at]) >= 0 {
@@ -178,7 +176,7 @@ func (t *jsonTree) next() int {
 	return at
 }
 
-// keyStart is the offset of the name that was just read.
+// keyStart returns the offset of the name that was just read.
 func (t *jsonTree) keyStart() int {
 	for at := int(t.r.Offset()) - 2; at >= 0; at-- {
 		if t.data[at] != '"' {
@@ -195,8 +193,8 @@ func (t *jsonTree) keyStart() int {
 	return 0
 }
 
-// places turns the offsets of a tree, which grow, into lines and columns in one
-// pass over the file.
+// places converts the increasing offsets of a tree to lines and columns in one pass
+// over the file.
 func (t *jsonTree) places(root *Node) {
 	line, column, at := 1, 1, 0
 	set := func(n *Node) {
@@ -223,16 +221,16 @@ func (t *jsonTree) places(root *Node) {
 	walk(root)
 }
 
-// readYAML reads a file of YAML.
+// readYAML reads a YAML file.
 func readYAML(data []byte) (root *Node, errs []*Error) {
 	if err := invalidText(data); err != nil {
 		return nil, []*Error{err}
 	}
 	y := yamlTree{}
 	defer func() {
-		// The parser's surprises are errors of the file.
+		// A panic of the parser is an error in the file.
 		if v := recover(); v != nil {
-			root, errs = nil, []*Error{{Line: 1, Column: 1, Reason: "it cannot be read as YAML"}}
+			root, errs = nil, []*Error{{Line: 1, Column: 1, Reason: "not valid YAML"}}
 		}
 	}()
 	tokens := lexer.Tokenize(string(data))
@@ -240,7 +238,7 @@ func readYAML(data []byte) (root *Node, errs []*Error) {
 		return nil, []*Error{y.wrong(at, "%s", why)}
 	}
 	if len(tokens) > maxTokens {
-		return nil, []*Error{y.wrong(tokens[maxTokens], "there is too much for YAML; write it as JSON, or shorter")}
+		return nil, []*Error{y.wrong(tokens[maxTokens], "the file is too long for YAML; write it as JSON, or shorten it")}
 	}
 	file, err := parser.Parse(tokens, 0)
 	if err != nil {
@@ -250,14 +248,14 @@ func readYAML(data []byte) (root *Node, errs []*Error) {
 	case len(file.Docs) == 0 || file.Docs[0].Body == nil:
 		return nil, []*Error{{Line: 1, Column: 1, Reason: "the file is empty; write version: 1"}}
 	case len(file.Docs) > 1:
-		return nil, []*Error{y.wrong(file.Docs[1].Start, "a second document begins here; a file has one: leave out this ---, or what is behind it")}
+		return nil, []*Error{y.wrong(file.Docs[1].Start, "a second document begins here; a file must have one: remove this ---, or what follows it")}
 	}
 	root = y.node(file.Docs[0].Body)
 	return root, y.errs
 }
 
-// tooMuch returns the token at which a file is more than the parser can bear, and
-// why: that recurses, for what is nested and for what is in a row.
+// tooMuch returns the token at which a file exceeds the limits of the parser, which
+// recurses for nested values and for values in a row, and the reason.
 func tooMuch(tokens token.Tokens) (at *token.Token, why string) {
 	var blocks outline
 	brackets, entries, line := 0, 0, 0
@@ -290,20 +288,19 @@ func tooMuch(tokens token.Tokens) (at *token.Token, why string) {
 		case brackets > maxDepth || entries > maxDepth || len(blocks) > maxDepth:
 			return t, fmt.Sprintf("nested more than %d deep", maxDepth)
 		case names > maxNames:
-			return t.Prev, fmt.Sprintf("a mapping has more than %d names; a file of so many can be written as JSON", maxNames)
+			return t.Prev, fmt.Sprintf("a mapping has more than %d names; write such a file as JSON", maxNames)
 		}
 	}
 	return nil, ""
 }
 
-// outline is the lists and mappings in YAML's own style that a place of a file is
-// in, each within the one before. They are told from each other by their columns,
-// as YAML does.
+// outline is the stack of block-style lists and mappings around a position in a file.
+// As in YAML, their columns distinguish them.
 type outline []block
 
 type block struct{ column, names int }
 
-// at is the block of an item at a column. Those further to the right are over.
+// at returns the block of an item at a column. It ends the blocks further to the right.
 func (o *outline) at(column int) *block {
 	blocks := *o
 	for len(blocks) > 0 && blocks[len(blocks)-1].column > column {
@@ -317,7 +314,7 @@ func (o *outline) at(column int) *block {
 }
 
 type yamlTree struct {
-	// errs are what was refused; the nodes are Wrong.
+	// errs are the errors of values that were refused; their nodes are Wrong.
 	errs []*Error
 }
 
@@ -329,13 +326,13 @@ func (y *yamlTree) wrong(at *token.Token, format string, args ...any) *Error {
 	return e
 }
 
-// refuse notes what is wrong with a node.
+// refuse records what is wrong with a node.
 func (y *yamlTree) refuse(n *Node, at *token.Token, format string, args ...any) {
 	n.Kind = Wrong
 	y.errs = append(y.errs, y.wrong(at, format, args...))
 }
 
-// syntax gives an error of the parser our form.
+// syntax converts an error of the parser.
 func (y *yamlTree) syntax(err error) *Error {
 	var e yaml.Error
 	if !errors.As(err, &e) {
@@ -344,11 +341,11 @@ func (y *yamlTree) syntax(err error) *Error {
 	if text := e.GetMessage(); !strings.Contains(text, "\t") && !strings.Contains(text, "tab character") {
 		return y.wrong(e.GetToken(), "%s", text)
 	}
-	return y.wrong(e.GetToken(), "there is a tab; YAML is indented with spaces")
+	return y.wrong(e.GetToken(), "tab character found; indent YAML with spaces")
 }
 
-// node turns a value into ours. What YAML has beyond JSON is refused, comments and
-// its ways of writing text apart.
+// node converts a value. It refuses YAML features beyond JSON, except for comments and
+// text styles.
 func (y *yamlTree) node(v ast.Node) *Node {
 	n := &Node{Line: 1, Column: 1}
 	if v == nil {
@@ -395,7 +392,7 @@ func (y *yamlTree) mapping(n *Node, values []*ast.MappingValueNode) {
 		if key.Kind != String && key.Kind != Wrong {
 			y.refuse(key, v.Key.GetToken(), "a name must be a text; put it in quotes")
 		}
-		if i == 0 { // the mapping begins where its first name does
+		if i == 0 { // the mapping begins at its first name
 			n.Line, n.Column = key.Line, key.Column
 		}
 		item := y.node(v.Value)

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 )
 
-// JSON writes a value as JSON. A name that stands twice in a mapping is refused.
+// JSON writes a value as JSON. It refuses a mapping with a duplicate field.
 func (r *Reader) JSON(n *Node, what string) json.RawMessage {
 	var b bytes.Buffer
 	r.appendJSON(&b, n, what)
@@ -45,7 +45,7 @@ func (r *Reader) appendJSON(b *bytes.Buffer, n *Node, what string) {
 	}
 }
 
-// Quote writes a text as JSON, which always works.
+// Quote writes a text as JSON. It never fails.
 func Quote(s string) []byte {
 	b, err := json.Marshal(s)
 	if err != nil {

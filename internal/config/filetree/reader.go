@@ -10,20 +10,19 @@ import (
 	"github.com/dragoman-go/dragoman/internal/text/words"
 )
 
-// Reader turns a tree into settings, and collects everything that is wrong.
+// Reader converts a tree to settings, and collects all errors.
 type Reader struct {
 	Errs []*Error
 }
 
-// Bad says what is wrong with a value. One that was refused already is not
-// refused again.
+// Bad records what is wrong with a value, unless the value was already refused.
 func (r *Reader) Bad(n *Node, format string, args ...any) {
 	if n.Kind != Wrong {
 		r.Errs = append(r.Errs, &Error{Line: n.Line, Column: n.Column, Reason: fmt.Sprintf(format, args...)})
 	}
 }
 
-// Want reports whether a value is of a kind, and refuses one that is not.
+// Want reports whether a value has a kind, and refuses it otherwise.
 func (r *Reader) Want(n *Node, kind Kind, what string) bool {
 	if n.Kind != kind {
 		r.Bad(n, "%s: want %s, have %s", what, kind, n.Kind)
@@ -31,9 +30,9 @@ func (r *Reader) Want(n *Node, kind Kind, what string) bool {
 	return n.Kind == kind
 }
 
-// Fields hands out the members of a mapping by their names; others are wrong. Unoffered
-// are those that are there to be refused, with a word of their own: nobody who mistypes
-// another is told of them.
+// Fields calls the function for each field of a mapping by its name, and refuses
+// unknown fields. unoffered are fields that exist only to be refused with a specific
+// message; the message for an unknown field does not list them.
 func (r *Reader) Fields(n *Node, what string, fields map[string]func(*Node), unoffered ...string) {
 	r.Each(n, what, func(key, value *Node) {
 		if set := fields[key.Text]; set != nil {
@@ -55,7 +54,7 @@ func (r *Reader) Fields(n *Node, what string, fields map[string]func(*Node), uno
 	})
 }
 
-// Each hands out the members of a mapping whose names are free, in order.
+// Each calls each for the fields of a mapping with arbitrary names, in order.
 func (r *Reader) Each(n *Node, what string, each func(key, value *Node)) {
 	if !r.Want(n, Map, what) {
 		return
@@ -63,7 +62,7 @@ func (r *Reader) Each(n *Node, what string, each func(key, value *Node)) {
 	seen := map[string]bool{}
 	for i, key := range n.Keys {
 		if seen[key.Text] {
-			r.Bad(key, "%s: %q is there twice", what, key.Text)
+			r.Bad(key, "%s: duplicate field %q", what, key.Text)
 			continue
 		}
 		seen[key.Text] = true
@@ -71,7 +70,7 @@ func (r *Reader) Each(n *Node, what string, each func(key, value *Node)) {
 	}
 }
 
-// String is a text.
+// String returns a text.
 func (r *Reader) String(n *Node, what string) string {
 	if !r.Want(n, String, what) {
 		return ""
@@ -79,7 +78,7 @@ func (r *Reader) String(n *Node, what string) string {
 	return n.Text
 }
 
-// Strings is a list of texts, or one.
+// Strings returns a list of texts; a single text is a list of one.
 func (r *Reader) Strings(n *Node, what string) []string {
 	if n.Kind == String {
 		return []string{n.Text}
@@ -94,25 +93,25 @@ func (r *Reader) Strings(n *Node, what string) []string {
 	return out
 }
 
-// Bool is true or false.
+// Bool returns true or false.
 func (r *Reader) Bool(n *Node, what string) bool {
 	return r.Want(n, Bool, what) && n.Text == "true"
 }
 
-// Count is a whole number from least on.
+// Count returns a whole number that is at least least.
 func (r *Reader) Count(n *Node, what string, least int) int {
 	if !r.Want(n, Number, what) {
 		return 0
 	}
 	v, err := strconv.Atoi(n.Text)
 	if err != nil || v < least {
-		r.Bad(n, "%s: want a whole number from %d on, have %s", what, least, n.Text)
+		r.Bad(n, "%s: want a whole number of at least %d, have %s", what, least, n.Text)
 		return 0
 	}
 	return v
 }
 
-// Duration is a time above zero; or is what else may stand there, for the message.
+// Duration returns a positive duration. or describes alternatives, for the error.
 func (r *Reader) Duration(n *Node, what, or string) time.Duration {
 	if n.Kind == Number {
 		r.Bad(n, "%s: want a time with its unit%s, have the number %s; write %ss for seconds", what, or, clip(n.Text), clip(n.Text))

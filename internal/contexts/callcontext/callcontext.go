@@ -1,5 +1,5 @@
-// Package callcontext has values of contexts that one package of this module sets for
-// another: betas, positions, patches, and what to call before a stream waits.
+// Package callcontext defines context values that one package of this module sets for
+// another: beta headers, positions, patches, and a callback before a stream waits.
 package callcontext
 
 import (
@@ -12,10 +12,10 @@ import (
 
 type betasKey struct{}
 
-// WithBetas returns a context whose requests carry the beta headers in h (Anthropic-Beta,
-// OpenAI-Beta) in addition to those of the client. Each header goes only to servers of its
-// dialect. Proxies that re-encode requests need it, because servers refuse beta fields
-// without the header.
+// WithBetas returns a context whose requests carry the beta headers in h
+// (Anthropic-Beta, OpenAI-Beta) in addition to those of the client. Each header is sent
+// only to servers of its dialect. Proxies that re-encode requests need it, because
+// servers refuse beta fields without the header.
 func WithBetas(ctx context.Context, h http.Header) context.Context {
 	betas := http.Header{}
 	for name, values := range h {
@@ -34,15 +34,16 @@ func Betas(ctx context.Context) http.Header {
 
 type relayKey struct{}
 
-// Relay is for streams whose events are relayed to a client. A relayed stream that fails
-// before it has content has no events, only the error: with the first event, the response
-// has begun.
+// Relay configures streams whose events are relayed to a client. A relayed stream that
+// fails before it has content yields no events, only the error, because the first event
+// begins the response.
 type Relay struct {
-	// Waiting is called, on the goroutine that takes the events, each time before the stream
-	// reads on and may wait for its server: events that came together can be sent together.
+	// Waiting is called, on the goroutine that consumes the events, each time before
+	// the stream reads on and may wait for its server. Events that arrived together can
+	// then be sent together.
 	Waiting func()
-	// RefuseEmpty makes a response without content an error, unless it says why it has none:
-	// the caller has another model to call.
+	// RefuseEmpty makes a response without content an error, unless the response
+	// explains why. It is for callers that can call another model.
 	RefuseEmpty bool
 }
 
@@ -61,7 +62,7 @@ type positionKey struct{}
 
 type patchesKey struct{}
 
-// WithPosition gives the requests under ctx their position.
+// WithPosition returns a context whose requests have the position p.
 func WithPosition(ctx context.Context, p extension.Position) context.Context {
 	return context.WithValue(ctx, positionKey{}, p)
 }
@@ -72,10 +73,10 @@ func Position(ctx context.Context) extension.Position {
 	return p
 }
 
-// WithPatches calls f with the patches of the requests under ctx, in addition to the
-// provider's own receiver. f is called by the goroutine that reads the response. A stream
-// sends an empty dragoman.Chunk after the patches of a chunk, so that the caller can show
-// them before the next event.
+// WithPatches returns a context in which f is called with the patches of requests, in
+// addition to the provider's own receiver. f runs on the goroutine that reads the
+// response. A stream sends an empty dragoman.Chunk after the patches of a chunk, so
+// that the caller can show them before the next event.
 func WithPatches(ctx context.Context, f func(extension.Patch)) context.Context {
 	return context.WithValue(ctx, patchesKey{}, f)
 }

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// WithTimeout is [context.WithTimeout] for calls that rarely wait: the timer starts with
-// the first call of Done. A store in memory never calls Done, and a run writes to its store
-// several times in each turn.
+// WithTimeout is like [context.WithTimeout], for calls that rarely wait: the timer
+// starts with the first call of Done. A store in memory never calls Done, and a run
+// writes to its store several times in each turn.
 func WithTimeout(parent context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
 	c := &timeout{Context: parent, ends: time.Now().Add(limit)}
 	if d, ok := parent.Deadline(); ok && d.Before(c.ends) {

@@ -6,21 +6,22 @@ import (
 	"io"
 )
 
-// ReadAll is io.ReadAll for a body that says how long it is, as a header does; less
-// than one: it does not. Nothing is believed that would take much memory.
+// ReadAll is like io.ReadAll, for a body whose length may be known from a header; says
+// is that length, or less than 1 if it is unknown. A large length is not trusted: it
+// does not allocate much memory.
 func ReadAll(r io.Reader, says int64) ([]byte, error) {
 	return ReadHeld(r, says, 0, func(int) error { return nil })
 }
 
-// ReadHeld is [ReadAll] for a caller that bounds memory: hold is called with the size by
-// which the buffer is about to grow, and its error ends the reading. The buffer is not made
-// larger than most bytes need; most below one means no bound. While the buffer grows, its
-// old and its new bytes exist for a moment.
+// ReadHeld is like [ReadAll], for a caller that limits memory. hold is called with the
+// size by which the buffer is about to grow; its error stops the reading. The buffer
+// does not grow beyond what most bytes need; most below 1 means no limit. While the
+// buffer grows, its old and new bytes exist at the same time.
 func ReadHeld(r io.Reader, says int64, most int, hold func(bytes int) error) ([]byte, error) {
 	const least, believed = 512, 64 << 10
 	size := least
 	if says > 0 && says <= believed {
-		size = int(says) + 1 // one more, for the end
+		size = int(says) + 1 // one more byte to detect the end
 	}
 	if err := hold(size); err != nil {
 		return nil, err

@@ -11,7 +11,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/framing/bodies"
 )
 
-func TestABodyIsReadWholeWhateverItSaysOfItsLength(t *testing.T) {
+func TestReadAllIgnoresWrongLength(t *testing.T) {
 	body := strings.Repeat("dragoman ", 20_000)
 	for _, says := range []int64{-1, 0, 1, int64(len(body)), int64(len(body)) + 1, 1 << 60} {
 		for name, r := range map[string]io.Reader{
@@ -24,13 +24,13 @@ func TestABodyIsReadWholeWhateverItSaysOfItsLength(t *testing.T) {
 	}
 }
 
-func TestAnEmptyBodyIsEmpty(t *testing.T) {
+func TestReadAllEmptyBody(t *testing.T) {
 	if got, err := bodies.ReadAll(bytes.NewReader(nil), 10); err != nil || len(got) != 0 {
 		t.Error(got, err)
 	}
 }
 
-func TestWhatBreaksIsReturnedWithWhatCame(t *testing.T) {
+func TestReadAllReturnsDataWithError(t *testing.T) {
 	broken := errors.New("broken")
 	got, err := bodies.ReadAll(io.MultiReader(strings.NewReader("half"), iotest.ErrReader(broken)), 8)
 	if string(got) != "half" || !errors.Is(err, broken) {
@@ -38,7 +38,7 @@ func TestWhatBreaksIsReturnedWithWhatCame(t *testing.T) {
 	}
 }
 
-func TestALengthThatIsOnlySaidTakesNoMemory(t *testing.T) {
+func TestClaimedLengthTakesNoMemory(t *testing.T) {
 	if n := testing.AllocsPerRun(1, func() { _, _ = bodies.ReadAll(strings.NewReader("x"), 1<<40) }); n > 3 {
 		t.Errorf("%v allocations", n)
 	}

@@ -1,10 +1,9 @@
-// Package eventstream frames AWS's binary event stream
-// (application/vnd.amazon.eventstream), both ways, without I/O.
+// Package eventstream parses and writes the AWS binary event stream
+// (application/vnd.amazon.eventstream), without I/O.
 //
-// A frame is a prelude (the length of the frame, the length of its headers, a
-// checksum of these eight bytes), headers, a payload, and a checksum of all
-// before it. A [Parser] takes bytes as they come, in pieces of any size, and
-// calls back once per frame:
+// A frame is a prelude (the length of the frame, the length of its headers, a checksum
+// of these eight bytes), headers, a payload, and a checksum of everything before it. A
+// [Parser] accepts bytes in chunks of any size, and calls back once per frame:
 //
 //	var p eventstream.Parser
 //	err := p.Feed(chunk, func(f eventstream.Frame) error {
@@ -12,8 +11,8 @@
 //		return nil
 //	})
 //
-// A frame that is damaged is an error with its place in the stream, and so is
-// one that the end of the stream cut: neither is taken for the end (quirk C33).
+// A damaged frame, and a frame that the end of the stream truncates, is an error with
+// its position in the stream. Neither is treated as the end (quirk C33).
 package eventstream
 
 import (
@@ -24,24 +23,24 @@ import (
 	"math"
 )
 
-// DefaultMax bounds one frame. AWS itself sends at most 24 MiB.
+// DefaultMax limits one frame. AWS itself sends at most 24 MiB.
 const DefaultMax = 64 << 20
 
-// What can be wrong with a frame.
+// Errors in a frame.
 var (
-	// ErrChecksum says that bytes of a frame are not those that were sent.
-	ErrChecksum = errors.New("eventstream: a checksum does not match")
-	// ErrLength says that the lengths of a frame contradict each other.
-	ErrLength = errors.New("eventstream: the lengths of a frame are impossible")
-	// ErrHeader says that the headers of a frame cannot be read.
-	ErrHeader = errors.New("eventstream: the headers of a frame are malformed")
-	// ErrTooLong says that a frame exceeds the bound.
+	// ErrChecksum reports that the bytes of a frame are damaged.
+	ErrChecksum = errors.New("eventstream: checksum mismatch")
+	// ErrLength reports that the lengths of a frame contradict each other.
+	ErrLength = errors.New("eventstream: invalid frame lengths")
+	// ErrHeader reports that the headers of a frame cannot be read.
+	ErrHeader = errors.New("eventstream: malformed frame headers")
+	// ErrTooLong reports that a frame exceeds the limit.
 	ErrTooLong = errors.New("eventstream: frame exceeds the size limit")
-	// ErrTruncated says that the stream ended inside a frame.
+	// ErrTruncated reports that the stream ended inside a frame.
 	ErrTruncated = errors.New("eventstream: the stream ends inside a frame")
 )
 
-// Error says where in a stream a frame is wrong.
+// Error is an error in a frame, with its position in the stream.
 type Error struct {
 	// Offset is the byte at which the frame begins.
 	Offset int64
@@ -62,35 +61,34 @@ const (
 // Frame is one message of a stream. Its slices are valid until the parser is
 // fed again.
 type Frame struct {
-	// Headers is the header block as it came; see [Frame.All] and [Frame.Get].
+	// Headers is the header block in wire format; see [Frame.All] and [Frame.Get].
 	Headers []byte
 	Payload []byte
-	// Raw is the frame as it came, checksums included, and Offset the byte of
-	// the stream at which it begins.
+	// Raw is the frame in wire format, including its checksums, and Offset the position
+	// in the stream at which it begins.
 	Raw    []byte
 	Offset int64
 }
 
-// PayloadOffset is the byte of the stream at which the payload begins.
+// PayloadOffset returns the position in the stream at which the payload begins.
 func (f Frame) PayloadOffset() int64 {
 	return f.Offset + preludeBytes + checksumBytes + int64(len(f.Headers))
 }
 
-// Parser splits a stream into frames. The zero value is ready.
+// Parser splits a stream into frames. The zero value is ready to use.
 type Parser struct {
-	// Max bounds the bytes of one frame; 0 means DefaultMax.
+	// Max limits the bytes of one frame; 0 means DefaultMax.
 	Max int
 
-	buf    []byte // what was fed and is not read, from pos on
+	buf    []byte // bytes that were fed; unread from pos on
 	pos    int    // start of the frame being read
-	size   int    // its length; 0 before its prelude was read
-	offset int64  // where it begins in the stream
+	size   int    // length of the current frame; 0 before its prelude is read
+	offset int64  // position of the current frame in the stream
 	err    error
 }
 
-// Feed takes the next bytes and calls emit for every frame they complete. It
-// returns the first error, its own or emit's, and returns it again when it is
-// called after one.
+// Feed adds bytes and calls emit for every frame that they complete. It returns the
+// first error, its own or that of emit. Later calls return the same error.
 func (p *Parser) Feed(b []byte, emit func(Frame) error) error {
 	if p.err != nil {
 		return p.err
@@ -101,8 +99,7 @@ func (p *Parser) Feed(b []byte, emit func(Frame) error) error {
 	return p.err
 }
 
-// Close says that the stream ended. Bytes of a frame that is not whole are an
-// error.
+// Close ends the stream. An incomplete frame is an error.
 func (p *Parser) Close() error {
 	if p.err == nil && p.pos < len(p.buf) {
 		p.fail(ErrTruncated)
@@ -110,14 +107,14 @@ func (p *Parser) Close() error {
 	return p.err
 }
 
-// Offset is the byte of the stream at which the next frame begins.
+// Offset returns the position in the stream at which the next frame begins.
 func (p *Parser) Offset() int64 { return p.offset }
 
 func (p *Parser) fail(err error) { p.err = &Error{Offset: p.offset, Err: err} }
 
-// keep appends to what is not read. The buffer grows with the bytes that came,
-// never with what a length promises; it doubles, where append would enlarge a
-// long frame by a quarter at a time.
+// keep appends to the unread bytes. The buffer grows with the bytes that arrived, never
+// with a length that the stream claims. It doubles, because append would grow a long
+// frame by only a quarter.
 func (p *Parser) keep(b []byte) {
 	if p.pos > 0 {
 		p.buf, p.pos = append(p.buf[:0], p.buf[p.pos:]...), 0
@@ -128,7 +125,7 @@ func (p *Parser) keep(b []byte) {
 	p.buf = append(p.buf, b...)
 }
 
-// step reads one frame and reports whether there was a whole one.
+// step reads one frame and reports whether there was a complete one.
 func (p *Parser) step(emit func(Frame) error) bool {
 	ahead := p.buf[p.pos:]
 	if p.size == 0 {
@@ -155,8 +152,8 @@ func (p *Parser) step(emit func(Frame) error) bool {
 	return true
 }
 
-// prelude reads the length of a frame. It means nothing before its checksum was
-// found right.
+// prelude reads the length of a frame. It checks the checksum first, because a damaged
+// length is meaningless.
 func (p *Parser) prelude(b []byte) (int, error) {
 	size := binary.BigEndian.Uint32(b)
 	headers := binary.BigEndian.Uint32(b[4:])
@@ -166,7 +163,7 @@ func (p *Parser) prelude(b []byte) (int, error) {
 	}
 	switch {
 	case crc32.ChecksumIEEE(b[:preludeBytes]) != binary.BigEndian.Uint32(b[preludeBytes:]):
-		return 0, fmt.Errorf("%w: of a prelude", ErrChecksum)
+		return 0, fmt.Errorf("%w: prelude", ErrChecksum)
 	case size < minFrame || headers > size-minFrame:
 		return 0, fmt.Errorf("%w: %d bytes of headers in a frame of %d", ErrLength, headers, size)
 	case uint64(size) > uint64(limit):
@@ -176,11 +173,11 @@ func (p *Parser) prelude(b []byte) (int, error) {
 	}
 }
 
-// frame takes a whole frame apart.
+// frame parses a complete frame.
 func (p *Parser) frame(raw []byte) (Frame, error) {
 	end := len(raw) - checksumBytes
 	if crc32.ChecksumIEEE(raw[:end]) != binary.BigEndian.Uint32(raw[end:]) {
-		return Frame{}, fmt.Errorf("%w: of a frame", ErrChecksum)
+		return Frame{}, fmt.Errorf("%w: frame", ErrChecksum)
 	}
 	start := preludeBytes + checksumBytes
 	payload := start + int(binary.BigEndian.Uint32(raw[4:]))
@@ -188,8 +185,8 @@ func (p *Parser) frame(raw []byte) (Frame, error) {
 	return f, checkHeaders(f.Headers)
 }
 
-// Append appends a frame. Headers are written in the given order; their names
-// must be of 1 to 255 bytes and differ from each other.
+// Append appends a frame to dst. Headers are written in the given order; their names
+// must have 1 to 255 bytes and be distinct.
 func Append(dst []byte, headers []Header, payload []byte) ([]byte, error) {
 	start := len(dst)
 	dst = append(dst, make([]byte, preludeBytes+checksumBytes)...)

@@ -27,7 +27,7 @@ func header(name string, v eventstream.Value) eventstream.Header {
 	return eventstream.Header{Name: name, Value: v}
 }
 
-// parse feeds pieces and returns what came out, as text.
+// parse feeds chunks and returns the frames as text.
 func parse(p *eventstream.Parser, pieces ...[]byte) ([]string, error) {
 	var out []string
 	for _, b := range pieces {
@@ -40,7 +40,7 @@ func parse(p *eventstream.Parser, pieces ...[]byte) ([]string, error) {
 			out = append(out, fmt.Sprintf("%s %q %x", s, f.Payload, f.Raw))
 			return nil
 		})
-		clear(b) // what was fed may be overwritten
+		clear(b) // the caller may overwrite what it fed
 		if err != nil {
 			return out, err
 		}
@@ -48,9 +48,9 @@ func parse(p *eventstream.Parser, pieces ...[]byte) ([]string, error) {
 	return out, p.Close()
 }
 
-// The bytes of a frame as the format's own description has them: a message
-// without headers, and one with a header and a payload.
-func TestFramesAreThoseOfTheFormat(t *testing.T) {
+// The bytes of two frames from the description of the format: a message without
+// headers, and one with a header and a payload.
+func TestAppendMatchesTheSpecification(t *testing.T) {
 	for want, f := range map[string][]byte{
 		"0000001000000000" + "05c248eb" + "7d98c8ff": frame(t, ""),
 		"0000003d00000020" + "07fd8396" + "0c636f6e74656e742d747970650700106170706c69636174696f6e2f6a736f6e" +
@@ -77,7 +77,7 @@ func everyKind() []eventstream.Header {
 	}
 }
 
-func TestHeadersOfEveryTypeComeBack(t *testing.T) {
+func TestHeadersOfEveryTypeRoundTrip(t *testing.T) {
 	var got eventstream.Frame
 	var p eventstream.Parser
 	if err := p.Feed(frame(t, "x", everyKind()...), func(f eventstream.Frame) error { got = f; return nil }); err != nil {
@@ -106,14 +106,14 @@ func TestHeadersOfEveryTypeComeBack(t *testing.T) {
 	}
 }
 
-// threeFrames is a stream to cut anywhere.
+// threeFrames returns a stream to split at any position.
 func threeFrames(t testing.TB) []byte {
 	out := frame(t, `{"a":1}`, header(":event-type", eventstream.Text("x")))
 	out = append(out, frame(t, "", everyKind()...)...)
 	return append(out, frame(t, strings.Repeat("long ", 100))...)
 }
 
-func TestQuirkC33_EveryCutGivesTheSameFrames(t *testing.T) {
+func TestQuirkC33_EverySplitGivesTheSameFrames(t *testing.T) {
 	all := threeFrames(t)
 	want, err := parse(&eventstream.Parser{}, all)
 	if err != nil || len(want) != 3 {
@@ -138,9 +138,9 @@ func TestQuirkC33_EveryCutGivesTheSameFrames(t *testing.T) {
 	})
 }
 
-// Raw promises to live until the parser is fed again, not only until the next
-// frame of the same piece.
-func TestRawLivesUntilTheNextFeed(t *testing.T) {
+// Raw is valid until the parser is fed again, not only until the next frame in the same
+// chunk.
+func TestRawIsValidUntilTheNextFeed(t *testing.T) {
 	all := threeFrames(t)
 	var p eventstream.Parser
 	var raws [][]byte
@@ -156,20 +156,20 @@ func TestRawLivesUntilTheNextFeed(t *testing.T) {
 	}
 }
 
-// prelude makes a frame's beginning with any lengths and a right checksum.
+// prelude returns the beginning of a frame with any lengths and a valid checksum.
 func prelude(size, headers uint32) []byte {
 	b := binary.BigEndian.AppendUint32(nil, size)
 	b = binary.BigEndian.AppendUint32(b, headers)
 	return binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b))
 }
 
-// withHeaders makes a frame around any header block, its checksums right.
+// withHeaders returns a frame around any header block, with valid checksums.
 func withHeaders(block []byte) []byte {
 	b := append(prelude(uint32(16+len(block)), uint32(len(block))), block...)
 	return binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b))
 }
 
-func TestQuirkC33_ADamagedFrameIsAnErrorWithItsPlaceAndNeverTheEnd(t *testing.T) {
+func TestQuirkC33_DamagedFrameIsAnError(t *testing.T) {
 	good := frame(t, "first")
 	flipped := func(at int) []byte {
 		f := frame(t, "second", header("h", eventstream.Text("v")))
@@ -187,20 +187,20 @@ func TestQuirkC33_ADamagedFrameIsAnErrorWithItsPlaceAndNeverTheEnd(t *testing.T)
 		"a payload that changed":          {flipped(-6), eventstream.ErrChecksum},
 		"a checksum that changed":         {flipped(-1), eventstream.ErrChecksum},
 		"a frame of no bytes":             {prelude(0, 0), eventstream.ErrLength},
-		"a frame shorter than any":        {prelude(15, 0), eventstream.ErrLength},
+		"a frame below the minimum":       {prelude(15, 0), eventstream.ErrLength},
 		"headers beyond the frame":        {prelude(32, 17), eventstream.ErrLength},
 		"headers of four gigabytes":       {prelude(32, 1<<32-1), eventstream.ErrLength},
 		"a frame of four gigabytes":       {prelude(1<<32-1, 0), eventstream.ErrTooLong},
 		"a header without a name":         {withHeaders([]byte{0, 7, 0, 0}), eventstream.ErrHeader},
-		"a header of no type":             {withHeaders([]byte{1, 'a', 10}), eventstream.ErrHeader},
-		"a name that is cut":              {withHeaders([]byte{9, 'a'}), eventstream.ErrHeader},
-		"a value that is cut":             {withHeaders([]byte{1, 'a', 7, 0, 9, 'x'}), eventstream.ErrHeader},
-		"a length that is cut":            {withHeaders([]byte{1, 'a', 7, 0}), eventstream.ErrHeader},
-		"a number that is cut":            {withHeaders([]byte{1, 'a', 4, 0, 0}), eventstream.ErrHeader},
-		"a header that is there twice":    {withHeaders([]byte{1, 'a', 0, 1, 'a', 1}), eventstream.ErrHeader},
-		"a frame that is cut":             {frame(t, "second")[:17], eventstream.ErrTruncated},
-		"a prelude that is cut":           {frame(t, "second")[:3], eventstream.ErrTruncated},
-		"no frames but a page":            {[]byte("<html><body>"), eventstream.ErrChecksum},
+		"a header of unknown type":        {withHeaders([]byte{1, 'a', 10}), eventstream.ErrHeader},
+		"a truncated name":                {withHeaders([]byte{9, 'a'}), eventstream.ErrHeader},
+		"a truncated value":               {withHeaders([]byte{1, 'a', 7, 0, 9, 'x'}), eventstream.ErrHeader},
+		"a truncated length":              {withHeaders([]byte{1, 'a', 7, 0}), eventstream.ErrHeader},
+		"a truncated number":              {withHeaders([]byte{1, 'a', 4, 0, 0}), eventstream.ErrHeader},
+		"a duplicate header":              {withHeaders([]byte{1, 'a', 0, 1, 'a', 1}), eventstream.ErrHeader},
+		"a truncated frame":               {frame(t, "second")[:17], eventstream.ErrTruncated},
+		"a truncated prelude":             {frame(t, "second")[:3], eventstream.ErrTruncated},
+		"an HTML page":                    {[]byte("<html><body>"), eventstream.ErrChecksum},
 	} {
 		t.Run(name, func(t *testing.T) {
 			stream := append(bytes.Clone(good), tc.second...)
@@ -217,14 +217,14 @@ func TestQuirkC33_ADamagedFrameIsAnErrorWithItsPlaceAndNeverTheEnd(t *testing.T)
 					t.Fatalf("pieces of %d: %v, %d frames", size, err, len(got))
 				}
 				if again := p.Feed([]byte("more"), nil); !errors.Is(again, tc.want) || !errors.Is(p.Close(), tc.want) {
-					t.Errorf("the error does not stick: %v", again)
+					t.Errorf("the error is not sticky: %v", again)
 				}
 			}
 		})
 	}
 }
 
-func TestManyHeadersThatRepeatTakeLinearTime(t *testing.T) {
+func TestManyHeadersAreLinear(t *testing.T) {
 	var block []byte
 	for i := range 200_000 {
 		block = append(block, 4, byte(i), byte(i>>8), byte(i>>16), 'x', 0)
@@ -233,13 +233,13 @@ func TestManyHeadersThatRepeatTakeLinearTime(t *testing.T) {
 	if err := new(eventstream.Parser).Feed(withHeaders(block), none); err != nil {
 		t.Error(err)
 	}
-	twice := append(block, block[len(block)-6:]...)
-	if err := new(eventstream.Parser).Feed(withHeaders(twice), none); !errors.Is(err, eventstream.ErrHeader) {
+	duplicates := append(block, block[len(block)-6:]...)
+	if err := new(eventstream.Parser).Feed(withHeaders(duplicates), none); !errors.Is(err, eventstream.ErrHeader) {
 		t.Error(err)
 	}
 }
 
-func TestTheBoundIsTheParsers(t *testing.T) {
+func TestParserMax(t *testing.T) {
 	f := frame(t, strings.Repeat("x", 100))
 	if _, err := parse(&eventstream.Parser{Max: len(f)}, f); err != nil {
 		t.Error(err)
@@ -249,12 +249,12 @@ func TestTheBoundIsTheParsers(t *testing.T) {
 	}
 	var p eventstream.Parser
 	if err := p.Feed(prelude(33<<20, 0), nil); err != nil {
-		t.Errorf("32 MiB and more must pass: %v", err)
+		t.Errorf("32 MiB must be accepted: %v", err)
 	}
 }
 
-// A length that promises much must not decide how much memory is taken.
-func TestAPromisedLengthTakesNoMemory(t *testing.T) {
+// A claimed length must not determine how much memory is allocated.
+func TestClaimedLengthTakesNoMemory(t *testing.T) {
 	head := prelude(60<<20, 0)
 	allocs := testing.Benchmark(func(b *testing.B) {
 		b.ReportAllocs()
@@ -266,11 +266,11 @@ func TestAPromisedLengthTakesNoMemory(t *testing.T) {
 		}
 	})
 	if n := allocs.AllocedBytesPerOp(); n > 4096 {
-		t.Errorf("%d bytes for twelve that came", n)
+		t.Errorf("%d bytes for twelve bytes of input", n)
 	}
 }
 
-func TestTheErrorOfTheCallbackComesBack(t *testing.T) {
+func TestFeedReturnsEmitError(t *testing.T) {
 	stop := errors.New("stop")
 	var p eventstream.Parser
 	n := 0
@@ -280,12 +280,12 @@ func TestTheErrorOfTheCallbackComesBack(t *testing.T) {
 	}
 }
 
-func TestAHeaderThatCannotBeWrittenIsAnError(t *testing.T) {
+func TestAppendRefusesInvalidHeaders(t *testing.T) {
 	for name, h := range map[string]eventstream.Header{
 		"no name":        {Value: eventstream.Text("x")},
 		"a long name":    {Name: strings.Repeat("n", 256)},
 		"a long value":   {Name: "n", Value: eventstream.Text(strings.Repeat("v", 1<<16))},
-		"no such type":   {Name: "n", Value: eventstream.Value{Kind: 10}},
+		"unknown type":   {Name: "n", Value: eventstream.Value{Kind: 10}},
 		"a short number": {Name: "n", Value: eventstream.Value{Kind: eventstream.Int32, Data: []byte{1}}},
 	} {
 		out, err := eventstream.Append([]byte("before"), []eventstream.Header{h}, nil)
@@ -293,8 +293,8 @@ func TestAHeaderThatCannotBeWrittenIsAnError(t *testing.T) {
 			t.Errorf("%s: %v %q", name, err, out)
 		}
 	}
-	twice := []eventstream.Header{header("n", eventstream.Text("1")), header("n", eventstream.Text("2"))}
-	if _, err := eventstream.Append(nil, twice, nil); !errors.Is(err, eventstream.ErrHeader) {
+	duplicates := []eventstream.Header{header("n", eventstream.Text("1")), header("n", eventstream.Text("2"))}
+	if _, err := eventstream.Append(nil, duplicates, nil); !errors.Is(err, eventstream.ErrHeader) {
 		t.Error(err)
 	}
 }
@@ -315,7 +315,7 @@ func FuzzParser(f *testing.F) {
 		if fmt.Sprint(got, err) != fmt.Sprint(want, wantErr) {
 			t.Fatalf("pieces of %d: %v\nwhole: %v", int(size)+1, err, wantErr)
 		}
-		// What was read can be written, and gives the same bytes.
+		// Writing the frames again gives the same bytes.
 		var p eventstream.Parser
 		_ = p.Feed(stream, func(fr eventstream.Frame) error {
 			var hs []eventstream.Header

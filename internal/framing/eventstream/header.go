@@ -10,7 +10,7 @@ import (
 // Kind is the type of a header's value.
 type Kind byte
 
-// The types of value, with the numbers they have on the wire.
+// The value types, with their numbers on the wire.
 const (
 	True Kind = iota
 	False
@@ -24,11 +24,11 @@ const (
 	UUID
 )
 
-// kinds is how many types there are.
+// kinds is the number of types.
 const kinds = 10
 
-// fixedSize is the size of values of a type; -1 says that a length of two
-// bytes stands before them.
+// fixedSize returns the size of values of a type; -1 means that a length of two bytes
+// precedes them.
 func fixedSize(k Kind) int {
 	switch k {
 	case True, False:
@@ -51,16 +51,16 @@ func fixedSize(k Kind) int {
 // Value is the value of a header.
 type Value struct {
 	Kind Kind
-	// Data is the value as it stands on the wire, without its length. It is
-	// empty for booleans, which are told by their kind.
+	// Data is the value in wire format, without its length. It is empty for booleans,
+	// whose kind is their value.
 	Data []byte
 }
 
-// Text is a value of type String.
+// Text returns a value of type String.
 func Text(s string) Value { return Value{Kind: String, Data: []byte(s)} }
 
-// Int returns the number of a value of an integer type or a timestamp, which
-// counts milliseconds since 1970. ok is false for any other type.
+// Int returns the value of an integer or of a timestamp, in milliseconds since 1970. ok
+// is false for any other type.
 func (v Value) Int() (n int64, ok bool) {
 	if size := fixedSize(v.Kind); len(v.Data) != size {
 		return 0, false
@@ -92,7 +92,7 @@ func (h Header) append(dst []byte) ([]byte, error) {
 	case len(h.Name) == 0 || len(h.Name) > math.MaxUint8:
 		return dst, fmt.Errorf("%w: a name of %d bytes", ErrHeader, len(h.Name))
 	case v.Kind >= kinds:
-		return dst, fmt.Errorf("%w: no such type as %d", ErrHeader, v.Kind)
+		return dst, fmt.Errorf("%w: unknown type %d", ErrHeader, v.Kind)
 	case size >= 0 && len(v.Data) != size, len(v.Data) > math.MaxUint16:
 		return dst, fmt.Errorf("%w: a value of %d bytes for type %d", ErrHeader, len(v.Data), v.Kind)
 	}
@@ -105,7 +105,7 @@ func (h Header) append(dst []byte) ([]byte, error) {
 	return append(dst, v.Data...), nil
 }
 
-// next cuts the first header off a block.
+// next splits the first header off a block.
 func next(block []byte) (name []byte, v Value, rest []byte, ok bool) {
 	n := int(block[0])
 	if n == 0 || len(block) < 1+n+1 {
@@ -129,11 +129,11 @@ func next(block []byte) (name []byte, v Value, rest []byte, ok bool) {
 	return name, v, rest, true
 }
 
-// few is how many headers are compared one by one.
+// few is the number of headers that are compared one by one.
 const few = 16
 
-// checkHeaders says what is wrong with a block: a header that does not fit, or
-// one that is there twice, as two readers could see two values.
+// checkHeaders returns an error for a header that does not fit into the block, or for a
+// duplicate header, because two readers could see different values.
 func checkHeaders(block []byte) error {
 	var names [few][]byte
 	var many map[string]bool
@@ -141,12 +141,12 @@ func checkHeaders(block []byte) error {
 	for rest := block; len(rest) > 0; n++ {
 		name, _, after, ok := next(rest)
 		if !ok {
-			return fmt.Errorf("%w: byte %d of them", ErrHeader, len(block)-len(rest))
+			return fmt.Errorf("%w: at byte %d of the headers", ErrHeader, len(block)-len(rest))
 		}
 		rest = after
 		for i := range min(n, few) {
 			if string(names[i]) == string(name) {
-				return fmt.Errorf("%w: %.40q is there twice", ErrHeader, name)
+				return fmt.Errorf("%w: duplicate header %.40q", ErrHeader, name)
 			}
 		}
 		if n < few {
@@ -154,7 +154,7 @@ func checkHeaders(block []byte) error {
 			continue
 		}
 		if many[string(name)] {
-			return fmt.Errorf("%w: %.40q is there twice", ErrHeader, name)
+			return fmt.Errorf("%w: duplicate header %.40q", ErrHeader, name)
 		}
 		if many == nil {
 			many = make(map[string]bool)
@@ -164,7 +164,7 @@ func checkHeaders(block []byte) error {
 	return nil
 }
 
-// All loops over the headers of a frame, in order.
+// All returns an iterator over the headers of a frame, in order.
 func (f Frame) All() iter.Seq2[string, Value] {
 	return func(yield func(string, Value) bool) {
 		for rest := f.Headers; len(rest) > 0; {
@@ -192,7 +192,7 @@ func (f Frame) Get(name string) (Value, bool) {
 	return Value{}, false
 }
 
-// Text returns the value of a header of type String; nil where there is none.
+// Text returns the value of a header of type String, or nil.
 func (f Frame) Text(name string) []byte {
 	if v, ok := f.Get(name); ok && v.Kind == String {
 		return v.Data

@@ -1,9 +1,9 @@
-// Package ndjson frames newline-delimited JSON, both ways, without I/O.
+// Package ndjson parses and writes newline-delimited JSON, without I/O.
 //
-// A [Parser] takes bytes as they come, in pieces of any size, and calls back
-// once per line. A line ends with LF; a CR before it, and any other white space
-// around the value, is no part of the value. A last line that the end of the
-// stream leaves without its LF is delivered (quirk C18).
+// A [Parser] accepts bytes in chunks of any size, and calls back once per line. A line
+// ends with LF. A CR before it, and any other white space around the value, is not part
+// of the value. A last line without LF is delivered at the end of the stream (quirk
+// C18).
 package ndjson
 
 import (
@@ -11,37 +11,36 @@ import (
 	"errors"
 )
 
-// DefaultMaxLine bounds one line: real ones hold base64 images (quirk C18).
+// DefaultMaxLine limits one line: real lines contain base64 images (quirk C18).
 const DefaultMaxLine = 64 << 20
 
-// ErrTooLong says that a line exceeds the bound.
+// ErrTooLong reports that a line exceeds the limit.
 var ErrTooLong = errors.New("ndjson: line exceeds the size limit")
 
 // Line is one line. Its slices are valid until the callback returns.
 type Line struct {
-	// Data is the value, without the white space around it; empty for a blank
-	// line, which is of interest only to who forwards Raw.
+	// Data is the value, without the white space around it. It is empty for a blank
+	// line, which matters only to callers that forward Raw.
 	Data []byte
-	// Raw is the line as it came, with its end.
+	// Raw is the line in wire format, including its end.
 	Raw []byte
 }
 
-// Parser splits a stream into lines. The zero value is ready.
+// Parser splits a stream into lines. The zero value is ready to use.
 type Parser struct {
-	// Max bounds the bytes of one line, its end included; 0 means
-	// DefaultMaxLine.
+	// Max limits the bytes of one line, including its end; 0 means DefaultMaxLine.
 	Max int
 
-	buf   []byte // bytes of the line being read
-	scan  int    // how far it was searched for its end
+	buf   []byte // bytes of the current line
+	scan  int    // how far buf was searched for the line end
 	begun bool   // the first line was delivered
 }
 
-// Feed takes the next bytes and calls emit for every line they complete. It
-// returns the first error of emit, after which the parser must not be used.
+// Feed adds bytes and calls emit for every line that they complete. It returns the
+// first error of emit, after which the parser must not be used.
 func (p *Parser) Feed(b []byte, emit func(Line) error) error {
 	if need := len(p.buf) + len(b); need > cap(p.buf) {
-		// Double, where append would grow a long line by a quarter at a time.
+		// Double: append would grow a long line by only a quarter at a time.
 		p.buf = append(make([]byte, 0, max(need, 2*cap(p.buf))), p.buf...)
 	}
 	p.buf = append(p.buf, b...)
@@ -53,7 +52,7 @@ func (p *Parser) Feed(b []byte, emit func(Line) error) error {
 			break
 		}
 		end := p.scan + i + 1
-		// Whether a line is too long must not depend on where it was cut.
+		// Whether a line is too long must not depend on how the stream was split.
 		if end-start > limit {
 			return ErrTooLong
 		}
@@ -73,7 +72,7 @@ func (p *Parser) Feed(b []byte, emit func(Line) error) error {
 	return nil
 }
 
-// Close delivers the line that the end of the stream left unfinished.
+// Close delivers the last line if it has no line end.
 func (p *Parser) Close(emit func(Line) error) error {
 	last := p.buf
 	p.buf, p.scan = nil, 0
@@ -99,9 +98,9 @@ func (p *Parser) deliver(raw []byte, emit func(Line) error) error {
 	return emit(Line{Data: bytes.Trim(data, " \t\r\n"), Raw: raw})
 }
 
-// Append appends one value as a line. Its data is JSON: a line end in it can
-// only be white space between its tokens and is written as a blank, so that
-// nothing in it can begin a line of its own.
+// Append appends one value as a line. The data is JSON, so a line end in it can only be
+// white space between tokens. It is written as a space, so that no data can begin a new
+// line.
 func Append(dst, data []byte) []byte {
 	start := len(dst)
 	dst = append(dst, data...)
@@ -113,7 +112,7 @@ func Append(dst, data []byte) []byte {
 	return append(dst, '\n')
 }
 
-// Whole returns how many bytes at the start of buf are whole lines.
+// Whole returns how many bytes at the start of buf are complete lines.
 func Whole(buf []byte) int { return bytes.LastIndexByte(buf, '\n') + 1 }
 
 // Next returns the length of the first line of p, and whether its end is part of p.

@@ -12,8 +12,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// parse feeds the pieces and closes. It returns what the lines say, a blank one
-// included, and all of their bytes.
+// parse feeds the chunks and closes the parser. It returns the data of each line,
+// including blank ones, and all raw bytes.
 func parse(p *ndjson.Parser, pieces ...string) (data []string, raw string, err error) {
 	take := func(l ndjson.Line) error {
 		data = append(data, string(l.Data))
@@ -26,20 +26,20 @@ func parse(p *ndjson.Parser, pieces ...string) (data []string, raw string, err e
 			return data, raw, err
 		}
 		for i := range b {
-			b[i] = 'x' // what was fed may be overwritten
+			b[i] = 'x' // the caller may overwrite what it fed
 		}
 	}
 	return data, raw, p.Close(take)
 }
 
-func TestQuirkC18_LinesAreFoundWhateverTheCut(t *testing.T) {
+func TestQuirkC18_LinesAtEverySplit(t *testing.T) {
 	for _, c := range []struct {
 		name, stream string
 		want         []string
 	}{
 		{"LF", "{}\n[]\n", []string{"{}", "[]"}},
 		{"CRLF", "{}\r\n[]\r\n", []string{"{}", "[]"}},
-		{"a CR within a value ends nothing", "{\"a\":\r1}\n", []string{"{\"a\":\r1}"}},
+		{"a CR within a value is white space", "{\"a\":\r1}\n", []string{"{\"a\":\r1}"}},
 		{"no last end", "{}\n[]", []string{"{}", "[]"}},
 		{"blank lines", "\n\n{}\n \t\r\n[]\n\n", []string{"", "", "{}", "", "[]", ""}},
 		{"white space around a value", "  {} \t\r\n", []string{"{}"}},
@@ -63,7 +63,7 @@ func TestQuirkC18_LinesAreFoundWhateverTheCut(t *testing.T) {
 	}
 }
 
-func TestProperty_CutsChangeNothing(t *testing.T) {
+func TestProperty_SplitsChangeNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		body := rapid.StringOf(rapid.SampledFrom([]rune("{}\"a\n\r \ufeffé"))).Draw(t, "stream")
 		limit := rapid.IntRange(0, 12).Draw(t, "limit")
@@ -82,9 +82,9 @@ func TestProperty_CutsChangeNothing(t *testing.T) {
 	})
 }
 
-func TestALineHasABoundWellAboveRealOnes(t *testing.T) {
+func TestDefaultMaxLine(t *testing.T) {
 	if ndjson.DefaultMaxLine < 32<<20 {
-		t.Error("images of real answers take more")
+		t.Error("images in real responses are longer")
 	}
 	long := `"` + strings.Repeat("a", 33<<20) + `"`
 	if got, _, err := parse(new(ndjson.Parser), long, "\n{}"); err != nil || len(got) != 2 || got[0] != long {
@@ -102,7 +102,7 @@ func TestALineHasABoundWellAboveRealOnes(t *testing.T) {
 	}
 }
 
-func TestQuirkC35_ALongLineInSmallPiecesTakesLinearMemory(t *testing.T) {
+func TestQuirkC35_LongLineTakesLinearMemory(t *testing.T) {
 	took := func(n int) uint64 {
 		piece := []byte("12345678")
 		none := func(ndjson.Line) error { return nil }
@@ -122,7 +122,7 @@ func TestQuirkC35_ALongLineInSmallPiecesTakesLinearMemory(t *testing.T) {
 	}
 }
 
-func TestTheFirstErrorOfTheCallbackEndsTheFeed(t *testing.T) {
+func TestFeedReturnsEmitError(t *testing.T) {
 	stop := errors.New("stop")
 	n := 0
 	var p ndjson.Parser
@@ -131,7 +131,7 @@ func TestTheFirstErrorOfTheCallbackEndsTheFeed(t *testing.T) {
 	}
 }
 
-func TestAValueIsWrittenAsOneLine(t *testing.T) {
+func TestAppendWritesOneLine(t *testing.T) {
 	got := ndjson.Append([]byte("1\n"), []byte("{\"a\":\n[1,\r\n2]}"))
 	if string(got) != "1\n{\"a\": [1,  2]}\n" {
 		t.Errorf("%q", got)
@@ -167,12 +167,13 @@ func FuzzParser(f *testing.F) {
 			}
 			again = ndjson.Append(again, []byte(data))
 		}
-		// What is written again comes back, but for a CR within a value.
+		// Writing and parsing again gives the same values, except for a CR within a
+		// value.
 		back, _, err := parse(new(ndjson.Parser), string(again))
 		for i := range whole {
 			whole[i] = strings.ReplaceAll(whole[i], "\r", " ")
 		}
-		if len(whole) > 0 { // a mark at the start of a stream is none of its text
+		if len(whole) > 0 { // a byte order mark at the start of a stream is not text
 			whole[0] = strings.Trim(strings.TrimPrefix(whole[0], "\ufeff"), " \t")
 		}
 		if err != nil || !slices.Equal(back, whole) {

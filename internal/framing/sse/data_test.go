@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// Data is handed out as a view of the buffer where it is one line; what it
-// says must not depend on that, nor on where the bytes were cut.
-func TestDataLinesInEveryCut(t *testing.T) {
+// Data of one line is a view of the buffer. Its content must not depend on that, or on
+// how the bytes were split.
+func TestDataLinesAtEverySplit(t *testing.T) {
 	const body = ": hi\n\ndata: one\n\nevent: e\ndata:a\ndata\ndata:  b\r\n\r\ndata:\n\ndata:\ndata:\n\nid: 7\n\ndata: last"
 	want := []string{"-:", ":one", "e:a\n\n b", ":", ":\n", "-:", ":last"}
 	for size := 1; size <= len(body); size++ {

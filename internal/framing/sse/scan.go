@@ -2,9 +2,9 @@ package sse
 
 import "bytes"
 
-// Whole returns how many bytes at the start of buf are whole events: up to and including
-// its last blank line. It does not read the lines, and so it is quick for a proxy that
-// passes bytes through.
+// Whole returns how many bytes at the start of buf are complete events: up to and
+// including its last blank line. It does not parse the lines, so it is fast for a proxy
+// that passes bytes through.
 func Whole(buf []byte) int {
 	for i := len(buf) - 1; i > 0; i-- {
 		if c := buf[i]; c <= '\r' && endsBlank(buf[:i+1]) {

@@ -1,10 +1,10 @@
-// Package sse frames server-sent events, both ways, without I/O.
+// Package sse parses and writes server-sent events, without I/O.
 //
-// A [Parser] takes bytes as they come, in pieces of any size, and calls back
-// once per event. It follows the WHATWG rules (comments, CR, LF and CRLF line
-// ends, one optional space after the colon, several data lines, a BOM) and
-// departs from them in one point that real servers need: an event that the end
-// of the stream leaves without its blank line is delivered (quirk C18).
+// A [Parser] accepts bytes in chunks of any size, and calls back once per event. It
+// follows the WHATWG rules (comments, CR, LF and CRLF line ends, one optional space
+// after the colon, several data lines, a BOM), with one exception that real servers
+// need: an event without its blank line is delivered at the end of the stream (quirk
+// C18).
 package sse
 
 import (
@@ -13,56 +13,57 @@ import (
 	"math"
 )
 
-// DefaultMaxEvent bounds one event: real ones hold base64 images and whole
+// DefaultMaxEvent limits one event: real events contain base64 images and whole
 // response snapshots in a single line (quirk C18).
 const DefaultMaxEvent = 64 << 20
 
-// ErrTooLong says that an event exceeds the bound.
+// ErrTooLong reports that an event exceeds the limit.
 var ErrTooLong = errors.New("sse: event exceeds the size limit")
 
 // Event is one event. Its slices are valid until the callback returns.
 type Event struct {
-	// Name is the event's type; empty where the stream names none.
+	// Name is the event's type; empty if the stream does not name it.
 	Name []byte
-	// Data is the data, lines joined with LF: a part of Raw, unless it is Joined.
+	// Data is the data, with its lines joined by LF. It is a part of Raw unless Joined
+	// is set.
 	Data   []byte
 	Joined bool
-	// HasData is false for a blank line that ended nothing but comments or a
-	// bare name: keep-alives, of interest only to who forwards Raw.
+	// HasData is false for a blank line after nothing but comments or a name:
+	// keep-alives, which matter only to callers that forward Raw.
 	HasData bool
-	// Raw is the event as it came: comments before it, its lines, and the
-	// blank line that ended it.
+	// Raw is the event in wire format: the comments before it, its lines, and the blank
+	// line that ends it.
 	Raw []byte
 }
 
-// Parser splits a stream into events. The zero value is ready.
+// Parser splits a stream into events. The zero value is ready to use.
 type Parser struct {
-	// Max bounds the bytes of one event; 0 means DefaultMaxEvent.
+	// Max limits the bytes of one event; 0 means DefaultMaxEvent.
 	Max int
 
-	buf     []byte // bytes of the event being read; scanned up to pos
-	pos     int    // start of the line being read
-	scan    int    // where to look for its end
+	buf     []byte // bytes of the current event; scanned up to pos
+	pos     int    // start of the current line
+	scan    int    // where to search for its end
 	name    []byte
-	data    span   // of the only data line, within buf
-	joined  []byte // several data lines, instead
+	data    span   // the only data line, within buf
+	joined  []byte // used instead for several data lines
 	hasData bool
 	started bool
 }
 
-// span is a stretch of the buffer.
+// span is a range of the buffer.
 type span struct{ start, end int }
 
-// Feed takes the next bytes and calls emit for every event they complete. It
-// returns the first error of emit, after which the parser must not be used.
+// Feed adds bytes and calls emit for every event that they complete. It returns the
+// first error of emit, after which the parser must not be used.
 func (p *Parser) Feed(b []byte, emit func(Event) error) error {
 	if need := len(p.buf) + len(b); need > cap(p.buf) {
-		// Double, where append would grow a long event by a quarter at a time.
+		// Double: append would grow a long event by only a quarter at a time.
 		p.buf = append(make([]byte, 0, max(need, 2*cap(p.buf))), p.buf...)
 	}
 	p.buf = append(p.buf, b...)
 	if !p.started && len(p.buf) > 0 {
-		// A BOM may come in pieces.
+		// A BOM may be split across chunks.
 		bom := []byte("\xef\xbb\xbf")
 		if len(p.buf) < len(bom) && bytes.HasPrefix(bom, p.buf) {
 			return nil
@@ -75,7 +76,7 @@ func (p *Parser) Feed(b []byte, emit func(Event) error) error {
 	return p.lines(emit, false)
 }
 
-// Close delivers what the end of the stream left unfinished.
+// Close delivers an unfinished event at the end of the stream.
 func (p *Parser) Close(emit func(Event) error) error {
 	p.started = true
 	if err := p.lines(emit, true); err != nil {
@@ -96,11 +97,11 @@ func (p *Parser) lines(emit func(Event) error, closing bool) error {
 	if limit == 0 {
 		limit = DefaultMaxEvent
 	}
-	start := 0 // of the event being read, within buf
-	lf := -1   // the next LF, len(buf) if there is none; stale when below scan
+	start := 0 // start of the current event, within buf
+	lf := -1   // the next LF, or len(buf) if there is no LF; stale if below scan
 	for {
-		// Each LF is looked for once, and a CR only before it: linear whatever
-		// the mix of line ends.
+		// Search for each LF once, and for a CR only before it: this is linear for any
+		// mix of line ends.
 		if lf < p.scan {
 			if lf = bytes.IndexByte(p.buf[p.scan:], '\n'); lf < 0 {
 				lf = len(p.buf)
@@ -119,7 +120,7 @@ func (p *Parser) lines(emit func(Event) error, closing bool) error {
 		next := end + 1
 		if p.buf[end] == '\r' {
 			if next == len(p.buf) && !closing {
-				// An LF may follow in the next piece and belongs to this line.
+				// An LF in the next chunk would belong to this line.
 				p.scan = end
 				break
 			}
@@ -133,7 +134,7 @@ func (p *Parser) lines(emit func(Event) error, closing bool) error {
 			p.line(line)
 			continue
 		}
-		// Whether an event is too long must not depend on where it was cut.
+		// Whether an event is too long must not depend on how the stream was split.
 		if next-start > limit {
 			return ErrTooLong
 		}
@@ -142,7 +143,7 @@ func (p *Parser) lines(emit func(Event) error, closing bool) error {
 		}
 		start = next
 	}
-	// Keep only what belongs to the unfinished event.
+	// Keep only the unfinished event.
 	if start > 0 {
 		n := copy(p.buf, p.buf[start:])
 		p.buf, p.pos, p.scan = p.buf[:n], p.pos-start, p.scan-start
@@ -196,9 +197,9 @@ func (p *Parser) dispatchFrom(start, end int, emit func(Event) error) error {
 	return emit(ev)
 }
 
-// Append appends one event to dst; an empty name is left out. Data is JSON: a
-// line end in it can only be white space between its tokens and is written as
-// a blank, so that nothing in it can begin a line of its own.
+// Append appends one event to dst; an empty name is left out. The data is JSON, so a line
+// end in it can only be white space between tokens. It is written as a space, so that no
+// data can begin a new line.
 func Append(dst []byte, name string, data []byte) []byte {
 	if name != "" {
 		dst = append(dst, "event: "...)
@@ -208,7 +209,7 @@ func Append(dst []byte, name string, data []byte) []byte {
 	dst = append(dst, "data: "...)
 	start := len(dst)
 	dst = append(dst, data...)
-	if bytes.IndexByte(data, '\n') >= 0 || bytes.IndexByte(data, '\r') >= 0 { // hardly ever
+	if bytes.IndexByte(data, '\n') >= 0 || bytes.IndexByte(data, '\r') >= 0 { // rare
 		for i, c := range dst[start:] {
 			if c == '\n' || c == '\r' {
 				dst[start+i] = ' '
@@ -228,7 +229,7 @@ func Events(raw []byte) (out []Event) {
 		}
 		return nil
 	}
-	_ = p.Feed(raw, take) // neither fails: there is no bound
+	_ = p.Feed(raw, take) // neither can fail: there is no limit
 	_ = p.Close(take)
 	return out
 }

@@ -20,7 +20,7 @@ type event struct {
 	raw        string
 }
 
-// parse feeds the pieces and closes.
+// parse feeds the chunks and closes the parser.
 func parse(p *sse.Parser, pieces ...string) ([]event, error) {
 	var out []event
 	emit := func(ev sse.Event) error {
@@ -35,7 +35,7 @@ func parse(p *sse.Parser, pieces ...string) ([]event, error) {
 	return out, p.Close(emit)
 }
 
-// data is what the events with data say.
+// data returns the names and data of the events that have data.
 func data(evs []event) []string {
 	var out []string
 	for _, ev := range evs {
@@ -60,7 +60,7 @@ func TestQuirkC18_FramingFollowsTheSpecification(t *testing.T) {
 		{"a name is for one event", "event: a\ndata: 1\n\ndata: 2\n\n", []string{"a|1", "|2"}},
 		{"data in several lines", "data: {\ndata:  \"a\":1\ndata: }\n\n", []string{"|{\n \"a\":1\n}"}},
 		{"no space after the colon", "data:a\n\n", []string{"|a"}},
-		{"one space only is taken", "data:  a\n\n", []string{"| a"}},
+		{"only one space is removed", "data:  a\n\n", []string{"| a"}},
 		{"a colon in the data", "data: a: b\n\n", []string{"|a: b"}},
 		{"a field without a colon", "data\n\n", []string{"|"}},
 		{"empty data lines", "data:\ndata:\n\n", []string{"|\n"}},
@@ -93,7 +93,7 @@ func chunks(s string, size int) []string {
 	return out
 }
 
-func TestQuirkC15_CommentsAreNoDataAndStayInTheRawStream(t *testing.T) {
+func TestQuirkC15_CommentsStayInRaw(t *testing.T) {
 	stream := ": OPENROUTER PROCESSING\n\n:ping\r\n\r\n:\n: x\ndata: a\n\n"
 	got, err := parse(new(sse.Parser), stream)
 	want := []event{
@@ -106,7 +106,7 @@ func TestQuirkC15_CommentsAreNoDataAndStayInTheRawStream(t *testing.T) {
 	}
 }
 
-func TestQuirkC16_AnEmojiSplitAtEveryByteStaysWhole(t *testing.T) {
+func TestQuirkC16_SplitEmoji(t *testing.T) {
 	stream := "event: 😀\ndata: {\"a\":\"👩‍👧é\"}\n\n"
 	for i := range len(stream) {
 		for j := i; j <= len(stream); j++ {
@@ -118,7 +118,7 @@ func TestQuirkC16_AnEmojiSplitAtEveryByteStaysWhole(t *testing.T) {
 	}
 }
 
-func TestQuirkC18_ABOMMayComeInPieces(t *testing.T) {
+func TestQuirkC18_SplitBOM(t *testing.T) {
 	for _, pieces := range [][]string{
 		{"\xef", "\xbb", "\xbf", "data: a\n\n"}, {"", "\xef\xbb", "", "\xbfdata: a\n\n"}, {"\xef\xbb\xbf", "data: a\n\n"},
 	} {
@@ -127,7 +127,7 @@ func TestQuirkC18_ABOMMayComeInPieces(t *testing.T) {
 			t.Errorf("%q: %+v, %v", pieces, got, err)
 		}
 	}
-	// What only begins like a BOM is not one.
+	// A prefix of a BOM is not a BOM.
 	got, err := parse(new(sse.Parser), "\xef", "\xbb\ndata: a\n\n")
 	if err != nil || !slices.Equal(data(got), []string{"|a"}) {
 		t.Errorf("%+v, %v", got, err)
@@ -137,7 +137,7 @@ func TestQuirkC18_ABOMMayComeInPieces(t *testing.T) {
 	}
 }
 
-func TestQuirkC18_CRLFSplitBetweenPiecesIsOneLineEnd(t *testing.T) {
+func TestQuirkC18_SplitCRLF(t *testing.T) {
 	got, err := parse(new(sse.Parser), "data: a\r", "\n", "\r", "\ndata: b\r", "\n\r\n")
 	want := []event{{"", "a", true, "data: a\r\n\r\n"}, {"", "b", true, "data: b\r\n\r\n"}}
 	if err != nil || !slices.Equal(got, want) {
@@ -145,7 +145,7 @@ func TestQuirkC18_CRLFSplitBetweenPiecesIsOneLineEnd(t *testing.T) {
 	}
 }
 
-func TestQuirkC18_ALineOf33MiBPasses(t *testing.T) {
+func TestQuirkC18_LongLine(t *testing.T) {
 	const size = 33 << 20
 	var p sse.Parser
 	n := 0
@@ -164,7 +164,7 @@ func TestQuirkC18_ALineOf33MiBPasses(t *testing.T) {
 	}
 }
 
-func TestMaxBoundsAnEventWhereverItIsCut(t *testing.T) {
+func TestMaxDoesNotDependOnSplits(t *testing.T) {
 	stream := "data: 1\n\ndata: 22\n\ndata: 3\n\ndata: 44444\n\ndata: 5\n\n"
 	// The longest event before the fourth has 10 bytes, the fourth has 13.
 	for max, want := range map[int][]string{
@@ -179,7 +179,7 @@ func TestMaxBoundsAnEventWhereverItIsCut(t *testing.T) {
 	}
 }
 
-func TestMaxStopsAnEndlessLineEarly(t *testing.T) {
+func TestMaxStopsEndlessLine(t *testing.T) {
 	p := sse.Parser{Max: 1000}
 	fed := 0
 	for fed < 1<<20 {
@@ -191,10 +191,10 @@ func TestMaxStopsAnEndlessLineEarly(t *testing.T) {
 		}
 		fed += 15
 	}
-	t.Error("a megabyte was swallowed")
+	t.Error("a megabyte was accepted")
 }
 
-func TestFeedReturnsTheErrorOfEmit(t *testing.T) {
+func TestFeedReturnsEmitError(t *testing.T) {
 	stop := errors.New("stop")
 	var p sse.Parser
 	n := 0
@@ -204,7 +204,7 @@ func TestFeedReturnsTheErrorOfEmit(t *testing.T) {
 	}
 }
 
-// stream draws hostile bytes around real events.
+// stream generates hostile bytes around real events.
 func stream() *rapid.Generator[string] {
 	piece := rapid.SampledFrom([]string{
 		"data: {\"a\":1}", "data:", "data", "event: x", "event:", ": ping", ":", "id: 1", "\n", "\r", "\r\n", "\n\n", "\r\r", "\r\n\r\n",
@@ -213,7 +213,7 @@ func stream() *rapid.Generator[string] {
 	return rapid.Map(rapid.SliceOfN(piece, 0, 25), func(ps []string) string { return strings.Join(ps, "") })
 }
 
-func TestEventsDoNotDependOnWhereTheStreamIsCut(t *testing.T) {
+func TestEventsDoNotDependOnSplits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := stream().Draw(t, "stream")
 		max := rapid.SampledFrom([]int{0, 20}).Draw(t, "max")
@@ -230,7 +230,7 @@ func TestEventsDoNotDependOnWhereTheStreamIsCut(t *testing.T) {
 	})
 }
 
-func TestRawBytesOfAllEventsAreTheStream(t *testing.T) {
+func TestRawBytesAreTheStream(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := stream().Draw(t, "stream") + rapid.SampledFrom([]string{"\n\n", "\r\n\r\n", "\r\r"}).Draw(t, "end")
 		evs, err := parse(new(sse.Parser), s)
@@ -247,7 +247,7 @@ func TestRawBytesOfAllEventsAreTheStream(t *testing.T) {
 	})
 }
 
-func TestAppendWritesWhatTheParserReads(t *testing.T) {
+func TestParserReadsAppend(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		line := rapid.Map(rapid.String(), func(s string) string { return strings.NewReplacer("\r", "", "\n", "").Replace(s) })
 		name, text := line.Draw(t, "name"), line.Draw(t, "data")
@@ -277,9 +277,9 @@ func feedIn(size int, doc []byte) {
 	}
 }
 
-// A quadratic parser is not a little slower here, but thousands of times: a
-// line that costs a look at all that follows it, a piece that costs a copy of
-// all that came before it. The measure is an ordinary stream of the same size.
+// A quadratic parser would be thousands of times slower here: if a line costs a scan of
+// everything after it, or a chunk costs a copy of everything before it. The baseline is
+// an ordinary stream of the same size.
 func TestParserIsLinear(t *testing.T) {
 	const size = 1 << 20
 	measure := func(piece int, doc []byte) (time.Duration, uint64) {

@@ -23,13 +23,13 @@ var mayNameDialects = map[string]string{
 	"internal/codec/toolformat":  "declares the names of the formats of tool objects",
 
 	// Programs and data that a user reads.
-	"examples/*":                             "examples show the packages that users import",
-	"models/capabilities.go":                 "facts about models are data, some of them by dialect",
-	"provider/internal/servers/table.go":     "facts about servers are data: which dialect each speaks",
-	"internal/serving/responsesapi":          "the server side of the Responses API, which the gateway and the simulator share",
-	"internal/codec/wirekit/openai.go":       "the fields that both OpenAI dialects have, for conversion between them",
-	"internal/codec/wirekit/through_chat.go": "signatures of other dialects, carried through Chat calls",
-	"internal/codec/wirekit/references.go":   "wirekit is below the dialects: one dialect refuses references that another resolves",
+	"examples/*":                                "examples show the packages that users import",
+	"models/capabilities.go":                    "facts about models are data, some of them by dialect",
+	"provider/internal/servers/table.go":        "facts about servers are data: which dialect each speaks",
+	"internal/serving/responsesapi":             "the server side of the Responses API, which the gateway and the simulator share",
+	"internal/codec/wirekit/openai.go":          "the fields that both OpenAI dialects have, for conversion between them",
+	"internal/codec/wirekit/chat_signatures.go": "signatures of other dialects, carried through Chat calls",
+	"internal/codec/wirekit/references.go":      "wirekit is below the dialects: one refuses references that another would resolve",
 
 	// Oracles must not share code with what they check.
 	"internal/oracle/strictupstream": "an oracle",

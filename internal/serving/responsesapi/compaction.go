@@ -66,7 +66,7 @@ func Transcript(req *dragoman.Request) (text string, media int) {
 	return b.String(), media
 }
 
-// Compaction is the reply to POST /v1/responses/compact.
+// Compaction is the response to POST /v1/responses/compact.
 type Compaction struct {
 	// ID is appended to the prefixes of the ids.
 	ID      string
@@ -116,16 +116,16 @@ func (c Compaction) Encode(req *dragoman.Request, model, seed string) ([]byte, e
 
 // userItems returns the user's messages as items.
 func userItems(req *dragoman.Request, model, seed string) (out []json.RawMessage, err error) {
-	var said []dragoman.Message
+	var messages []dragoman.Message
 	for _, m := range req.Messages {
 		if m.Role == dragoman.RoleUser && !isSummary(&m) && !slices.ContainsFunc(m.Parts, func(p dragoman.Part) bool { return p.Kind() == codes.KindOpaque }) {
-			said = append(said, m)
+			messages = append(messages, m)
 		}
 	}
-	if len(said) == 0 {
+	if len(messages) == 0 {
 		return nil, nil
 	}
-	enc, err := openairesponses.Codec{}.EncodeRequest(&dragoman.Request{Model: model, Messages: said}, dialect.EncodeOptions{})
+	enc, err := openairesponses.Codec{}.EncodeRequest(&dragoman.Request{Model: model, Messages: messages}, dialect.EncodeOptions{})
 	if err != nil {
 		return nil, err
 	}

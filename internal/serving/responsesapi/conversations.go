@@ -32,7 +32,7 @@ type ConversationItem struct {
 	Output bool `json:"output,omitempty"`
 }
 
-// MaxConversation bounds the size of a conversation. See [Conversation.Size].
+// MaxConversation limits the size of a conversation. See [Conversation.Size].
 const MaxConversation = 8 << 20
 
 // Size returns the length of the items and the metadata in bytes.
@@ -68,7 +68,8 @@ type ConversationStore interface {
 	Change(ctx context.Context, id string, change func(*Conversation) error) (*Conversation, error)
 	// Delete removes a conversation that exists.
 	Delete(ctx context.Context, id string) error
-	// Listed is called before items are listed to the client, which may refer to them then.
+	// Listed is called before items are listed to the client, which may then refer to
+	// them.
 	Listed(ctx context.Context, id string, items []json.RawMessage) error
 	// UnknownItem returns the error for an item that the conversation does not have, or
 	// for a reference.
@@ -222,7 +223,7 @@ func (c *conversationCall) remove() error {
 	return nil
 }
 
-// WriteDeleted writes the reply to the deletion of an object.
+// WriteDeleted writes the response to the deletion of an object.
 func WriteDeleted(w http.ResponseWriter, id, object string) {
 	serving.WriteJSON(w, struct {
 		ID      string `json:"id"`

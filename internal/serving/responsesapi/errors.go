@@ -8,7 +8,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/serving"
 )
 
-// maxID is the maximum length of an id in an error, in bytes; longer ids are cut.
+// maxID is the maximum length of an id in an error, in bytes; longer ids are truncated.
 const maxID = 200
 
 func bounded(id string) string {
@@ -61,7 +61,7 @@ func UnknownPrompt(id, advice string) *dragoman.APIError {
 	return notFound("prompt", advised(fmt.Sprintf("Prompt with id '%s' not found.", bounded(id)), advice))
 }
 
-// DuplicateItem returns the error for an item that is in the input twice.
+// DuplicateItem returns the error for an item that occurs twice in the input.
 func DuplicateItem(id string) *dragoman.APIError {
 	return &dragoman.APIError{
 		Class: dragoman.ErrorBadRequest, Param: "input",

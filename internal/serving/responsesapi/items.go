@@ -87,8 +87,9 @@ func kindName(kind byte) string {
 // identifying lists the fields that distinguish an item from a reference.
 var identifying = []string{"type", "id", "role", "content", "encrypted_content", "result"}
 
-// ReadItem reads the fields that identify an item. It refuses duplicates of these fields, also
-// with other letter case, because another server could read the one that was not checked.
+// ReadItem reads the fields that identify an item. It refuses duplicates of these
+// fields, also in other case, because another server could read the one that was not
+// checked.
 func ReadItem(raw []byte) (item Item, err error) {
 	item.Raw = raw
 	r := jsonwire.NewReader(raw)
@@ -206,9 +207,10 @@ var idPrefixes = map[string]string{
 	"reasoning": "rs_", "compaction": "cmp_", "tool_search_call": "tsc_", "tool_search_output": "tso_", "additional_tools": "at_",
 }
 
-// Identified returns an input item as servers store and list it, with its
-// type and an id. The text of a message becomes a list of parts, as OpenAI lists it. An
-// item without an id gets one that is derived from the seed and the index of the item.
+// Identified returns an input item in the form in which servers store and list it, with
+// its type and an id. The text of a message becomes a list of parts, as in OpenAI's
+// lists. An item without an id gets one that is derived from the seed and the index of
+// the item.
 func Identified(item []byte, seed string, at int) json.RawMessage {
 	typ := jsonwire.TypeOf(item)
 	if typ == "" {

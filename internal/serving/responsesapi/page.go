@@ -10,7 +10,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// The bounds of a page of items.
+// The limits of a page of items.
 const (
 	defaultPage = 20
 	maxPage     = 100
@@ -48,7 +48,7 @@ func Page[T any](query url.Values, items []T, raw func(T) json.RawMessage) ([]T,
 	if after := query.Get("after"); after != "" {
 		i := slices.IndexFunc(items, func(item T) bool { return IDOf(raw(item)) == after })
 		if i < 0 {
-			return nil, nil, badQuery("after", fmt.Sprintf("after: there is no item '%s' in this list", bounded(after)))
+			return nil, nil, badQuery("after", fmt.Sprintf("after: item '%s' is not in this list", bounded(after)))
 		}
 		items = items[i+1:]
 	}

@@ -8,29 +8,28 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/wire"
 )
 
-// ErrUnknown says that something is like nothing that is known.
-var ErrUnknown = errors.New("cannot tell what it is")
+// ErrUnknown reports that a document is not recognized.
+var ErrUnknown = errors.New("unknown format")
 
-// NotChatError says that something belongs to another API of a vendor, one
-// that does not converse.
+// NotChatError reports a document of another API of a vendor that is not a chat API.
 type NotChatError struct {
-	// What it is instead, such as "a request for embeddings".
+	// What describes the document, such as "a request for embeddings".
 	What string
-	// Because names what told.
+	// Because describes how it was recognized.
 	Because string
 }
 
 func (e *NotChatError) Error() string {
-	return "this is " + e.What + " (" + e.Because + "), which no chat API takes"
+	return "this is " + e.What + " (" + e.Because + "), which is not a chat request or response"
 }
 
-// AmbiguousError says that something has what only one dialect has, and what only
-// another has.
+// AmbiguousError reports a document that has properties of two dialects that exclude
+// each other.
 type AmbiguousError struct {
 	Kind Kind
 	// Fits are the dialects that it could be.
 	Fits []dragoman.Dialect
-	// Because names what spoke for each.
+	// Because describes the property found for each.
 	Because []string
 }
 
@@ -43,7 +42,7 @@ func (e *AmbiguousError) Error() string {
 		"; it could be " + strings.Join(names, " or ")
 }
 
-// notChat recognises what other APIs send and answer.
+// notChat recognizes requests and responses of other APIs.
 func notChat(m wire.Object) error {
 	for _, s := range others {
 		if s.holds(m) {
@@ -53,7 +52,7 @@ func notChat(m wire.Object) error {
 	return nil
 }
 
-// other is what tells an API that does not converse.
+// other describes a document of an API that is not a chat API.
 type other struct {
 	what, because string
 	holds         func(wire.Object) bool
@@ -65,28 +64,28 @@ const (
 	reranking   = "about ranking documents"
 )
 
-// others are told by what no chat API has in that place.
+// others are recognized by properties that no chat API has in that position.
 var others = []other{
-	{embeddings, `it has "input" beside "encoding_format", "dimensions", "input_type" or "truncate"`, func(m wire.Object) bool {
+	{embeddings, `it has "input" together with "encoding_format", "dimensions", "input_type" or "truncate"`, func(m wire.Object) bool {
 		return m.Has("input") && m.Has("encoding_format", "dimensions", "input_type", "output_dimension", "truncate") && !converses(m)
 	}},
 	{embeddings, `its "input" is a list of texts or tokens`, func(m wire.Object) bool {
 		return m.IsScalars("input") && !converses(m)
 	}},
-	{embeddings, `it has nothing but "input" and a model for embeddings`, func(m wire.Object) bool {
+	{embeddings, `it has only "input" and an embedding model`, func(m wire.Object) bool {
 		return m.Has("input") && strings.Contains(string(m["model"]), "embed") && !converses(m)
 	}},
-	{embeddings, `it has "content" with parts, and "contents" nowhere`, func(m wire.Object) bool {
+	{embeddings, `it has "content" with parts, and no "contents"`, func(m wire.Object) bool {
 		return m.In("content").Has("parts") && !m.Has("contents", "candidates", "finishReason")
 	}},
 	{completions, `it has a "prompt" of text`, func(m wire.Object) bool {
 		return (m.IsText("prompt") || m.IsScalars("prompt")) && !m.Has("messages", "contents", "input", "choices", "candidates")
 	}},
 	{reranking, `it has "query" and "documents"`, func(m wire.Object) bool { return m.Has("query") && m.Has("documents") && !m.Has("messages") }},
-	{reranking, "its results have a score of relevance", func(m wire.Object) bool {
+	{reranking, "its results have a relevance score", func(m wire.Object) bool {
 		return wire.Any(m.List("results"), func(r wire.Object) bool { return r.Has("relevanceScore", "relevance_score") })
 	}},
-	{"an answer with embeddings", `it has "embeddings", or "data" with an "embedding"`, func(m wire.Object) bool {
+	{"a response with embeddings", `it has "embeddings", or "data" with an "embedding"`, func(m wire.Object) bool {
 		return m.Has("embeddings", "embedding") && !m.Has("messages", "input") ||
 			wire.Any(m.List("data"), func(el wire.Object) bool { return el.Has("embedding") })
 	}},
@@ -98,7 +97,7 @@ var others = []other{
 	}},
 }
 
-// converses reports whether a request with an input is one for an answer.
+// converses reports whether a request with an input is a chat request.
 func converses(m wire.Object) bool {
 	return m.Has("messages", "instructions", "tools", "previous_response_id", "max_output_tokens", "reasoning", "text", "stream", "conversation")
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/dialects"
 )
 
-// sign is a sign with the dialects that have it, the likeliest first.
+// sign is a sign with the dialects that have it, the most likely first.
 type sign struct {
 	dialects []dragoman.Dialect
 	wire.Sign
@@ -68,20 +68,20 @@ type fact struct {
 	seen    bool
 }
 
-// evidence is what was seen, in groups of falling weight: what a later group
-// says counts only as far as it agrees with the earlier ones.
+// evidence holds the facts, in groups of decreasing weight. A later group counts only
+// where it agrees with the earlier ones.
 type evidence struct {
 	groups [][]fact
 	model  string
 }
 
-// narrow makes a guess of evidence. Facts of one group that exclude each other
-// make an *AmbiguousError; no fact in the first group makes ErrUnknown.
+// narrow makes a guess from evidence. Facts of one group that exclude each other are an
+// *AmbiguousError; no fact in the first group is ErrUnknown.
 func narrow(e evidence, kind Kind, dialect dragoman.Dialect) (Guess, error) {
 	left := signs().likeliest
 	because, contradicting := "", ""
 	for i, group := range e.groups {
-		facts := slices.DeleteFunc(slices.Clone(group), func(f fact) bool { return !f.seen || len(both(left, f.fits)) == 0 })
+		facts := slices.DeleteFunc(slices.Clone(group), func(f fact) bool { return !f.seen || len(intersect(left, f.fits)) == 0 })
 		if i == 0 && len(facts) == 0 {
 			return Guess{}, ErrUnknown
 		}
@@ -89,9 +89,9 @@ func narrow(e evidence, kind Kind, dialect dragoman.Dialect) (Guess, error) {
 		for _, f := range facts {
 			if dialect != "" && slices.Contains(left, dialect) && !slices.Contains(f.fits, dialect) {
 				contradicting = cmp.Or(contradicting, f.because)
-				continue // it was said; what speaks for others is a mistake in the document
+				continue // the caller specified the dialect; a fact for another one is a mistake in the document
 			}
-			narrower := both(next, f.fits)
+			narrower := intersect(next, f.fits)
 			if len(narrower) == 0 {
 				return Guess{}, contradiction(left, facts, kind)
 			}
@@ -106,8 +106,8 @@ func narrow(e evidence, kind Kind, dialect dragoman.Dialect) (Guess, error) {
 		if !slices.Contains(left, dialect) {
 			return Guess{}, ErrUnknown
 		}
-		if because == "" { // every fact spoke for others
-			because = youSaidSo + ", although " + contradicting
+		if because == "" { // every fact indicates another dialect
+			because = specified + ", although " + contradicting
 		}
 		return Guess{Dialect: dialect, Kind: kind, Because: because}, nil
 	}
@@ -115,13 +115,13 @@ func narrow(e evidence, kind Kind, dialect dragoman.Dialect) (Guess, error) {
 	return Guess{Dialect: left[0], Kind: kind, Because: because, Or: left[1:]}, nil
 }
 
-// contradiction names the dialects that facts speak for, and the first fact
-// for each.
+// contradiction returns an error with the dialects that the facts indicate, and the
+// first fact for each.
 func contradiction(left []dragoman.Dialect, facts []fact, kind Kind) error {
 	e := &AmbiguousError{Kind: kind}
 	for _, f := range facts {
-		fits := both(left, f.fits)
-		if len(both(e.Fits, fits)) > 0 {
+		fits := intersect(left, f.fits)
+		if len(intersect(e.Fits, fits)) > 0 {
 			continue
 		}
 		e.Fits = append(e.Fits, fits...)
@@ -130,8 +130,8 @@ func contradiction(left []dragoman.Dialect, facts []fact, kind Kind) error {
 	return e
 }
 
-// both is what two lists have in common, in the order of the first.
-func both(a, b []dragoman.Dialect) []dragoman.Dialect {
+// intersect returns the common elements of two lists, in the order of the first.
+func intersect(a, b []dragoman.Dialect) []dragoman.Dialect {
 	var out []dragoman.Dialect
 	for _, d := range a {
 		if slices.Contains(b, d) {
@@ -163,16 +163,16 @@ func evidenceOf(m wire.Object, groups [][]sign) (e evidence) {
 	return e
 }
 
-// requestOf is what a request shows: where its conversation is, of what shape that and
-// its tools are, and which settings it has.
+// requestOf returns the evidence in a request: where its conversation is, the shape of
+// the conversation and the tools, and its settings.
 func requestOf(m wire.Object) evidence {
 	all := signs().request
 	e := evidenceOf(m, all[:])
-	_ = json.Unmarshal(m["model"], &e.model) // any other type is no name
+	_ = json.Unmarshal(m["model"], &e.model) // any other type is not a name
 	return e
 }
 
-// messagesOf is what messages that stand alone show.
+// messagesOf returns the evidence in messages without a request.
 func messagesOf(ms []wire.Object) evidence {
 	list, _ := json.Marshal(ms) // its values were read as JSON
 	all := signs().messages

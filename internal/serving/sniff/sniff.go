@@ -1,11 +1,11 @@
-// Package sniff guesses what a piece of wire traffic is: which dialect, and
-// whether it is a request, a response, a stream, a list of messages or a tool.
+// Package sniff guesses what a document is: its dialect, and whether it is a request, a
+// response, a stream, a list of messages or a tool.
 //
-// A guess is made from structure: which fields are in which places, and of
-// what type they are. Words inside texts, descriptions and arguments never
-// count, because people quote one API to another. Where several dialects fit,
-// it is the likeliest, and says which others could be meant; where the document
-// contradicts itself there is no guess, but an error that names them.
+// A guess is based on structure: which fields are in which positions, and their types.
+// Words inside texts, descriptions and arguments never count, because people quote one
+// API to another. If several dialects fit, the guess is the most likely one, and lists
+// the others. If a document contradicts itself, there is no guess, but an error that
+// names the dialects.
 package sniff
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// Kind is what an object is.
+// Kind is the kind of a document.
 type Kind string
 
 // The kinds of objects.
@@ -34,34 +34,33 @@ const (
 	Tools    Kind = "tools"
 )
 
-// Kinds are all kinds, in the order in which help texts list them.
+// Kinds lists all kinds, in the order of help texts.
 var Kinds = []Kind{Request, Response, Stream, Messages, Tools}
 
-// MCP stands for a tool as MCP servers list them: no dialect, but a source of
+// MCP denotes tools as MCP servers list them. It is not a dialect, but a source of
 // tools.
 const MCP dragoman.Dialect = "mcp"
 
-// Canonical stands for what the root package stores as JSON: no wire language,
-// but what all of them are turned into.
+// Canonical denotes the JSON that the root package stores. It is not a wire format, but
+// the form to which all of them are converted.
 const Canonical dragoman.Dialect = "canonical"
 
-// Guess is what something seems to be.
+// Guess is the result for a document.
 type Guess struct {
 	Dialect dragoman.Dialect
 	Kind    Kind
-	// Because names what told.
+	// Because describes how it was recognized.
 	Because string
 	// Or lists dialects that fit as well.
 	Or []dragoman.Dialect
 }
 
-// HeadSize is how much of the beginning of something IsStream and Of want to
-// see.
+// HeadSize is the number of bytes at the beginning of a document that IsStream and Of
+// need.
 const HeadSize = 64 << 10
 
-// IsStream reports whether something that begins with head is a stream: server
-// sent events, lines of JSON, binary frames, or a list that is sent piece by
-// piece.
+// IsStream reports whether a document that begins with head is a stream: server-sent
+// events, lines of JSON, binary frames, or an array that is sent in chunks.
 func IsStream(head []byte) bool {
 	_, ok := streamHead(head)
 	return ok
@@ -132,7 +131,7 @@ func firstData(text []byte) []byte {
 	return nil
 }
 
-// firstValue cuts the JSON value that text begins with.
+// firstValue splits off the JSON value at the beginning of text.
 func firstValue(text []byte) (value, rest []byte, ok bool) {
 	r := jsonwire.NewReader(text)
 	value = r.Raw()
@@ -142,12 +141,12 @@ func firstValue(text []byte) (value, rest []byte, ok bool) {
 	return value, bytes.TrimLeft(text[len(value):], " \t\r\n"), true
 }
 
-// youSaidSo is the reason where nothing in the document is one.
-const youSaidSo = "you said so"
+// specified is the reason for a guess without evidence in the document.
+const specified = "it was specified"
 
-// Of guesses what data is; for a stream its beginning will do. kind and
-// dialect, where they are not empty, are already known. The error is
-// ErrUnknown, a *NotChatError or an *AmbiguousError.
+// Of guesses what data is; for a stream its beginning is enough. kind and dialect, if
+// not empty, are already known. The error is ErrUnknown, a *NotChatError or an
+// *AmbiguousError.
 func Of(data []byte, kind Kind, dialect dragoman.Dialect) (Guess, error) {
 	doc := data
 	if kind == "" || kind == Stream {
@@ -160,7 +159,7 @@ func Of(data []byte, kind Kind, dialect dragoman.Dialect) (Guess, error) {
 		}
 	}
 	if kind != "" && dialect != "" {
-		return Guess{Dialect: dialect, Kind: kind, Because: youSaidSo}, nil
+		return Guess{Dialect: dialect, Kind: kind, Because: specified}, nil
 	}
 	if kind == Stream {
 		return streamed(data, doc, dialect)
@@ -175,8 +174,8 @@ func Of(data []byte, kind Kind, dialect dragoman.Dialect) (Guess, error) {
 	return object(doc, kind, dialect)
 }
 
-// canonical recognises stored JSON: it says its version, and what it holds is
-// made of parts, which no wire language has beside one.
+// canonical recognizes stored JSON: it has a version and consists of parts. No wire
+// format has both.
 func canonical(doc []byte, kind Kind, dialect dragoman.Dialect) (Guess, bool) {
 	if dialect != "" && dialect != Canonical {
 		return Guess{}, false
@@ -210,7 +209,7 @@ func hasParts(m wire.Object) bool { return m.Has("parts") }
 
 func hasContent(m wire.Object) bool { return m.Has("content", "tool_calls") }
 
-// streamed guesses what a stream is that starts with event.
+// streamed guesses the dialect of a stream that starts with event.
 func streamed(data, event []byte, dialect dragoman.Dialect) (Guess, error) {
 	m := wire.Open(event)
 	if err := notChat(m); err != nil && dialect == "" {
@@ -280,8 +279,8 @@ func list(doc []byte, kind Kind, dialect dragoman.Dialect) (Guess, error) {
 	return narrow(messagesOf(elements), Messages, dialect)
 }
 
-// choose returns the first sign of an object that holds, for a dialect if one
-// is known.
+// choose returns a guess from the first sign that holds for an object; if a dialect is
+// given, only signs of that dialect count.
 func choose(signs []sign, m wire.Object, kind Kind, dialect dragoman.Dialect) (Guess, bool) {
 	for _, s := range signs {
 		if !s.Holds(m) || dialect != "" && !slices.Contains(s.dialects, dialect) {
@@ -309,7 +308,7 @@ func mcpTools(m wire.Object) bool {
 	return wire.Any(m.List("tools"), func(el wire.Object) bool { return el.Has("inputSchema") })
 }
 
-// mcpSigns tell the tools of an MCP server, which speaks no dialect.
+// mcpSigns are the signs of tools from an MCP server, which uses no dialect.
 var mcpSigns = []sign{
 	{[]dragoman.Dialect{MCP}, wire.Sign{Rank: 70, Because: `it has an "inputSchema", as MCP servers list tools`, Holds: func(m wire.Object) bool {
 		return m.Has("name") && m.Has("inputSchema")
@@ -317,7 +316,7 @@ var mcpSigns = []sign{
 	{[]dragoman.Dialect{MCP}, wire.Sign{Rank: 80, Because: `it is a list of tools of an MCP server`, Holds: func(m wire.Object) bool {
 		return mcpTools(m) && !m.Has("messages")
 	}}},
-	{[]dragoman.Dialect{MCP}, wire.Sign{Rank: 90, Because: `it is the answer of an MCP server with its tools`, Holds: func(m wire.Object) bool {
+	{[]dragoman.Dialect{MCP}, wire.Sign{Rank: 90, Because: `it is a response of an MCP server with its tools`, Holds: func(m wire.Object) bool {
 		return m.Has("jsonrpc") && mcpTools(m.In("result"))
 	}}},
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit"
 )
 
-// guessCase is a document and what it must be taken for. or counts the dialects
-// that fit as well.
+// guessCase is a document and the expected guess. or is the number of other dialects
+// that fit.
 type guessCase struct {
 	doc     string
 	dialect dragoman.Dialect
@@ -26,14 +26,14 @@ func (tc guessCase) check(t *testing.T) {
 	t.Helper()
 	g, err := sniff.Of([]byte(tc.doc), "", "")
 	if err != nil || g.Dialect != tc.dialect || g.Kind != tc.kind || len(g.Or) != tc.or {
-		t.Errorf("%s\nis taken for %+v, %v", tc.doc, g, err)
+		t.Errorf("%s\nis guessed as %+v, %v", tc.doc, g, err)
 	}
 	if err == nil && g.Because == "" {
 		t.Errorf("%s: no reason", tc.doc)
 	}
 }
 
-func TestStoredJSONIsToldByItsVersionAndParts(t *testing.T) {
+func TestStoredJSON(t *testing.T) {
 	for _, tc := range []guessCase{
 		{`{"v":1,"messages":[{"role":"user","parts":[{"type":"text","text":"hi"}]}]}`, sniff.Canonical, sniff.Request, 0},
 		{`{"v":99,"model":"m","messages":[]}`, sniff.Canonical, sniff.Request, 0},
@@ -49,11 +49,11 @@ func TestStoredJSONIsToldByItsVersionAndParts(t *testing.T) {
 		tc.check(t)
 	}
 	if g, err := sniff.Of([]byte(`{"v":1,"messages":[{"role":"user","parts":[]}]}`), "", dialectname.OpenAIChat); err == nil && g.Dialect != dialectname.OpenAIChat {
-		t.Errorf("what was said to be Chat is taken for %v", g)
+		t.Errorf("a document specified as Chat is guessed as %v", g)
 	}
 }
 
-func TestWhatItIsIsToldByMembersThatOnlyOneDialectHas(t *testing.T) {
+func TestFieldsOfOneDialect(t *testing.T) {
 	for _, tc := range []guessCase{
 		{`{"model":"m","messages":[{"role":"user","content":"hi"}]}`, dialectname.OpenAIChat, sniff.Request, 2},
 		{`{"model":"m","messages":[{"role":"system","content":"hi"}]}`, dialectname.OpenAIChat, sniff.Request, 1},
@@ -103,9 +103,9 @@ func TestWhatItIsIsToldByMembersThatOnlyOneDialectHas(t *testing.T) {
 	}
 }
 
-// People quote one API to another, and describe tools in its words. What they
-// quote stands inside texts, which are not looked at.
-func TestWordsInsideTextsTellNothing(t *testing.T) {
+// People quote one API to another, and describe tools in its words. Quotes are inside
+// texts, which are ignored.
+func TestWordsInsideTextsAreIgnored(t *testing.T) {
 	const quote = `say \"tool_calls\", \"tool_name\", \"image_url\", \"input_schema\", \"function\", \"tool_use\", \"inputSchema\", \"developer\"`
 	for _, tc := range []guessCase{
 		{`{"model":"m","system":"s","messages":[{"role":"user","content":"` + quote + `"}]}`, dialectname.Anthropic, sniff.Request, 0},
@@ -116,7 +116,7 @@ func TestWordsInsideTextsTellNothing(t *testing.T) {
 		{`{"model":"m","messages":[{"role":"user","content":"` + quote + `"}]}`, dialectname.OpenAIChat, sniff.Request, 2},
 		{`[{"role":"user","content":"` + quote + `"}]`, dialectname.OpenAIChat, sniff.Messages, 2},
 		{`{"messages":[{"role":"user","content":[{"text":"` + quote + `"}]}]}`, dialectname.Bedrock, sniff.Request, 0},
-		// The same words as names of properties and in arguments.
+		// The same words as property names and in arguments.
 		{`{"model":"m","max_tokens":1,"tools":[{"name":"f","input_schema":{"type":"object","properties":{"function":{},"tool_calls":{}}}}],"messages":[{"role":"user","content":"x"}]}`, dialectname.Anthropic, sniff.Request, 0},
 		{`{"model":"m","max_tokens":1,"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"x","name":"f","input":{"tool_calls":[{"function":{"arguments":{}}}],"tool_name":"x"}}]}]}`, dialectname.Anthropic, sniff.Request, 0},
 		{`{"model":"m","tools":[{"type":"function","function":{"name":"f","parameters":{"properties":{"input_schema":{}}}}}],"messages":[{"role":"user","content":"x"}],"n":1}`, dialectname.OpenAIChat, sniff.Request, 0},
@@ -125,8 +125,8 @@ func TestWordsInsideTextsTellNothing(t *testing.T) {
 	}
 }
 
-// What has been taken for something else at some time.
-func TestSettingsOfAnotherDialectDoNotOutweighTheShapeOfARequest(t *testing.T) {
+// Documents that were once guessed wrong.
+func TestShapeOutweighsSettings(t *testing.T) {
 	const messages = `"messages":[{"role":"user","content":"hi"}]`
 	for _, tc := range []guessCase{
 		{`{"model":"m","max_tokens":9,"thinking":{"type":"enabled","budget_tokens":5},` + messages + `}`, dialectname.Anthropic, sniff.Request, 0},
@@ -156,8 +156,8 @@ func TestSettingsOfAnotherDialectDoNotOutweighTheShapeOfARequest(t *testing.T) {
 	}
 }
 
-// What other APIs of the same vendors take and answer is named, never guessed
-// to be a chat.
+// Requests and responses of other APIs of the same vendors are named, never guessed to
+// be a chat.
 func TestRequestsOfOtherAPIsAreNamed(t *testing.T) {
 	for _, tc := range []struct{ doc, what string }{
 		{`{"model":"m","input":"hi","encoding_format":"float"}`, "embeddings"},
@@ -180,10 +180,10 @@ func TestRequestsOfOtherAPIsAreNamed(t *testing.T) {
 		g, err := sniff.Of([]byte(tc.doc), "", "")
 		var not *sniff.NotChatError
 		if !errors.As(err, &not) || !strings.Contains(err.Error(), tc.what) {
-			t.Errorf("%s\nis taken for %+v, %v", tc.doc, g, err)
+			t.Errorf("%s\nis guessed as %+v, %v", tc.doc, g, err)
 		}
 	}
-	// Whoever says what it is knows better.
+	// A specified kind and dialect take precedence.
 	if g, err := sniff.Of([]byte(`{"model":"m","input":"hi","dimensions":8}`), "", dialectname.OpenAIResponses); err != nil || g.Kind != sniff.Request {
 		t.Errorf("%+v, %v", g, err)
 	}
@@ -193,9 +193,9 @@ func TestRequestsOfOtherAPIsAreNamed(t *testing.T) {
 	}
 }
 
-// A document that only one dialect could have written in one place, and only
-// another in another, is not guessed: the error names both.
-func TestWhatContradictsItselfIsNotGuessed(t *testing.T) {
+// A document with a property of one dialect in one position, and of another dialect in
+// another position, is not guessed: the error names both.
+func TestContradictionIsNotGuessed(t *testing.T) {
 	for _, tc := range []struct {
 		doc  string
 		fits []dragoman.Dialect
@@ -208,7 +208,7 @@ func TestWhatContradictsItselfIsNotGuessed(t *testing.T) {
 		g, err := sniff.Of([]byte(tc.doc), "", "")
 		var ambiguous *sniff.AmbiguousError
 		if !errors.As(err, &ambiguous) || !slices.Equal(ambiguous.Fits, tc.fits) {
-			t.Errorf("%s\nis taken for %+v, %v", tc.doc, g, err)
+			t.Errorf("%s\nis guessed as %+v, %v", tc.doc, g, err)
 			continue
 		}
 		for _, d := range tc.fits {
@@ -216,21 +216,21 @@ func TestWhatContradictsItselfIsNotGuessed(t *testing.T) {
 				t.Errorf("the error does not name %s: %v", d, err)
 			}
 			if g, err := sniff.Of([]byte(tc.doc), "", d); err != nil || g.Dialect != d || g.Kind != sniff.Request || len(g.Or) > 0 {
-				t.Errorf("%s\nsaid to be %s is taken for %+v, %v", tc.doc, d, g, err)
+				t.Errorf("%s\nspecified as %s is guessed as %+v, %v", tc.doc, d, g, err)
 			}
 		}
 	}
 }
 
-func TestWhatNobodyCouldTellIsNotGuessed(t *testing.T) {
+func TestUnknownDocumentIsNotGuessed(t *testing.T) {
 	for _, doc := range []string{"", " ", "{", "[]", "[1]", "{}", "hello", `{"answer":42}`, "\x00\x00\x00\x10", "[[", `"text"`} {
 		if g, err := sniff.Of([]byte(doc), "", ""); !errors.Is(err, sniff.ErrUnknown) {
-			t.Errorf("%q is taken for %+v, %v", doc, g, err)
+			t.Errorf("%q is guessed as %+v, %v", doc, g, err)
 		}
 	}
 }
 
-func TestWhatIsSaidIsNotGuessed(t *testing.T) {
+func TestSpecifiedDialectIsNotGuessed(t *testing.T) {
 	g, err := sniff.Of([]byte(`{"model":"m","messages":[{"role":"user","content":"hi"}]}`), "", dialectname.Ollama)
 	if err != nil || g.Dialect != dialectname.Ollama || g.Kind != sniff.Request || len(g.Or) > 0 {
 		t.Errorf("%+v, %v", g, err)
@@ -240,10 +240,10 @@ func TestWhatIsSaidIsNotGuessed(t *testing.T) {
 	}
 }
 
-// What real clients and servers sent is told apart, without one mistake. Plain
-// requests fit several dialects: they count apart, and are right when the true
-// one is among them.
-func TestRecordedTrafficIsRecognised(t *testing.T) {
+// Traffic of real clients and servers is recognized without a mistake. Plain requests
+// fit several dialects: they are counted separately, and are right if the true dialect
+// is among them.
+func TestRecordedTrafficIsRecognized(t *testing.T) {
 	for file, d := range map[string]dragoman.Dialect{
 		"openai_chat": dialectname.OpenAIChat, "openai_responses": dialectname.OpenAIResponses, "anthropic_messages": dialectname.Anthropic,
 		"gemini_generateContent": dialectname.Gemini, "ollama_chat": dialectname.Ollama, "bedrock_converse": dialectname.Bedrock,
@@ -293,7 +293,7 @@ func TestRecordedTrafficIsRecognised(t *testing.T) {
 	}
 }
 
-// otherAPI lists what lies among the recordings of an API but is none of it.
+// otherAPI lists recordings that do not belong to the API of their directory.
 var otherAPI = map[string]bool{
 	"vercel/ai:packages/amazon-bedrock/src/reranking/__fixtures__/amazon-bedrock-reranking.1.json#0": true,
 }
@@ -309,12 +309,12 @@ func FuzzOf(f *testing.F) {
 			t.Errorf("half a guess: %+v", g)
 		}
 		if sniff.IsStream(data) && ok && g.Kind != sniff.Stream {
-			t.Errorf("a stream is taken for %+v", g)
+			t.Errorf("a stream is guessed as %+v", g)
 		}
 	})
 }
 
-func TestEveryGuessHasAReasonAlsoWhereTheDialectWasSaid(t *testing.T) {
+func TestEveryGuessHasAReason(t *testing.T) {
 	for _, d := range []dragoman.Dialect{dialectname.OpenAIChat, dialectname.OpenAIResponses, dialectname.Anthropic, dialectname.Gemini, dialectname.Ollama, dialectname.Bedrock} {
 		for _, doc := range []string{
 			`{"contents":[{"parts":[{"text":"hi"}]}]}`, `{"model":"m","input":"hi"}`, `{"messages":[{"role":"user","content":"hi"}]}`,

@@ -1,4 +1,4 @@
-// Package storekit has what the session stores of this module share.
+// Package storekit has code that the session stores of this module share.
 package storekit
 
 import (
@@ -13,9 +13,9 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// Pages is [session.Store.Read] for a store that reads a page at a time and holds nothing
-// while the loop's body runs. It calls next with the query, whose After moves on,
-// until there are no more.
+// Pages implements [session.Store.Read] for a store that reads a page at a time and
+// holds no resources while the loop's body runs. It calls next with the query, and
+// advances After, until there are no more pages.
 func Pages(ctx context.Context, q session.Query, next func(context.Context, session.Query) (page []session.Entry, more bool, err error)) iter.Seq2[session.Entry, error] {
 	return func(yield func(session.Entry, error) bool) {
 		for more := true; more; {
@@ -36,8 +36,8 @@ func Pages(ctx context.Context, q session.Query, next func(context.Context, sess
 	}
 }
 
-// InOrder returns the values of keys in their order, nil where there is none: what
-// [session.Notes.GetAll] returns, of a store that finds them in any order.
+// InOrder returns the values of keys in their order, with nil for a missing value, as
+// [session.Notes.GetAll] does. It is for stores that find values in any order.
 func InOrder(keys []string, found map[string][]byte) [][]byte {
 	out := make([][]byte, len(keys))
 	for i, k := range keys {
@@ -46,9 +46,9 @@ func InOrder(keys []string, found map[string][]byte) [][]byte {
 	return out
 }
 
-// CheckNote returns an error that wraps [session.ErrInvalid] if a note cannot be kept: it
-// needs a key of up to 256 bytes of text, a value of up to 16 MiB, and a time that every
-// store can hold.
+// CheckNote returns an error that wraps [session.ErrInvalid] if a note cannot be
+// stored: it needs a key of up to 256 bytes of text, a value of up to 16 MiB, and a
+// time that every store can hold.
 func CheckNote(key string, value []byte, expires time.Time) error {
 	if bad := storelimits.CheckNote(key, value, expires); bad != "" {
 		return fmt.Errorf("%w: %s", session.ErrInvalid, bad)
@@ -56,11 +56,11 @@ func CheckNote(key string, value []byte, expires time.Time) error {
 	return nil
 }
 
-// CheckTicketID reports whether a text can be the id of a stored ticket: up to 256
-// bytes without control characters.
+// CheckTicketID returns an error if a text cannot be the id of a stored ticket: up to
+// 256 bytes without control characters.
 func CheckTicketID(id string) error {
 	if id == "" || len(id) > storelimits.MaxKey || !storelimits.Plain(id) {
-		return fmt.Errorf("%w: the id %.80q of a ticket: want up to %d bytes of text without control characters", session.ErrInvalid, id, storelimits.MaxKey)
+		return fmt.Errorf("%w: ticket id %.80q: want up to %d bytes of text without control characters", session.ErrInvalid, id, storelimits.MaxKey)
 	}
 	return nil
 }
@@ -78,7 +78,7 @@ func ChangeTicket(id, body string, change func(*tool.StoredTicket) error) (s too
 		return s, nil, err
 	}
 	if !storelimits.Storable(s.Ticket.Expires) {
-		return s, nil, fmt.Errorf("%w: the time %v at which ticket %s expires", session.ErrInvalid, s.Ticket.Expires, id)
+		return s, nil, fmt.Errorf("%w: ticket %s: cannot store expiry time %v", session.ErrInvalid, id, s.Ticket.Expires)
 	}
 	raw, err = json.Marshal(s)
 	return s, raw, err

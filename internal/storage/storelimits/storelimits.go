@@ -1,4 +1,4 @@
-// Package storelimits has the bounds that package session and its stores share.
+// Package storelimits defines the limits that package session and its stores share.
 package storelimits
 
 import (
@@ -8,18 +8,18 @@ import (
 )
 
 const (
-	// MaxBody is the greatest size of an entry's body.
+	// MaxBody is the maximum size of an entry's body.
 	MaxBody = 64 << 20
-	// MaxNote is the greatest size of a note's value.
+	// MaxNote is the maximum size of a note's value.
 	MaxNote = 16 << 20
-	// MaxOutput is the greatest size of one tool output.
+	// MaxOutput is the maximum size of one tool output.
 	MaxOutput = 64 << 20
-	// MaxKey is the greatest length of the key of an entry or a note, and of the id of a
+	// MaxKey is the maximum length of the key of an entry or a note, and of the id of a
 	// ticket, in bytes.
 	MaxKey = 256
-	// SweepMost is the greatest number of notes that one sweep deletes.
+	// SweepMost is the maximum number of notes that one sweep deletes.
 	SweepMost = 1000
-	// SweepEvery is the number of puts from one sweep of the notes to the next.
+	// SweepEvery is the number of puts between two sweeps of the notes.
 	SweepEvery = 256
 	// TicketRetention is the time from the expiry of a delivered ticket until a store
 	// deletes it.
@@ -43,11 +43,11 @@ func Storable(t time.Time) bool { return t.Year() >= 1900 && t.Year() <= 9999 }
 func CheckNote(key string, value []byte, expires time.Time) string {
 	switch {
 	case key == "" || len(key) > MaxKey || !Plain(key):
-		return fmt.Sprintf("the key %.80q of a note: want up to %d bytes of text without control characters", key, MaxKey)
+		return fmt.Sprintf("note key %.80q: want up to %d bytes of text without control characters", key, MaxKey)
 	case len(value) > MaxNote:
-		return fmt.Sprintf("a note of %d bytes, and no more than %d are kept", len(value), MaxNote)
+		return fmt.Sprintf("note of %d bytes exceeds the limit of %d", len(value), MaxNote)
 	case !Storable(expires):
-		return fmt.Sprintf("the time %v at which a note expires", expires)
+		return fmt.Sprintf("cannot store expiry time %v of a note", expires)
 	default:
 		return ""
 	}

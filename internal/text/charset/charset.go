@@ -1,8 +1,8 @@
 // Package charset reads sets of characters, such as those of names on a wire.
 package charset
 
-// Has reports whether c is in a set of ranges such as "a-zA-Z0-9_-". An
-// empty set allows everything; a "-" at the end stands for itself.
+// Has reports whether c is in a set of ranges such as "a-zA-Z0-9_-". An empty set
+// allows everything; a "-" at the end is literal.
 func Has(set string, c byte) bool {
 	if set == "" {
 		return true

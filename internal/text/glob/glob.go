@@ -1,8 +1,6 @@
-// Package glob matches texts against patterns with wildcards. It is the one place
-// for that: what stands for what differs from use to use, how it is matched does
-// not.
+// Package glob matches texts against patterns with wildcards.
 //
-// It is not the place for paths: no character is special here, a slash included.
+// It is not for paths: no character is special, not even a slash.
 package glob
 
 import (
@@ -10,15 +8,16 @@ import (
 	"unicode/utf8"
 )
 
-// Match reports whether a pattern matches all of s: * stands for any characters, ?
-// for one.
+// Match reports whether a pattern matches all of s: * matches any characters, ? matches
+// one.
 func Match(pattern, s string) bool { return match(pattern, s, true) }
 
-// MatchStars reports whether a pattern matches all of s: * stands for any
-// characters, and all else, ? too, for itself.
+// MatchStars reports whether a pattern matches all of s: * matches any characters;
+// every other character, including ?, is literal.
 func MatchStars(pattern, s string) bool { return match(pattern, s, false) }
 
-// Overlap reports whether some text fits two patterns of [MatchStars].
+// Overlap reports whether some text matches both patterns, in the sense of
+// [MatchStars].
 func Overlap(a, b string) bool {
 	starA, starB := strings.IndexByte(a, '*'), strings.IndexByte(b, '*')
 	switch {
@@ -27,7 +26,7 @@ func Overlap(a, b string) bool {
 	case starB < 0:
 		return MatchStars(a, b)
 	}
-	// Between the first and the last star of each, all of the other has room.
+	// Between its first and last star, each pattern can match all of the other.
 	beginA, beginB := a[:starA], b[:starB]
 	endA, endB := a[strings.LastIndexByte(a, '*')+1:], b[strings.LastIndexByte(b, '*')+1:]
 	return (strings.HasPrefix(beginA, beginB) || strings.HasPrefix(beginB, beginA)) &&
@@ -36,7 +35,7 @@ func Overlap(a, b string) bool {
 
 // match takes at most len(pattern)·len(s) steps, and allocates nothing.
 func match(pattern, s string, marks bool) bool {
-	star, from := -1, 0 // the last star, and where what follows it is tried
+	star, from := -1, 0 // the last star, and the position at which to retry what follows it
 	p, i := 0, 0
 	for i < len(s) {
 		switch {
@@ -59,7 +58,7 @@ func match(pattern, s string, marks bool) bool {
 	return strings.Trim(pattern[p:], "*") == ""
 }
 
-// first is the length of the first character of s, or of a byte that is none.
+// first returns the length of the first character of s, or 1 for an invalid byte.
 func first(s string) int {
 	_, n := utf8.DecodeRuneInString(s)
 	return n

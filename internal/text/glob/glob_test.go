@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// byDefinition is the meaning of a pattern, and slow.
+// byDefinition is a slow implementation of the definition of a pattern.
 func byDefinition(pattern, s []rune, marks bool) bool {
 	switch {
 	case len(pattern) == 0:
@@ -22,7 +22,7 @@ func byDefinition(pattern, s []rune, marks bool) bool {
 	}
 }
 
-func TestAPatternMatchesAsDefined(t *testing.T) {
+func TestMatch(t *testing.T) {
 	texts := rapid.StringOfN(rapid.RuneFrom([]rune("ab.é?*/")), 0, 8, -1)
 	patterns := rapid.StringOfN(rapid.RuneFrom([]rune("ab.é**??/")), 0, 6, -1)
 	rapid.Check(t, func(t *rapid.T) {
@@ -36,7 +36,7 @@ func TestAPatternMatchesAsDefined(t *testing.T) {
 	})
 }
 
-// overlapByDefinition tells by all texts that could tell.
+// overlapByDefinition tries all relevant texts.
 func overlapByDefinition(a, b []rune) bool {
 	switch {
 	case len(a) > 0 && a[0] == '*':
@@ -50,7 +50,7 @@ func overlapByDefinition(a, b []rune) bool {
 	}
 }
 
-func TestPatternsOverlapWhereATextFitsBoth(t *testing.T) {
+func TestOverlap(t *testing.T) {
 	patterns := rapid.StringOfN(rapid.RuneFrom([]rune("abé?**")), 0, 6, -1)
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := patterns.Draw(t, "a"), patterns.Draw(t, "b")
@@ -60,7 +60,7 @@ func TestPatternsOverlapWhereATextFitsBoth(t *testing.T) {
 	})
 }
 
-func TestAQuestionMarkIsOneCharacterOrItself(t *testing.T) {
+func TestQuestionMark(t *testing.T) {
 	for _, tc := range []struct {
 		pattern, s   string
 		match, stars bool
@@ -80,11 +80,11 @@ func TestAQuestionMarkIsOneCharacterOrItself(t *testing.T) {
 	}
 }
 
-// Whoever writes both the pattern and the text must not be able to make matching
-// take forever.
-func TestMatchingTakesBoundedTime(t *testing.T) {
+// An attacker who chooses both the pattern and the text must not be able to make
+// matching take forever.
+func TestMatchTimeIsBounded(t *testing.T) {
 	if Match(strings.Repeat("*a", 500)+"b", strings.Repeat("a", 20_000)) {
-		t.Error("there is no b")
+		t.Error("matched a text without b")
 	}
 }
 

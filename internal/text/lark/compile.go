@@ -11,7 +11,7 @@ import (
 	"unicode"
 )
 
-// common are the terminals that grammars import from Lark's own library.
+// common are the terminals of Lark's own library that grammars import.
 var common = map[string]string{
 	"DIGIT": `[0-9]`, "HEXDIGIT": `[a-fA-F0-9]`, "INT": `[0-9]+`, "SIGNED_INT": `[+-]?[0-9]+`,
 	"DECIMAL": `[0-9]+\.[0-9]*|\.[0-9]+`, "FLOAT": `[0-9]+[eE][+-]?[0-9]+|(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?`,
@@ -25,7 +25,7 @@ var common = map[string]string{
 	"SH_COMMENT": `#[^\n]*`, "CPP_COMMENT": `//[^\n]*`, "C_COMMENT": `/\*(?:[^*]|\*+[^*/])*\*+/`, "SQL_COMMENT": `--[^\n]*`,
 }
 
-// Compile reads a grammar. Its language begins at the rule "start".
+// Compile compiles a grammar. Its language begins at the rule "start".
 func Compile(src string) (*Grammar, error) {
 	if len(src) > MaxGrammarBytes {
 		return nil, fmt.Errorf("%w: %d bytes, more than %d", ErrTooLarge, len(src), MaxGrammarBytes)
@@ -50,7 +50,7 @@ func wrong(line int, format string, args ...any) error {
 	return fmt.Errorf("%w: line %d: %s", ErrGrammar, line, fmt.Sprintf(format, args...))
 }
 
-// token is a word of the grammar.
+// token is a token of the grammar.
 type token struct {
 	kind tokenKind
 	text string
@@ -70,7 +70,7 @@ const (
 	tokenMark // one of the marks, or .. or ->
 )
 
-// words are those of the language, each as an expression.
+// words are the tokens of the language, each as an expression.
 var words = []struct {
 	kind tokenKind
 	re   *regexp.Regexp
@@ -107,7 +107,7 @@ next:
 			src = src[len(text):]
 			continue next
 		}
-		return nil, wrong(line, "%q is no word of a grammar", first(src))
+		return nil, wrong(line, "unexpected %q", first(src))
 	}
 	return append(out, token{tokenEnd, "", line}), nil
 }
@@ -129,7 +129,7 @@ type (
 	sequence     []expr
 	repeated     struct {
 		of       expr
-		min, max int // max < 0: any number
+		min, max int // max < 0 means any number
 	}
 	reference struct {
 		name string
@@ -166,7 +166,7 @@ func (p *parser) take() token {
 	return t
 }
 
-// mark takes a mark if it is next.
+// mark consumes a mark if it is next.
 func (p *parser) mark(text string) bool {
 	if t := p.tokens[0]; t.kind == tokenMark && t.text == text {
 		p.take()
@@ -212,7 +212,7 @@ func (p *parser) definition(t token) {
 		p.fail("%s is a template, which is not supported", name)
 		return
 	}
-	if p.mark(".") { // a priority, which decides between readings, not whether there is one
+	if p.mark(".") { // a priority selects a parse; it does not affect whether there is one
 		if p.take().kind != tokenNumber {
 			p.fail("expected the priority of %s", name)
 		}
@@ -283,8 +283,8 @@ func (p *parser) newlines() {
 	}
 }
 
-// alternatives reads up to the end of the definition or of the bracket. A new
-// line that begins with | goes on.
+// alternatives reads up to the end of the definition or of the bracket. A new line that
+// begins with | continues it.
 func (p *parser) alternatives() expr {
 	if p.depth++; p.depth > maxDepth {
 		p.fail("nested too deeply")
@@ -311,7 +311,7 @@ func (p *parser) sequence() expr {
 	var out sequence
 	for p.err == nil {
 		if p.depth > 1 {
-			p.newlines() // inside of brackets they mean nothing
+			p.newlines() // inside of brackets, line ends have no meaning
 		}
 		t := p.tokens[0]
 		switch {
@@ -320,7 +320,7 @@ func (p *parser) sequence() expr {
 		case t.kind == tokenString || t.kind == tokenRegexp || t.kind == tokenName:
 			out = append(out, p.repeat(p.atom()))
 		case p.mark("->"):
-			p.take() // the name that a tree would have
+			p.take() // the name of a tree node
 		default:
 			return out
 		}
@@ -358,12 +358,12 @@ func (p *parser) atom() expr {
 	default:
 		from, ok := unquote(t.text)
 		if !ok {
-			p.fail("%s is no string", t.text)
+			p.fail("%s is not a valid string", t.text)
 		}
 		if p.mark("..") {
 			to, ok := unquote(p.take().text)
 			if !ok || len([]rune(from)) != 1 || len([]rune(to)) != 1 {
-				p.fail("a range goes from one character to another")
+				p.fail("a range must be from one character to another")
 			}
 			return literal{"[" + regexp.QuoteMeta(from) + "-" + regexp.QuoteMeta(to) + "]", t.text + ".." + strconv.Quote(to), t.line}
 		}
@@ -375,7 +375,7 @@ func (p *parser) atom() expr {
 	}
 }
 
-// keptFlag drops the flags that change nothing here.
+// keptFlag drops the flags that have no effect here.
 func keptFlag(r rune) rune {
 	if r == 'i' || r == 'm' || r == 's' {
 		return r
@@ -403,25 +403,25 @@ func (p *parser) repeat(e expr) expr {
 			most, err = strconv.Atoi(p.take().text)
 		}
 		if err != nil || least > most || most > maxSymbols {
-			p.fail("a repetition is ~n or ~n..m")
+			p.fail("a repetition must be ~n or ~n..m")
 		}
 		return repeated{e, least, most}
 	}
 	return e
 }
 
-// compiler makes rules of plain sequences out of what was parsed.
+// compiler converts parsed definitions to rules that are plain sequences.
 type compiler struct {
 	*parser
 	g       *Grammar
-	places  map[string]int // of terminals, by expression
+	places  map[string]int // indexes of terminals, by expression
 	symbols int
 	fresh   int
 }
 
 func (c *compiler) grammar() error {
 	if _, ok := c.rules["start"]; !ok {
-		return wrong(1, "there is no rule named start")
+		return wrong(1, "no rule named start")
 	}
 	for _, name := range c.order {
 		if err := c.define(name, c.rules[name]); err != nil {
@@ -456,7 +456,7 @@ func (c *compiler) define(name string, e expr) error {
 		c.add(name, body)
 	}
 	if c.symbols > maxSymbols {
-		return fmt.Errorf("%w: a grammar of more than %d symbols", ErrTooLarge, maxSymbols)
+		return fmt.Errorf("%w: the grammar has more than %d symbols", ErrTooLarge, maxSymbols)
 	}
 	return nil
 }
@@ -467,17 +467,17 @@ func (c *compiler) add(name string, body []symbol) {
 	c.g.rules = append(c.g.rules, rule{name, body})
 }
 
-// named gives an expression a rule of its own.
+// named makes a rule for an expression.
 func (c *compiler) named(e expr) (symbol, error) {
 	c.fresh++
 	name := fmt.Sprintf("(%d)", c.fresh)
 	return symbol{rule: name}, c.define(name, e)
 }
 
-// body is an expression as a sequence of symbols.
+// body converts an expression to a sequence of symbols.
 func (c *compiler) body(e expr) ([]symbol, error) {
 	if c.symbols > maxSymbols {
-		return nil, fmt.Errorf("%w: a grammar of more than %d symbols", ErrTooLarge, maxSymbols)
+		return nil, fmt.Errorf("%w: the grammar has more than %d symbols", ErrTooLarge, maxSymbols)
 	}
 	switch e := e.(type) {
 	case sequence:
@@ -501,7 +501,7 @@ func (c *compiler) body(e expr) ([]symbol, error) {
 	case reference:
 		if !isTerminal(e.name) {
 			if _, known := c.rules[e.name]; !known {
-				return nil, wrong(e.line, "there is no rule named %s", e.name)
+				return nil, wrong(e.line, "no rule named %s", e.name)
 			}
 			return []symbol{{rule: e.name}}, nil
 		}
@@ -545,7 +545,7 @@ func (c *compiler) repeated(e repeated) ([]symbol, error) {
 		c.add(name, []symbol{one})
 		c.symbols += e.max - e.min
 		if c.symbols > maxSymbols {
-			return nil, fmt.Errorf("%w: a grammar of more than %d symbols", ErrTooLarge, maxSymbols)
+			return nil, fmt.Errorf("%w: the grammar has more than %d symbols", ErrTooLarge, maxSymbols)
 		}
 		return append(out, slices.Repeat([]symbol{{rule: name}}, e.max-e.min)...), nil
 	default:
@@ -572,8 +572,8 @@ func (c *compiler) terminal(re, shown string, line int) (int, error) {
 	return c.places[re], nil
 }
 
-// regexp is an expression of terminals as one regular expression. inside are the
-// terminals that it is part of: they cannot refer to themselves.
+// regexp converts an expression of terminals to one regular expression. inside are the
+// enclosing terminals, which must not refer to themselves.
 func (c *compiler) regexp(e expr, inside []string) (re, shown string, err error) {
 	many := func(list []expr, between string) (string, string, error) {
 		parts := make([]string, len(list))
@@ -584,7 +584,7 @@ func (c *compiler) regexp(e expr, inside []string) (re, shown string, err error)
 		}
 		joined := "(?:" + strings.Join(parts, between) + ")"
 		if len(joined) > MaxGrammarBytes {
-			return "", "", fmt.Errorf("%w: a terminal of more than %d bytes", ErrTooLarge, MaxGrammarBytes)
+			return "", "", fmt.Errorf("%w: a terminal has more than %d bytes", ErrTooLarge, MaxGrammarBytes)
 		}
 		return joined, shown, nil
 	}
@@ -606,11 +606,11 @@ func (c *compiler) regexp(e expr, inside []string) (re, shown string, err error)
 		def, known := c.terminals[e.name]
 		switch {
 		case !isTerminal(e.name):
-			return "", "", wrong(e.line, "a terminal cannot be made of the rule %s", e.name)
+			return "", "", wrong(e.line, "a terminal cannot contain the rule %s", e.name)
 		case !known:
-			return "", "", wrong(e.line, "there is no terminal named %s; there are %s", e.name, strings.Join(slices.Sorted(maps.Keys(c.terminals)), ", "))
+			return "", "", wrong(e.line, "no terminal named %s; known terminals are %s", e.name, strings.Join(slices.Sorted(maps.Keys(c.terminals)), ", "))
 		case slices.Contains(inside, e.name):
-			return "", "", wrong(e.line, "the terminal %s is made of itself", e.name)
+			return "", "", wrong(e.line, "the terminal %s contains itself", e.name)
 		}
 		re, _, err = c.regexp(def, append(slices.Clone(inside), e.name))
 		return re, e.name, err
@@ -621,7 +621,7 @@ func (c *compiler) regexp(e expr, inside []string) (re, shown string, err error)
 	}
 }
 
-// findNullable finds the rules that may be empty.
+// findNullable returns the rules that can match the empty text.
 func (g *Grammar) findNullable() map[string]bool {
 	out := map[string]bool{}
 	consumes := func(s symbol) bool {

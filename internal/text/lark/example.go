@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// Example is a short text of the grammar's language, the same each time. A
-// grammar for which none is found (its language is empty, or its terminals
-// assert more than they match) is an error.
+// Example returns a short text that matches the grammar. It returns the same text each
+// time. It returns an error if it finds no text: the language is empty, or the
+// terminals have assertions that it cannot satisfy.
 func (g *Grammar) Example() (string, error) {
 	leaves := make([]string, len(g.terminals))
 	known := make([]bool, len(g.terminals))
@@ -43,13 +43,13 @@ func (g *Grammar) Example() (string, error) {
 	}
 	text, ok := texts[g.start]
 	if !ok {
-		return "", fmt.Errorf("%w: it has no text", ErrNoMatch)
+		return "", fmt.Errorf("%w: the grammar matches no text", ErrNoMatch)
 	}
 	return text, g.Match(text)
 }
 
-// ExampleOf is a short text that a regular expression matches, the same each
-// time.
+// ExampleOf returns a short text that matches a regular expression. It returns the same
+// text each time.
 func ExampleOf(expression string) (string, error) {
 	parsed, err := syntax.Parse(expression, syntax.Perl)
 	if err != nil {
@@ -65,14 +65,14 @@ func ExampleOf(expression string) (string, error) {
 	}
 	text, ok := shortest(prog)
 	if !ok || !re.MatchString(text) {
-		return "", fmt.Errorf("%w: no text was found for %q", ErrNoMatch, expression)
+		return "", fmt.Errorf("%w: no example found for %q", ErrNoMatch, expression)
 	}
 	return text, nil
 }
 
-// shortest finds a text that a program matches, shortest first. Each place of
-// the program is looked at once. What a program asserts about the text around it
-// is taken for true; who needs to be sure matches the text.
+// shortest returns a text that a program matches, the shortest first. It visits each
+// instruction once. It assumes that assertions about the surrounding text hold; a
+// caller that needs certainty must match the text.
 func shortest(prog *syntax.Prog) (string, bool) {
 	type state struct {
 		pc   uint32
@@ -81,7 +81,7 @@ func shortest(prog *syntax.Prog) (string, bool) {
 	seen := make([]bool, len(prog.Inst))
 	now, later := []state{{pc: uint32(prog.Start)}}, []state(nil)
 	for len(now) > 0 {
-		for len(now) > 0 { // what costs no character comes first, in order
+		for len(now) > 0 { // first, in order, what needs no character
 			s := now[0]
 			now = now[1:]
 			if seen[s.pc] {
@@ -107,8 +107,8 @@ func shortest(prog *syntax.Prog) (string, bool) {
 	return "", false
 }
 
-// typical is a character that an instruction matches: a letter or a digit where
-// it can be one.
+// typical returns a character that an instruction matches: a letter or a digit if
+// possible.
 func typical(in *syntax.Inst) (rune, bool) {
 	for _, r := range "aA0x- _./\n" {
 		if in.MatchRune(r) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestAnExampleIsOfTheLanguage(t *testing.T) {
+func TestExample(t *testing.T) {
 	for src, want := range map[string]string{
 		"start: \"add \" INT (\",\" INT)*\n%import common.INT":                                   "add 0",
 		"start: list\nlist: \"(\" list \")\" | \"x\"":                                            "x",
@@ -24,7 +24,7 @@ func TestAnExampleIsOfTheLanguage(t *testing.T) {
 	}
 }
 
-func TestALanguageWithoutTextsHasNoExample(t *testing.T) {
+func TestEmptyLanguageHasNoExample(t *testing.T) {
 	g, err := Compile("start: start \"a\"")
 	if err != nil {
 		t.Fatal(err)
@@ -34,7 +34,7 @@ func TestALanguageWithoutTextsHasNoExample(t *testing.T) {
 	}
 }
 
-func TestAnExampleOfAnExpressionMatchesIt(t *testing.T) {
+func TestExampleOf(t *testing.T) {
 	for expr, want := range map[string]string{
 		`^[A-Z]{2}-\d{4}$`:        "AA-0000",
 		`^(foo|ba)$`:              "ba",

@@ -1,16 +1,16 @@
-// Package lark checks texts against grammars in the language of Lark, in which
-// OpenAI's freeform tools state theirs.
+// Package lark checks texts against grammars in the Lark language, which OpenAI's
+// freeform tools use.
 //
 //	g, err := lark.Compile(`start: "add " INT ("," INT)*
 //	%import common.INT`)
 //	err = g.Match("add 1,2")
 //
-// It recognises; it builds no trees. Every context-free grammar works, ambiguous
-// and left-recursive ones too. A terminal may match any prefix that its expression
-// matches, so a text that a lexer would read in one way only is accepted if any
-// way leads to its end. What it does not know of the language (templates, imports
-// from elsewhere, look-around in expressions) is an error of Compile. Grammars and
-// texts are bounded.
+// It is a recognizer and builds no trees. Every context-free grammar works, including
+// ambiguous and left-recursive ones. A terminal may match any prefix that its
+// expression matches, so a text is accepted if any way of splitting it into terminals
+// matches, even where a lexer would split it in one way only. Compile returns an error
+// for features that it does not support: templates, imports from other libraries,
+// look-around in expressions. Grammars and texts are limited in size.
 package lark
 
 import (
@@ -21,7 +21,7 @@ import (
 	"strings"
 )
 
-// The bounds of a grammar and of a text.
+// The limits of a grammar and of a text.
 const (
 	MaxGrammarBytes = 64 << 10
 	MaxTextBytes    = 256 << 10
@@ -32,19 +32,19 @@ const (
 
 // Errors, for errors.Is.
 var (
-	ErrGrammar  = errors.New("lark: not a grammar that can be checked")
-	ErrTooLarge = errors.New("lark: too much to check")
-	// ErrNoMatch says that a text is not of the grammar's language.
+	ErrGrammar  = errors.New("lark: invalid or unsupported grammar")
+	ErrTooLarge = errors.New("lark: grammar or text too large")
+	// ErrNoMatch reports that a text does not match the grammar.
 	ErrNoMatch = errors.New("the text does not match the grammar")
 )
 
 // Grammar is a compiled grammar. It is safe for concurrent use.
 type Grammar struct {
 	rules     []rule
-	byName    map[string][]int // places in rules
+	byName    map[string][]int // indexes in rules
 	terminals []terminal
-	// ignored is the terminal of any number of what may stand between others; -1:
-	// nothing may.
+	// ignored is the terminal for any amount of text that may occur between others; -1
+	// means none.
 	ignored  int
 	nullable map[string]bool
 	start    string
@@ -59,24 +59,24 @@ type rule struct {
 // symbol is the name of a rule, or a terminal.
 type symbol struct {
 	rule     string
-	terminal int // place in terminals, where rule is empty
+	terminal int // index in terminals, if rule is empty
 }
 
 // terminal is an expression that consumes text.
 type terminal struct {
-	name string // as an error calls it
+	name string // name in errors
 	prog *syntax.Prog
-	// empty says that it may match nothing.
+	// empty means that it can match the empty text.
 	empty bool
 }
 
-// item is how far one alternative is, and where it began.
+// item is a position in an alternative, and the position in the text where it began.
 type item struct {
 	rule, dot, origin int
 }
 
-// Match reports whether text is of the grammar's language; if not, the error says
-// where it went wrong and what was expected there.
+// Match returns nil if text matches the grammar. Otherwise the error describes the
+// position of the mismatch and what was expected there.
 func (g *Grammar) Match(text string) error {
 	if len(text) > MaxTextBytes {
 		return fmt.Errorf("%w: %d bytes, more than %d", ErrTooLarge, len(text), MaxTextBytes)
@@ -102,34 +102,33 @@ func (g *Grammar) Match(text string) error {
 	return m.failure()
 }
 
-// matcher recognises one text, by Earley's algorithm.
+// matcher recognizes one text with Earley's algorithm.
 type matcher struct {
 	g     *Grammar
 	text  string
 	sets  []*set
-	ends  map[[2]int][]int // of a terminal from a place
+	ends  map[[2]int][]int // ends of a terminal from a position
 	steps int
-	// matched says that the start rule ended where nothing but ignored text
-	// follows.
+	// matched means that the start rule ended where only ignored text follows.
 	matched bool
-	// furthest is the last place where a terminal was expected.
+	// furthest is the last position where a terminal was expected.
 	furthest int
 	expected []string
 }
 
-// set holds the items of one place.
+// set holds the items of one position.
 type set struct {
 	items []item
-	// seen has the items where they are many.
+	// seen indexes the items if there are many.
 	seen map[item]bool
 	// waiting are the items that expect a rule, by its name.
 	waiting map[string][]item
 }
 
-// fewItems is up to how many items a look at each costs less than a map.
+// fewItems is the number of items up to which a linear search is faster than a map.
 const fewItems = 12
 
-// release forgets what only adding needs.
+// release frees what only add needs.
 func (s *set) release() { s.seen, s.items = nil, nil }
 
 func (s *set) has(it item) bool {
@@ -164,7 +163,7 @@ func (m *matcher) add(at int, it item) {
 	}
 }
 
-// run works off the items of a place, as long as there are steps left.
+// run processes the items of a position while there are steps left.
 func (m *matcher) run(at int) {
 	s := m.sets[at]
 	for i := 0; i < len(s.items) && m.steps <= maxSteps; i++ {
@@ -200,7 +199,7 @@ func (m *matcher) predict(at int, it item, name string) {
 	for _, r := range m.g.byName[name] {
 		m.add(at, item{rule: r, origin: at})
 	}
-	if m.g.nullable[name] { // it may have ended here before this waited for it
+	if m.g.nullable[name] { // the rule may have ended here before this item waited for it
 		it.dot++
 		m.add(at, it)
 	}
@@ -224,7 +223,8 @@ func (m *matcher) scan(at int, it item, t int) {
 	}
 }
 
-// skip are the places from at on that only ignored text leads to, at included.
+// skip returns the positions that can be reached from at through ignored text,
+// including at.
 func (m *matcher) skip(at int) []int {
 	if m.g.ignored < 0 {
 		return []int{at}
@@ -232,7 +232,7 @@ func (m *matcher) skip(at int) []int {
 	return m.endsOf(m.g.ignored, at)
 }
 
-// endsOf are the places where a terminal that begins at from may end.
+// endsOf returns the positions where a terminal that begins at from may end.
 func (m *matcher) endsOf(t, from int) []int {
 	key := [2]int{t, from}
 	ends, known := m.ends[key]
@@ -245,7 +245,7 @@ func (m *matcher) endsOf(t, from int) []int {
 	return ends
 }
 
-// failure says where the text went wrong.
+// failure returns the error for a mismatch.
 func (m *matcher) failure() error {
 	before := m.text[:m.furthest]
 	line := 1 + strings.Count(before, "\n")

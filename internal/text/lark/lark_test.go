@@ -9,7 +9,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/text/lark"
 )
 
-// patch is a grammar like those that coding agents give their editing tools.
+// patch is a grammar like those of the editing tools of coding agents.
 const patch = `
 start: begin hunk+ end
 begin: "*** Begin Patch" LF
@@ -31,7 +31,7 @@ last: "*** End of File" LF
 %import common.LF
 `
 
-func TestTextsAreOfTheLanguageOrNot(t *testing.T) {
+func TestMatch(t *testing.T) {
 	for _, tc := range []struct {
 		name, grammar string
 		yes, no       []string
@@ -89,7 +89,7 @@ func TestTextsAreOfTheLanguageOrNot(t *testing.T) {
 	}
 }
 
-func TestAMismatchIsToldWithItsPlaceAndWhatWasExpected(t *testing.T) {
+func TestMismatchError(t *testing.T) {
 	g, err := lark.Compile(patch)
 	if err != nil {
 		t.Fatal(err)
@@ -104,25 +104,25 @@ func TestAMismatchIsToldWithItsPlaceAndWhatWasExpected(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoGrammarIsAnErrorWithItsLine(t *testing.T) {
+func TestGrammarErrors(t *testing.T) {
 	for grammar, want := range map[string]string{
 		``:                                 "no rule named start",
 		`begin: "a"`:                       "no rule named start",
 		"start: \"a\"\nstart: \"b\"":       "line 2: start is defined twice",
-		"start: other":                     "line 1: there is no rule named other",
+		"start: other":                     "line 1: no rule named other",
 		"start: OTHER":                     "no terminal named OTHER",
-		"start: A\nA: \"x\" A":             "made of itself",
-		"start: A\nA: b\nb: \"x\"":         "cannot be made of the rule b",
+		"start: A\nA: \"x\" A":             "contains itself",
+		"start: A\nA: b\nb: \"x\"":         "cannot contain the rule b",
 		"start: /(?=a)b/":                  "line 1",
 		"start: (\"a\"":                    `expected ")"`,
-		"start: \"a\" ~ x":                 "a repetition is",
+		"start: \"a\" ~ x":                 "a repetition must be",
 		"start{x}: x":                      "template",
 		"%import python.NAME\nstart: NAME": "only Lark's common terminals",
 		"%import common.NOPE\nstart: NOPE": `common has no "NOPE"`,
 		"%declare X\nstart: X":             "%declare is not supported",
-		"start: \"a\" $":                   "no word of a grammar",
+		"start: \"a\" $":                   "unexpected",
 		"start: /a b/x":                    "the flag x",
-		"start: \"a\"..\"bc\"":             "a range goes from",
+		"start: \"a\"..\"bc\"":             "a range must be from",
 	} {
 		if _, err := lark.Compile(grammar); !errors.Is(err, lark.ErrGrammar) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", grammar, err, want)
@@ -130,7 +130,7 @@ func TestWhatIsNoGrammarIsAnErrorWithItsLine(t *testing.T) {
 	}
 }
 
-func TestHostileGrammarsAndTextsAreBounded(t *testing.T) {
+func TestHostileGrammarsAreBounded(t *testing.T) {
 	for _, grammar := range []string{
 		"start: " + strings.Repeat("(", 5000) + `"a"` + strings.Repeat(")", 5000),
 		"start: " + strings.Repeat(`"a" `, 30_000),
@@ -140,7 +140,7 @@ func TestHostileGrammarsAndTextsAreBounded(t *testing.T) {
 			t.Errorf("%.60q… compiles", grammar)
 		}
 	}
-	// Blanks that may be skipped cost no more than others.
+	// Ignored white space costs no more than other text.
 	blanks, err := lark.Compile("start: \"a\"+\n%ignore WS\n%ignore /#[^\\n]*/\n%import common.WS")
 	if err != nil {
 		t.Fatal(err)
@@ -171,7 +171,7 @@ func doubling() string {
 	return b.String()
 }
 
-func TestALongTextTakesLinearTime(t *testing.T) {
+func TestLongTextIsLinear(t *testing.T) {
 	g, err := lark.Compile(patch)
 	if err != nil {
 		t.Fatal(err)

@@ -5,9 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// prefixes are the places where an expression that begins at from may end, and
-// how much work it was to find them: it stops when that is more than the budget. It
-// may end where it began.
+// prefixes returns the positions where an expression that begins at from may end,
+// including from itself, and the number of steps needed. It stops when the steps exceed
+// the budget.
 func prefixes(prog *syntax.Prog, text string, from, budget int) (ends []int, steps int) {
 	var now, next threads
 	before, _ := utf8.DecodeLastRuneInString(text[:from])
@@ -62,7 +62,7 @@ func (t *threads) reset(n int) {
 	t.list, t.matched = t.list[:0], false
 }
 
-// follow adds an instruction, and those that are reached without a rune.
+// follow adds an instruction and those that are reachable without a rune.
 func (t *threads) follow(prog *syntax.Prog, pc uint32, flags syntax.EmptyOp) {
 	if t.seen[pc] {
 		return

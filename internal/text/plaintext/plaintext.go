@@ -9,18 +9,18 @@ import (
 	"unicode/utf8"
 )
 
-// Name reports why s cannot be a name: it has a control or format character, such as a
-// newline, a mark of text direction or a zero-width space, or is not UTF-8.
+// Name returns an error if s cannot be a name: it has a control or format character,
+// such as a newline, a text direction mark or a zero-width space, or is not UTF-8.
 func Name(s string) error {
 	return check(s, func(r rune) bool {
 		return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co)
 	})
 }
 
-// Description reports why s cannot be a description: it has a control character other
-// than tab and the ends of lines, overrides the direction of text, holds invisible tag
-// characters, or is not UTF-8. Joiners and direction marks, which scripts need, are
-// fine.
+// Description returns an error if s cannot be a description: it has a control character
+// other than tab and line ends, overrides the text direction, has invisible tag
+// characters, or is not UTF-8. Joiners and direction marks, which some scripts need,
+// are allowed.
 func Description(s string) error {
 	return check(s, func(r rune) bool {
 		switch {
@@ -28,7 +28,7 @@ func Description(s string) error {
 			return false
 		case r >= 0x202A && r <= 0x202E, r >= 0x2066 && r <= 0x2069: // embeddings, overrides, isolates
 			return true
-		case r >= 0xE0000 && r <= 0xE007F: // tags, which spell out hidden text
+		case r >= 0xE0000 && r <= 0xE007F: // tag characters, which can encode hidden text
 			return true
 		default:
 			return unicode.Is(unicode.Cc, r)
@@ -40,11 +40,11 @@ func check(s string, bad func(rune) bool) error {
 	for i, r := range s {
 		if r == utf8.RuneError {
 			if _, size := utf8.DecodeRuneInString(s[i:]); size == 1 {
-				return fmt.Errorf("it is not UTF-8 at byte %d", i)
+				return fmt.Errorf("invalid UTF-8 at byte %d", i)
 			}
 		}
 		if bad(r) {
-			return fmt.Errorf("it has the character %U at byte %d, which is not shown; remove it", r, i)
+			return fmt.Errorf("control or invisible character %U at byte %d; remove it", r, i)
 		}
 	}
 	return nil
@@ -52,8 +52,8 @@ func check(s string, bad func(rune) bool) error {
 
 const maxToken = 200
 
-// Token returns a name as one word for a line of our own: letters, digits and _ . : / -
-// stay, everything else becomes _. It is at most 200 bytes long.
+// Token returns a name as a single word: letters, digits and _ . : / - stay, everything
+// else becomes _. It is at most 200 bytes long.
 func Token(s string) string {
 	var b strings.Builder
 	for _, r := range s {

@@ -1,4 +1,4 @@
-// Package secret knows the ways in which a credential is written.
+// Package secret lists the spellings of a credential.
 package secret
 
 import (
@@ -8,12 +8,13 @@ import (
 	"strings"
 )
 
-// Spellings are the ways in which servers repeat a text: as it is, in quotes, where
-// some escape more than they must, and as part of a URL. Some may be the same.
+// Spellings returns the forms in which servers repeat a text: unchanged, quoted (some
+// servers escape more than necessary), and as part of a URL. The list may have
+// duplicates.
 func Spellings(text string) []string {
 	all := []string{text, url.QueryEscape(text), url.PathEscape(text)}
 	quotes := []string{strconv.Quote(text)}
-	if b, err := json.Marshal(text); err == nil { // as a string always can be
+	if b, err := json.Marshal(text); err == nil { // a string can always be marshaled
 		quotes = append(quotes, string(b))
 	}
 	for _, quoted := range quotes {

@@ -1,4 +1,4 @@
-// Package toolname makes names of tools.
+// Package toolname makes tool names.
 package toolname
 
 import (
@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// Handoff is the name of the tool that hands a run over to an agent: letters,
-// digits and _ only. Where taken has it already, a number follows (requirement
-// I9); pass every reserved name and the enabled handoffs.
+// Handoff returns the name of the tool that hands a run over to an agent: letters,
+// digits and _ only. If the name is taken, a number follows (requirement I9); taken
+// must know every reserved name and the enabled handoffs.
 func Handoff(agent string, taken func(string) bool) string {
 	name := "transfer_to_" + strings.Map(func(r rune) rune {
 		switch {
@@ -25,7 +25,7 @@ func Handoff(agent string, taken func(string) bool) string {
 	return Free(name, taken)
 }
 
-// Free is name, or name with the first number after it that is not taken.
+// Free returns name, or name followed by the first number that makes it free.
 func Free(name string, taken func(string) bool) string {
 	free := name
 	for n := 2; taken != nil && taken(free); n++ {

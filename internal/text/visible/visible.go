@@ -9,10 +9,10 @@ import (
 	"unicode/utf8"
 )
 
-// Text returns s with every character escaped that a terminal would not show
-// as itself: control characters, what changes the direction of writing, what has
-// no width, and bytes that are no text. Nothing of s can then move the cursor or
-// pass for another line.
+// Text returns s with every character escaped that a terminal would not show as itself:
+// control characters, characters that change the text direction, characters without
+// width, and invalid bytes. Nothing in the result can move the cursor or imitate
+// another line.
 func Text(s string) string {
 	clean := true
 	for _, r := range s {
@@ -41,7 +41,7 @@ func Text(s string) string {
 	return b.String()
 }
 
-// Shown reports whether a terminal shows a character as what it is.
+// Shown reports whether a terminal shows a character as itself.
 func Shown(r rune) bool {
 	return unicode.IsPrint(r) && !unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r)
 }

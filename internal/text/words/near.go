@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// maxCompared is the length of the prefixes of two names that are compared.
+// maxCompared is the maximum number of bytes of a name that are compared.
 const maxCompared = 64
 
-// maxNamed is the length of the longest name that is compared.
+// maxNamed is the maximum length of a name that is compared.
 const maxNamed = 2 * maxCompared
 
 // Distance returns the number of byte changes that turn a into b. Swapping two neighbors
@@ -39,9 +39,9 @@ func Distance(a, b string) int {
 	return row[len(b)]
 }
 
-// Near returns the name that is most similar to a misspelled one, or a name that ends with a
-// slash and the misspelled one. It returns the first of several, and "" if no name is
-// similar. Very long names are similar to none.
+// Near returns the name that is most similar to a misspelled one, or a name that ends
+// with a slash and the misspelled one. It returns the first of several, and "" if no
+// name is similar. Very long names are never similar.
 func Near(wrote string, names []string) string {
 	best, least := "", 0
 	if len(wrote) > maxNamed {
@@ -62,8 +62,8 @@ func Near(wrote string, names []string) string {
 	return best
 }
 
-// Meant asks whether somebody meant a name that is like what was written, as the
-// end of a message; empty where there is none.
+// Meant returns a suggestion for a misspelled name, to append to a message, or "" if no
+// name is similar.
 func Meant(wrote string, names []string) string {
 	if slices.Contains(names, wrote) {
 		return ""

@@ -1,5 +1,4 @@
-// Package words tells texts and names apart into words, for who looks for one in the
-// other.
+// Package words splits texts and names into words, to search for one in the other.
 package words
 
 import (
@@ -7,8 +6,8 @@ import (
 	"unicode"
 )
 
-// Split splits text, and names in any of the usual spellings, into words in small
-// letters: "get_weather", "getWeather" and "get weather" are the same two.
+// Split splits text, and names in any of the usual spellings, into lower-case words:
+// "get_weather", "getWeather" and "get weather" have the same two words.
 func Split(text string) []string {
 	var words []string
 	var word []rune

@@ -7,7 +7,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/text/words"
 )
 
-func TestNamesInEverySpellingAreTheSameWords(t *testing.T) {
+func TestSplitSpellings(t *testing.T) {
 	for _, text := range []string{"get_weather", "getWeather", "get weather", "Get-Weather!", " GET.WEATHER "} {
 		if got := words.Split(text); !slices.Equal(got, []string{"get", "weather"}) {
 			t.Errorf("%q: %q", text, got)
@@ -18,7 +18,7 @@ func TestNamesInEverySpellingAreTheSameWords(t *testing.T) {
 	}
 }
 
-func TestCountsOfOneAreSingular(t *testing.T) {
+func TestCountSingular(t *testing.T) {
 	for n, want := range map[int]string{0: "0 bytes", 1: "1 byte", 2: "2 bytes", -1: "-1 bytes"} {
 		if got := words.Count(n, "byte"); got != want {
 			t.Errorf("%q, want %q", got, want)
@@ -29,7 +29,7 @@ func TestCountsOfOneAreSingular(t *testing.T) {
 	}
 }
 
-func TestANameThatIsLikeWhatWasWrittenIsMeant(t *testing.T) {
+func TestNearAndMeant(t *testing.T) {
 	names := []string{"openai", "openai-chat", "anthropic", "gemini", "sim", "xai", "sim/planner"}
 	for wrote, want := range map[string]string{
 		"antropic": "anthropic", "Anthropic": "anthropic", "opanai": "openai", "openai_chat": "openai-chat", "gemni": "gemini",

@@ -18,18 +18,18 @@ func understood(_ int, _ http.Header, body []byte) *dragoman.APIError {
 	return e
 }
 
-func TestNotAStream_SaysWhatWasSentInstead(t *testing.T) {
+func TestNotAStreamQuotesTheResponse(t *testing.T) {
 	page := "<html>\n\n" + strings.Repeat("x", 10_000)
 	for name, tc := range map[string]struct{ body, message string }{
-		"nothing":                    {"", ""},
-		"blank lines":                {"\r\n\n", ""},
-		"comments":                   {": ping\n\n", ""},
-		"an event that was cut":      {"event: x\nda", ""},
-		"a field without a colon":    {"\nretry", ""},
-		"an error":                   {"\xef\xbb\xbf{\n \"id\": 1}\n", "{\n \"id\": 1}"},
-		"a long error":               {"{" + strings.Repeat("x", 5000) + "}", `no event in the stream; it begins with "{` + strings.Repeat("x", 199) + `…"`},
-		"a page":                     {page, `no event in the stream; it begins with "<html>\n\n` + strings.Repeat("x", 192) + `…"`},
-		"a word that looks a little": {"database: gone", `no event in the stream; it begins with "database: gone"`},
+		"nothing":                   {"", ""},
+		"blank lines":               {"\r\n\n", ""},
+		"comments":                  {": ping\n\n", ""},
+		"an event that was cut":     {"event: x\nda", ""},
+		"a field without a colon":   {"\nretry", ""},
+		"an error":                  {"\xef\xbb\xbf{\n \"id\": 1}\n", "{\n \"id\": 1}"},
+		"a long error":              {"{" + strings.Repeat("x", 5000) + "}", `no event in the stream; it begins with "{` + strings.Repeat("x", 199) + `…"`},
+		"a page":                    {page, `no event in the stream; it begins with "<html>\n\n` + strings.Repeat("x", 192) + `…"`},
+		"a line that resembles one": {"database: gone", `no event in the stream; it begins with "database: gone"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, size := range []int{1, 7, len(tc.body) + 1} {
@@ -51,7 +51,7 @@ func TestNotAStream_SaysWhatWasSentInstead(t *testing.T) {
 				}
 				n.Event()
 				if n.Failure(understood) != nil {
-					t.Error("a stream is taken for none")
+					t.Error("a stream is reported as a failure")
 				}
 			}
 		})

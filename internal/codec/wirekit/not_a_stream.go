@@ -10,23 +10,23 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// headBytes bounds what is kept of an answer that has shown no event yet.
+// headBytes limits what is stored of a response before its first event.
 const headBytes = 4 << 10
 
-// NotAStream tells an answer that is no event stream at all (a JSON error or a
-// page, sent with status 200) from a stream that broke, and keeps its
-// beginning to say so. The zero value is ready.
+// NotAStream distinguishes a response that is not an event stream (a JSON error or a
+// page, sent with status 200) from a stream that broke. It stores the beginning of the
+// response for the error message. The zero value is ready to use.
 type NotAStream struct {
 	head []byte
-	cut  bool // more came than was kept
-	seen bool // an event with data: it is a stream
+	cut  bool // more bytes came than were stored
+	seen bool // an event with data arrived: it is a stream
 }
 
-// Event says that an event with data came: this is a stream.
+// Event records that an event with data arrived, so the response is a stream.
 func (n *NotAStream) Event() { n.seen, n.head = true, nil }
 
-// Fed takes bytes that the parser was fed just before, so that nothing is
-// copied of a stream whose first bytes hold an event.
+// Fed records bytes that the parser was fed just before. This order avoids copying a
+// stream whose first bytes contain an event.
 func (n *NotAStream) Fed(p []byte) {
 	if n.seen {
 		return
@@ -38,16 +38,17 @@ func (n *NotAStream) Fed(p []byte) {
 	n.head = append(n.head, p...)
 }
 
-// Failure returns what an answer without any field of an event stream says:
-// its error, if read, which is a codec's DecodeError, finds one in it, else how
-// it begins. It returns nil for a stream, and for an answer of no bytes.
+// Failure returns the error in a response that has no field of an event stream. read is
+// the DecodeError function of a codec. If read finds no error in the response, the
+// message quotes its beginning. Failure returns nil for a stream and for an empty
+// response.
 func (n *NotAStream) Failure(read func(status int, header http.Header, body []byte) *dragoman.APIError) *dragoman.APIError {
 	body := bytes.TrimSpace(bytes.TrimPrefix(n.head, []byte("\xef\xbb\xbf")))
 	if n.seen || len(body) == 0 || hasField(body) {
 		return nil
 	}
 	if !n.cut {
-		if e := read(0, nil, body); e != nil && e.Native != nil { // it was understood
+		if e := read(0, nil, body); e != nil && e.Native != nil { // read understood it
 			return e
 		}
 	}
@@ -57,8 +58,8 @@ func (n *NotAStream) Failure(read func(status int, header http.Header, body []by
 	}
 }
 
-// hasField reports whether any line is one of an event stream: a comment or one
-// of the four fields.
+// hasField reports whether any line belongs to an event stream: a comment or one of the
+// four fields.
 func hasField(body []byte) bool {
 	for line := range bytes.FieldsFuncSeq(body, func(r rune) bool { return r == '\n' || r == '\r' }) {
 		field, _, _ := bytes.Cut(line, []byte{':'})
@@ -78,9 +79,9 @@ func beginning(body []byte) string {
 	return strings.ToValidUTF8(string(body[:most]), "") + "…"
 }
 
-// Incomplete is what closing a stream that failed with e returns: e itself, or
-// an error around it that also says that the terminal event is missing. An
-// error that the server reported is not made retryable by that.
+// Incomplete returns the error for closing a stream that failed with e: e itself, or an
+// error that wraps e and also reports the missing terminal event. This does not make an
+// error that the server reported retryable.
 func Incomplete(e *dragoman.APIError) error {
 	if errors.Is(e, dragoman.ErrIncompleteStream) {
 		return e

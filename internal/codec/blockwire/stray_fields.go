@@ -7,11 +7,10 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 )
 
-// WithoutStrays takes members off a part that frameworks leave on blocks they
-// collected from a stream, or that belong to another kind of block, and reports
-// whether it had any: the API refuses each, so that the bytes which the part came
-// in must not be sent again (quirk D32). strays are those of dialect d for such a
-// part.
+// WithoutStrays removes fields from a part that frameworks leave on blocks which they
+// collected from a stream, or that belong to another kind of block. strays are the
+// paths of these fields in dialect d. It reports whether the part had any: the API
+// refuses them, so the original bytes of the part must not be sent again (quirk D32).
 func WithoutStrays(p dragoman.Part, d dragoman.Dialect, strays []string, at extra.Path, rep *dragoman.Report) bool {
 	e := extrasOf(p)
 	if e == nil || *e == nil {
@@ -22,7 +21,7 @@ func WithoutStrays(p dragoman.Part, d dragoman.Dialect, strays []string, at extr
 	for _, f := range (*e).For(d) {
 		if stray(f) {
 			found = true
-			rep.Addf(dragoman.Dropped, dragoman.Info, at.String()+f.Path, "left from a stream; the API takes no such member here")
+			rep.Addf(dragoman.Dropped, dragoman.Info, at.String()+f.Path, "left over from a stream; the API accepts no such field here")
 		}
 	}
 	if !found {
@@ -35,8 +34,7 @@ func WithoutStrays(p dragoman.Part, d dragoman.Dialect, strays []string, at extr
 	return true
 }
 
-// extrasOf is where a part of a message keeps native members; nil for one that
-// has none to lose.
+// extrasOf returns the unknown fields of a part, or nil if the part cannot have any.
 func extrasOf(p dragoman.Part) **dragoman.Extra {
 	switch p := p.(type) {
 	case *dragoman.Text:

@@ -2,7 +2,7 @@ package wirekit
 
 import "testing"
 
-func TestAMemberIsFoundThatStandsTwiceInWhateverLetters(t *testing.T) {
+func TestDuplicateFieldIsFoundInAnyCase(t *testing.T) {
 	known := []string{"name", "arguments", "task"}
 	for _, tc := range []struct {
 		keys []string

@@ -12,10 +12,9 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// signedMembers are the members of a Chat call in which servers hand Gemini's
-// signature to clients and clients hand it back (quirk B17): the member of a
-// call, and the way from it to the signature. The first is Google's own, the
-// second that of LiteLLM.
+// signedMembers are the fields of a Chat call that carry Gemini signatures to clients
+// and back (quirk B17): path is the field of the call, keys lead from its value to the
+// signature. The first one is Google's own, the second one LiteLLM's.
 var signedMembers = []struct {
 	path string
 	keys []string
@@ -29,12 +28,12 @@ var signedMembers = []struct {
 	{"/function/thoughtSignature", nil},
 }
 
-// ThroughChat returns the signature with which Gemini signed a call that came
-// through a Chat API, and the call without it in the members that carried it; it
-// is empty for any other. What stands beside it in them is not Gemini's and stays.
-// The member says who signed, whatever the origin of the message is, and stays
-// where it is for Chat. Where the call has no such member, the records of its
-// message may have it.
+// ThroughChat returns the signature of a Gemini call that came through a Chat API, and
+// the call without the signature in its fields. The signature is empty for any other
+// call. Other values in these fields do not belong to Gemini and are kept. The field
+// identifies the signer, whatever the origin of the message; for Chat, it stays in
+// place. If the call has no such field, the records of its message may have the
+// signature.
 func ThroughChat(c *dragoman.ToolCall, records *Records) (signature string, bare *dragoman.ToolCall) {
 	if s := signatureOn(c); s != "" {
 		return s, withoutSignature(c, s)
@@ -42,12 +41,12 @@ func ThroughChat(c *dragoman.ToolCall, records *Records) (signature string, bare
 	if s := records.signature(c); s != "" {
 		return s, c
 	}
-	// A call of another API keeps its id, and its result the same.
+	// A call of another API and its result keep the same id.
 	_, signature = SplitID(c.ID)
 	return signature, c
 }
 
-// signatureOn is the signature in the members of a call.
+// signatureOn returns the signature in the fields of a call.
 func signatureOn(c *dragoman.ToolCall) string {
 	fields := c.Extra.For(dialectname.OpenAIChat)
 	if fields == nil {
@@ -66,14 +65,14 @@ func signatureOn(c *dragoman.ToolCall) string {
 	return ""
 }
 
-// Records are the records of reasoning in which a router hands on Gemini's
-// signatures of calls (quirk B17), and the calls beside them. None has neither.
+// Records holds the reasoning records in which a router passes on Gemini call
+// signatures (quirk B17), and the calls of the same message. A nil Records is empty.
 type Records struct {
 	signatures map[string]string // by the id of the call
 	calls      map[string]bool   // by their ids
 }
 
-// RecordsOf finds the records among the parts of a message; nil where it has none.
+// RecordsOf returns the records among the parts of a message, or nil if there are none.
 func RecordsOf(parts []dragoman.Part) *Records {
 	signed := func(p dragoman.Part) bool {
 		r, ok := p.(*dragoman.Reasoning)
@@ -94,8 +93,8 @@ func RecordsOf(parts []dragoman.Part) *Records {
 	return r
 }
 
-// Tell takes reasoning, and reports whether what it has besides its text are
-// signatures of calls, whichever these are.
+// Tell adds reasoning. It reports whether all the reasoning has, besides its text, are
+// call signatures.
 func (r *Records) Tell(p *dragoman.Reasoning) bool {
 	all := len(p.Details) > 0 && p.Encrypted == "" && p.Signature == ""
 	for _, d := range p.Details {
@@ -116,7 +115,7 @@ func (r *Records) Tell(p *dragoman.Reasoning) bool {
 	return all
 }
 
-// Call takes a call.
+// Call adds a call.
 func (r *Records) Call(c *dragoman.ToolCall) {
 	if r.calls == nil {
 		r.calls = map[string]bool{}
@@ -124,8 +123,8 @@ func (r *Records) Call(c *dragoman.ToolCall) {
 	r.calls[c.ID] = true
 }
 
-// Carried reports whether what reasoning has besides its text are signatures of
-// calls that are there, which carry it on.
+// Carried reports whether all the reasoning has, besides its text, are signatures of
+// calls in this message. Those calls carry the signatures then.
 func (r *Records) Carried(p *dragoman.Reasoning) bool {
 	return r != nil && r.Tell(p) && !slices.ContainsFunc(p.Details, func(d json.RawMessage) bool {
 		of, _ := signedRecord(d)
@@ -133,8 +132,8 @@ func (r *Records) Carried(p *dragoman.Reasoning) bool {
 	})
 }
 
-// Carry returns a call with the signature that the records have of it, in a member
-// of its own; the call itself where they have none or it has one already.
+// Carry returns a call with its signature from the records, in a field of the call. It
+// returns c itself if the records have no signature for it or it already has one.
 func (r *Records) Carry(c *dragoman.ToolCall) *dragoman.ToolCall {
 	signature := r.signature(c)
 	if signature == "" || signatureOn(c) != "" {
@@ -152,25 +151,25 @@ func (r *Records) signature(c *dragoman.ToolCall) string {
 	return r.signatures[c.ID]
 }
 
-// signedRecord reads a record of reasoning; the signature is empty for one that
-// has none of a call.
-func signedRecord(raw json.RawMessage) (of, signature string) {
+// signedRecord reads a reasoning record. The signature is empty if the record does not
+// have the signature of a call.
+func signedRecord(raw json.RawMessage) (callID, signature string) {
 	if textAt(raw, []string{"type"}) != "reasoning.encrypted" {
 		return "", ""
 	}
 	if format := textAt(raw, []string{"format"}); format != "" && format != "google-gemini-v1" {
 		return "", ""
 	}
-	of = textAt(raw, []string{"id"})
+	callID = textAt(raw, []string{"id"})
 	signature = cmp.Or(textAt(raw, []string{"data"}), textAt(raw, []string{"signature"}))
-	if of == "" || !isSignature(signature) {
+	if callID == "" || !isSignature(signature) {
 		return "", ""
 	}
-	return of, signature
+	return callID, signature
 }
 
-// idsOf are the ids of calls that a record may mean: one gateway writes a word
-// before it.
+// idsOf returns the call ids that a record may refer to: one gateway writes a prefix
+// before the id.
 func idsOf(of string) []string {
 	if id, ok := strings.CutPrefix(of, "tool_call_"); ok {
 		return []string{of, id}
@@ -178,8 +177,8 @@ func idsOf(of string) []string {
 	return []string{of}
 }
 
-// withoutSignature is a call without a signature in any of the members that carry
-// one: some servers write it in two.
+// withoutSignature returns a call without a signature in any of its fields; some
+// servers write it in two of them.
 func withoutSignature(c *dragoman.ToolCall, signature string) *dragoman.ToolCall {
 	bare := *c
 	bare.Extra = &dragoman.Extra{Dialect: c.Extra.Dialect}
@@ -196,8 +195,7 @@ func withoutSignature(c *dragoman.ToolCall, signature string) *dragoman.ToolCall
 	return &bare
 }
 
-// without is what is left of a value when the text at the end of a way through
-// objects is taken out of it; nil where nothing is.
+// without returns a value without the text at the path keys, or nil if nothing is left.
 func without(raw []byte, keys []string, text string) []byte {
 	r := jsonwire.NewReader(raw)
 	switch {
@@ -228,8 +226,7 @@ func without(raw []byte, keys []string, text string) []byte {
 	return w.Buf
 }
 
-// textAt is the text at the end of a way through objects; empty where there is
-// none.
+// textAt returns the text at the path keys, or "".
 func textAt(raw []byte, keys []string) string {
 	r := jsonwire.NewReader(raw)
 	if len(keys) == 0 {
@@ -252,25 +249,24 @@ func textAt(raw []byte, keys []string) string {
 	return found
 }
 
-// The marks between an id and a signature that gateways hide behind it.
+// The marks with which gateways append a signature to an id.
 const (
 	litellmMark = "__thought__"
 	bifrostMark = "_ts_"
 )
 
 const (
-	// minHidden is how long the signatures behind ids are at least.
+	// minHidden is the minimum length of a signature in an id.
 	minHidden = 40
-	// maxOrdinary is how long an id is that any API takes. The shorter mark is
-	// a word that ids may have: only behind it in a longer id is a signature
-	// looked for, as its gateway does when it takes them off again.
+	// maxOrdinary is the maximum id length that every API accepts. The shorter mark may
+	// occur in ordinary ids, so only longer ids are searched for a signature after it.
+	// Its gateway does the same when it removes signatures.
 	maxOrdinary = 64
 )
 
-// SplitID takes the signature of Gemini's off a call id behind which a gateway
-// hid it (quirk B17); it is empty, and the id the whole of it, for any other.
-// Whether an id is split depends on the id alone, so that a call and its result
-// still have the same one.
+// SplitID splits a call id into the bare id and the Gemini signature that a gateway
+// appended to it (quirk B17). For any other id it returns the id and "". The result
+// depends only on the id, so a call and its result still have the same id.
 func SplitID(id string) (bare, signature string) {
 	if len(id) <= minHidden {
 		return id, ""
@@ -286,29 +282,29 @@ func SplitID(id string) (bare, signature string) {
 	return id, ""
 }
 
-// TakeOffID splits the id of a call (see [SplitID]) and keeps the signature in a
-// member of the call, where the gateway that hid it takes it back too. came is the
-// id as it was, empty where it hid none. A signature that the call has already
-// counts; kept is false where that is another one.
-func TakeOffID(c *dragoman.ToolCall) (came string, kept bool) {
+// TakeOffID splits the id of a call (see [SplitID]) and stores the signature in a field
+// of the call, where the gateway that appended it also accepts it. original is the
+// id before the split, or "" if it has no signature. A signature that the call already
+// has takes precedence; kept is false if it differs.
+func TakeOffID(c *dragoman.ToolCall) (original string, kept bool) {
 	bare, signature := SplitID(c.ID)
 	if signature == "" {
 		return "", true
 	}
-	came, c.ID = c.ID, bare
+	original, c.ID = c.ID, bare
 	if have := signatureOn(c); have != "" {
-		return came, have == signature
+		return original, have == signature
 	}
 	first := 0
-	if strings.Contains(came, litellmMark) {
+	if strings.Contains(original, litellmMark) {
 		first = 1
 	}
-	return came, keepSignature(c, signature, first)
+	return original, keepSignature(c, signature, first)
 }
 
-// keepSignature puts a signature into a member that the call does not have, from
-// the first of the known ones on, and reports whether there is one. What the call
-// shares with others stays.
+// keepSignature stores a signature in the first of signedMembers[first:] that the call
+// does not have. It reports whether there is one. It does not change fields that the
+// call shares with others.
 func keepSignature(c *dragoman.ToolCall, signature string, first int) bool {
 	var fields []dragoman.Field
 	if c.Extra != nil {
@@ -327,7 +323,7 @@ func keepSignature(c *dragoman.ToolCall, signature string, first int) bool {
 	return false
 }
 
-// textIn is a text at the end of a way through objects.
+// textIn returns a text wrapped in objects at the path keys.
 func textIn(keys []string, text string) []byte {
 	var w jsonwire.Writer
 	for _, k := range keys {
@@ -341,17 +337,16 @@ func textIn(keys []string, text string) []byte {
 	return w.Buf
 }
 
-// hiddenSignature reports whether what stands behind a mark in an id is a
-// signature. Anybody may have the mark in an id, before a word or the digits of
-// a hash.
+// hiddenSignature reports whether the text after a mark in an id is a signature. The
+// mark may also occur in ordinary ids, before a word or the digits of a hash.
 func hiddenSignature(s string) bool {
 	lower := strings.ContainsFunc(s, func(r rune) bool { return r >= 'a' && r <= 'z' })
 	upper := strings.ContainsFunc(s, func(r rune) bool { return r >= 'A' && r <= 'Z' })
 	return len(s) >= minHidden && lower && upper && isSignature(s)
 }
 
-// isSignature reports whether a text can be one: the API takes base64 and
-// nothing else (quirk B16).
+// isSignature reports whether a text can be a signature: the API accepts only base64
+// (quirk B16).
 func isSignature(s string) bool {
 	s = strings.TrimRight(s, "=")
 	if s == "" {

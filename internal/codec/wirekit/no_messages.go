@@ -6,7 +6,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// Conversation says where a dialect has the messages of a request.
+// Conversation describes where a dialect has the messages of a request.
 type Conversation struct {
 	// Field is the field of the body.
 	Field string

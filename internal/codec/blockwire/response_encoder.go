@@ -14,8 +14,8 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// AnswerEncoder writes what a response and a stream have in common. Dialects embed
-// it.
+// AnswerEncoder holds what encoding a response and encoding a stream have in common.
+// Dialects embed it.
 type AnswerEncoder struct {
 	*Format
 	Reg     *interop.Registry
@@ -23,9 +23,9 @@ type AnswerEncoder struct {
 	Rep     *dragoman.Report
 }
 
-// EncodeResponse encodes a response, which write writes if it is not an error. All
-// messages of the output become the content of one; a response that came from this
-// dialect and was not changed is written byte for byte.
+// EncodeResponse encodes a response. write writes it if it is not an error. All
+// messages of the output become the content of one message. A response that came from
+// this dialect and did not change is written byte for byte.
 func (f *Format) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions, write func(e AnswerEncoder, w *jsonwire.Writer) error) (dialect.Encoded, error) {
 	if err := resp.Validate(); err != nil {
 		return dialect.Encoded{}, err
@@ -52,8 +52,8 @@ func (f *Format) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions
 	return wirekit.Encoded(f.Dialect, &w, rep, reg, nil)
 }
 
-// replay returns the bytes of a response that came from this dialect and was not
-// changed, with at most another model.
+// replay returns the bytes of a response that came from this dialect and did not
+// change, except for the model name.
 func replay(resp *dragoman.Response, limits *targets.Limits, o dialect.EncodeOptions) ([]byte, bool) {
 	if !limits.ModelInURL {
 		return wirekit.ReplayResponse(resp, limits.Dialect, o)
@@ -64,8 +64,8 @@ func replay(resp *dragoman.Response, limits *targets.Limits, o dialect.EncodeOpt
 	return resp.Native.Raw, true
 }
 
-// Blocks writes the blocks of a response, and reports whether calls and a refusal
-// are among them.
+// Blocks writes the blocks of a response. It reports whether the response has calls and
+// whether it has a refusal.
 func (e *AnswerEncoder) Blocks(w *jsonwire.Writer, resp *dragoman.Response) (calls, refused bool, err error) {
 	for i := range resp.Output {
 		m := &resp.Output[i]
@@ -86,7 +86,7 @@ func (e *AnswerEncoder) Blocks(w *jsonwire.Writer, resp *dragoman.Response) (cal
 	return calls, refused, nil
 }
 
-// block writes one part of a response; what has no block is reported.
+// block writes one part of a response, or reports that the dialect has no block for it.
 func (e *AnswerEncoder) block(w *jsonwire.Writer, origin *dragoman.Origin, p dragoman.Part, at extra.Path) error {
 	text := func(t *dragoman.Text) { e.WriteText(e.Reg.View(), w, t, at, e.Rep) }
 	switch p := p.(type) {
@@ -119,7 +119,7 @@ func (e *AnswerEncoder) block(w *jsonwire.Writer, origin *dragoman.Origin, p dra
 		if e.AnswerMedia {
 			e.WriteMedia(e.Reg.View(), w, p, at, e.Rep)
 		} else {
-			text(e.placeholder(p, at, "an answer takes no"))
+			text(e.placeholder(p, at, "a response cannot contain"))
 		}
 	default:
 		e.misplaced(p, at)
@@ -127,7 +127,8 @@ func (e *AnswerEncoder) block(w *jsonwire.Writer, origin *dragoman.Origin, p dra
 	return nil
 }
 
-// hosted reports a call that its provider ran, which has no place in a response.
+// hosted reports whether its provider ran the call. Such a call cannot be part of a
+// response and is reported as lost.
 func (e *AnswerEncoder) hosted(c *dragoman.ToolCall, at extra.Path) bool {
 	if c.Hosted {
 		e.Rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "call of %q was run by its provider", c.Name)
@@ -135,7 +136,8 @@ func (e *AnswerEncoder) hosted(c *dragoman.ToolCall, at extra.Path) bool {
 	return c.Hosted
 }
 
-// Foreign reports a block of another dialect.
+// Foreign reports whether a block belongs to another dialect. Such a block is reported
+// as lost.
 func (e *AnswerEncoder) Foreign(o *dragoman.Opaque, at extra.Path) bool {
 	if o.Dialect == e.Dialect {
 		return false
@@ -144,19 +146,20 @@ func (e *AnswerEncoder) Foreign(o *dragoman.Opaque, at extra.Path) bool {
 	return true
 }
 
-// placeholder returns a note in the place of media that is refused.
+// placeholder reports media that the response cannot contain, and returns a note to
+// write instead.
 func (e *AnswerEncoder) placeholder(m *dragoman.Media, at extra.Path, refusal string) *dragoman.Text {
-	e.Rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), refusal+" %s; a note stands in for it", m.Media)
+	e.Rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), refusal+" %s; replaced by a note", m.Media)
 	return &dragoman.Text{Text: toolwire.Placeholder(m)}
 }
 
-// misplaced reports a part that no response may hold.
+// misplaced reports a part that a response cannot contain.
 func (e *AnswerEncoder) misplaced(p dragoman.Part, at extra.Path) {
-	e.Rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s has no place in an answer", extra.A(p.Kind()))
+	e.Rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s has no place in a response", extra.A(p.Kind()))
 }
 
-// Identified returns a copy of a call with an id, which the wire requires, and
-// without a cache hint, unless the dialect's calls have one.
+// Identified returns a copy of a call with an id, which the wire requires. The copy has
+// no cache hint unless calls of the dialect can have one.
 func (e *AnswerEncoder) Identified(c *dragoman.ToolCall, at extra.Path) *dragoman.ToolCall {
 	call := *c
 	if !e.Tools[0].Traits().CallSays.Cache {
@@ -169,8 +172,8 @@ func (e *AnswerEncoder) Identified(c *dragoman.ToolCall, at extra.Path) *dragoma
 	return &call
 }
 
-// RefusalStop returns the stop of a response that is a refusal: reason, in words
-// of the report, in the place of an ordinary end.
+// RefusalStop returns the stop of a response. If the response is a refusal that ended
+// normally, it returns reason instead, and reports that as report.
 func (e *AnswerEncoder) RefusalStop(s dragoman.Stop, refused bool, reason dragoman.StopReason, report string) dragoman.Stop {
 	if !refused || s.Reason != dragoman.StopEnd && s.Reason != dragoman.StopNone {
 		return s
@@ -179,11 +182,11 @@ func (e *AnswerEncoder) RefusalStop(s dragoman.Stop, refused bool, reason dragom
 	return dragoman.Stop{Reason: reason}
 }
 
-// ReportResponse reports what of a response has no place. members are its unknown
-// fields without those that were written.
+// ReportResponse reports what is lost of a response. members are its unknown fields
+// without those that were written.
 func (e *AnswerEncoder) ReportResponse(resp *dragoman.Response, members *dragoman.Extra) {
 	extra.ReportEcho(e.Rep, members, e.Dialect, extra.At(""))
 	if n := len(resp.Alternatives); n > 0 {
-		e.Rep.Addf(dragoman.Dropped, dragoman.Serious, "/alternatives", "%d further candidate(s); the API answers with one", n)
+		e.Rep.Addf(dragoman.Dropped, dragoman.Serious, "/alternatives", "%d further candidate(s); the API returns only one", n)
 	}
 }

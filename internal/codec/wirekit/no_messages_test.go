@@ -7,7 +7,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-func TestBodyWithoutAMessageIsRefused(t *testing.T) {
+func TestBodyWithoutMessagesIsRefused(t *testing.T) {
 	for body, refused := range map[string]bool{
 		`{"model":"m","messages":[{"role":"user","content":"hi"}]}`:            false,
 		`{"model":"m","messages":[]}`:                                          true,

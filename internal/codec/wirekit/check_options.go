@@ -8,16 +8,16 @@ import (
 	"github.com/dragoman-go/dragoman/interop"
 )
 
-// CheckEncode refuses options that were meant for another dialect: whatever was
-// written with them would be in two languages.
+// CheckEncode refuses options that belong to another dialect: the output would mix two
+// dialects.
 func CheckEncode(d dragoman.Dialect, o dialect.EncodeOptions) error {
 	if t := o.Target.Dialect; t != "" && t != d {
-		return fmt.Errorf("%s: %w: the options are for a target that speaks %s", d, dragoman.ErrInvalid, t)
+		return fmt.Errorf("%s: %w: the options are for a target with dialect %s", d, dragoman.ErrInvalid, t)
 	}
 	return checkRegistry(d, o.Registry)
 }
 
-// CheckDecode is CheckEncode for decoding.
+// CheckDecode is like CheckEncode, for decoding.
 func CheckDecode(d dragoman.Dialect, o dialect.DecodeOptions) error {
 	return checkRegistry(d, o.Registry)
 }
@@ -27,13 +27,13 @@ func checkRegistry(d dragoman.Dialect, reg *interop.Registry) error {
 		return nil
 	}
 	if t := reg.Target().Dialect; t != "" && t != d {
-		return fmt.Errorf("%s: %w: the registry is that of a request in %s; each request has its own", d, dragoman.ErrInvalid, t)
+		return fmt.Errorf("%s: %w: the registry belongs to a request in %s: use a separate registry for each request", d, dragoman.ErrInvalid, t)
 	}
 	return nil
 }
 
-// Refused is a stream, decoded or encoded, that ends before it begins: there is
-// nobody else to tell of options that make no sense.
+// Refused is a stream decoder or encoder that fails on first use. It reports invalid
+// options, because the constructors of streams return no error.
 type Refused struct{ Err error }
 
 // Feed implements [dialect.StreamDecoder].
@@ -42,16 +42,16 @@ func (r Refused) Feed([]byte, func(dragoman.Event) error) error { return r.Err }
 // Encode implements [dialect.StreamEncoder].
 func (r Refused) Encode(dst []byte, _ dragoman.Event) ([]byte, error) { return dst, r.Err }
 
-// Report has nothing to tell.
+// Report returns an empty report.
 func (Refused) Report() dragoman.Report { return dragoman.Report{} }
 
-// RefusedDecoder is Refused as a decoder.
+// RefusedDecoder is [Refused] as a stream decoder.
 type RefusedDecoder struct{ Refused }
 
 // Close implements [dialect.StreamDecoder].
 func (r RefusedDecoder) Close(func(dragoman.Event) error) error { return r.Err }
 
-// RefusedEncoder is Refused as an encoder.
+// RefusedEncoder is [Refused] as a stream encoder.
 type RefusedEncoder struct{ Refused }
 
 // Close implements [dialect.StreamEncoder].

@@ -7,7 +7,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-func TestDoubledFindsWhatStandsTwiceWithoutAllocating(t *testing.T) {
+func TestDoubledDoesNotAllocate(t *testing.T) {
 	known := []string{"type", "text"}
 	var r jsonwire.Reader
 	for doc, want := range map[string]bool{

@@ -6,22 +6,22 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// Told are the events of a stream that tells a response, up to its error where it
-// has one. What was lost on the way there is known at its beginning.
-func Told(resp *dragoman.Response, there dragoman.Report) iter.Seq[dragoman.Event] {
+// Told returns the events of a stream that is equivalent to a response, up to its error
+// if it has one. there holds the losses of the request; the first event carries them.
+func Told(resp *dragoman.Response, lost dragoman.Report) iter.Seq[dragoman.Event] {
 	return func(yield func(dragoman.Event) bool) {
 		head := *resp
 		head.Output, head.Alternatives, head.Losses = nil, nil, dragoman.Report{}
 		begun := head
-		begun.Usage, begun.Error, begun.Losses = dragoman.Usage{}, nil, there
-		if !yield(&dragoman.ResponseStart{Response: begun}) || !tellChoice(0, resp.Output, yield) {
+		begun.Usage, begun.Error, begun.Losses = dragoman.Usage{}, nil, lost
+		if !yield(&dragoman.ResponseStart{Response: begun}) || !yieldChoice(0, resp.Output, yield) {
 			return
 		}
 		end := &dragoman.ResponseEnd{Stop: resp.Stop, Usage: resp.Usage, Response: head}
 		end.Response.Losses = resp.Losses
 		for _, c := range resp.Alternatives {
 			end.Stops = append(end.Stops, c.Stop)
-			if !tellChoice(c.Index, c.Output, yield) {
+			if !yieldChoice(c.Index, c.Output, yield) {
 				return
 			}
 		}
@@ -31,8 +31,8 @@ func Told(resp *dragoman.Response, there dragoman.Report) iter.Seq[dragoman.Even
 	}
 }
 
-// tellChoice tells the messages of one candidate.
-func tellChoice(choice int, output []dragoman.Message, yield func(dragoman.Event) bool) bool {
+// yieldChoice yields the events of one choice.
+func yieldChoice(choice int, output []dragoman.Message, yield func(dragoman.Event) bool) bool {
 	index := 0
 	for n := range output {
 		for i, p := range output[n].Parts {
@@ -42,7 +42,7 @@ func tellChoice(choice int, output []dragoman.Message, yield func(dragoman.Event
 				header.Parts = nil
 				start.Header = &header
 			}
-			if !yield(start) || !tellDeltas(choice, index, p, yield) || !yield(&dragoman.PartEnd{Choice: choice, Index: index, Part: p}) {
+			if !yield(start) || !yieldDeltas(choice, index, p, yield) || !yield(&dragoman.PartEnd{Choice: choice, Index: index, Part: p}) {
 				return false
 			}
 			index++
@@ -51,8 +51,8 @@ func tellChoice(choice int, output []dragoman.Message, yield func(dragoman.Event
 	return true
 }
 
-// tellDeltas tells what of a part grows, each in one piece.
-func tellDeltas(choice, index int, p dragoman.Part, yield func(dragoman.Event) bool) bool {
+// yieldDeltas yields one delta for each text of a part.
+func yieldDeltas(choice, index int, p dragoman.Part, yield func(dragoman.Event) bool) bool {
 	delta := func(text string, summary int) bool {
 		return text == "" || yield(&dragoman.PartDelta{Choice: choice, Index: index, Kind: p.Kind(), Text: text, Summary: summary})
 	}
@@ -76,7 +76,7 @@ func tellDeltas(choice, index int, p dragoman.Part, yield func(dragoman.Event) b
 	return true
 }
 
-// skeleton is what the start of a part tells of it.
+// skeleton returns the value of a part in its start event.
 func skeleton(p dragoman.Part) dragoman.Part {
 	switch p := p.(type) {
 	case *dragoman.Text:

@@ -11,53 +11,53 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// MaxUntold bounds the kinds of things that are reported of one stream.
+// MaxUntold limits the kinds of losses that are reported for one stream.
 const MaxUntold = 64
 
-// maxTyp is how much of a type tells it from others.
+// maxTyp is the length of a type name that distinguishes it from others.
 const maxTyp = 256
 
-// andMore is the detail of the line for all that is beyond the bound.
-const andMore = "and more of this kind, which are not told one by one"
+// andMore is the detail of the loss for everything beyond the limit.
+const andMore = "and more losses of this kind, not listed"
 
-// Unknown makes the losses of events that a decoder does not know, one for each
-// type. The zero value is ready.
+// Unknown makes the losses for events that a decoder does not know, one for each type.
+// The zero value is ready to use.
 type Unknown struct {
 	losses  map[string]*dragoman.Loss
-	members map[string]*dragoman.Loss // of deltas, by their names
-	more    *dragoman.Loss            // of every type beyond the bound
+	members map[string]*dragoman.Loss // for deltas, by field name
+	more    *dragoman.Loss            // for every type beyond the limit
 }
 
-// Of is what is lost with an event of the type typ where its bytes are not
-// passed on. It is nil for one that says nothing, and the same for all beyond the
-// bound.
+// Of returns the loss for an event of type typ whose bytes are not passed through. It
+// returns nil for a keep-alive event, and one shared loss for all types beyond the
+// limit.
 func (u *Unknown) Of(typ []byte) *dragoman.Loss {
-	if keepsAlive(typ) {
+	if isKeepAlive(typ) {
 		return nil
 	}
-	typ = typ[:min(len(typ), maxTyp)] // what is kept of it does not grow with it
+	typ = typ[:min(len(typ), maxTyp)] // bounds the memory
 	if l := u.losses[string(typ)]; l != nil {
 		return l
 	}
-	return u.add(string(typ), dragoman.Warn, fmt.Sprintf("events of type %.60q, which have no canonical form", typ))
+	return u.add(string(typ), dragoman.Warn, fmt.Sprintf("events of type %.60q have no canonical form", typ))
 }
 
-// Members is what is lost with an event of the type typ that has members which a
-// decoder does not know, where its bytes are not passed on: one loss for each type
-// and what it has. It is nil where there are none.
+// Members returns the loss for an event of type typ that has the unknown fields s and
+// whose bytes are not passed through: one loss for each type and set of fields. It
+// returns nil if there are no unknown fields.
 func (u *Unknown) Members(typ []byte, s *Strays) *dragoman.Loss {
 	if len(s.names) == 0 {
 		return nil
 	}
-	s.names = append(append(s.names, '\x00'), typ[:min(len(typ), maxTyp)]...) // no type of an event is written so
+	s.names = append(append(s.names, '\x00'), typ[:min(len(typ), maxTyp)]...) // no event type contains a zero byte
 	if l := u.losses[string(s.names)]; l != nil {
 		return l
 	}
 	names, of, _ := strings.Cut(string(s.names), "\x00")
-	return u.add(string(s.names), dragoman.Info, fmt.Sprintf("members of %.60s that have no canonical form: %s", of, names))
+	return u.add(string(s.names), dragoman.Info, fmt.Sprintf("fields of %.60s without a canonical form: %s", of, names))
 }
 
-// add makes the loss of a kind that is new.
+// add makes the loss for a new kind.
 func (u *Unknown) add(key string, sev dragoman.Severity, detail string) *dragoman.Loss {
 	if len(u.losses) >= MaxUntold {
 		if u.more == nil {
@@ -73,9 +73,8 @@ func (u *Unknown) add(key string, sev dragoman.Severity, detail string) *dragoma
 	return l
 }
 
-// Member is what is lost with the member key of a delta that a decoder does not
-// know, as Of is for events. before is what is lost with another member of the
-// same delta, or nil: then they are told together.
+// Member is like Of, for an unknown field key of a delta. before is the loss for
+// another field of the same delta, or nil; the result then covers both.
 func (u *Unknown) Member(before *dragoman.Loss, key []byte) *dragoman.Loss {
 	if before != nil {
 		key = append([]byte(strings.TrimPrefix(before.Detail, memberOfDeltas)+", "), key...)
@@ -98,18 +97,18 @@ func (u *Unknown) Member(before *dragoman.Loss, key []byte) *dragoman.Loss {
 	return l
 }
 
-// memberOfDeltas begins the detail of members, before their names.
-const memberOfDeltas = "members of deltas that are not collected: "
+// memberOfDeltas is the beginning of the detail, before the field names.
+const memberOfDeltas = "delta fields that are not collected: "
 
-// Strays are the members of one event that its decoder does not know. The zero
-// value is ready; it takes memory for an event that has some only.
+// Strays collects the names of unknown fields in one event. The zero value is ready to
+// use; it allocates only for an event that has unknown fields.
 type Strays struct{ names []byte }
 
-// Reset forgets the members, for the next event.
+// Reset removes the names, for the next event.
 func (s *Strays) Reset() { s.names = s.names[:0] }
 
-// Add takes a member that stands at a place of the event, which is empty for the
-// event itself. Of very many, or long ones, the first are told.
+// Add adds an unknown field at a path in the event; the path is empty for the event
+// itself. Only the first of many or long names are kept.
 func (s *Strays) Add(place string, key []byte) {
 	if len(s.names) >= maxTyp {
 		return
@@ -121,11 +120,11 @@ func (s *Strays) Add(place string, key []byte) {
 	s.names = strconv.AppendQuote(s.names, string(key[:min(len(key), maxStray)]))
 }
 
-// maxStray is how much of the name of a member is told.
+// maxStray is the maximum length of a reported field name.
 const maxStray = 60
 
-// keepsAlive reports whether events of a type say nothing.
-func keepsAlive(typ []byte) bool {
+// isKeepAlive reports whether events of a type only keep the connection alive.
+func isKeepAlive(typ []byte) bool {
 	switch string(typ) {
 	case "ping", "keepalive", "heartbeat":
 		return true
@@ -134,28 +133,27 @@ func keepsAlive(typ []byte) bool {
 	}
 }
 
-// Late reports, once, that something came behind the end of a stream, which is
-// nobody's (quirk C12). The zero value is ready.
-type Late struct{ told bool }
+// Late reports, once, that data arrived after the end of a stream (quirk C12). The zero
+// value is ready to use.
+type Late struct{ reported bool }
 
-// Event takes an event behind the end. One that keeps the connection alive says
-// nothing.
+// Event handles an event after the end. It ignores keep-alive events.
 func (l *Late) Event(ev sse.Event, rep *dragoman.Report) {
-	if l.told || SaysNothing(ev) || keepsAlive(ev.Name) || keepsAlive([]byte(EventType(ev.Data))) {
+	if l.reported || SaysNothing(ev) || isKeepAlive(ev.Name) || isKeepAlive([]byte(EventType(ev.Data))) {
 		return
 	}
 	l.Bytes(rep)
 }
 
-// Bytes takes anything else behind the end.
+// Bytes handles any other data after the end.
 func (l *Late) Bytes(rep *dragoman.Report) {
-	if !l.told {
-		l.told = true
-		rep.Add(dragoman.Dropped, dragoman.Info, "", "what came behind the end of the stream")
+	if !l.reported {
+		l.reported = true
+		rep.Add(dragoman.Dropped, dragoman.Info, "", "data after the end of the stream")
 	}
 }
 
-// EventType is the type that an event gives itself; empty if it gives none.
+// EventType returns the type field of an event, or "".
 func EventType(data []byte) (typ string) {
 	r := jsonwire.NewReader(data)
 	if r.Kind() != '{' {
@@ -171,11 +169,11 @@ func EventType(data []byte) (typ string) {
 	return typ
 }
 
-// Untold reports what is lost with the chunks of a stream that are not written,
-// each thing once. The zero value is ready.
+// Untold reports, once each, the losses of chunks that an encoder does not write. The
+// zero value is ready to use.
 type Untold struct{ reported map[dragoman.Loss]bool }
 
-// Lose takes a loss; nil is none. Those beyond the bound have one line in common.
+// Lose reports a loss; nil is ignored. All losses beyond the limit share one line.
 func (u *Untold) Lose(l *dragoman.Loss, rep *dragoman.Report) {
 	if l == nil || u.reported[*l] || len(u.reported) > MaxUntold {
 		return
@@ -190,9 +188,9 @@ func (u *Untold) Lose(l *dragoman.Loss, rep *dragoman.Report) {
 	rep.Losses = append(rep.Losses, *l)
 }
 
-// Chunk returns the bytes that an encoder of dialect d writes for a chunk: those
-// of an opaque event of its own dialect. Otherwise it returns nil, and reports
-// what another dialect loses.
+// Chunk returns the bytes that an encoder of dialect d writes for a chunk: those of an
+// opaque event of its own dialect. Otherwise it returns nil and reports what another
+// dialect loses.
 func (u *Untold) Chunk(c *dragoman.Chunk, d dragoman.Dialect, o dialect.EncodeOptions, rep *dragoman.Report) []byte {
 	switch {
 	case c.Opaque && c.Dialect == d && !o.Rebuild:
@@ -203,8 +201,7 @@ func (u *Untold) Chunk(c *dragoman.Chunk, d dragoman.Dialect, o dialect.EncodeOp
 	return nil
 }
 
-// Addf is [dragoman.Report.Addf] for what a stream could say any number of
-// times: the same line is told once.
+// Addf is like [dragoman.Report.Addf], but reports the same line only once per stream.
 func (u *Untold) Addf(rep *dragoman.Report, kind dragoman.LossKind, sev dragoman.Severity, path, format string, args ...any) {
 	u.Lose(&dragoman.Loss{Kind: kind, Severity: sev, Path: path, Detail: fmt.Sprintf(format, args...)}, rep)
 }

@@ -12,13 +12,13 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// Members finds what two readers of one object could read as two: a known
-// member that stands twice, or that stands there in letters of another case, as
-// many readers ignore it. The zero value is ready for one object.
+// Members detects ambiguous fields of one object: a known field that occurs twice, or a
+// field that differs from a known one only in case, which many readers ignore. The zero
+// value is ready to use for one object.
 type Members struct{ seen uint64 }
 
-// Twice takes the next key and reports whether it says one of the known members
-// again, or another way. There are at most 64 of them, in small letters.
+// Twice adds the next key. It reports whether the key repeats a known field or differs
+// from one only in case. There are at most 64 known fields, in lower case.
 func (m *Members) Twice(known []string, key []byte) bool {
 	for i, name := range known {
 		if string(key) == name {
@@ -28,36 +28,36 @@ func (m *Members) Twice(known []string, key []byte) bool {
 	return Folds(known, key)
 }
 
-// Again is Twice for the key of the known member i, where that is known already.
+// Again is like Twice for a key that is known to be field i.
 func (m *Members) Again(i int) bool {
 	again := m.seen&(1<<i) != 0
 	m.seen |= 1 << i
 	return again
 }
 
-// Folds reports whether key, which is none of the known names, is one of them but
-// for its case.
+// Folds reports whether key, which is not one of the known names, differs from one of
+// them only in case.
 func Folds(known []string, key []byte) bool {
 	for _, c := range key {
-		if c >= 'A' && c <= 'Z' || c >= utf8.RuneSelf { // else it folds to nothing but itself
+		if c >= 'A' && c <= 'Z' || c >= utf8.RuneSelf { // otherwise no other key folds to it
 			return slices.ContainsFunc(known, func(name string) bool { return bytes.EqualFold(key, []byte(name)) })
 		}
 	}
 	return false
 }
 
-// RepeatedMember is why a call must not run that was sent with a member twice:
-// which of the two counts is not the same to all readers.
+// RepeatedMember returns the problem of a call that was sent with a duplicate field:
+// readers disagree which one counts.
 func RepeatedMember(member string) *dragoman.CallProblem {
 	return &dragoman.CallProblem{
 		Code: codes.ProblemDuplicateKey, Offset: -1,
-		Message: fmt.Sprintf("the call was sent with the member %.40q twice, so its meaning is ambiguous; make it again", member),
+		Message: fmt.Sprintf("the call has a duplicate field %.40q, so its meaning is ambiguous; make the call again", member),
 	}
 }
 
-// DropTwins takes out of what is kept of an object, at prefix, the members that a
-// reader which ignores case would take for one of the known ones: written again,
-// they would tell it another answer. It reports whether there were any.
+// DropTwins removes the stored fields at prefix that differ from a known name only in
+// case. If they were written again, a reader that ignores case would see a different
+// response. It reports whether there were any.
 func DropTwins(e **dragoman.Extra, prefix string, known []string) bool {
 	if *e == nil {
 		return false
@@ -76,9 +76,9 @@ func DropTwins(e **dragoman.Extra, prefix string, known []string) bool {
 	return dropped
 }
 
-// Doubled reports whether raw is an object that two readers could read as two:
-// one of the known members stands in it twice, or in letters of another case. r
-// is a reader to use for it.
+// Doubled reports whether raw is an object with an ambiguous field: a known field that
+// occurs twice, or a field that differs from one only in case. Doubled resets r to read
+// raw.
 func Doubled(r *jsonwire.Reader, raw []byte, known []string) bool {
 	if len(raw) == 0 {
 		return false

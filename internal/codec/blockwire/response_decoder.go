@@ -8,28 +8,28 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// Answer is a response that is being decoded: its body, or what a stream says of
-// it at its start and end. Dialects embed it.
+// Answer is a response that is being decoded, from a body or from the events of a
+// stream. Dialects embed it.
 type Answer struct {
 	Decoder *Decoder
 	Keep    wirekit.Keeper
 	Resp    dragoman.Response
 
-	// Word is why the response ended, as the wire says it, Sequence the stop sequence
-	// that ended it, and Details what the wire says beside.
+	// Word is the stop reason on the wire, Sequence the stop sequence that ended the
+	// response, and Details the record that explains the stop.
 	Word, Sequence string
 	Details        *dragoman.Native
-	// Failed: an error came instead of a response, or with one.
+	// Failed means that an error came instead of a response, or together with one.
 	Failed bool
 }
 
-// NewAnswer returns a response of which nothing is known.
+// NewAnswer returns an empty response.
 func NewAnswer(d *Decoder) Answer {
 	return Answer{Decoder: d, Resp: dragoman.Response{Origin: d.Origin}}
 }
 
-// Decode decodes the body of a response. read reads all of the document, and says
-// what is wrong with it; what was read before an error is returned with it.
+// Decode decodes the body of a response. read reads the whole document and returns what
+// is wrong with it. On an error, Decode also returns what was read before it.
 func (a *Answer) Decode(body []byte, read func(r *jsonwire.Reader) error) (*dragoman.Response, dragoman.Report, error) {
 	d := a.Decoder
 	r, sure, err := wirekit.OpenResponse(d.Dialect, body, d.Options, d.Literal, d.Rep)
@@ -45,7 +45,7 @@ func (a *Answer) Decode(body []byte, read func(r *jsonwire.Reader) error) (*drag
 	if a.Failed {
 		a.Resp.Error = d.DecodeError(0, nil, body)
 		if len(a.Resp.ToolCalls()) > 0 {
-			// A client that overlooks the error would run the calls beside it.
+			// A client that overlooks the error would run the calls next to it.
 			d.Ambiguous, a.Resp.Error.Native = true, nil
 		}
 	}
@@ -55,8 +55,8 @@ func (a *Answer) Decode(body []byte, read func(r *jsonwire.Reader) error) (*drag
 	return &a.Resp, *d.Rep, nil
 }
 
-// Say takes a word for why the response ended. If nothing runs after a word, it
-// sticks: no later one may set the calls free.
+// Say sets the stop reason on the wire. A reason after which no calls run is final: a
+// later one must not unblock the calls.
 func (a *Answer) Say(word string) {
 	if word == "" || word == a.Word {
 		return
@@ -68,13 +68,13 @@ func (a *Answer) Say(word string) {
 		}
 		d := a.Decoder
 		d.Ambiguous = d.Ambiguous || !d.StopOf(kept).Runs()
-		d.Lost.Addf(d.Rep, dragoman.Dropped, dragoman.Warn, d.StopAt, d.StopField+" %.40q beside %.40q", lost, kept)
+		d.Lost.Addf(d.Rep, dragoman.Dropped, dragoman.Warn, d.StopAt, d.StopField+" %.40q in addition to %.40q", lost, kept)
 		word = kept
 	}
 	a.Word = word
 }
 
-// Repeated blocks the calls of a message of which a field came twice.
+// Repeated blocks the calls of a message with a duplicate field.
 func (a *Answer) Repeated(parts []dragoman.Part, field string) {
 	a.Decoder.Ambiguous = true
 	for _, p := range parts {
@@ -84,14 +84,15 @@ func (a *Answer) Repeated(parts []dragoman.Part, field string) {
 	}
 }
 
-// Stop returns why the response ended, and blocks calls that must not run then.
+// Stop returns why the response ended, and blocks calls that must not run after that.
 func (a *Answer) Stop(terminal bool, calls []*dragoman.ToolCall) dragoman.Stop {
 	word := a.Word
 	if a.Failed {
-		word = "error" // whatever it says: nothing runs beside an error
+		word = "error" // an error blocks calls, whatever the wire says
 	}
 	d := a.Decoder
-	// A client that is passed the bytes would run what the request did not allow.
+	// A client that gets the original bytes would run calls that the request did not
+	// allow.
 	d.Ambiguous = slices.ContainsFunc(calls, d.Reg.Forbid) || d.Ambiguous
 	return dragoman.Stop{
 		Reason: wirekit.SettleStop(d.Reg, d.StopOf(word), terminal, calls),
@@ -99,8 +100,8 @@ func (a *Answer) Stop(terminal bool, calls []*dragoman.ToolCall) dragoman.Stop {
 	}
 }
 
-// Message adds the message of the response. raw is the message in the form a
-// request holds it, or nil if it cannot be sent back so.
+// Message adds the message of the response. raw returns the message in the form of a
+// request; it is nil if the message cannot be sent back in that form.
 func (a *Answer) Message(m dragoman.Message, raw func() []byte) {
 	d := a.Decoder
 	if len(m.Parts) == 0 {
