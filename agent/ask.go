@@ -76,7 +76,7 @@ func (r *run) failed(err error) error {
 	return errorf("%s: turn %d: %w", r.player.Name, r.state.Turn+1, err)
 }
 
-// account adds the usage, the cost and the losses of a response. The error is that of
+// account adds the usage, the cost and the losses of a response. It returns the error of
 // [Agent.Price].
 func (r *run) account(resp *dragoman.Response) error {
 	if name := modelName(resp); name != "" {

@@ -12,8 +12,8 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// The outcome of background work is delivered once, to the agent that speaks when the work
-// ends. The two agents may have different ticket stores, or the second one none.
+// The outcome of background work is delivered once, to the agent that is current when the
+// work ends. The two agents may have different ticket stores, or the second one none.
 func TestT13_OutcomesReachTheAgentThatTookOver(t *testing.T) {
 	for name, other := range map[string]*tool.Runner{
 		"none":        nil,
@@ -129,7 +129,7 @@ func TestT13_ALaterAttemptReopensAWithdrawnTicket(t *testing.T) {
 		t.Fatal(err)
 	}
 	turn := tool.Turn{Number: 1, Calls: []*dragoman.ToolCall{{ID: "a", Name: "build", Arguments: "{}"}}}
-	for range 2 { // two processes that know nothing of each other
+	for range 2 { // two independent processes
 		run := (&tool.Runner{Tickets: tickets}).Start("run")
 		if _, err := run.Do(t.Context(), box, turn); err != nil {
 			t.Fatal(err)

@@ -22,7 +22,7 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// The tests in this file hold bounds and branches that mutation testing showed to be untested.
+// The tests in this file pin bounds and branches that mutation testing showed to be untested.
 
 func TestInstructWritesTheInstructionsOfEachTurn(t *testing.T) {
 	var did counted
@@ -186,7 +186,7 @@ func TestMissingToolOfAnAgentWithHandoffsIsReported(t *testing.T) {
 func TestLimitsEndARunWhenTheyAreReached(t *testing.T) {
 	for name, c := range map[string]struct {
 		limits agent.Limits
-		limit  string // that ends the run; empty: none does
+		limit  string // the limit that ends the run; empty if none does
 	}{
 		"the time":        {agent.Limits{Time: time.Minute}, "time"},
 		"more time":       {agent.Limits{Time: time.Minute + 1}, ""},
@@ -216,7 +216,7 @@ func TestLimitsEndARunWhenTheyAreReached(t *testing.T) {
 	}
 }
 
-func TestL9_BlanksInArgumentsMakeNoOtherCall(t *testing.T) {
+func TestL9_WhitespaceInArgumentsIsIgnored(t *testing.T) {
 	var did counted
 	m := model(calls(`a look {"word":"x"}`), calls(`b look { "word" : "x" }`))
 	a := agent.Agent{Model: m, Tools: []tool.Tool{did.tool("look")}, Limits: agent.Limits{Repeats: 1}}
@@ -463,7 +463,7 @@ func TestI9_SearchToolAvoidsTheNamesOfHostedTools(t *testing.T) {
 	}
 }
 
-// search returns what the search tool answers to a query.
+// search returns the result of the search tool for a query.
 func search(t *testing.T, query string, most int, specs ...dragoman.ToolSpec) string {
 	t.Helper()
 	a := agent.Agent{Model: model(calls(fmt.Sprintf(`a tool_search {"query":%q}`, query))), Search: agent.Search{Most: most}}
@@ -556,8 +556,8 @@ func (linked) Limits() targets.Limits { return targets.Limits{} }
 
 func TestX9_ChainsCompactTheConversationOnce(t *testing.T) {
 	for name, c := range map[string]struct {
-		provider string // that has a native history
-		want     string // what is compacted
+		provider string // the provider that has a native history
+		want     string // the messages that Compact gets
 	}{
 		"no native history":             {"", "go"},
 		"a native history of one model": {"second", "go,native"},

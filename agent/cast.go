@@ -56,7 +56,7 @@ type player struct {
 	reads bool
 }
 
-// keepers are the stores that a run offers to agents whose Runner has none of its own.
+// keepers are the stores that a run offers to agents whose Runner does not set them.
 type keepers struct {
 	spill   tool.SpillStore
 	memory  *tool.MemorySpill // equal to spill; nil if spill is another store

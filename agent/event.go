@@ -201,7 +201,7 @@ func (*RunEnd) event()       {}
 //
 // The last pair is a [RunEnd] with the error of the run. The run waits for the loop: a slow
 // reader slows it down, and events are not buffered. Leaving the loop cancels the run:
-// unanswered calls get a result that says so, and the stored run can be resumed.
+// unanswered calls get an error result, and the stored run can be resumed.
 type Stream iter.Seq2[Event, error]
 
 // Collect reads the stream to its end and returns the result.

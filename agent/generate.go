@@ -25,7 +25,7 @@ type OutputError struct {
 }
 
 func (e *OutputError) Error() string {
-	problem, _, _ := strings.Cut(e.Problem, "\n"+askedInWords)
+	problem, _, _ := strings.Cut(e.Problem, "\n"+formatInstructions)
 	return "agent: the structured output of the model is still invalid: " + problem
 }
 
@@ -169,11 +169,11 @@ func (s *structured) shape(ctx context.Context, m dragoman.Model, req *dragoman.
 
 // words returns the instructions that ask for the output.
 func (s *structured) words() string {
-	return askedInWords + "\n" + string(s.format.Schema)
+	return formatInstructions + "\n" + string(s.format.Schema)
 }
 
-// askedInWords precedes the schema in the instructions.
-const askedInWords = "Answer with nothing but one JSON object, without a code fence, that fits this JSON Schema:"
+// formatInstructions precedes the schema in the instructions.
+const formatInstructions = "Answer with nothing but one JSON object, without a code fence, that fits this JSON Schema:"
 
 // read decodes an answer into a value. problem is empty, or says what is wrong in words
 // for the model.
@@ -239,9 +239,9 @@ func jsonOf(answer string) json.RawMessage {
 // costs an attempt to decode.
 const maxPrelude = 4 << 10
 
-// thoughtsOf returns the reasoning text of a response that has no other text: some servers
+// reasoningText returns the reasoning text of a response that has no other text: some servers
 // put the JSON there (quirk F7).
-func thoughtsOf(ms []dragoman.Message) string {
+func reasoningText(ms []dragoman.Message) string {
 	var b strings.Builder
 	for i := range ms {
 		for _, p := range ms[i].Parts {

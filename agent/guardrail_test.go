@@ -16,7 +16,7 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// railAt is one guardrail at a stage.
+// railAt returns a guardrail at a stage.
 func railAt(stage string, check func(ctx context.Context) (agent.Verdict, error)) agent.Guardrails {
 	switch stage {
 	case "input":
@@ -59,7 +59,7 @@ func TestL7_AGuardrailThatPanicsStopsTheRun(t *testing.T) {
 	}
 }
 
-// The call is answered when the guardrail's time is over, whenever the guardrail returns.
+// The call gets a result at the timeout of the guardrail, whenever the guardrail returns.
 func TestL7_AGuardrailOfAToolThatTakesTooLongStopsTheRun(t *testing.T) {
 	for _, stage := range []string{"tool_input", "tool_output"} {
 		for name, takes := range map[string]time.Duration{"until the call is over": 90 * time.Second, "until the turn is over": time.Hour} {

@@ -113,8 +113,8 @@ func TestT1_AgentsWithControlCharactersInTheirTextsAreRefused(t *testing.T) {
 	}
 }
 
-// A process that is killed behind a call leaves its result in the journal. New input that
-// abandons the run does not tell the model that nobody knows whether the call ran.
+// A process that is killed after a call leaves its result in the journal. If new input
+// abandons the run, the model gets this result, not an uncertain one.
 func TestS1_AnAbandonedRunKeepsTheResultsInItsJournal(t *testing.T) {
 	var mem session.Memory
 	var did counted

@@ -127,7 +127,7 @@ func (r *run) deliver(ctx context.Context) error {
 	}
 	var added []dragoman.Message
 	for _, m := range out {
-		if !r.heard(m) && !slices.ContainsFunc(added, func(a dragoman.Message) bool { return heading(&a) == heading(&m) }) {
+		if !r.delivered(m) && !slices.ContainsFunc(added, func(a dragoman.Message) bool { return heading(&a) == heading(&m) }) {
 			added = append(added, m)
 		}
 	}
@@ -171,9 +171,9 @@ func (r *run) outcomes(ctx context.Context, p *player, id string) ([]dragoman.Me
 	return t.Outcomes(ctx, p.box)
 }
 
-// heard reports whether the conversation already has an outcome, which was stored but not
+// delivered reports whether the conversation already has an outcome, which was stored but not
 // marked as delivered.
-func (r *run) heard(m dragoman.Message) bool {
+func (r *run) delivered(m dragoman.Message) bool {
 	words := heading(&m)
 	return words != "" && slices.ContainsFunc(r.messages, func(m dragoman.Message) bool { return heading(&m) == words })
 }
@@ -322,7 +322,7 @@ func (r *run) conclude(resp *dragoman.Response, output []dragoman.Message) (corr
 		return "", nil
 	}
 	if strings.TrimSpace(text) == "" {
-		text = thoughtsOf(output)
+		text = reasoningText(output)
 	}
 	wrong := r.check(text)
 	switch refusal, refused := refusalOf(resp, output); {

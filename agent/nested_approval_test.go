@@ -32,7 +32,7 @@ func TestA6_ApprovedNestedRunIsAskedAboutOnce(t *testing.T) {
 	}{
 		"approved":              {decide: approve, task: "t"},
 		"edited":                {decide: func(p tool.Pending) agent.Option { return agent.Edit(p, taskInput("other")) }, task: "other"},
-		"approved for good":     {decide: agent.Always, task: "t"},
+		"approved always":       {decide: agent.Always, task: "t"},
 		"a value":               {policy: asking, decide: func(p tool.Pending) agent.Option { return agent.Value(p, json.RawMessage(`"given"`)) }, task: "given"},
 		"an immediate approver": {approver: true, task: "t"},
 	} {
@@ -199,7 +199,7 @@ func TestL13_AConflictInANestedRunIsAnErrorBeforeAnyCallRuns(t *testing.T) {
 		"the agent is gone": {clerk, func(s string) string {
 			return strings.ReplaceAll(s, `"agent":"clerk","turn"`, `"agent":"other","turn"`)
 		}},
-		"not a state of ours": {clerk, func(s string) string { return strings.ReplaceAll(s, `"phase":"calling"`, `"phase":"dancing"`) }},
+		"not a valid state": {clerk, func(s string) string { return strings.ReplaceAll(s, `"phase":"calling"`, `"phase":"dancing"`) }},
 	} {
 		for _, deep := range []bool{false, true} {
 			clerk.Model, c.now.Model = model(calls("c pay")), model()

@@ -97,7 +97,7 @@ func TestQuirkI15_SessionContinuesAfterARunThatStoppedAtAPause(t *testing.T) {
 
 // A run that ended because an item waits for the client leaves that item without its
 // output, and the next run continues without it.
-func TestL2_SessionContinuesAfterAnItemThatNobodyAnswered(t *testing.T) {
+func TestL2_SessionContinuesAfterUnansweredItem(t *testing.T) {
 	s := must[*session.Session](t)(session.OpenOrCreate(t.Context(), &session.Memory{}, "s"))
 	gpt, asked := strictServer(t, openairesponses.Codec{}, false, wireTurn(dialectname.OpenAIResponses,
 		`{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"e"},{"type":"shell_call","id":"sh_1","call_id":"call_1","status":"completed","action":{"commands":["ls"]}}`))

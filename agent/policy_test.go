@@ -95,7 +95,7 @@ func TestP1_ModelCallRulesAreEvaluated(t *testing.T) {
 					t.Errorf("rule %q denied, want %q", rule, tc.denied)
 				}
 				if streamed && (len(told) != 1 || !strings.HasPrefix(told[0], "model_call "+tc.model)) { // requirement P3, allow included
-					t.Errorf("decisions told: %q", told)
+					t.Errorf("reported decisions: %q", told)
 				}
 			}
 		})
@@ -183,7 +183,7 @@ func TestP1_HandoffRulesAreEvaluated(t *testing.T) {
 				t.Errorf("%s answers, want %s\n%s", got, tc.want, script(res.Messages))
 			}
 			if !slices.ContainsFunc(told, func(s string) bool { return strings.HasPrefix(s, "handoff transfer_to_art"+"art ") }) {
-				t.Errorf("decisions told: %q", told)
+				t.Errorf("reported decisions: %q", told)
 			}
 		})
 	}

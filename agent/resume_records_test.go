@@ -123,7 +123,7 @@ func TestDecision27_DegradedRunNamesItsTools(t *testing.T) {
 		t.Errorf("%d runs, degraded %q, records\n%s", runs, res.Degraded, recordLines(res.Records))
 	}
 	if whole := must[*agent.Result](t)(agent.Agent{Model: model(says("x"))}.Run(t.Context(), "go")); whole.Degraded != nil {
-		t.Errorf("a whole run is degraded: %q", whole.Degraded)
+		t.Errorf("a run with all its tools is degraded: %q", whole.Degraded)
 	}
 }
 

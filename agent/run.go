@@ -197,7 +197,7 @@ func (r *run) hold() (leave func(), err error) {
 	return leave, nil
 }
 
-// storeID returns the id of the run's store, or "" if it has none.
+// storeID returns the id of the run's store, or "" if it has no id.
 func (r *run) storeID() string {
 	if named, ok := r.store.(interface{ ID() string }); ok {
 		return named.ID()

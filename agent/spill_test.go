@@ -49,7 +49,7 @@ func long() tool.Tool {
 	}, tool.Set(func(s *tool.Settings) { s.Limits.Chars = 200 }))
 }
 
-// spilledName is the name that a cut output tells the model.
+// spilledName returns the name of the stored output in the text that the model reads.
 func spilledName(t *testing.T, ms []dragoman.Message) string {
 	t.Helper()
 	for i := range ms {
@@ -207,7 +207,7 @@ func TestT13_TicketsOfASessionSurviveARestartAndAreSettledFromOutside(t *testing
 	}
 }
 
-// Background work goes on where the session goes on.
+// Background work is delivered to the copy of the session.
 func TestS3_CopiedSessionKeepsItsTickets(t *testing.T) {
 	for _, settledBefore := range []bool{true, false} {
 		from := new(session.Memory)
@@ -263,13 +263,13 @@ func TestS3_CopiedSessionKeepsItsTickets(t *testing.T) {
 // noTickets is a store without tickets.
 type noTickets struct{ session.Store }
 
-// pageOf asks for a page of the last output that was cut, and returns what the model got.
+// pageOf requests a page of the last shortened output, and returns the text for the model.
 func pageOf(t *testing.T, req *dragoman.Request) *dragoman.Response {
 	t.Helper()
 	return calls(fmt.Sprintf(`p read_tool_output {"name":%q,"offset":1000000}`, spilledName(t, req.Messages)))
 }
 
-// lastResult is the text of the last tool result of a request.
+// lastResult returns the text of the last tool result of a request.
 func lastResult(t *testing.T, m *scripted) string {
 	t.Helper()
 	req := m.asked[len(m.asked)-1]
@@ -296,8 +296,8 @@ func TestT8_RunsWithoutAStoreSpillInMemory(t *testing.T) {
 	}
 }
 
-// The state that is resumed in the same process still has the outputs; in another process
-// they are gone, and the model is told so.
+// A state that is resumed in the same process still has the outputs. In another process they
+// are gone, and the tool reports this to the model.
 func TestT8_OutputsInMemoryAfterAResumption(t *testing.T) {
 	for _, another := range []bool{false, true} {
 		var did counted
@@ -337,7 +337,7 @@ func TestT8_OutputsBeyondTheBoundOfMemoryAreReported(t *testing.T) {
 	}, tool.Set(func(s *tool.Settings) { s.Limits.Chars = 200 }))
 	m := model(
 		calls("a huge"), calls("b huge"), calls("c huge"),
-		func(req *dragoman.Request) *dragoman.Response { return pageOf(t, req) }, // of the first, which the second has displaced
+		func(req *dragoman.Request) *dragoman.Response { return pageOf(t, req) }, // of the first output, which the second has displaced
 		says("done"))
 	must[*agent.Result](t)(agent.Agent{Model: m, Tools: []tool.Tool{huge}}.Run(t.Context(), "go"))
 	last := m.asked[len(m.asked)-1].Messages

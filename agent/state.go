@@ -20,7 +20,7 @@ import (
 // humans: protect it like the conversation, and do not accept a state from an untrusted
 // source.
 //
-// Resume a state once. Without a store nothing notices that the run went on, and its
+// Resume a state once. Without a store nothing detects that the run has continued, and its
 // approved calls run again; with one, Resume returns [ErrState].
 //
 // The JSON does not include long tool outputs that a run without a store holds in memory.
@@ -345,7 +345,7 @@ func (s *State) Done() bool { return s.s.Phase == finished }
 
 // Partial returns the text of a response that broke off, such as one that was
 // canceled. It is not part of the conversation yet: new input in the same store
-// appends it as an assistant message first, and [Agent.Resume] asks the model again
+// appends it as an assistant message first, and [Agent.Resume] calls the model again
 // and drops it. It is empty if the agent has output guardrails.
 func (s *State) Partial() string { return s.s.Partial }
 

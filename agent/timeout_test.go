@@ -46,7 +46,7 @@ func TestARunHasATimeLimitByDefault(t *testing.T) {
 	}
 }
 
-// beats is a server that answers requests for the model "dead" with heartbeats alone.
+// beats is a server that sends only heartbeats for the model "dead".
 type beats struct{}
 
 func (beats) RoundTrip(r *http.Request) (*http.Response, error) {

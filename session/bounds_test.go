@@ -82,7 +82,7 @@ func TestS1_BoundsOfSessionsAreExact(t *testing.T) {
 		refused(t, fmt.Sprint("a branch at ", at), info.Check(), bad)
 	}
 	orphan := session.Info{ID: "s", Created: now, At: 1}
-	refused(t, "a branch of no session", orphan.Check(), true)
+	refused(t, "a branch without a parent", orphan.Check(), true)
 }
 
 func TestDecision17_MediaFromMinAttachmentOnIsStoredApart(t *testing.T) {
@@ -199,7 +199,7 @@ func TestX9_AnElementThatIsTwoMessagesIsRefused(t *testing.T) {
 	w := on(t, doubling{}, step{"make", func(in extension.ActionInput) (extension.ActionResult, error) {
 		return extension.ActionResult{Native: append(in.Native[:1:1], json.RawMessage(`{"role":"user","content":"twice"}`))}, nil
 	}})
-	if err := s.Act(t.Context(), w, session.Action{ID: "make"}); !errors.Is(err, session.ErrInvalid) || !strings.Contains(err.Error(), "not one message") {
+	if err := s.Act(t.Context(), w, session.Action{ID: "make"}); !errors.Is(err, session.ErrInvalid) || !strings.Contains(err.Error(), "exactly one message") {
 		t.Errorf("%v", err)
 	}
 }
@@ -332,7 +332,7 @@ func TestS3_AnImportSaysHowManyEntriesAreThere(t *testing.T) {
 	}
 	lines := strings.SplitAfter(out.String(), "\n")
 	_, err := session.Import(t.Context(), &session.Memory{}, strings.NewReader(strings.Join(lines[:4], "")), "")
-	if err == nil || !strings.Contains(err.Error(), "has 4 entries, and only 3 are here") {
+	if err == nil || !strings.Contains(err.Error(), "announces 4 entries, but there are only 3") {
 		t.Errorf("%v", err)
 	}
 }
