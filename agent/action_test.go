@@ -64,7 +64,7 @@ func TestX9_AgentRunsTriggersOfItsModelBeforeSaving(t *testing.T) {
 	}
 }
 
-func TestX9_AFailedTriggerIsANoticeOfTheRun(t *testing.T) {
+func TestX9_FailedTriggerIsANotice(t *testing.T) {
 	url, _ := chatServer(t)
 	bad, err := extension.NewSet(extension.Compact{OnSave: true})
 	if err != nil {

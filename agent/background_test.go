@@ -114,7 +114,7 @@ func TestT6_NoOutcomeFollowsAFailedCall(t *testing.T) {
 
 // An attempt that follows one whose result could not be recorded gets a ticket that can be
 // resolved.
-func TestT13_ALaterAttemptReopensAWithdrawnTicket(t *testing.T) {
+func TestT13_LaterAttemptReopensWithdrawnTicket(t *testing.T) {
 	tickets := &tool.Tickets{Store: &tool.MemoryTickets{}}
 	attempt := 0
 	build := tool.New("build", "Builds.", func(ctx context.Context, _ word) (*tool.Ticket, error) {

@@ -47,7 +47,7 @@ func TestInstructWritesTheInstructionsOfEachTurn(t *testing.T) {
 	}
 }
 
-func TestL4_OnlyAChoiceThatForcesACallIsReset(t *testing.T) {
+func TestL4_OnlyForcedChoiceIsReset(t *testing.T) {
 	for mode, reset := range map[string]bool{dragoman.ChoiceTool: true, dragoman.ChoiceRequired: true, dragoman.ChoiceAuto: false} {
 		var did counted
 		m := model(calls("a look"))
@@ -89,7 +89,7 @@ type listOf[T any] struct {
 	Items []T `json:"items"`
 }
 
-func TestL10_OutputOfAGenericTypeHasANameThatAPIsTake(t *testing.T) {
+func TestL10_OutputNameOfGenericTypeIsValid(t *testing.T) {
 	m := model(says(`{"items":[{"word":"x"}]}`))
 	if _, _, err := agent.Generate[listOf[word]](t.Context(), agent.Agent{Model: m}, "go"); err != nil {
 		t.Fatal(err)
@@ -225,7 +225,7 @@ func TestL9_WhitespaceInArgumentsIsIgnored(t *testing.T) {
 	}
 }
 
-func TestL9_ErrorOfTurnsThatFailNamesNoTool(t *testing.T) {
+func TestL9_ErrorOfFailedTurnsNamesNoTool(t *testing.T) {
 	a := agent.Agent{Model: model(calls("a fall")), Tools: []tool.Tool{failing("fall")}, Limits: agent.Limits{ErrorTurns: 1}}
 	if _, err := a.Run(t.Context(), "go"); !is[*agent.LoopError](err) || !strings.HasSuffix(err.Error(), ": every call of 1 turns failed") {
 		t.Error(err)
@@ -339,7 +339,7 @@ func TestT10_ErrorsOfRestoredRecordsAreTheirOwn(t *testing.T) {
 	}
 }
 
-func TestT10_CallsThatTheLoopAnsweredHaveNoRestoredRecord(t *testing.T) {
+func TestT10_CallsAnsweredByLoopHaveNoRecord(t *testing.T) {
 	for name, c := range map[string]struct {
 		script []any
 		want   string // the calls with records
@@ -511,7 +511,7 @@ func TestL6_SearchOrdersManyTools(t *testing.T) {
 	}
 }
 
-func TestDecision17_ThePendingAgentKeepsNoMediaOfEarlierResults(t *testing.T) {
+func TestDecision17_PendingNestedAgentStoresNoMedia(t *testing.T) {
 	picture := dragoman.Image("image/png", bytes.Repeat([]byte("picture "), 1000))
 	var did counted
 	m := model(calls("x show"), calls("y ask"), says("inner done"))

@@ -135,7 +135,7 @@ func TestR4_StackThatAcceptsTheFormatGetsTheSource(t *testing.T) {
 	mustHave(t, "accepted", u.last(t), `"tools":[`+acmeWeather+`,`)
 }
 
-func TestR4_ToolCannotSayWhatProvidersAccept(t *testing.T) {
+func TestR4_ToolCannotDeclareWhatProvidersAccept(t *testing.T) {
 	contribution := dragoman.Contribution{Schemas: []dragoman.SchemaAccessor{acme{}}, Accepts: []dragoman.Format{acmeFormat}}
 	m := model()
 	weather := tool.Remote(acmeSpec(), acmeCall, tool.Contribute(contribution))

@@ -214,7 +214,7 @@ func (s Stream) Collect() (*Result, error) {
 			return nil, err
 		}
 	}
-	return nil, errorf("%w", errStreamUsed)
+	return nil, errStreamUsed
 }
 
 // errStreamUsed means that a stream was already used.

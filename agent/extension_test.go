@@ -215,7 +215,7 @@ func TestX6_StreamedAndWholeResponsesReachHistoryAlike(t *testing.T) {
 	}
 }
 
-func TestX5_PatchesAreEventsOfTheRunWithTheirTurnAndMessage(t *testing.T) {
+func TestX5_PatchEventsHaveTurnAndMessage(t *testing.T) {
 	set := must[*extension.Set](t)(extension.NewSet(newReading()))
 	server := exchangeServer(t,
 		[2]string{"", sse(`{"choices":[{"index":0,"delta":{"role":"assistant","tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"look","arguments":"{}"}}]}}]}`, `{"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`, `[DONE]`)},
@@ -323,7 +323,7 @@ func TestX5_PatchesAreSentWhileTheServerWaits(t *testing.T) {
 	}
 }
 
-func TestX6_FieldThatAnExtensionGatheredIsSentBackWhole(t *testing.T) {
+func TestX6_CollectedFieldIsSentBackWhole(t *testing.T) {
 	for _, streamed := range []bool{false, true} {
 		reader := newReading()
 		reader.Into = nil

@@ -70,7 +70,7 @@ func TestL10_CorrectionsAreLimited(t *testing.T) {
 	}
 }
 
-func TestL10_AnyTypeCanBeGeneratedAndToolsMayBeCalledBefore(t *testing.T) {
+func TestL10_GenerateSupportsTypesAndTools(t *testing.T) {
 	list, _, err := agent.Generate[[]string](t.Context(), agent.Agent{Model: model(says(`{"value":["a","b"]}`))}, "x")
 	if err != nil || fmt.Sprint(list) != "[a b]" {
 		t.Errorf("%v %v", list, err)
@@ -136,7 +136,7 @@ func TestL10_FailedDecodeLeavesNothingInNextAnswer(t *testing.T) {
 	}
 }
 
-func TestL10_AnInterruptedRunIsResumedForItsStructuredOutput(t *testing.T) {
+func TestL10_ResumeGenerateContinuesInterruptedRun(t *testing.T) {
 	var did counted
 	a := agent.Agent{
 		Model: model(calls(`a pay {"word":"x"}`), says("all paid"), says(`{"word":"paid"}`)),
@@ -195,7 +195,7 @@ func TestQuirkF7_JSONIsFoundInFencesTextAndReasoning(t *testing.T) {
 	}
 }
 
-func TestL10_TheSimulatorAnswersWithTimesAndOtherFormats(t *testing.T) {
+func TestL10_SimulatorGeneratesFormats(t *testing.T) {
 	type meeting struct {
 		When  time.Time  `json:"when"`
 		Until *time.Time `json:"until,omitempty"`

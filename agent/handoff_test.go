@@ -11,7 +11,7 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-func TestL5_TheFirstHandoffWinsAndOtherToolsRunFirst(t *testing.T) {
+func TestL5_FirstHandoffWinsAfterOtherTools(t *testing.T) {
 	var did counted
 	math := agent.Agent{Name: "Math Tutor", Description: "Knows numbers.", Model: model(calls("x count"), says("42")), Instructions: "count", Tools: []tool.Tool{did.tool("count")}}
 	art := agent.Agent{Name: "art", Model: model()}
@@ -137,7 +137,7 @@ func TestL7_GuardrailsLetPassReplaceOrStop(t *testing.T) {
 	}
 }
 
-func TestL7_AGuardrailMayReplaceTheInput(t *testing.T) {
+func TestL7_GuardrailReplacesInput(t *testing.T) {
 	m := model()
 	rail := agent.InputGuardrail{Name: "g", Check: func(context.Context, []dragoman.Message) (agent.Verdict, error) {
 		return agent.Verdict{Replace: true, Text: "harmless"}, nil
@@ -179,7 +179,7 @@ func TestL7_ToolGuardrailsRunBeforeApprovalAndBeforeTool(t *testing.T) {
 	}
 }
 
-func TestL7_AGuardrailOfAToolMayStopTheRun(t *testing.T) {
+func TestL7_ToolGuardrailStopsRun(t *testing.T) {
 	var did counted
 	a := agent.Agent{
 		Model: model(calls("a look", "b pay")), Tools: []tool.Tool{did.tool("look"), did.tool("pay")},

@@ -58,7 +58,7 @@ func paused(n int) string {
 
 // A run that stopped at a pause leaves a call of the provider without its result. The next
 // run of the session sends a valid conversation, to this provider and to another.
-func TestQuirkI15_SessionContinuesAfterARunThatStoppedAtAPause(t *testing.T) {
+func TestQuirkI15_SessionContinuesAfterPause(t *testing.T) {
 	for _, streamed := range []bool{false, true} {
 		t.Run(fmt.Sprint("streamed ", streamed), func(t *testing.T) {
 			run := func(a agent.Agent, s *session.Session, prompt string) (*agent.Result, error) {

@@ -86,10 +86,10 @@ func (a Agent) resume(s *State, opts []Option) (*run, error) {
 		return nil, err
 	}
 	if s == nil && r.store == nil {
-		return nil, errorf("%w: give a state, or a store with agent.In", ErrState)
+		return nil, fmt.Errorf("%w: give a state, or a store with agent.In", ErrState)
 	}
 	if len(r.options.messages) > 0 {
-		return nil, errorf("%w: Resume takes no Messages; resume the run first, then give new input to Run", ErrUnfinished)
+		return nil, fmt.Errorf("%w: Resume takes no Messages; resume the run first, then give new input to Run", ErrUnfinished)
 	}
 	r.resumed = true
 	if s == nil {
@@ -99,7 +99,7 @@ func (a Agent) resume(s *State, opts []Option) (*run, error) {
 		return nil, err
 	}
 	if r.store == nil && len(r.state.Messages) == 0 && r.state.Phase != finished {
-		return nil, errorf("%w: its conversation is in a store: pass agent.In(store)", ErrState)
+		return nil, fmt.Errorf("%w: its conversation is in a store: pass agent.In(store)", ErrState)
 	}
 	return r, nil
 }
@@ -339,7 +339,7 @@ func lastAssistantText(ms []dragoman.Message) string {
 // open begins a run with new input.
 func (r *run) open(ctx context.Context, stored []byte) error {
 	if len(r.decided.given) > 0 && len(r.path) == 0 {
-		return errorf("%w: decisions are options of Resume, not of Run", ErrState)
+		return fmt.Errorf("%w: decisions are options of Resume, not of Run", ErrState)
 	}
 	var before State
 	if stored != nil {
@@ -357,7 +357,7 @@ func (r *run) open(ctx context.Context, stored []byte) error {
 		return errorf("%w: NewID returned an empty id", ErrAgent)
 	}
 	if stored != nil && before.s.Run == r.id {
-		return errorf("%w: the store already has a run %q; resume it, or give the new run another ID", ErrState, r.id)
+		return fmt.Errorf("%w: the store already has a run %q; resume it, or give the new run another ID", ErrState, r.id)
 	}
 	r.state = state{V: stateVersion, Run: r.id, Agent: r.player.name(), Phase: asking, Begun: len(r.messages), Waiting: before.s.Waiting, Background: r.cast.background()}
 	if before.s.Run != "" && before.s.Background {

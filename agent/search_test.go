@@ -84,7 +84,7 @@ func TestL6_FoundToolsSurviveResumption(t *testing.T) {
 	}
 }
 
-func TestL6_TheBestToolsAreFoundAmongHundreds(t *testing.T) {
+func TestL6_BestToolsAreFoundAmongHundreds(t *testing.T) {
 	var did counted
 	var tools []tool.Tool
 	for i := range 300 {
@@ -225,7 +225,7 @@ func TestL6_ModelsWithoutASearchGetOurs(t *testing.T) {
 
 // A choice that names a deferred tool loads it: the request would be refused, because the
 // tool is not in it.
-func TestL6_AToolThatTheChoiceNamesIsLoaded(t *testing.T) {
+func TestL6_ToolNamedByChoiceIsLoaded(t *testing.T) {
 	for _, choice := range []dragoman.ToolChoice{
 		{Mode: dragoman.ChoiceTool, Tools: []dragoman.ToolRef{{Name: "pay"}}},
 		{Mode: dragoman.ChoiceAuto, Tools: []dragoman.ToolRef{{Name: "pay"}, {Name: "look"}}},

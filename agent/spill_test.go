@@ -65,7 +65,7 @@ func spilledName(t *testing.T, ms []dragoman.Message) string {
 	return ""
 }
 
-func TestT8_ReadToolOutputIsInTheFirstRequestOfARunInASession(t *testing.T) {
+func TestT8_FirstRequestHasReadToolOutput(t *testing.T) {
 	_, s := openFile(t, filepath.Join(t.TempDir(), "s.db"))
 	m := model(calls("a long"))
 	res := must[*agent.Result](t)(agent.Agent{Model: m, Tools: []tool.Tool{long()}}.Run(t.Context(), "go", agent.In(s)))
@@ -97,7 +97,7 @@ func TestT8_RunsThatCannotSpillHaveNoReadToolOutput(t *testing.T) {
 	}
 }
 
-func TestT8_AToolNamedReadToolOutputIsKept(t *testing.T) {
+func TestT8_OwnReadToolOutputIsKept(t *testing.T) {
 	_, s := openFile(t, filepath.Join(t.TempDir(), "s.db"))
 	m := model()
 	must[*agent.Result](t)(agent.Agent{Model: m, Tools: []tool.Tool{long(), tool.ReadOutput(s.Spill())}}.Run(t.Context(), "go", agent.In(s)))
@@ -106,7 +106,7 @@ func TestT8_AToolNamedReadToolOutputIsKept(t *testing.T) {
 	}
 }
 
-func TestT8_AnAgentThatTakesOverReadsWhatTheFirstOneSpilled(t *testing.T) {
+func TestT8_NextAgentReadsSpilledOutput(t *testing.T) {
 	_, s := openFile(t, filepath.Join(t.TempDir(), "s.db"))
 	second := &agent.Agent{Name: "second", Model: model()}
 	first := agent.Agent{Name: "first", Model: model(calls("a long"), calls("b transfer_to_second")), Tools: []tool.Tool{long()}, Handoffs: []agent.Handoff{{To: second}}}
@@ -161,7 +161,7 @@ func TestT8_SpilledOutputIsReadAfterARestart(t *testing.T) {
 
 // The work outlives the process. Another one settles its ticket through the file, and
 // the next run of the session delivers the outcome.
-func TestT13_TicketsOfASessionSurviveARestartAndAreSettledFromOutside(t *testing.T) {
+func TestT13_SessionTicketsSurviveRestart(t *testing.T) {
 	for state, settle := range map[string]func(*tool.Tickets, string) error{
 		"resolved": func(k *tool.Tickets, id string) error {
 			return k.Resolve(context.Background(), id, tool.Output{Content: []dragoman.Part{&dragoman.Text{Text: "the outcome"}}})

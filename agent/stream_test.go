@@ -313,7 +313,7 @@ func TestGoStartsAllGoroutinesOfRun(t *testing.T) {
 	}
 }
 
-func TestL11_AStreamCollectsAndIsUsedOnce(t *testing.T) {
+func TestL11_StreamIsUsedOnce(t *testing.T) {
 	s := agent.Agent{Model: model(says("hi"))}.Stream(t.Context(), "go")
 	if res := must[*agent.Result](t)(s.Collect()); res.Output != "hi" {
 		t.Errorf("%+v", res)
@@ -390,7 +390,7 @@ func TestL12_CanceledRunCanBeResumed(t *testing.T) {
 	})
 }
 
-func TestL12_AStopWaitsForTheTurn(t *testing.T) {
+func TestL12_StopWaitsForTurn(t *testing.T) {
 	stop := make(chan struct{})
 	var did counted
 	last := tool.New("last", "Is the last.", func(context.Context, word) (string, error) {

@@ -68,7 +68,7 @@ func TestX9_SavingAConnectedSessionRunsItsTriggers(t *testing.T) {
 	}
 }
 
-func TestX9_AFailedTriggerIsLoggedAndTheMessagesAreSaved(t *testing.T) {
+func TestX9_FailedTriggerIsLoggedAndMessagesAreSaved(t *testing.T) {
 	s := created(t, &session.Memory{})
 	var log strings.Builder
 	s.ActionContext.Log = slog.New(slog.NewTextHandler(&log, nil))
@@ -87,7 +87,7 @@ func TestX9_AFailedTriggerIsLoggedAndTheMessagesAreSaved(t *testing.T) {
 	}
 }
 
-func TestX9_ASecondActionSeesTheResultOfTheFirst(t *testing.T) {
+func TestX9_SecondActionSeesResultOfFirst(t *testing.T) {
 	var seen string
 	look := step{"look", func(in extension.ActionInput) (extension.ActionResult, error) {
 		var texts []string

@@ -162,7 +162,7 @@ func TestDecision85_AlteredAttachmentsAreAnError(t *testing.T) {
 	}
 }
 
-func TestX9_AnElementThatIsNotOneMessageIsRefused(t *testing.T) {
+func TestX9_ElementThatIsNotAMessageIsRefused(t *testing.T) {
 	for name, element := range map[string]string{
 		"a list":   `[{"role":"user","content":"q"}]`,
 		"a number": `7`,
@@ -193,7 +193,7 @@ func (c doubling) DecodeRequest(body []byte, o dialect.DecodeOptions) (*dragoman
 	return req, rep, err
 }
 
-func TestX9_AnElementThatIsTwoMessagesIsRefused(t *testing.T) {
+func TestX9_ElementThatIsTwoMessagesIsRefused(t *testing.T) {
 	s := created(t, &session.Memory{})
 	save(t, s, pair("q1", "r1")...)
 	w := on(t, doubling{}, step{"make", func(in extension.ActionInput) (extension.ActionResult, error) {
@@ -222,7 +222,7 @@ func TestP1_ActionsAskThePolicyByTheNameOfTheirModel(t *testing.T) {
 	}
 }
 
-func TestL14_ACallGoesOnFromTheAttemptThatWasSuspended(t *testing.T) {
+func TestL14_CallContinuesSuspendedAttempt(t *testing.T) {
 	s := created(t, &session.Memory{})
 	attempts := func(continues, want int) {
 		t.Helper()
@@ -240,7 +240,7 @@ func TestL14_ACallGoesOnFromTheAttemptThatWasSuspended(t *testing.T) {
 	attempts(1, 2)
 }
 
-func TestS1_AnExportedLineHasABound(t *testing.T) {
+func TestS1_ExportedLineLengthIsLimited(t *testing.T) {
 	store := &session.Memory{}
 	s := created(t, store)
 	save(t, s, pair("q", "r")...)
@@ -308,7 +308,7 @@ func TestS5_UnreadableNativeHistoriesAreErrors(t *testing.T) {
 }
 
 // A native history may replace no messages: it comes before the first one.
-func TestS5_ANativeHistoryOfAnEmptyConversationIsUsed(t *testing.T) {
+func TestS5_NativeHistoryOfEmptyConversationIsUsed(t *testing.T) {
 	s := created(t, &session.Memory{})
 	w := on(t, openaichat.Codec{}, step{"begin", func(extension.ActionInput) (extension.ActionResult, error) {
 		return extension.ActionResult{Native: []json.RawMessage{json.RawMessage(`{"role":"user","content":"before"}`)}}, nil
@@ -322,7 +322,7 @@ func TestS5_ANativeHistoryOfAnEmptyConversationIsUsed(t *testing.T) {
 	}
 }
 
-func TestS3_AnImportSaysHowManyEntriesAreThere(t *testing.T) {
+func TestS3_ImportErrorCountsEntries(t *testing.T) {
 	store := &session.Memory{}
 	s := created(t, store)
 	save(t, s, append(pair("q1", "r1"), pair("q2", "r2")...)...)
@@ -352,7 +352,7 @@ func TestS1_LongResultsAreInTheJournal(t *testing.T) {
 	}
 }
 
-func TestS3_ABranchHasTheTitleOfItsParentUnlessItIsGivenOne(t *testing.T) {
+func TestS3_BranchInheritsTitle(t *testing.T) {
 	store := &session.Memory{}
 	s, err := session.Create(t.Context(), store, session.Info{Title: "trip"})
 	if err != nil {
@@ -385,7 +385,7 @@ func TestS3_LastReadsAcrossARewindWithoutMessagesBehindIt(t *testing.T) {
 	}
 }
 
-func TestDecision17_AReopenedSessionStoresContentOnce(t *testing.T) {
+func TestDecision17_ReopenedSessionStoresContentOnce(t *testing.T) {
 	store := &session.Memory{}
 	s := created(t, store)
 	save(t, s, dragoman.Message{Role: dragoman.RoleUser, Parts: []dragoman.Part{picture(1, 5000)}})

@@ -18,7 +18,7 @@ const (
 )
 
 // Other programs, and later versions of this one, read exported sessions.
-func TestS3_TheLinesOfAnExportedSession(t *testing.T) {
+func TestS3_ExportFormat(t *testing.T) {
 	store := &session.Memory{}
 	info, err := session.Import(t.Context(), store, strings.NewReader("\n"+header+"\r\n"+strings.TrimSpace(message)), "")
 	if err != nil || info.ID != "s" || info.Head != 1 {
@@ -99,7 +99,7 @@ func (endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestS3_ALineWithoutAnEndIsRefused(t *testing.T) {
+func TestS3_EndlessLineIsRefused(t *testing.T) {
 	_, err := session.Import(t.Context(), &session.Memory{}, io.MultiReader(strings.NewReader(header), endless{}), "")
 	if !errors.Is(err, session.ErrInvalid) || !strings.Contains(err.Error(), "line 2: it has more than") {
 		t.Error(err)

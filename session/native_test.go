@@ -284,7 +284,7 @@ func (a acting) Actions(extension.Env) []extension.Action {
 	}}}
 }
 
-func TestX9_AnActionMayWriteNativeMessagesOfItsOwn(t *testing.T) {
+func TestX9_ActionMayWriteItsOwnNativeMessages(t *testing.T) {
 	summary := map[dragoman.Dialect]string{
 		dialectname.Anthropic:       `{"role":"user","content":[{"type":"text","text":"summary"}], "odd": 1.0}`,
 		dialectname.Bedrock:         `{"role":"user","content":[{"text":"summary"}]}`,
