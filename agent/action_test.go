@@ -17,8 +17,8 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// chatServer answers Chat requests with "r" and the number of the request, and keeps the
-// texts of the messages that it was sent. It refuses what is no conversation.
+// chatServer answers Chat requests with "r" and the number of the request, and records the
+// texts of the messages of each request. It refuses invalid conversations.
 func chatServer(t *testing.T) (url string, sent *[]string) {
 	t.Helper()
 	sent = new([]string)
@@ -41,7 +41,7 @@ func chatServer(t *testing.T) (url string, sent *[]string) {
 	return server.URL, sent
 }
 
-func TestX9_AnAgentRunsTheTriggersOfItsModelBeforeItSaves(t *testing.T) {
+func TestX9_AgentRunsTriggersOfItsModelBeforeSaving(t *testing.T) {
 	url, sent := chatServer(t)
 	config := &provider.Config{Providers: map[string]provider.Settings{"work": {
 		Type: "compatible", BaseURL: url,
@@ -55,7 +55,7 @@ func TestX9_AnAgentRunsTheTriggersOfItsModelBeforeItSaves(t *testing.T) {
 	for i := range 4 {
 		must[*agent.Result](t)(agent.Agent{Model: m}.Run(t.Context(), fmt.Sprint("q", i+1), agent.In(s)))
 	}
-	// Compaction begins with the fifth message: more than twice as many as stay.
+	// Compaction begins with the fifth message: more than twice as many as it keeps.
 	if want := []string{"q1", "q1|r1|q2", "q2|r2|q3", "q3|r3|q4"}; strings.Join(*sent, "\n") != strings.Join(want, "\n") {
 		t.Errorf("the model was sent\n%s\nwant\n%s", strings.Join(*sent, "\n"), strings.Join(want, "\n"))
 	}
@@ -64,7 +64,7 @@ func TestX9_AnAgentRunsTheTriggersOfItsModelBeforeItSaves(t *testing.T) {
 	}
 }
 
-func TestX9_AFailedTriggerIsANoticeOfTheRun(t *testing.T) {
+func TestX9_FailedTriggerIsANotice(t *testing.T) {
 	url, _ := chatServer(t)
 	bad, err := extension.NewSet(extension.Compact{OnSave: true})
 	if err != nil {
@@ -93,8 +93,8 @@ func TestX9_AFailedTriggerIsANoticeOfTheRun(t *testing.T) {
 	}
 }
 
-// A summary is part of what a run uses and costs.
-func TestX9_SummariesOfTriggersAreCounted(t *testing.T) {
+// The tokens of a summary count for the usage and the cost of the run.
+func TestX9_UsageOfTriggersIsCounted(t *testing.T) {
 	n := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		n++
@@ -120,8 +120,8 @@ func TestX9_SummariesOfTriggersAreCounted(t *testing.T) {
 	}
 }
 
-// A summary is a model call: what the policy denies is not asked for one either.
-func TestP1_TriggersAskNoModelThatThePolicyDenies(t *testing.T) {
+// A summary is a model call, so the policy applies to it.
+func TestP1_TriggersObeyThePolicy(t *testing.T) {
 	url, sent := chatServer(t)
 	config := &provider.Config{Providers: map[string]provider.Settings{"work": {
 		Type: "compatible", BaseURL: url,
@@ -137,7 +137,7 @@ func TestP1_TriggersAskNoModelThatThePolicyDenies(t *testing.T) {
 	}
 	asked := len(*sent)
 	if asked <= 4 {
-		t.Fatalf("no summary was asked for: %q", *sent)
+		t.Fatalf("no summary was requested: %q", *sent)
 	}
 	denying := agent.Agent{Model: m, Runner: &tool.Runner{Policy: rules(t, `rules: [{id: no, effect: deny, subjects: model_call, when: {model: "work/*"}}]`)}}
 	for range 3 {

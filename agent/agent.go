@@ -10,55 +10,56 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// Agent is a model with tools and rules. A Model is all that it needs; every other
-// field says what its zero value means. What it points to must not change while
-// runs go on. A function that panics fails the run with a [tool.PanicError].
+// Agent is a model with tools and rules. Only Model is required; the comment of each other
+// field says what its zero value means. Do not change what the fields point to while runs
+// are active. If a callback panics, the run fails with a [tool.PanicError].
 type Agent struct {
-	// Name tells agents apart: in handoffs, events, records and stored runs. Empty
-	// means "agent". Agents that hand over to each other need different ones.
+	// Name identifies the agent in handoffs, events, records and stored runs. Empty
+	// means "agent". Agents that hand over to each other need different names.
 	Name string
-	// Description tells other agents what this one is for; empty says nothing.
+	// Description tells other agents what this agent is for; it may be empty.
 	Description string
 
-	// Model answers.
+	// Model is the model that the agent calls. It is required.
 	Model dragoman.Model
-	// Instructions are what the model is told before the conversation; empty means
-	// nothing. Instruct, where it is set, says so for each turn instead.
+	// Instructions precede the conversation in every request; empty sends none.
+	// Instruct, if set, returns the instructions for each turn instead.
 	Instructions string
 	Instruct     func(ctx context.Context, t Turn) (string, error)
-	// Settings of every request: sampling, reasoning, tool choice, output. Its
-	// Instructions, Messages and Tools are not looked at; hosted tools go into
+	// Settings are the settings of every request: sampling, reasoning, tool choice,
+	// output. Its Instructions, Messages and Tools are ignored; hosted tools go into
 	// HostedTools.
 	Settings dragoman.Request
 	// HostedTools are run by the provider, such as a web search; nil means none.
 	HostedTools []dragoman.ToolSpec
-	// KeepToolChoice keeps a forced tool choice after it was obeyed. Zero resets
-	// it: a model that must call a tool in every turn never answers.
+	// KeepToolChoice keeps a forced tool choice after the model has followed it. By
+	// default the choice is reset, because a model that must call a tool in every turn
+	// never gives a final answer.
 	KeepToolChoice bool
 
-	// Tools are what the model may call; nil means none.
+	// Tools are the tools that the model may call; nil means none.
 	Tools []tool.Tool
-	// Toolbox says what the tools share; the zero value is safe.
+	// Toolbox is the configuration that the tools share; the zero value is safe.
 	Toolbox tool.Config
-	// Runner gates, bounds and records calls; nil means one with the defaults.
+	// Runner checks, limits and records calls; nil means a Runner with the defaults.
 	// A run uses its store as Journal, Spill and Tickets if they are not set here, and
 	// stores long outputs in memory if it has no store for them. The tool
 	// "read_tool_output" is added to Tools if outputs can be cut; [tool.NoSpill] turns
 	// this off.
 	Runner *tool.Runner
-	// AfterTools decides whether the run is over when calls were answered; nil asks
-	// the model again.
+	// AfterTools decides whether the run ends after tool calls; nil calls the model
+	// again.
 	AfterTools AfterTools
-	// Search finds deferred tools; the zero value uses the provider's search where
-	// there is one, and ours elsewhere.
+	// Search finds deferred tools. The zero value uses the provider's search if it has
+	// one, and a search tool of this package otherwise.
 	Search Search
 
 	// Handoffs are the agents that may take over; nil means none.
 	Handoffs []Handoff
-	// Guardrails look at what goes in and out; the zero value looks at nothing.
+	// Guardrails check input and output; the zero value checks nothing.
 	Guardrails Guardrails
-	// Steer may say something between turns: messages that join the conversation
-	// before the model is asked again. Nil says nothing.
+	// Steer returns messages that are added to the conversation between turns, before
+	// the next model call. Nil adds none.
 	Steer func(ctx context.Context, t Turn) ([]dragoman.Message, error)
 	// Compact returns the messages to send for a conversation, such as a summary and the
 	// last turns. It gets the messages that would be sent without it: the whole
@@ -68,40 +69,44 @@ type Agent struct {
 	// change. Nil sends the messages unchanged.
 	Compact func(ctx context.Context, messages []dragoman.Message) ([]dragoman.Message, error)
 
-	// Limits end runs that do not; the zero value has the defaults.
+	// Limits end runs that do not end by themselves; the zero value means the defaults.
 	Limits Limits
-	// Price says what usage costs, for Limits.Cost; nil: nothing has a price.
+	// Price returns the cost of usage, for Limits.Cost; nil means that usage costs nothing.
 	Price func(u dragoman.Usage) float64
 
 	// Log gets what callers and models must not see, if the Runner has no Log: panics of
 	// tools with their stacks, and the causes of internal errors. Nil means
 	// [slog.Default].
 	Log *slog.Logger
-	// Now is the clock; NewID makes the ids of runs. Go starts every goroutine of a
-	// run: the one beside which a run that is watched runs its calls, and those of the
-	// calls themselves, their tools, hooks, policies and approvers, unless the Runner
-	// has a Go of its own. It is called by several goroutines at once, and must start
-	// the task and return: they wait for each other. None outlives the run but those of
-	// code that was given up after its time. The agent that began the run starts those
-	// of agents that take over too, and an agent that is a tool its own. What a store
-	// starts is the store's. Nil means the system's.
+	// Now is the clock, and NewID makes the ids of runs. Nil means [time.Now] and random
+	// ids.
+	//
+	// Go starts every goroutine of a run: the one that runs calls while the caller reads
+	// a stream, and those of the calls, their tools, hooks, policies and approvers,
+	// unless the Runner has its own Go. Nil means the go statement.
+	//   - Several goroutines call Go at once. It must start the task and return, because
+	//     tasks wait for each other.
+	//   - No goroutine outlives the run, except code that was abandoned after its timeout.
+	//   - The agent that began the run also starts the goroutines of agents that take
+	//     over. An agent that is used as a tool starts its own.
+	//   - Goroutines of a store are not started with Go.
 	Now   func() time.Time
 	NewID func() string
 	Go    func(task func())
 }
 
-// Turn tells a callback where a run is.
+// Turn describes the current position in a run, for callbacks.
 type Turn struct {
 	Run   string
 	Agent string
-	// Number counts the turns of the run from 1; zero: none has begun.
+	// Number counts the turns of the run from 1; zero means that no turn has begun.
 	Number int
 	// Messages are the conversation so far. They must not be changed.
 	Messages []dragoman.Message
 	Usage    dragoman.Usage
 }
 
-// defaultName is that of an agent without one.
+// defaultName is the name of an agent whose Name is empty.
 const defaultName = "agent"
 
 func (a *Agent) name() string {
@@ -111,8 +116,8 @@ func (a *Agent) name() string {
 	return a.Name
 }
 
-// Run asks and waits for the answer. The result is there also beside an error, as
-// far as the run got: it is never nil, and names no run where none began.
+// Run runs the agent and waits for the end of the run. The result is never nil: on an
+// error, it holds what the run has done so far. Its Run is empty if no run began.
 func (a Agent) Run(ctx context.Context, prompt string, opts ...Option) (*Result, error) {
 	r, err := a.begin(prompt, opts)
 	if err != nil {
@@ -121,22 +126,22 @@ func (a Agent) Run(ctx context.Context, prompt string, opts ...Option) (*Result,
 	return r.run(ctx)
 }
 
-// Stream asks and tells what happens. See [Stream].
+// Stream runs the agent and reports events. See [Stream].
 func (a Agent) Stream(ctx context.Context, prompt string, opts ...Option) Stream {
 	return streamOf(ctx, func() (*run, error) { return a.begin(prompt, opts) })
 }
 
-// Resume goes on with a run that was interrupted, cancelled or ended by a limit.
+// Resume continues a run that was interrupted, canceled or ended by a limit.
 // Decisions on its pending calls are options: [Approve], [Reject], [Edit],
-// [Always], [Never]. A nil state is that of the store given by [In]; another must be
-// of the same moment, and is refused with [ErrState] once the run went on from there.
-// Which calls wait is told by the state that the store has:
+// [Always], [Never]. If state is nil, Resume uses the state in the store given by [In].
+// Another state must match the stored one: once the run has continued from it, Resume
+// returns [ErrState]. The stored state lists the pending calls:
 //
 //	state, err := agent.Stored(ctx, s)
 //	res, err := a.Resume(ctx, nil, agent.In(s), agent.Approve(state.Pending()[0]))
 //
-// A decision on a call that does not wait, such as one that came twice, is
-// [ErrState] too. Like that of [Agent.Run], the result is never nil.
+// A decision on a call that is not pending, such as a second decision on the same call,
+// is also [ErrState]. As with [Agent.Run], the result is never nil.
 func (a Agent) Resume(ctx context.Context, state *State, opts ...Option) (*Result, error) {
 	r, err := a.resume(state, opts)
 	if err != nil {
@@ -145,13 +150,13 @@ func (a Agent) Resume(ctx context.Context, state *State, opts ...Option) (*Resul
 	return r.run(ctx)
 }
 
-// ResumeStream is [Agent.Resume], and tells what happens.
+// ResumeStream is like [Agent.Resume], but reports events.
 func (a Agent) ResumeStream(ctx context.Context, state *State, opts ...Option) Stream {
 	return streamOf(ctx, func() (*run, error) { return a.resume(state, opts) })
 }
 
-// Check reports what is wrong with the agent, and those it hands over to, without
-// asking any model. Runs begin with it.
+// Check reports errors in the definition of the agent and of the agents that it hands over
+// to. It calls no model. Every run begins with it.
 func (a Agent) Check() error {
 	_, err := newCast(&a, keepers{}, nil)
 	return err
@@ -164,5 +169,5 @@ func (a *Agent) now() time.Time {
 	return time.Now()
 }
 
-// errorf is an error of this package's.
+// errorf returns an error with the prefix of this package.
 func errorf(format string, args ...any) error { return fmt.Errorf("agent: "+format, args...) }

@@ -17,7 +17,7 @@ import (
 	"github.com/dragoman-go/dragoman/tool/policy"
 )
 
-func TestA2_ARunStopsWithAllPendingCallsOfTheTurnAndAStateThatResumes(t *testing.T) {
+func TestA2_InterruptedRunReturnsPendingCallsAndState(t *testing.T) {
 	var did counted
 	script1 := func() *scripted { return model(calls("a look", `b pay {"word":"x"}`, `c pay {"word":"y"}`)) }
 	a := agent.Agent{Model: script1(), Tools: []tool.Tool{did.tool("look"), did.tool("pay", tool.NeedsApproval())}}
@@ -39,11 +39,11 @@ func TestA2_ARunStopsWithAllPendingCallsOfTheTurnAndAStateThatResumes(t *testing
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	if got := script(later.Model.(*scripted).asked[0].Messages); !strings.HasPrefix(want, got) {
-		t.Errorf("the model was asked with\n%s", got)
+		t.Errorf("the model got\n%s", got)
 	}
 }
 
-func TestA3_UndecidedCallsInterruptAgainAndWhatRanDoesNotRunAgain(t *testing.T) {
+func TestA3_UndecidedCallsInterruptAgain(t *testing.T) {
 	var did counted
 	a := agent.Agent{Model: model(calls(`b pay {"word":"x"}`, `c pay {"word":"y"}`)), Tools: []tool.Tool{did.tool("pay", tool.NeedsApproval())}}
 	res, _ := a.Run(t.Context(), "go")
@@ -57,7 +57,7 @@ func TestA3_UndecidedCallsInterruptAgainAndWhatRanDoesNotRunAgain(t *testing.T) 
 	}
 	res, err = a.Resume(t.Context(), stored(t, res.State))
 	if !errors.Is(err, agent.ErrInterrupted) || did.String() != "pay:y" {
-		t.Fatalf("nothing was decided: %v, ran %q", err, did.String())
+		t.Fatalf("without a decision: %v, ran %q", err, did.String())
 	}
 	res = must[*agent.Result](t)(a.Resume(t.Context(), stored(t, res.State), agent.Edit(res.Pending[0], tool.Input{Arguments: json.RawMessage(`{"word":"z"}`)})))
 	if did.String() != "pay:y pay:z" || script(res.Messages) != "user: \"go\"\nassistant: call b pay call c pay\ntool: result b ok result c ok\nassistant: \"done\"\n" {
@@ -65,7 +65,7 @@ func TestA3_UndecidedCallsInterruptAgainAndWhatRanDoesNotRunAgain(t *testing.T) 
 	}
 }
 
-func TestA3_StickyDecisionsLastForTheRunAndItsResumption(t *testing.T) {
+func TestA3_StickyDecisionsSurviveResumption(t *testing.T) {
 	for name, tc := range map[string]struct {
 		decide func(tool.Pending) agent.Option
 		ran    string
@@ -90,7 +90,7 @@ func TestA3_StickyDecisionsLastForTheRunAndItsResumption(t *testing.T) {
 	}
 }
 
-// wanting is a policy that needs a word from a human for every call.
+// wanting is a policy that requires a value from a human for every call.
 type wanting struct{}
 
 func (wanting) Version() string { return "1" }
@@ -102,17 +102,17 @@ func (wanting) Decide(_ context.Context, q *tool.Question) (tool.Decision, error
 	return tool.Decision{Effect: tool.AskInput, Input: &tool.InputRequest{Argument: "word", Prompt: "Which word?"}}, nil
 }
 
-func TestA3_ACallThatWaitsForAValueRunsWithTheOneItIsGiven(t *testing.T) {
+func TestA3_PendingCallRunsWithGivenValue(t *testing.T) {
 	for name, tc := range map[string]struct {
 		decide func(tool.Pending) agent.Option
 		ran    string
-		reads  string // the model
+		reads  string // the result that the model reads
 	}{
-		"a value":                {func(p tool.Pending) agent.Option { return agent.Value(p, json.RawMessage(`"given"`)) }, "pay:given", "pay did given"},
-		"one that does not fit":  {func(p tool.Pending) agent.Option { return agent.Value(p, json.RawMessage(`7`)) }, "", "word"},
-		"a yes without a value":  {agent.Approve, "", "gave no value for word"},
-		"for good, but no value": {agent.Always, "", "gave no value for word"},
-		"a no":                   {func(p tool.Pending) agent.Option { return agent.Reject(p, "never") }, "", "never"},
+		"a value":                  {func(p tool.Pending) agent.Option { return agent.Value(p, json.RawMessage(`"given"`)) }, "pay:given", "pay did given"},
+		"a value of another type":  {func(p tool.Pending) agent.Option { return agent.Value(p, json.RawMessage(`7`)) }, "", "word"},
+		"approved without a value": {agent.Approve, "", "gave no value for word"},
+		"sticky, without a value":  {agent.Always, "", "gave no value for word"},
+		"a no":                     {func(p tool.Pending) agent.Option { return agent.Reject(p, "never") }, "", "never"},
 	} {
 		var did counted
 		a := agent.Agent{Model: model(calls(`b pay {"word":"asked"}`)), Tools: []tool.Tool{did.tool("pay")}, Runner: &tool.Runner{Policy: wanting{}}}
@@ -122,7 +122,7 @@ func TestA3_ACallThatWaitsForAValueRunsWithTheOneItIsGiven(t *testing.T) {
 		}
 		state := stored(t, res.State)
 		if _, err := a.Resume(t.Context(), state, agent.Value(state.Pending()[0], json.RawMessage(`{`))); !errors.Is(err, policy.ErrAnswer) || did.String() != "" {
-			t.Errorf("%s: a value that is no JSON: %v, ran %q", name, err, did.String())
+			t.Errorf("%s: a value that is not valid JSON: %v, ran %q", name, err, did.String())
 		}
 		res, err = a.Resume(t.Context(), state, tc.decide(state.Pending()[0]))
 		if err != nil || did.String() != tc.ran || res.Output != "done" {
@@ -135,7 +135,7 @@ func TestA3_ACallThatWaitsForAValueRunsWithTheOneItIsGiven(t *testing.T) {
 	}
 }
 
-func TestA_ADecisionOnWhatDoesNotWaitIsRefusedBeforeAnythingRuns(t *testing.T) {
+func TestA_DecisionOnCallThatIsNotPendingIsRefused(t *testing.T) {
 	var did counted
 	a := agent.Agent{Model: model(calls(`b pay {"word":"x"}`)), Tools: []tool.Tool{did.tool("pay", tool.NeedsApproval())}}
 	res, _ := a.Run(t.Context(), "go")
@@ -151,7 +151,7 @@ func TestA_ADecisionOnWhatDoesNotWaitIsRefusedBeforeAnythingRuns(t *testing.T) {
 	}
 }
 
-func TestL13_AStoredRunFindsItsAgentAndToolsOrIsRefused(t *testing.T) {
+func TestL13_StoredRunNeedsItsAgentAndTools(t *testing.T) {
 	var did counted
 	a := agent.Agent{Name: "payer", Model: model(calls("a look", `b pay {"word":"x"}`)), Tools: []tool.Tool{did.tool("look"), did.tool("pay", tool.NeedsApproval())}}
 	res, _ := a.Run(t.Context(), "go")
@@ -159,8 +159,8 @@ func TestL13_AStoredRunFindsItsAgentAndToolsOrIsRefused(t *testing.T) {
 	yes := agent.Approve(res.Pending[0])
 
 	for name, other := range map[string]agent.Agent{
-		"another agent": {Name: "other", Model: model(), Tools: a.Tools},
-		"a tool less":   {Name: "payer", Model: model(), Tools: a.Tools[:1]},
+		"another agent":  {Name: "other", Model: model(), Tools: a.Tools},
+		"a missing tool": {Name: "payer", Model: model(), Tools: a.Tools[:1]},
 	} {
 		if _, err := other.Resume(t.Context(), state, yes); !errors.Is(err, agent.ErrState) || did.String() != "look:" {
 			t.Errorf("%s: %v, ran %q", name, err, did.String())
@@ -169,7 +169,7 @@ func TestL13_AStoredRunFindsItsAgentAndToolsOrIsRefused(t *testing.T) {
 	changed := agent.Agent{Name: "payer", Model: model(), Tools: []tool.Tool{did.tool("look"), did.tool("pay", tool.NeedsApproval(), toolopt.Title("Pay much"))}}
 	again, err := changed.Resume(t.Context(), state, yes)
 	if !errors.Is(err, agent.ErrInterrupted) || did.String() != "look:" {
-		t.Errorf("a tool that changed is asked about again: %v, ran %q", err, did.String())
+		t.Errorf("a changed tool must need approval again: %v, ran %q", err, did.String())
 	}
 	if len(again.Pending) != 1 || !strings.HasPrefix(again.Pending[0].Reason, "pay changed since approval was requested") {
 		t.Errorf("the reason does not name the change: %+v", again.Pending)
@@ -186,8 +186,8 @@ func TestL13_AStoredRunFindsItsAgentAndToolsOrIsRefused(t *testing.T) {
 	}
 }
 
-// A state that was edited by hand, and is to ask the model past calls that wait, is refused
-// without a store as it is with one.
+// An edited state that would call the model despite pending calls is refused, with and
+// without a store.
 func TestL13_EditedStateDoesNotSkipItsPendingCalls(t *testing.T) {
 	var did counted
 	m := model(calls(`b pay {"word":"x"}`))
@@ -216,7 +216,7 @@ func marshal(t *testing.T, v any) string {
 	return string(b)
 }
 
-func TestDecision18_QuirkI18_NewInputWaitsForPendingCallsUnlessTheyAreAbandoned(t *testing.T) {
+func TestDecision18_QuirkI18_NewInputNeedsAbandonForPendingCalls(t *testing.T) {
 	var did counted
 	store := &memory{}
 	a := agent.Agent{Model: model(calls("a look", `b pay {"word":"x"}`)), Tools: []tool.Tool{did.tool("look"), did.tool("pay", tool.NeedsApproval())}}
@@ -236,7 +236,7 @@ func TestDecision18_QuirkI18_NewInputWaitsForPendingCallsUnlessTheyAreAbandoned(
 	}
 }
 
-func TestA6_ApprovalsOfANestedRunSurfaceOnTheOuterOneAndResumeOnce(t *testing.T) {
+func TestA6_NestedApprovalsArePendingInOuterRun(t *testing.T) {
 	var did counted
 	inner := agent.Agent{
 		Name: "clerk", Description: "Pays.", Model: model(calls("i look", `j pay {"word":"x"}`), says("paid")),
@@ -266,7 +266,7 @@ func TestA6_ApprovalsOfANestedRunSurfaceOnTheOuterOneAndResumeOnce(t *testing.T)
 	}
 }
 
-func TestA6_CallsOfBothRunsWaitTogetherAndEachIsDecidedOnItsOwn(t *testing.T) {
+func TestA6_OuterAndNestedCallsAreDecidedSeparately(t *testing.T) {
 	var did counted
 	pay := did.tool("pay", tool.NeedsApproval())
 	inner := agent.Agent{Name: "clerk", Model: model(calls(`i pay {"word":"in1"}`, `j pay {"word":"in2"}`), says("paid")), Tools: []tool.Tool{pay}}
@@ -289,7 +289,7 @@ func TestA6_CallsOfBothRunsWaitTogetherAndEachIsDecidedOnItsOwn(t *testing.T) {
 	}
 }
 
-func TestA6_AToolOfANestedRunKnowsTheAgentsAroundIt(t *testing.T) {
+func TestA6_NestedToolKnowsOuterAgents(t *testing.T) {
 	who := ""
 	pay := tool.New("pay", "Pays.", func(ctx context.Context, _ word) (string, error) {
 		info, _ := tool.InfoFrom(ctx)
@@ -303,7 +303,7 @@ func TestA6_AToolOfANestedRunKnowsTheAgentsAroundIt(t *testing.T) {
 	}
 }
 
-func TestA6_EffectsOfANestedRunAreInTheJournalOfTheOuterOne(t *testing.T) {
+func TestA6_NestedEffectsAreInOuterJournal(t *testing.T) {
 	var did counted
 	inner := agent.Agent{Name: "clerk", Model: model(calls("i pay"), says("paid")), Tools: []tool.Tool{did.tool("pay")}}
 	for name, own := range map[string]bool{"its store": false, "its runner's": true} {
@@ -321,7 +321,7 @@ func TestA6_EffectsOfANestedRunAreInTheJournalOfTheOuterOne(t *testing.T) {
 	}
 }
 
-func TestA6_ANestedRunInheritsNoStickyDecision(t *testing.T) {
+func TestA6_NestedRunInheritsNoStickyDecision(t *testing.T) {
 	var did counted
 	inner := agent.Agent{Name: "clerk", Model: model(calls(`j pay {"word":"in"}`), says("paid")), Tools: []tool.Tool{did.tool("pay", tool.NeedsApproval())}}
 	outer := agent.Agent{
@@ -335,7 +335,7 @@ func TestA6_ANestedRunInheritsNoStickyDecision(t *testing.T) {
 	}
 }
 
-func TestA7_AnApproverAnswersAtOnceAndTheLedgerBeforeIt(t *testing.T) {
+func TestA7_LedgerPrecedesApprover(t *testing.T) {
 	var did counted
 	asked := 0
 	a := agent.Agent{
@@ -366,7 +366,7 @@ func (f approver) Approve(_ context.Context, req *tool.ApprovalRequest) (tool.An
 
 var _ dragoman.Model = (*scripted)(nil)
 
-func TestAResumedRunThatIsOverSaysWhatItSaid(t *testing.T) {
+func TestResumingFinishedRunReturnsItsOutput(t *testing.T) {
 	store := &memory{}
 	a := agent.Agent{Model: model(says("hi"))}
 	res := must[*agent.Result](t)(a.Run(t.Context(), "go", agent.In(store)))
@@ -383,11 +383,11 @@ func TestAResumedRunThatIsOverSaysWhatItSaid(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := a.Run(t.Context(), "go", agent.In(store), agent.ID(res.Run)); !errors.Is(err, agent.ErrState) {
-		t.Errorf("two runs of one name: %v", err)
+		t.Errorf("two runs with one id: %v", err)
 	}
 }
 
-func TestAStoreTellsWhichCallsWait(t *testing.T) {
+func TestStoredStateListsPendingCalls(t *testing.T) {
 	var did counted
 	store := &memory{}
 	if s, err := agent.Stored(t.Context(), store); err != nil || s != nil {
@@ -405,9 +405,9 @@ func TestAStoreTellsWhichCallsWait(t *testing.T) {
 	}
 }
 
-// What a human answers at a prompt for all calls of a tool is stored with the run: the
-// process that resumes it does not ask again.
-func TestA3_StickyAnswersOfAPromptLastForTheResumedRun(t *testing.T) {
+// A sticky answer of a human is stored with the run: the process that resumes the run does
+// not ask again.
+func TestA3_StickyApproverAnswersSurviveResumption(t *testing.T) {
 	for _, tc := range []struct {
 		answer, want string
 		stored       bool

@@ -15,15 +15,15 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// ask is a turn: one answer of the model. Answers that say nothing are asked for
-// again, within bounds.
+// ask runs the model call of a turn. It repeats the call after empty responses, up to
+// Limits.Blanks times.
 func (r *run) ask(ctx context.Context) (*dragoman.Response, error) {
 	req, err := r.request(ctx)
 	if err != nil {
 		return nil, err
 	}
 	r.state.Turn++
-	r.tell(&TurnStart{r.state.Turn, r.player.name()})
+	r.emit(&TurnStart{r.state.Turn, r.player.name()})
 	ctx = r.gated(r.perLink(ctx, req))
 	for left := orDefault(r.cast.first.Limits.Blanks, defaultBlanks); ; left-- {
 		resp, err := r.permitted(ctx, req)
@@ -35,7 +35,7 @@ func (r *run) ask(ctx context.Context) (*dragoman.Response, error) {
 		empty := errors.Is(err, provider.ErrEmpty) || err == nil && resp.Error == nil && blank(resp)
 		switch {
 		case empty && left > 0:
-			r.tell(&Notice{r.state.Turn, "blank", "the model answered nothing; it is asked again"})
+			r.emit(&Notice{r.state.Turn, "blank", "the response of the model was empty; the model is called again"})
 		case err != nil:
 			return nil, r.brokenOff(ctx, resp, err)
 		case resp.Error != nil:
@@ -48,13 +48,13 @@ func (r *run) ask(ctx context.Context) (*dragoman.Response, error) {
 }
 
 // brokenOff ends a turn whose response failed or was canceled. The turn does not
-// count: the model is asked again when the run is resumed. The text that arrived is
+// count: resuming the run calls the model again. The text that arrived is
 // stored, so that it survives the process.
 func (r *run) brokenOff(ctx context.Context, resp *dragoman.Response, err error) error {
 	r.result.Partial = resp
 	r.state.Turn--
 	err = r.failed(err)
-	if resp == nil || len(r.player.Guardrails.Output) > 0 { // no guardrail has seen it
+	if resp == nil || len(r.player.Guardrails.Output) > 0 { // no guardrail has checked the text
 		return err
 	}
 	text := resp.Text()
@@ -68,7 +68,7 @@ func (r *run) brokenOff(ctx context.Context, resp *dragoman.Response, err error)
 	return err
 }
 
-// failed says in which turn a model failed, and of which agent, where that has a name.
+// failed adds the turn to the error of a model call, and the agent if it has a name.
 func (r *run) failed(err error) error {
 	if r.player.Name == "" {
 		return errorf("turn %d: %w", r.state.Turn+1, err)
@@ -76,7 +76,7 @@ func (r *run) failed(err error) error {
 	return errorf("%s: turn %d: %w", r.player.Name, r.state.Turn+1, err)
 }
 
-// account adds the usage, the cost and the losses of a response. The error is that of
+// account adds the usage, the cost and the losses of a response. It returns the error of
 // [Agent.Price].
 func (r *run) account(resp *dragoman.Response) error {
 	if name := modelName(resp); name != "" {
@@ -101,7 +101,7 @@ func (r *run) charge(u dragoman.Usage) error {
 	return callback("Price", func() error { r.state.Cost += price(u); return nil })
 }
 
-// answer asks the model once: whole where nobody watches, as a stream otherwise.
+// answer calls the model once: with Stream if a caller reads events, otherwise with Generate.
 func (r *run) answer(ctx context.Context, req *dragoman.Request) (*dragoman.Response, error) {
 	if r.yield == nil {
 		return r.player.Model.Generate(ctx, req)
@@ -117,7 +117,7 @@ func (r *run) answer(ctx context.Context, req *dragoman.Request) (*dragoman.Resp
 	}
 	for ev, err := range r.player.Model.Stream(ctx, req) {
 		for _, p := range patches.take() {
-			r.tell(&Patched{r.state.Turn, p})
+			r.emit(&Patched{r.state.Turn, p})
 		}
 		if err != nil {
 			failed = err
@@ -129,7 +129,7 @@ func (r *run) answer(ctx context.Context, req *dragoman.Request) (*dragoman.Resp
 			r.announceFailover(start.Response.Failover)
 		}
 		if chunk, ok := ev.(*dragoman.Chunk); !ok || r.chunks && len(chunk.Raw) > 0 {
-			r.tell(&ModelEvent{r.state.Turn, ev})
+			r.emit(&ModelEvent{r.state.Turn, ev})
 		}
 		if r.left {
 			failed = errLeft
@@ -182,7 +182,7 @@ func (r *run) announceFailover(f *dragoman.Failover) {
 		return
 	}
 	for _, failed := range f.Failed {
-		r.tell(&Notice{r.state.Turn, "failover", fmt.Sprintf("%s failed (%v); %s responded", failed.Model, failed.Err, f.Model)})
+		r.emit(&Notice{r.state.Turn, "failover", fmt.Sprintf("%s failed (%v); %s responded", failed.Model, failed.Err, f.Model)})
 	}
 }
 
@@ -207,7 +207,7 @@ func (r *run) request(ctx context.Context) (*dragoman.Request, error) {
 	req.Contributions = slices.Concat(p.Settings.Contributions, p.contributions)
 	req.StreamUsage = true
 	if forced(req.ToolChoice) && r.state.Chosen && !p.KeepToolChoice {
-		req.ToolChoice = nil // a model that must call never answers (requirement L4)
+		req.ToolChoice = nil // a model that must call a tool never gives a final answer (requirement L4)
 	}
 	if isChain(p.Model) {
 		return &req, nil
@@ -243,7 +243,7 @@ func (r *run) readyToSend(ctx context.Context, messages []dragoman.Message) (out
 	return out, nil
 }
 
-// wire is a model that knows what minted its native histories.
+// wire is a model that knows its target and its limits, which select native histories.
 type wire interface {
 	targeter
 	Limits() targets.Limits
@@ -286,7 +286,7 @@ func (r *run) instead(ctx context.Context, origin dragoman.Origin, m wire) ([]dr
 	return out, nil
 }
 
-// visible is the conversation as the agent that speaks sees it.
+// visible returns the conversation as the current agent sees it.
 func (r *run) visible() []dragoman.Message {
 	if r.state.Offset == 0 {
 		return r.messages
@@ -294,12 +294,12 @@ func (r *run) visible() []dragoman.Message {
 	return append(slices.Clone(r.state.Seen), r.messages[min(r.state.Offset, len(r.messages)):]...)
 }
 
-// forced reports whether a choice makes the model call a tool.
+// forced reports whether a tool choice forces the model to call a tool.
 func forced(c *dragoman.ToolChoice) bool {
 	return c != nil && (c.Mode == dragoman.ChoiceRequired || c.Mode == dragoman.ChoiceTool)
 }
 
-// names are those of the agents, in order.
+// names returns the names of the agents, sorted.
 func (c *cast) names() []string {
 	var out []string
 	for n := range c.players {

@@ -23,8 +23,8 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// imageServer speaks Anthropic Messages, asks for the tool "look" first, and refuses
-// every image without its content, as the real one does.
+// imageServer implements Anthropic Messages, calls the tool "look" first, and refuses every
+// image without its content, as the real server does.
 func imageServer(t *testing.T, picture []byte) (url string, images *[]int) {
 	t.Helper()
 	images = new([]int)
@@ -79,7 +79,7 @@ func imageServer(t *testing.T, picture []byte) (url string, images *[]int) {
 	return server.URL, images
 }
 
-func TestDecision17_RequestsHaveTheContentAndTheSessionReferences(t *testing.T) {
+func TestDecision17_SessionHasReferencesAndRequestsHaveContent(t *testing.T) {
 	content := bytes.Repeat([]byte("picture "), 4000)
 	url, images := imageServer(t, content)
 	m := &provider.Client{Name: "anthropic", Codec: anthropic.Codec{}, BaseURL: url, Model: "claude-opus-5-5"}
@@ -122,7 +122,7 @@ func TestDecision17_RequestsHaveTheContentAndTheSessionReferences(t *testing.T) 
 	}
 }
 
-func TestDecision35_ARunWithAnUnknownAttachmentFailsBeforeTheModelIsAsked(t *testing.T) {
+func TestDecision35_UnknownAttachmentFailsBeforeModelCall(t *testing.T) {
 	store := must[*sqlite.Store](t)(sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "s.db"), sqlite.Options{Relaxed: true}))
 	defer store.Close()
 	s := must[*session.Session](t)(session.Create(t.Context(), store, session.Info{}))
@@ -138,12 +138,12 @@ func TestDecision35_ARunWithAnUnknownAttachmentFailsBeforeTheModelIsAsked(t *tes
 	}
 }
 
-// shows is a tool that returns a picture.
+// shows returns a tool whose output is a picture.
 func shows(picture *dragoman.Media) tool.Tool {
 	return tool.New("show", "Shows.", func(context.Context, word) (dragoman.Part, error) { return picture, nil })
 }
 
-// pictures are the contents of the pictures in a request.
+// pictures returns the contents of the pictures in a request.
 func pictures(parts []dragoman.Part) (out []string) {
 	for _, p := range parts {
 		switch p := p.(type) {
@@ -156,12 +156,12 @@ func pictures(parts []dragoman.Part) (out []string) {
 	return out
 }
 
-func TestDecision17_TheStateOfAPendingRunHasReferences(t *testing.T) {
+func TestDecision17_StateOfPendingRunHasReferences(t *testing.T) {
 	picture := dragoman.Image("image/png", bytes.Repeat([]byte("picture "), 1000))
 	inner := agent.Agent{Name: "inner", Model: model(calls("x show", "y ask"), says("inner done"))}
 	for name, c := range map[string]struct {
 		script []any
-		model  *scripted // that is shown the picture
+		model  *scripted // the model that gets the picture
 	}{
 		"a settled result":   {[]any{calls("a show", "b ask"), says("done")}, nil},
 		"an agent as a tool": {[]any{calls(`a inner {"task":"look"}`), says("done")}, inner.Model.(*scripted)},
@@ -212,8 +212,8 @@ func TestDecision17_TheStateOfAPendingRunHasReferences(t *testing.T) {
 	}
 }
 
-// A conversation that was filtered at a handoff is part of the state.
-func TestDecision17_AFilteredConversationHasReferences(t *testing.T) {
+// A conversation that a handoff filtered is part of the state.
+func TestDecision17_FilteredConversationHasReferences(t *testing.T) {
 	picture := dragoman.Image("image/png", bytes.Repeat([]byte("picture "), 1000))
 	var did counted
 	second := &agent.Agent{Name: "second", Model: model(calls("b ask"), says("done")), Tools: []tool.Tool{did.tool("ask", tool.NeedsApproval())}}
@@ -245,8 +245,8 @@ func TestDecision17_AFilteredConversationHasReferences(t *testing.T) {
 	}
 }
 
-// Without a session, the state has all that a run needs.
-func TestDecision17_AStateWithoutASessionHasItsMedia(t *testing.T) {
+// Without a session, the state contains everything that a run needs.
+func TestDecision17_StateWithoutSessionHasItsMedia(t *testing.T) {
 	picture := dragoman.Image("image/png", bytes.Repeat([]byte("picture "), 1000))
 	var did counted
 	m := model(calls("a show", "b ask"), says("done"))

@@ -14,7 +14,7 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// opened is a new session, as a second process sees it too.
+// opened returns a new session and its store, which a second process can open too.
 func opened(t *testing.T, store session.Store, id string) *session.Session {
 	t.Helper()
 	s, err := session.Open(t.Context(), store, id)
@@ -27,9 +27,9 @@ func opened(t *testing.T, store session.Store, id string) *session.Session {
 	return s
 }
 
-// A state that somebody kept is older than the store's once the run went on: its
-// turn is not the one whose calls wait there.
-func TestL14_AStateThatTheStoreHasGonePastIsRefused(t *testing.T) {
+// A state that the caller kept is out of date once the run in the store has continued: its
+// turn is not the one whose calls are pending.
+func TestL14_StaleStateIsRefused(t *testing.T) {
 	var mem session.Memory
 	var did counted
 	stop := make(chan struct{})
@@ -47,7 +47,7 @@ func TestL14_AStateThatTheStoreHasGonePastIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	atPay := stored(t, second.State)
-	// The same id again, for another payment that nobody has approved.
+	// The same id again, for another payment without approval.
 	a.Model = model(calls(`b pay {"word":"y"}`))
 	third, err := a.Resume(t.Context(), atPay, agent.In(opened(t, &mem, "s")), agent.Approve(second.Pending[0]))
 	if !errors.Is(err, agent.ErrInterrupted) || did.String() != "look: pay:x" {
@@ -75,7 +75,7 @@ func TestL14_AStateThatTheStoreHasGonePastIsRefused(t *testing.T) {
 	}
 }
 
-func TestL14_AStateOfAnotherSessionOrOfAnAbandonedRunIsRefused(t *testing.T) {
+func TestL14_StateOfAnotherRunIsRefused(t *testing.T) {
 	var mem session.Memory
 	var did counted
 	tools := []tool.Tool{did.tool("pay", tool.NeedsApproval())}
@@ -102,15 +102,15 @@ func TestL14_AStateOfAnotherSessionOrOfAnAbandonedRunIsRefused(t *testing.T) {
 	}
 }
 
-// A rewind may end between an answer and the state that was stored with it.
-func TestS3_AConversationWhoseCallsTheStateDoesNotKnowIsNotResumed(t *testing.T) {
+// A rewind may end between a response and the state that was stored with it.
+func TestS3_StateOlderThanPendingCallsIsRefused(t *testing.T) {
 	var mem session.Memory
 	var did counted
 	s := opened(t, &mem, "s")
 	a := agent.Agent{Model: model(calls("a look")), Tools: []tool.Tool{did.tool("look")}}
 	must[*agent.Result](t)(a.Run(t.Context(), "go", agent.In(s)))
 	all := must[[]session.Stored](t)(s.Last(t.Context(), 0))
-	if err := s.Rewind(t.Context(), all[1].Seq); err != nil { // behind the answer with the call
+	if err := s.Rewind(t.Context(), all[1].Seq); err != nil { // after the response with the call
 		t.Fatal(err)
 	}
 	m := model()
@@ -123,8 +123,8 @@ func TestS3_AConversationWhoseCallsTheStateDoesNotKnowIsNotResumed(t *testing.T)
 	}
 }
 
-// One session in the hands of two goroutines has no head to lose a race for.
-func TestS4_TwoRunsWithOneOpenSessionAreNotRunAtOnce(t *testing.T) {
+// Two goroutines that share one open session share its head, so no append conflicts.
+func TestS4_OpenSessionServesOneRunAtATime(t *testing.T) {
 	var mem session.Memory
 	s := opened(t, &mem, "s")
 	var did counted
@@ -132,7 +132,7 @@ func TestS4_TwoRunsWithOneOpenSessionAreNotRunAtOnce(t *testing.T) {
 	res, _ := a.Run(t.Context(), "go", agent.In(s))
 	yes := agent.Approve(res.Pending[0])
 	inner := 0
-	a.Model = model(func(*dragoman.Request) *dragoman.Response { // while the first asks, the second comes
+	a.Model = model(func(*dragoman.Request) *dragoman.Response { // the second run starts during the model call of the first
 		inner++
 		b := agent.Agent{Model: model(calls(`c pay {"word":"z"}`)), Tools: []tool.Tool{did.tool("pay")}}
 		if _, err := b.Resume(t.Context(), nil, agent.In(s)); !errors.Is(err, session.ErrConflict) {
@@ -153,8 +153,8 @@ func TestS4_TwoRunsWithOneOpenSessionAreNotRunAtOnce(t *testing.T) {
 	}
 }
 
-// What ran before a turn was interrupted is part of the turn when it ends.
-func TestL5_AHandoffBesideACallThatWaitsIsNotLost(t *testing.T) {
+// Calls that ran before an interruption are part of the turn when it ends.
+func TestL5_HandoffWithPendingCallIsNotLost(t *testing.T) {
 	var did counted
 	next := agent.Agent{Name: "next", Model: model(says("I am next"))}
 	a := agent.Agent{
@@ -171,7 +171,7 @@ func TestL5_AHandoffBesideACallThatWaitsIsNotLost(t *testing.T) {
 	}
 }
 
-func TestL4_AfterToolsSeesAllCallsOfATurnThatWasInterrupted(t *testing.T) {
+func TestL4_AfterToolsSeesAllCallsOfInterruptedTurn(t *testing.T) {
 	var did counted
 	var seen []string
 	a := agent.Agent{
@@ -190,7 +190,7 @@ func TestL4_AfterToolsSeesAllCallsOfATurnThatWasInterrupted(t *testing.T) {
 	}
 }
 
-func TestL2_CallsThatRanBeforeAnInterruptionCountForTheLimitAndNoneRunsPastIt(t *testing.T) {
+func TestL2_CallsBeforeInterruptionCountForLimit(t *testing.T) {
 	var did counted
 	a := agent.Agent{
 		Model:  model(calls("a look", "b look", `c pay {"word":"x"}`), calls("d look")),
@@ -216,7 +216,7 @@ func TestL2_CallsThatRanBeforeAnInterruptionCountForTheLimitAndNoneRunsPastIt(t 
 	}
 }
 
-func TestL10_AnAnswerOfAfterToolsIsGuardedAndHeldToTheSchema(t *testing.T) {
+func TestL10_AfterToolsOutputIsGuardedAndValidated(t *testing.T) {
 	var did counted
 	guarded := agent.Guardrails{Output: []agent.OutputGuardrail{{Name: "secret", Check: func(_ context.Context, answer string) (agent.Verdict, error) {
 		switch {
@@ -247,7 +247,7 @@ func TestL10_AnAnswerOfAfterToolsIsGuardedAndHeldToTheSchema(t *testing.T) {
 	}
 }
 
-func TestAResumedRunThatAfterToolsEndedSaysWhatItSaid(t *testing.T) {
+func TestResumingRunEndedByAfterToolsReturnsItsOutput(t *testing.T) {
 	var did counted
 	store := &memory{}
 	a := agent.Agent{Model: model(calls(`a look {"word":"x"}`)), Tools: []tool.Tool{did.tool("look")}, AfterTools: agent.StopOnFirstTool}
@@ -257,8 +257,8 @@ func TestAResumedRunThatAfterToolsEndedSaysWhatItSaid(t *testing.T) {
 	}
 }
 
-// An outcome is handed out once: what fails behind it must not lose it.
-func TestL_AnOutcomeOfWorkInTheBackgroundOutlivesAFailureOfSteer(t *testing.T) {
+// An outcome is delivered once: a failure afterwards must not lose it.
+func TestL_BackgroundOutcomeSurvivesFailedSteer(t *testing.T) {
 	tickets := &tool.Tickets{Store: &tool.MemoryTickets{}}
 	build := tool.Remote(dragoman.ToolSpec{Name: "build", Description: "Builds.", Parameters: []byte(`{"type":"object"}`)},
 		func(ctx context.Context, _ tool.Input) (tool.Output, error) {
@@ -287,7 +287,7 @@ func TestL_AnOutcomeOfWorkInTheBackgroundOutlivesAFailureOfSteer(t *testing.T) {
 	}
 }
 
-func TestTheStateOfALongSessionDoesNotGrowWithItsRuns(t *testing.T) {
+func TestStateDoesNotGrowWithRunsOfSession(t *testing.T) {
 	store := &memory{}
 	size := 0
 	for i := range 20 {
@@ -301,7 +301,7 @@ func TestTheStateOfALongSessionDoesNotGrowWithItsRuns(t *testing.T) {
 	}
 }
 
-func TestAStateWithHolesPanicsNothing(t *testing.T) {
+func TestIncompleteStateDoesNotPanic(t *testing.T) {
 	var did counted
 	a := agent.Agent{Model: model(), Tools: []tool.Tool{did.tool("look")}}
 	for _, text := range []string{
@@ -318,15 +318,15 @@ func TestAStateWithHolesPanicsNothing(t *testing.T) {
 	}
 }
 
-func TestARunHasAName(t *testing.T) {
+func TestEmptyRunIDIsRefused(t *testing.T) {
 	a := agent.Agent{Model: model(), NewID: func() string { return "" }}
 	if _, err := a.Run(t.Context(), "go", agent.In(&memory{})); !errors.Is(err, agent.ErrAgent) {
 		t.Error(err)
 	}
 }
 
-// A refusal may come with calls: they are answered, or no run could follow.
-func TestI4_CallsOfARefusalAreAnsweredSoThatTheConversationGoesOn(t *testing.T) {
+// A refusal may have calls: they get results, so that another run can follow.
+func TestI4_CallsOfRefusalGetResults(t *testing.T) {
 	var did counted
 	store := &memory{}
 	refusal := calls("a look")
@@ -340,7 +340,7 @@ func TestI4_CallsOfARefusalAreAnsweredSoThatTheConversationGoesOn(t *testing.T) 
 	}
 }
 
-func TestI1_CallsOfToolsThatNobodyFoundEndARunToo(t *testing.T) {
+func TestI1_RepeatedCallsOfHiddenToolsEndRun(t *testing.T) {
 	var did counted
 	var script []any
 	for range 30 {
@@ -352,8 +352,8 @@ func TestI1_CallsOfToolsThatNobodyFoundEndARunToo(t *testing.T) {
 	}
 }
 
-// As a durable engine drives it (decision 60).
-func TestL_ARunIsDrivenTurnByTurnWithAChannelThatIsClosed(t *testing.T) {
+// As a durable workflow engine runs it (decision 60).
+func TestL_ClosedStopChannelRunsOneTurn(t *testing.T) {
 	var did counted
 	stop := make(chan struct{})
 	close(stop)
@@ -371,8 +371,8 @@ func TestL_ARunIsDrivenTurnByTurnWithAChannelThatIsClosed(t *testing.T) {
 	}
 }
 
-// An agent that waits inside of a call has taken its place under the limit.
-func TestL2_ACallThatWaitsKeepsItsPlaceUnderTheLimit(t *testing.T) {
+// An agent that waits inside a call already counts for the limit.
+func TestL2_PendingCallIsAllowedUnderLimit(t *testing.T) {
 	var did counted
 	inner := agent.Agent{Name: "clerk", Model: model(calls(`j pay {"word":"in"}`), says("paid")), Tools: []tool.Tool{did.tool("pay", tool.NeedsApproval())}}
 	a := agent.Agent{Model: model(calls(`p clerk {"task":"t"}`)), Tools: []tool.Tool{inner.AsTool()}, Limits: agent.Limits{ToolCalls: 1}}
@@ -384,7 +384,7 @@ func TestL2_ACallThatWaitsKeepsItsPlaceUnderTheLimit(t *testing.T) {
 	}
 }
 
-func TestL2_ACallThatWaitsCountsOnceForTheLimit(t *testing.T) {
+func TestL2_PendingCallCountsOnceForLimit(t *testing.T) {
 	var did counted
 	inner := agent.Agent{Name: "clerk", Model: model(calls(`j pay {"word":"in"}`), says("paid")), Tools: []tool.Tool{did.tool("pay", tool.NeedsApproval())}}
 	a := agent.Agent{Model: model(calls(`p clerk {"task":"t"}`), calls("q look")), Tools: []tool.Tool{inner.AsTool(), did.tool("look")}, Limits: agent.Limits{ToolCalls: 2}}
@@ -395,9 +395,9 @@ func TestL2_ACallThatWaitsCountsOnceForTheLimit(t *testing.T) {
 	}
 }
 
-// The process that goes on with an agent that waited is killed behind an effect of
-// it: the next one would ask its model anew, which may call under another id.
-func TestA6_AnAgentThatWasKilledWhileItWentOnIsUncertainAndNotBegunFromItsOldState(t *testing.T) {
+// The process that continues a waiting nested agent is killed after one of its effects: the
+// next process would call the model again, which may use another call id.
+func TestA6_KilledNestedRunIsUncertain(t *testing.T) {
 	var mem session.Memory
 	var did counted
 	killed, dead := make(chan struct{}), make(chan struct{})
@@ -424,7 +424,7 @@ func TestA6_AnAgentThatWasKilledWhileItWentOnIsUncertainAndNotBegunFromItsOldSta
 	if _, err := first.Run(t.Context(), "go", agent.In(opened(t, &mem, "s"))); !errors.Is(err, agent.ErrInterrupted) {
 		t.Fatal(err)
 	}
-	// Undecided, it waits again, as often as one likes.
+	// Without a decision, it is interrupted again, any number of times.
 	res, err := outer("none", charge).Resume(t.Context(), nil, agent.In(opened(t, &mem, "s")))
 	if !errors.Is(err, agent.ErrInterrupted) {
 		t.Fatal(err)
@@ -447,7 +447,7 @@ func TestA6_AnAgentThatWasKilledWhileItWentOnIsUncertainAndNotBegunFromItsOldSta
 	<-over
 }
 
-func TestA3_AStickyDecisionLastsOverSeveralResumptionsWithoutAStore(t *testing.T) {
+func TestA3_StickyDecisionSurvivesResumptionsWithoutStore(t *testing.T) {
 	var did counted
 	a := agent.Agent{
 		Model: model(calls(`a pay {"word":"x"}`), calls("b ask"), calls(`c pay {"word":"y"}`)),
@@ -463,12 +463,12 @@ func TestA3_AStickyDecisionLastsOverSeveralResumptionsWithoutAStore(t *testing.T
 	}
 }
 
-// A state is what it was, whatever became of runs that went on from it.
-func TestA_ResumingLeavesTheStateAsItWas(t *testing.T) {
+// Runs that continue from a state do not change it.
+func TestA_ResumingDoesNotChangeState(t *testing.T) {
 	var did counted
 	a := agent.Agent{Model: model(calls("l look", `b pay {"word":"x"}`, `c pay {"word":"y"}`)), Tools: []tool.Tool{did.tool("look"), did.tool("pay", tool.NeedsApproval())}}
 	res, _ := a.Run(t.Context(), "go")
-	// Through JSON, so that its ledger is not nil.
+	// Encode it as JSON, so that its ledger is not nil.
 	res, _ = a.Resume(t.Context(), stored(t, res.State))
 	state, before := res.State, marshal(t, res.State)
 	other := res.Pending[0]
@@ -477,7 +477,7 @@ func TestA_ResumingLeavesTheStateAsItWas(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := a.Resume(t.Context(), state); !errors.Is(err, agent.ErrInterrupted) || did.String() != "look:" {
-		t.Errorf("a decision that was refused counts: %v, ran %q", err, did.String())
+		t.Errorf("a refused decision took effect: %v, ran %q", err, did.String())
 	}
 	if _, err := a.Resume(t.Context(), state, agent.Approve(res.Pending[0])); !errors.Is(err, agent.ErrInterrupted) || did.String() != "look: pay:x" {
 		t.Errorf("%v, ran %q", err, did.String())
@@ -487,9 +487,9 @@ func TestA_ResumingLeavesTheStateAsItWas(t *testing.T) {
 	}
 }
 
-// Whoever ranges, and every callback, may panic: what is stored stays whole, nothing
-// goes on behind it, and the same session is there for the next run.
-func TestL_APanicOfTheCallerLeavesARunThatGoesOn(t *testing.T) {
+// The loop of the caller and every callback may panic: the stored run stays complete, no
+// goroutine continues, and the next run can use the same session.
+func TestL_RunCanBeResumedAfterPanicOfCaller(t *testing.T) {
 	for at := range 200 {
 		var mem session.Memory
 		var did counted
@@ -512,11 +512,11 @@ func TestL_APanicOfTheCallerLeavesARunThatGoesOn(t *testing.T) {
 			return
 		}
 	}
-	t.Error("there is no end")
+	t.Error("the stream did not end")
 }
 
-// afterwards goes on with what a panic left, and holds the conversation to have every
-// call answered once.
+// afterwards continues the session after a panic, and checks that every call has exactly one
+// result.
 func afterwards(t *testing.T, a agent.Agent, mem session.Store) error {
 	t.Helper()
 	s := opened(t, mem, "s")
@@ -527,7 +527,7 @@ func afterwards(t *testing.T, a agent.Agent, mem session.Store) error {
 	a.Model = model()
 	for {
 		_, err = a.Resume(t.Context(), nil, agent.In(s))
-		if !errors.Is(err, session.ErrConflict) { // a tool that was still at it has written
+		if !errors.Is(err, session.ErrConflict) { // a tool that was still running has written
 			break
 		}
 		s = opened(t, mem, "s")
@@ -555,9 +555,8 @@ func afterwards(t *testing.T, a agent.Agent, mem session.Store) error {
 	return err
 }
 
-// A guardrail that is about one tool knows it by the call, also before humans are
-// asked.
-func TestL8_AGuardrailOfToolsKnowsTheCallBeforeAHumanIsAsked(t *testing.T) {
+// A guardrail for one tool can identify the call, also before a human is asked.
+func TestL8_ToolGuardrailKnowsCallBeforeApproval(t *testing.T) {
 	var did counted
 	var told []agent.Guarded
 	a := agent.Agent{
@@ -579,8 +578,8 @@ func TestL8_AGuardrailOfToolsKnowsTheCallBeforeAHumanIsAsked(t *testing.T) {
 	}
 }
 
-// A killed process, or a store that fails, between the outcome and its message.
-func TestL14_AnOutcomeOfWorkInTheBackgroundIsToldOnceWhereverTheProcessEnds(t *testing.T) {
+// A process is killed, or a store fails, between the outcome and its message.
+func TestL14_BackgroundOutcomeIsDeliveredOnceAfterCrash(t *testing.T) {
 	tickets := &tool.Tickets{Store: &tool.MemoryTickets{}}
 	build := tool.Remote(dragoman.ToolSpec{Name: "build", Description: "Builds.", Parameters: []byte(`{"type":"object"}`)},
 		func(ctx context.Context, _ tool.Input) (tool.Output, error) {
@@ -596,7 +595,7 @@ func TestL14_AnOutcomeOfWorkInTheBackgroundIsToldOnceWhereverTheProcessEnds(t *t
 	a := agent.Agent{Model: model(calls("a build")), Tools: []tool.Tool{build}, Runner: &tool.Runner{Tickets: &tool.Tickets{Store: unmarked}}}
 	saves := 0
 	failing := &failingSaves{memory: store, before: func() error {
-		if saves++; saves == 4 { // that of the outcome
+		if saves++; saves == 4 { // the save of the outcome
 			return full
 		}
 		return nil
@@ -604,7 +603,7 @@ func TestL14_AnOutcomeOfWorkInTheBackgroundIsToldOnceWhereverTheProcessEnds(t *t
 	if _, err := a.Run(t.Context(), "go", agent.In(failing)); !errors.Is(err, full) {
 		t.Fatal(err)
 	}
-	unmarked.fail = full // stored, and not marked
+	unmarked.fail = full // stored, but not marked as delivered
 	if _, err := a.Resume(t.Context(), nil, agent.In(store)); !errors.Is(err, full) {
 		t.Fatal(err)
 	}
@@ -627,7 +626,7 @@ func (s *failingSaves) Save(ctx context.Context, ms []dragoman.Message, state []
 	return s.memory.Save(ctx, ms, state)
 }
 
-// forgetful is a store of tickets whose updates fail.
+// forgetful is a ticket store whose updates fail.
 type forgetful struct {
 	tool.TicketStore
 	fail error
@@ -640,8 +639,8 @@ func (f *forgetful) Update(ctx context.Context, id string, change func(*tool.Sto
 	return f.TicketStore.Update(ctx, id, change)
 }
 
-// The process that saw an answer fail may be killed before it tells anybody.
-func TestL14_ARunThatFailedAtItsEndIsNoSuccessToWhoResumesIt(t *testing.T) {
+// A process may be killed after it has seen a failed response, before it reports the error.
+func TestL14_ResumingFailedRunReturnsItsError(t *testing.T) {
 	cut := says("half of")
 	cut.Stop.Reason = dragoman.StopLength
 	stop := agent.Guardrails{Output: []agent.OutputGuardrail{{Name: "g", Check: func(context.Context, string) (agent.Verdict, error) {

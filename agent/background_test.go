@@ -12,8 +12,8 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// The outcome of background work is delivered once, to the agent that speaks when the work
-// ends. The two agents may have different ticket stores, or the second one none.
+// The outcome of background work is delivered once, to the agent that is current when the
+// work ends. The two agents may have different ticket stores, or the second one none.
 func TestT13_OutcomesReachTheAgentThatTookOver(t *testing.T) {
 	for name, other := range map[string]*tool.Runner{
 		"none":        nil,
@@ -114,7 +114,7 @@ func TestT6_NoOutcomeFollowsAFailedCall(t *testing.T) {
 
 // An attempt that follows one whose result could not be recorded gets a ticket that can be
 // resolved.
-func TestT13_ALaterAttemptReopensAWithdrawnTicket(t *testing.T) {
+func TestT13_LaterAttemptReopensWithdrawnTicket(t *testing.T) {
 	tickets := &tool.Tickets{Store: &tool.MemoryTickets{}}
 	attempt := 0
 	build := tool.New("build", "Builds.", func(ctx context.Context, _ word) (*tool.Ticket, error) {
@@ -129,7 +129,7 @@ func TestT13_ALaterAttemptReopensAWithdrawnTicket(t *testing.T) {
 		t.Fatal(err)
 	}
 	turn := tool.Turn{Number: 1, Calls: []*dragoman.ToolCall{{ID: "a", Name: "build", Arguments: "{}"}}}
-	for range 2 { // two processes that know nothing of each other
+	for range 2 { // two independent processes
 		run := (&tool.Runner{Tickets: tickets}).Start("run")
 		if _, err := run.Do(t.Context(), box, turn); err != nil {
 			t.Fatal(err)

@@ -15,11 +15,11 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// callingTurns is how many turns of a benchmarked run have a call.
+// callingTurns is the number of turns with a call in a benchmarked run.
 const callingTurns = 10
 
-// wire answers as OpenAI Chat does, without a network: a call in every turn, each
-// for another place, and then an answer.
+// wire responds like OpenAI Chat, without a network: a call in every turn, each with another
+// place, and then a final answer.
 type wire struct{}
 
 func (wire) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -39,8 +39,8 @@ func (wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// BenchmarkRun is a run of ten turns with a call each, and an answer: all that we
-// do about it, without a network. The session is in memory.
+// BenchmarkRun measures a run of ten turns with a call each and a final answer, without a
+// network. The session is in memory.
 func BenchmarkRun(b *testing.B) {
 	a := agent.Agent{
 		Model: &provider.Client{Model: "gpt-4.1", HTTP: &http.Client{Transport: wire{}}},

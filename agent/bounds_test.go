@@ -22,7 +22,7 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// The tests in this file hold bounds and branches that mutation testing showed to be untested.
+// The tests in this file pin bounds and branches that mutation testing showed to be untested.
 
 func TestInstructWritesTheInstructionsOfEachTurn(t *testing.T) {
 	var did counted
@@ -47,7 +47,7 @@ func TestInstructWritesTheInstructionsOfEachTurn(t *testing.T) {
 	}
 }
 
-func TestL4_OnlyAChoiceThatForcesACallIsReset(t *testing.T) {
+func TestL4_OnlyForcedChoiceIsReset(t *testing.T) {
 	for mode, reset := range map[string]bool{dragoman.ChoiceTool: true, dragoman.ChoiceRequired: true, dragoman.ChoiceAuto: false} {
 		var did counted
 		m := model(calls("a look"))
@@ -89,7 +89,7 @@ type listOf[T any] struct {
 	Items []T `json:"items"`
 }
 
-func TestL10_OutputOfAGenericTypeHasANameThatAPIsTake(t *testing.T) {
+func TestL10_OutputNameOfGenericTypeIsValid(t *testing.T) {
 	m := model(says(`{"items":[{"word":"x"}]}`))
 	if _, _, err := agent.Generate[listOf[word]](t.Context(), agent.Agent{Model: m}, "go"); err != nil {
 		t.Fatal(err)
@@ -186,7 +186,7 @@ func TestMissingToolOfAnAgentWithHandoffsIsReported(t *testing.T) {
 func TestLimitsEndARunWhenTheyAreReached(t *testing.T) {
 	for name, c := range map[string]struct {
 		limits agent.Limits
-		limit  string // that ends the run; empty: none does
+		limit  string // the limit that ends the run; empty if none does
 	}{
 		"the time":        {agent.Limits{Time: time.Minute}, "time"},
 		"more time":       {agent.Limits{Time: time.Minute + 1}, ""},
@@ -216,7 +216,7 @@ func TestLimitsEndARunWhenTheyAreReached(t *testing.T) {
 	}
 }
 
-func TestL9_BlanksInArgumentsMakeNoOtherCall(t *testing.T) {
+func TestL9_WhitespaceInArgumentsIsIgnored(t *testing.T) {
 	var did counted
 	m := model(calls(`a look {"word":"x"}`), calls(`b look { "word" : "x" }`))
 	a := agent.Agent{Model: m, Tools: []tool.Tool{did.tool("look")}, Limits: agent.Limits{Repeats: 1}}
@@ -225,7 +225,7 @@ func TestL9_BlanksInArgumentsMakeNoOtherCall(t *testing.T) {
 	}
 }
 
-func TestL9_ErrorOfTurnsThatFailNamesNoTool(t *testing.T) {
+func TestL9_ErrorOfFailedTurnsNamesNoTool(t *testing.T) {
 	a := agent.Agent{Model: model(calls("a fall")), Tools: []tool.Tool{failing("fall")}, Limits: agent.Limits{ErrorTurns: 1}}
 	if _, err := a.Run(t.Context(), "go"); !is[*agent.LoopError](err) || !strings.HasSuffix(err.Error(), ": every call of 1 turns failed") {
 		t.Error(err)
@@ -339,7 +339,7 @@ func TestT10_ErrorsOfRestoredRecordsAreTheirOwn(t *testing.T) {
 	}
 }
 
-func TestT10_CallsThatTheLoopAnsweredHaveNoRestoredRecord(t *testing.T) {
+func TestT10_CallsAnsweredByLoopHaveNoRecord(t *testing.T) {
 	for name, c := range map[string]struct {
 		script []any
 		want   string // the calls with records
@@ -463,7 +463,7 @@ func TestI9_SearchToolAvoidsTheNamesOfHostedTools(t *testing.T) {
 	}
 }
 
-// search returns what the search tool answers to a query.
+// search returns the result of the search tool for a query.
 func search(t *testing.T, query string, most int, specs ...dragoman.ToolSpec) string {
 	t.Helper()
 	a := agent.Agent{Model: model(calls(fmt.Sprintf(`a tool_search {"query":%q}`, query))), Search: agent.Search{Most: most}}
@@ -511,7 +511,7 @@ func TestL6_SearchOrdersManyTools(t *testing.T) {
 	}
 }
 
-func TestDecision17_ThePendingAgentKeepsNoMediaOfEarlierResults(t *testing.T) {
+func TestDecision17_PendingNestedAgentStoresNoMedia(t *testing.T) {
 	picture := dragoman.Image("image/png", bytes.Repeat([]byte("picture "), 1000))
 	var did counted
 	m := model(calls("x show"), calls("y ask"), says("inner done"))
@@ -556,8 +556,8 @@ func (linked) Limits() targets.Limits { return targets.Limits{} }
 
 func TestX9_ChainsCompactTheConversationOnce(t *testing.T) {
 	for name, c := range map[string]struct {
-		provider string // that has a native history
-		want     string // what is compacted
+		provider string // the provider that has a native history
+		want     string // the messages that Compact gets
 	}{
 		"no native history":             {"", "go"},
 		"a native history of one model": {"second", "go,native"},

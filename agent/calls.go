@@ -10,8 +10,8 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// AfterTools decides, when all calls of a turn are answered, whether the run is
-// over: done says so, and output is its answer.
+// AfterTools decides whether the run is over after all calls of a turn are answered. If done
+// is true, output is the answer of the run.
 type AfterTools func(ctx context.Context, calls []Finished) (output string, done bool, err error)
 
 // Finished is a call with its result.
@@ -48,11 +48,11 @@ func StopAtTools(names ...string) AfterTools {
 	}
 }
 
-// Output is what a tool said, for who reads it as the answer of a run: as it was
-// before it was fenced for models.
+// Output returns the output of the tool without the fence that models see, for use as the
+// answer of a run.
 func (f *Finished) Output() string { return f.Record.Plain }
 
-// runner is that of the agent that speaks.
+// runner returns the tool runner of the current agent.
 func (r *run) runner() *tool.Run {
 	p := r.player
 	if t := r.runners[p.name()]; t != nil {
@@ -95,7 +95,7 @@ func (r *run) hideSecrets(t *tool.Run) {
 	t.HideSecretsOf(r.secrets)
 }
 
-// effects is the journal of the run; nil: it has none.
+// effects returns the journal of the run, or nil.
 func (r *run) effects() tool.Journal {
 	if r.store != nil {
 		return r.store
@@ -103,8 +103,8 @@ func (r *run) effects() tool.Journal {
 	return r.journal
 }
 
-// observer passes the events of tools to whoever watches the run: from their
-// goroutines to the one that ranges. Until it takes them, tools wait.
+// observer passes the events of tools from their goroutines to the one that reads the
+// stream. Tools wait until it takes them.
 func (r *run) observer(also func(tool.Event)) func(tool.Event) {
 	if r.yield == nil {
 		return also
@@ -120,16 +120,16 @@ func (r *run) observer(also func(tool.Event)) func(tool.Event) {
 	}
 }
 
-// call runs the calls of the turn at hand that have no results yet, and takes those
-// that come.
+// call runs the calls of the current turn that have no results yet, and collects their
+// results.
 func (r *run) call(ctx context.Context) error {
 	calls := openCalls(r.messages)
 	if len(calls) == 0 {
-		return fmt.Errorf("%w: the state has calls that wait for results, and the conversation does not contain them: pass agent.In with the store of the run", ErrState)
+		return fmt.Errorf("%w: the state has pending calls that the conversation does not contain: pass agent.In with the store of the run", ErrState)
 	}
-	run, aside := r.divide(calls)
+	run, answered := r.divide(calls)
 	run, over := r.affordable(run)
-	aside = append(aside, over...)
+	answered = append(answered, over...)
 	pending := r.state.Pending
 	if r.guarded.err() != nil { // stopped in an earlier process: nothing runs, and the journal has the calls that ran
 		var cancel context.CancelCauseFunc
@@ -150,7 +150,7 @@ func (r *run) call(ctx context.Context) error {
 	r.state.Calls += executed(batch)
 	r.state.Pending = batch.Pending
 	r.keepApprovals(batch)
-	r.state.Settled = append(append(r.state.Settled, aside...), renamed(calls, batch.Settled())...)
+	r.state.Settled = append(append(r.state.Settled, answered...), renamed(calls, batch.Settled())...)
 	if len(batch.Pending) > 0 && (err == nil || ctx.Err() != nil || errors.Is(err, tool.ErrJournal)) && r.guarded.err() == nil {
 		r.remember(batch)
 		if saved := r.save(ctx); saved != nil {
@@ -189,12 +189,12 @@ func (r *run) noteDegraded(batch *tool.Batch) {
 			continue
 		}
 		r.state.Degraded = append(r.state.Degraded, lost)
-		r.tell(&Notice{r.state.Turn, "degraded", k.QualifiedName() + " failed and is not available for the rest of the run"})
+		r.emit(&Notice{r.state.Turn, "degraded", k.QualifiedName() + " failed and is not available for the rest of the run"})
 	}
 }
 
-// remember keeps what calls of the turn came to until all of them have: what follows
-// from them is decided then, perhaps in another process.
+// remember stores the records of finished calls in the state until all calls of the turn are
+// finished. The next step is decided then, possibly in another process.
 func (r *run) remember(batch *tool.Batch) {
 	for i := range batch.Records {
 		if rec := batch.Records[i]; !rec.Pending {
@@ -203,7 +203,7 @@ func (r *run) remember(batch *tool.Batch) {
 	}
 }
 
-// records are those of the turn, whose last batch this is, in the order of its calls.
+// records returns the records of the turn, in the order of its calls. batch is its last batch.
 func (r *run) records(calls []*dragoman.ToolCall, batch *tool.Batch) []tool.Record {
 	if len(r.state.Done) == 0 && ordered(batch.Records, calls) {
 		return batch.Records
@@ -212,7 +212,7 @@ func (r *run) records(calls []*dragoman.ToolCall, batch *tool.Batch) []tool.Reco
 	return r.state.records(calls)
 }
 
-// ordered reports whether records are of calls that are done, and in their order.
+// ordered reports whether all records are of finished calls, in the order of the calls.
 func ordered(records []tool.Record, calls []*dragoman.ToolCall) bool {
 	for i := range records {
 		for len(calls) > 0 && calls[0].ID != records[i].CallID {
@@ -226,7 +226,7 @@ func ordered(records []tool.Record, calls []*dragoman.ToolCall) bool {
 	return true
 }
 
-// records are those that are done, in the order of the turn's calls.
+// records returns the records of finished calls, in the order of the turn's calls.
 func (s *state) records(calls []*dragoman.ToolCall) []tool.Record {
 	out := make([]tool.Record, 0, len(s.Done))
 	for _, c := range calls {
@@ -241,8 +241,8 @@ func (s *state) records(calls []*dragoman.ToolCall) []tool.Record {
 	return out
 }
 
-// affordable are the calls that the limit leaves room for, in their order; what is
-// over is answered so. Calls that wait keep their place.
+// affordable returns the calls that the limit allows, in order, and error results for the
+// others. Pending calls are always allowed.
 func (r *run) affordable(calls []*dragoman.ToolCall) (run []*dragoman.ToolCall, over []*dragoman.ToolResult) {
 	most := r.cast.first.Limits.ToolCalls
 	if most <= 0 {
@@ -269,16 +269,16 @@ func (r *run) collect() {
 	r.newlyFound, r.guarded.verdicts = nil, nil
 	r.guarded.mu.Unlock()
 	for i := range verdicts {
-		r.tell(&verdicts[i])
+		r.emit(&verdicts[i])
 	}
 }
 
-// finish writes the results of a turn, and goes on.
+// finish stores the results of a turn and decides the next step.
 func (r *run) finish(ctx context.Context, calls []*dragoman.ToolCall, records []tool.Record, failed error) error {
 	p := r.player
 	results := make([]*dragoman.ToolResult, len(calls))
 	for i, c := range calls {
-		if results[i] = r.state.settled(c.ID); results[i] == nil { // the run ends, and nobody will answer it any more
+		if results[i] = r.state.settled(c.ID); results[i] == nil { // the run ends before this call could run
 			results[i] = c.Fail(c.QualifiedName() + " did not run: the run was ended.")
 		}
 	}
@@ -295,16 +295,16 @@ func (r *run) finish(ctx context.Context, calls []*dragoman.ToolCall, records []
 		return err
 	}
 	for _, res := range results {
-		r.tell(&Answered{r.state.Turn, res})
+		r.emit(&Answered{r.state.Turn, res})
 	}
 	if to != "" {
-		r.tell(&HandedOff{r.state.Turn, p.name(), to})
+		r.emit(&HandedOff{r.state.Turn, p.name(), to})
 	}
-	r.tell(&TurnEnd{r.state.Turn, r.state.Usage})
+	r.emit(&TurnEnd{r.state.Turn, r.state.Usage})
 	return err
 }
 
-// settled is the result of a call of the turn at hand; nil: it has none yet.
+// settled returns the result of a call of the current turn, or nil.
 func (s *state) settled(call string) *dragoman.ToolResult {
 	for _, res := range s.Settled {
 		if res.CallID == call {
@@ -314,18 +314,18 @@ func (s *state) settled(call string) *dragoman.ToolResult {
 	return nil
 }
 
-// after decides how the run goes on when calls were answered: it ends, with an error
-// or without, or another agent takes over, or all stays as it is.
+// after decides the next step after calls were answered: the run ends, with or without an
+// error, another agent takes over, or the current agent continues.
 func (r *run) after(ctx context.Context, calls []*dragoman.ToolCall, results []*dragoman.ToolResult, records []tool.Record, failed error) (to string, err error) {
 	switch stopped := r.guarded.err(); {
 	case stopped != nil:
-		return "", r.fail(stopped) // who resumes it must not get past the guardrail
+		return "", r.fail(stopped) // resuming the run must not bypass the guardrail
 	case failed != nil:
 		return "", errorf("%w", failed)
 	case ctx.Err() != nil:
 		return "", ctx.Err()
 	}
-	if err := r.circles(r.player, calls, records, results); err != nil {
+	if err := r.checkProgress(r.player, calls, records, results); err != nil {
 		return "", err
 	}
 	over, err := r.enough(ctx, calls, results, records)
@@ -335,7 +335,7 @@ func (r *run) after(ctx context.Context, calls []*dragoman.ToolCall, results []*
 	return r.handOver(records)
 }
 
-// enough asks the agent whether the run is over.
+// enough calls AfterTools, which decides whether the run is over.
 func (r *run) enough(ctx context.Context, calls []*dragoman.ToolCall, results []*dragoman.ToolResult, records []tool.Record) (over bool, err error) {
 	if r.player.AfterTools == nil {
 		return false, nil
@@ -366,8 +366,8 @@ func (p *player) adds(k tool.Key) bool {
 	return p.handoffs[k] != nil || is(p.finder) || is(p.pages)
 }
 
-// outcome makes a text that is no model's the answer of the run: it is guarded, and
-// held to what was asked for, as any other; nobody is there to correct it.
+// outcome makes a text that AfterTools returned the answer of the run. Guardrails and the
+// requested output format apply to it as to any answer, but no model can correct it.
 func (r *run) outcome(ctx context.Context, output string) error {
 	said, err := r.guardOutput(ctx, []dragoman.Message{dragoman.AssistantText(output)})
 	switch {
@@ -390,14 +390,14 @@ func (r *run) outcome(ctx context.Context, output string) error {
 
 func executed(b *tool.Batch) (n int) {
 	for i := range b.Records {
-		if b.Records[i].Executed && !b.Records[i].Pending { // one that waits is still at it
+		if b.Records[i].Executed && !b.Records[i].Pending { // a pending call has not finished
 			n++
 		}
 	}
 	return n
 }
 
-// do runs a turn, and passes on what its tools tell meanwhile.
+// do runs the calls of a turn, and meanwhile emits the events of their tools.
 func (r *run) do(ctx context.Context, turn tool.Turn) (*tool.Batch, error) {
 	if len(turn.Calls) == 0 {
 		return &tool.Batch{}, nil
@@ -423,7 +423,7 @@ func (r *run) relay(f func()) {
 	for {
 		select {
 		case ev := <-r.events:
-			r.tell(&ToolEvent{r.state.Turn, ev})
+			r.emit(&ToolEvent{r.state.Turn, ev})
 		case <-finished:
 			return
 		}
@@ -439,11 +439,11 @@ func (r *run) start(f func()) {
 	go f()
 }
 
-// divide tells the calls that run from those that are answered at once: a second
-// handoff, and deferred tools that nobody has found. Calls that have their results
-// are in neither. What runs is named as its tool is looked up.
-func (r *run) divide(calls []*dragoman.ToolCall) (run []*dragoman.ToolCall, aside []*dragoman.ToolResult) {
-	first := "" // the handoff that wins
+// divide separates the calls that run from those that are answered at once: a second
+// handoff, and deferred tools that no search has found. Calls that have results are in
+// neither list. The calls that run have the name under which their tool is looked up.
+func (r *run) divide(calls []*dragoman.ToolCall) (run []*dragoman.ToolCall, answered []*dragoman.ToolResult) {
+	first := "" // the first handoff, which takes effect
 	for _, c := range calls {
 		named := r.player.lookedUp(c)
 		key := tool.KeyOfCall(named)
@@ -451,9 +451,9 @@ func (r *run) divide(calls []*dragoman.ToolCall) (run []*dragoman.ToolCall, asid
 		switch {
 		case r.state.settled(c.ID) != nil:
 		case handoff && first != "":
-			aside = append(aside, c.Fail(fmt.Sprintf("Not handed over: %s came first, and only one can.", first)))
+			answered = append(answered, c.Fail(fmt.Sprintf("Not handed over: %s was called first, and only one handoff is possible.", first)))
 		case r.player.hides(key) && !r.found(key):
-			aside = append(aside, c.Fail(fmt.Sprintf("%s is not loaded. Find it with %s first.", c.QualifiedName(), r.player.finder.Spec().Name)))
+			answered = append(answered, c.Fail(fmt.Sprintf("%s is not loaded. Find it with %s first.", c.QualifiedName(), r.player.finder.Spec().Name)))
 		default:
 			if r.player.hides(key) && !slices.Contains(r.state.Found, key) {
 				// The provider's search found the tool. It stays found with another
@@ -466,11 +466,11 @@ func (r *run) divide(calls []*dragoman.ToolCall) (run []*dragoman.ToolCall, asid
 			first = c.QualifiedName()
 		}
 	}
-	return run, aside
+	return run, answered
 }
 
-// renamed gives results the names that the model's calls have: a deferred tool is
-// looked up by another.
+// renamed gives results the names of the model's calls, because a deferred tool is looked up
+// by another name.
 func renamed(calls []*dragoman.ToolCall, results []*dragoman.ToolResult) []*dragoman.ToolResult {
 	for i, res := range results {
 		for _, c := range calls {

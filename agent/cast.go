@@ -14,7 +14,7 @@ import (
 	"github.com/dragoman-go/dragoman/tool/policy"
 )
 
-// cast are the agents of a run, by name: the first, and all that can take over.
+// cast holds the agents of a run by name: the first one and all that can take over.
 type cast struct {
 	first   *player
 	players map[string]*player
@@ -22,25 +22,25 @@ type cast struct {
 	policies []*policy.Policy
 }
 
-// player is an agent that is ready to play.
+// player is an agent that is ready to run.
 type player struct {
 	*Agent
 	box *tool.Box
-	// handoffs are the tools that hand over, by key.
+	// handoffs holds the handoffs by the key of their tool.
 	handoffs map[tool.Key]*Handoff
 	// handoffNames are the names of the handoff tools, and targets the names of the agents
 	// that they hand over to, for policies.
 	handoffNames, targets []string
-	// hidden are the deferred tools, in order. They are found by the provider's
-	// search or by ours.
+	// hidden are the deferred tools, in order. The provider's search (native) or our own
+	// (finder) finds them.
 	hidden []dragoman.ToolSpec
 	native *dragoman.ToolSpec
 	finder tool.Tool
-	// contributions are those of the tools to the interop registry.
+	// contributions are the contributions of the tools to the interop registry.
 	contributions []dragoman.Contribution
 	// shown are the specs that every request has.
 	shown []dragoman.ToolSpec
-	// target is what the model talks to, once that was looked for.
+	// target is the target of the model; nil until it is looked up.
 	target *targets.Target
 	// spill stores long outputs, and tickets stores background work: those of the Runner
 	// or else of the run's store; nil if neither has them.
@@ -56,7 +56,7 @@ type player struct {
 	reads bool
 }
 
-// keepers are the stores that a run offers to agents whose Runner has none of its own.
+// keepers are the stores that a run offers to agents whose Runner does not set them.
 type keepers struct {
 	spill   tool.SpillStore
 	memory  *tool.MemorySpill // equal to spill; nil if spill is another store
@@ -86,8 +86,8 @@ func keepersOf(o *options, memory *tool.MemorySpill) keepers {
 	return k
 }
 
-// newCast gets the agents ready that a run may need. The error says all that is
-// wrong with them. outer are the policies of the outer runs.
+// newCast prepares the agents that a run may need. The error joins all problems of all
+// agents. outer are the policies of the outer runs.
 func newCast(a *Agent, k keepers, outer []*policy.Policy) (*cast, error) {
 	c := &cast{players: map[string]*player{}}
 	spills := canSpill(a, map[*Agent]bool{})
@@ -97,7 +97,7 @@ func newCast(a *Agent, k keepers, outer []*policy.Policy) (*cast, error) {
 	add = func(a *Agent) {
 		if known := c.players[a.name()]; known != nil {
 			if known.Agent != a {
-				errs = append(errs, errorf("%w: two agents have the name %q; give each its own", ErrAgent, a.name()))
+				errs = append(errs, errorf("%w: two agents have the name %q; give each agent its own name", ErrAgent, a.name()))
 			}
 			return
 		}
@@ -218,7 +218,7 @@ func (p *player) base() tool.Runner {
 	return base
 }
 
-// background reports whether tools of any agent may.
+// background reports whether tools of any agent may work in the background.
 func (c *cast) background() bool {
 	for _, p := range c.players {
 		if p.background() {
@@ -233,7 +233,7 @@ func (p *player) wrong(format string, args ...any) error {
 	return fmt.Errorf("agent: %w: %s: %s", ErrAgent, plaintext.Token(p.name()), fmt.Sprintf(format, args...))
 }
 
-// prepare makes the toolbox of an agent.
+// prepare checks the agent and builds its toolbox.
 func (p *player) prepare() error {
 	var errs []error
 	wrong := func(format string, args ...any) { errs = append(errs, p.wrong(format, args...)) }
@@ -241,23 +241,23 @@ func (p *player) prepare() error {
 		wrong("the field Model is not set")
 	}
 	if len(p.Name) > maxName {
-		wrong("its name is longer than %d bytes", maxName)
+		wrong("the name is longer than %d bytes", maxName)
 	}
 	if err := plaintext.Name(p.Name); err != nil {
-		wrong("its name cannot be used: %v", err)
+		wrong("the name cannot be used: %v", err)
 	}
 	if err := plaintext.Description(p.Description); err != nil {
-		wrong("its description cannot be used: %v", err)
+		wrong("the description cannot be used: %v", err)
 	}
 	if err := p.hide(); err != nil {
 		wrong("%v", err)
 	}
 	if p.Runner != nil && !slices.Contains([]string{codes.FailureDefault, codes.FailureContinue, codes.FailureDegrade, codes.FailureFail}, p.Runner.Failure) {
-		wrong("its Runner has the unknown failure policy %q; use continue, degrade or fail", p.Runner.Failure)
+		wrong("the Runner has the unknown failure policy %q; use continue, degrade or fail", p.Runner.Failure)
 	}
 	config := p.Toolbox
 	config.Hooks = p.Guardrails.around(config.Hooks)
-	config.Recent = 1 // nobody else sees this toolbox, and the result has all records
+	config.Recent = 1 // the toolbox is private, and the result has all records
 	tools := slices.Clone(p.Tools)
 	if p.pages = p.reader(); p.pages != nil {
 		tools = append(tools, p.pages)
@@ -330,14 +330,14 @@ func checkPolicies(players []*player, outer []*policy.Policy) (errs []error) {
 
 const maxName = 256
 
-// hide finds the tools that are searched for.
+// hide collects the deferred tools and chooses the search that finds them.
 func (p *player) hide() (err error) {
 	for _, t := range p.Tools {
 		if t == nil {
-			continue // the toolbox says so
+			continue // the toolbox reports the error
 		}
 		if s := t.Spec(); s != nil && s.Deferred {
-			if box, err := tool.NewBox(t); err == nil { // which reads a definition in another format
+			if box, err := tool.NewBox(t); err == nil { // the box reads definitions in other formats
 				p.hidden = append(p.hidden, box.Specs()...)
 			}
 		}
@@ -345,7 +345,7 @@ func (p *player) hide() (err error) {
 	if len(p.hidden) == 0 || p.Model == nil {
 		return nil
 	}
-	// The name of the provider's search is fixed; where it is taken, ours is used.
+	// The name of the provider's search is fixed; if a tool has it, use our search.
 	if p.native = p.Search.native(p.Model, p.Settings.Model); p.native != nil && p.takenName(p.native.Name) {
 		p.native = nil
 	}
@@ -355,11 +355,11 @@ func (p *player) hide() (err error) {
 	return err
 }
 
-// show tells which tools every request has.
+// show sets the tools that every request has.
 func (p *player) show() {
 	for _, s := range p.box.Specs() {
 		if p.pages != nil && s.QualifiedName() == p.pages.Spec().Name {
-			s.Annotations = dragoman.Annotations{} // they are hints for policies, and a loss in every request
+			s.Annotations = dragoman.Annotations{} // they are hints for policies, and would be a loss in every request
 		}
 		if !s.Deferred || p.native != nil {
 			p.shown = append(p.shown, p.distinct(s))

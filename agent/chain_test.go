@@ -115,7 +115,7 @@ func TestX9_EachLinkOfAChainHasItsOwnNativeHistory(t *testing.T) {
 			store := &session.Memory{}
 			s := must[*session.Session](t)(session.Create(t.Context(), store, session.Info{ID: "s"}))
 			for i, down := range []bool{false, true, false, false, true, true} {
-				if i == 4 { // the links keep their histories in another process
+				if i == 4 { // another process finds the histories of the links
 					s = must[*session.Session](t)(session.Open(t.Context(), store, "s"))
 				}
 				a.down = down
@@ -125,7 +125,7 @@ func TestX9_EachLinkOfAChainHasItsOwnNativeHistory(t *testing.T) {
 				}
 			}
 			// Compaction begins with the fifth message that a model would get: more than
-			// twice as many as stay.
+			// twice as many as it keeps.
 			if want := []string{"q1", "q1|a1|q2|b1|q3", "q3|a2|q4"}; !slices.Equal(a.sent, want) {
 				t.Errorf("the first link was sent %q, want %q", a.sent, want)
 			}
@@ -179,8 +179,8 @@ func TestX9_NoLinkOfAChainIsSentTheNativeHistoryOfAnother(t *testing.T) {
 	}
 }
 
-// The agent's Compact function sees what each link is sent, once for each turn.
-func TestX9_CompactSeesTheNativeHistoryOfTheLinkThatIsAsked(t *testing.T) {
+// The agent's Compact function gets the messages for each link, once in each turn.
+func TestX9_CompactSeesNativeHistoryOfCalledLink(t *testing.T) {
 	t.Setenv("FIRST_KEY", "k")
 	a, b := newLink(t, anthropic.Codec{}, "a"), newLink(t, openaichat.Codec{}, "b")
 	config := &provider.Config{Providers: map[string]provider.Settings{
@@ -214,8 +214,8 @@ func TestX9_CompactSeesTheNativeHistoryOfTheLinkThatIsAsked(t *testing.T) {
 	}
 }
 
-// A link that accepts no output schema is asked in words, and the others by schema.
-func TestLinksOfAChainAreAskedForAnOutputAsTheyAcceptIt(t *testing.T) {
+// A link that accepts no output schema gets instructions, and the others get the schema.
+func TestChainLinksGetOutputFormatTheyAccept(t *testing.T) {
 	type fruit struct {
 		Name string `json:"name"`
 	}
@@ -228,9 +228,9 @@ func TestLinksOfAChainAreAskedForAnOutputAsTheyAcceptIt(t *testing.T) {
 		t.Fatalf("%+v %v", got, err)
 	}
 	if req := first.asked[0]; req.Output == nil || len(req.Instructions) != 1 {
-		t.Errorf("the first link was asked with %+v", req)
+		t.Errorf("the first link got %+v", req)
 	}
 	if req := second.asked[0]; req.Output != nil || len(req.Instructions) != 2 || len(req.Messages) != 1 {
-		t.Errorf("the second link was asked with %+v", req)
+		t.Errorf("the second link got %+v", req)
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// acmeFormat is a format of tool definitions that this test makes up:
+// acmeFormat is an invented format of tool definitions:
 //
 //	{"acme": "get_weather", "about": "…", "needs": ["city"]}
 const acmeFormat dragoman.Format = "acme.tool"
@@ -78,7 +78,7 @@ func acmeCall(_ context.Context, in tool.Input) (tool.Output, error) {
 	return tool.Output{Content: []dragoman.Part{&dragoman.Text{Text: "snow at " + string(in.Arguments)}}}, nil
 }
 
-// ownType is a Tool of a user's own type, with its own format.
+// ownType is a user's own implementation of Tool, with its own format.
 type ownType struct{ spec dragoman.ToolSpec }
 
 func (o ownType) Spec() *dragoman.ToolSpec { return &o.spec }
@@ -135,14 +135,14 @@ func TestR4_StackThatAcceptsTheFormatGetsTheSource(t *testing.T) {
 	mustHave(t, "accepted", u.last(t), `"tools":[`+acmeWeather+`,`)
 }
 
-func TestR4_ToolCannotSayWhatProvidersAccept(t *testing.T) {
+func TestR4_ToolCannotDeclareWhatProvidersAccept(t *testing.T) {
 	contribution := dragoman.Contribution{Schemas: []dragoman.SchemaAccessor{acme{}}, Accepts: []dragoman.Format{acmeFormat}}
 	m := model()
 	weather := tool.Remote(acmeSpec(), acmeCall, tool.Contribute(contribution))
 	if _, err := (agent.Agent{Model: m, Tools: []tool.Tool{weather}}).Run(t.Context(), "go"); !errors.Is(err, agent.ErrAgent) || !strings.Contains(err.Error(), `"acme.tool"`) || len(m.asked) > 0 {
 		t.Errorf("%d requests, error %v", len(m.asked), err)
 	}
-	for d, s := range stacks() { // a request that no toolbox made
+	for d, s := range stacks() { // a request that was built without a toolbox
 		u := serveStrictly(t, s)
 		req := &dragoman.Request{Messages: []dragoman.Message{dragoman.UserText("hello")}, Tools: []dragoman.ToolSpec{acmeSpec()}, Contributions: []dragoman.Contribution{contribution}}
 		if _, err := u.client.Generate(t.Context(), req); err != nil {

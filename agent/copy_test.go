@@ -11,7 +11,7 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// trusted leaves out the fence, whose boundary is random.
+// trusted omits the fence, whose boundary is random.
 var trusted = tool.Set(func(s *tool.Settings) { s.Trusted = true })
 
 // inPlace are edits that callers make in the messages they get.

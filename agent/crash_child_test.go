@@ -23,22 +23,22 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// The child of the crash test: a process that runs or resumes one run in a store,
-// tells every step on standard output, and may be killed at any of them.
+// The child of the crash test: a process that starts or resumes one run in a store, reports
+// every step on standard output, and may be killed at any of them.
 const (
 	crashStore   = "DRAGOMAN_TEST_CRASH_STORE"   // where the session is
 	crashSession = "DRAGOMAN_TEST_CRASH_SESSION" // its id
-	crashEffects = "DRAGOMAN_TEST_CRASH_EFFECTS" // the file of effects; beside it are the tickets
-	crashSeed    = "DRAGOMAN_TEST_CRASH_SEED"    // what the run is made of
+	crashEffects = "DRAGOMAN_TEST_CRASH_EFFECTS" // the file of effects; the tickets are in the same directory
+	crashSeed    = "DRAGOMAN_TEST_CRASH_SEED"    // the seed of the plan
 	crashHuman   = "DRAGOMAN_TEST_CRASH_HUMAN"   // how the human of this process decides
 )
 
-// crashPlan is what the models of a run do: the calls of each turn, each as "id name
-// arguments". Every id is said once, and is the word of its effect.
+// crashPlan returns the calls of each turn of the run, each as "id name arguments". Every id
+// is unique and identifies its effect.
 func crashPlan(seed uint64) [][]string {
 	draw := rand.New(rand.NewPCG(seed, 0))
 	turns := make([][]string, 4)
-	handoff := draw.IntN(2 * len(turns)) // in half of the runs there is one
+	handoff := draw.IntN(2 * len(turns)) // half of the runs have one
 	for i := range turns {
 		for j := range 2 + draw.IntN(2) {
 			id := fmt.Sprintf("t%d.%d", i, j)
@@ -56,14 +56,14 @@ func crashPlan(seed uint64) [][]string {
 	return turns
 }
 
-// clerkPlan is what the agent does that is a tool.
+// clerkPlan returns the plan of the agent that is a tool.
 func clerkPlan(task string) [][]string {
 	call := func(id, name string) string { return fmt.Sprintf(`%s %s {"word":"%s/%s"}`, id, name, task, id) }
 	return [][]string{{call("a", "once"), call("b", "again")}, {call("c", "pay"), call("d", "once")}}
 }
 
-// planned is a model that knows nothing but its plan and the conversation, and says
-// at the end what became of the calls.
+// planned is a model that depends only on its plan and the conversation. Its final answer
+// lists the fates of the calls.
 type planned struct {
 	plan func(first string) [][]string
 	tell bool
@@ -103,7 +103,7 @@ const (
 	uncertain = "uncertain"
 )
 
-// fate is what a result tells of its call.
+// fate returns the fate of a call, according to its result.
 func fate(res *dragoman.ToolResult) string {
 	switch text := res.Text(); {
 	case res.Outcome != codes.OutcomeError:
@@ -117,7 +117,7 @@ func fate(res *dragoman.ToolResult) string {
 	}
 }
 
-// crashTools are tools that leave a line in a file for each time they run.
+// crashTools returns tools that write a line to a file each time they run.
 func crashTools(file string, tickets *tool.Tickets) []tool.Tool {
 	effect := func(word string) error {
 		f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
@@ -146,7 +146,7 @@ func crashTools(file string, tickets *tool.Tickets) []tool.Tool {
 			if err := effect(w.Word); err != nil {
 				return tool.Output{}, err
 			}
-			if chance(w.Word, 2) == 0 { // others are done when the next process looks
+			if chance(w.Word, 2) == 0 { // the others finish when the next process looks
 				err = tickets.Resolve(ctx, ticket.ID, tool.Output{Content: []dragoman.Part{&dragoman.Text{Text: "built"}}})
 			}
 			return tool.Output{Ticket: ticket}, err
@@ -157,7 +157,7 @@ func crashTools(file string, tickets *tool.Tickets) []tool.Tool {
 	}
 }
 
-// chance is one of n, by a word and what the process was given.
+// chance returns a number below n that depends on a word and on the seed of the process.
 func chance(word string, n uint64) uint64 {
 	h := fnv.New64a()
 	fmt.Fprint(h, os.Getenv(crashHuman), word)
@@ -177,7 +177,7 @@ func crashAgent(seed uint64, file string) (agent.Agent, *tool.Tickets) {
 	}, tickets
 }
 
-// fileTickets are tickets in a file that is replaced as a whole.
+// fileTickets stores tickets in a file that is replaced atomically.
 type fileTickets struct {
 	mu   sync.Mutex
 	name string
@@ -241,8 +241,8 @@ func openCrashStore(ctx context.Context, at string) (session.Store, error) {
 	return openPostgres(ctx, where)
 }
 
-// crashChild is what the child does: it begins the run, or goes on with it, and
-// tells of everything that is acknowledged.
+// crashChild runs the child: it starts or resumes the run, and reports every acknowledged
+// step.
 func crashChild(ctx context.Context) error {
 	store, err := openCrashStore(ctx, os.Getenv(crashStore))
 	if err != nil {
@@ -273,7 +273,7 @@ func crashChild(ctx context.Context) error {
 		stream = a.ResumeStream(ctx, nil, append(decided(state), agent.In(s))...)
 	}
 	fmt.Println("ready")
-	end, err := tellAll(stream)
+	end, err := reportStored(stream)
 	switch {
 	case errors.Is(err, agent.ErrInterrupted):
 		for _, p := range end.Pending {
@@ -288,8 +288,8 @@ func crashChild(ctx context.Context) error {
 	return store.Close()
 }
 
-// tellAll tells of what is stored.
-func tellAll(stream agent.Stream) (*agent.Result, error) {
+// reportStored reports what is stored.
+func reportStored(stream agent.Stream) (*agent.Result, error) {
 	for ev, err := range stream {
 		switch ev := ev.(type) {
 		case *agent.MessageAdded:
@@ -305,7 +305,7 @@ func tellAll(stream agent.Stream) (*agent.Result, error) {
 	return nil, errors.New("the stream has no end")
 }
 
-// doneMeanwhile settles what other processes have left to the background.
+// doneMeanwhile settles the background work that other processes have started.
 func doneMeanwhile(ctx context.Context, tickets *tool.Tickets, run string) error {
 	open, err := tickets.Store.List(ctx, run)
 	if err != nil {
@@ -322,8 +322,8 @@ func doneMeanwhile(ctx context.Context, tickets *tool.Tickets, run string) error
 	return nil
 }
 
-// decided is what the human of this process says of the calls that wait. Not all of
-// them agree with what was said before the process before was killed.
+// decided returns the decisions of this process's human on the pending calls. Some differ
+// from the decisions in the process that was killed before.
 func decided(s *agent.State) (opts []agent.Option) {
 	for _, p := range s.Pending() {
 		switch chance(p.Binding.Run+p.Binding.CallID, 6) {
@@ -341,8 +341,8 @@ func decided(s *agent.State) (opts []agent.Option) {
 	return opts
 }
 
-// named is a message by its first call, result or words: the child's models say
-// nothing twice, unless what they said was lost.
+// named identifies a message by its first call, result or text: the child's models repeat
+// nothing, unless an earlier message was lost.
 func named(m *dragoman.Message) string {
 	if len(m.Parts) == 0 {
 		return ""

@@ -18,14 +18,15 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// TestMain runs the child where the process is one.
+// TestMain runs the child if this process is one.
 func TestMain(m *testing.M) {
 	if os.Getenv(crashStore) != "" {
 		err := crashChild(context.Background())
 		switch {
 		case errors.Is(err, session.ErrConflict):
-			// What a killed process had sent to a server may be committed after the
-			// next one has looked: that one has lost, did nothing, and is started again.
+			// A server may commit a write of a killed process after the next process has
+			// read the session: that process gets a conflict, does nothing, and is
+			// started again.
 			fmt.Println("lost")
 			os.Exit(0)
 		case err != nil:
@@ -37,8 +38,8 @@ func TestMain(m *testing.M) {
 	main(m)
 }
 
-// Crashes at random moments lose nothing that was acknowledged and repeat nothing
-// that must not be: L14, S1, quirk I8.
+// Crashes at random points lose no acknowledged write and repeat no effect that must not
+// repeat: L14, S1, quirk I8.
 func TestL14_AKilledRunIsResumedWithoutRepeatingAnEffect(t *testing.T) {
 	kills := 30
 	if os.Getenv("DRAGOMAN_LONG") != "" {
@@ -68,12 +69,12 @@ func crashes(t *testing.T, at string, kills int) {
 		c.file = filepath.Join(dir, c.id)
 		for attempt := 0; ; attempt++ {
 			if attempt > 200 {
-				t.Fatal("the run does not come to its end")
+				t.Fatal("the run did not finish")
 			}
 			cmd := exec.Command(self)
 			cmd.Env = append(os.Environ(), crashStore+"="+at, crashSession+"="+c.id, crashEffects+"="+c.file,
 				fmt.Sprintf("%s=%d", crashSeed, c.seed), fmt.Sprintf("%s=%d", crashHuman, rand.Uint64()))
-			// A few steps for each life; the last may live to its end.
+			// Each process lives for a few steps; the last one may finish.
 			after := rand.IntN(20)
 			if killed >= kills {
 				after = 1 << 20
@@ -91,8 +92,8 @@ func crashes(t *testing.T, at string, kills int) {
 	t.Logf("%d runs, %d kills, %v", runs, killed, fates)
 }
 
-// live starts a child and kills it after so many steps. What it told as stored is
-// acknowledged.
+// live starts a child and kills it after a number of steps. The steps that it reported as
+// stored are acknowledged.
 func live(t *testing.T, cmd *exec.Cmd, after int, acked map[string]bool) (done, dead bool) {
 	t.Helper()
 	out, err := cmd.StdoutPipe()
@@ -105,13 +106,13 @@ func live(t *testing.T, cmd *exec.Cmd, after int, acked map[string]bool) (done, 
 	}
 	steps, ended := 0, false
 	lines := bufio.NewScanner(out)
-	for lines.Scan() { // also behind the kill: what it told before counts
+	for lines.Scan() { // also after the kill: earlier reports count
 		line := lines.Text()
 		switch {
 		case strings.HasPrefix(line, "failed"):
 			t.Errorf("a child: %s", line)
 		case strings.HasPrefix(line, "stored message ") && acked[line]:
-			t.Errorf("%q was acknowledged, lost and said again", line)
+			t.Errorf("%q was acknowledged, lost and repeated", line)
 		case strings.HasPrefix(line, "stored "):
 			acked[line] = true
 		case line == "finished":
@@ -127,7 +128,7 @@ func live(t *testing.T, cmd *exec.Cmd, after int, acked map[string]bool) (done, 
 	return done, dead && !ended
 }
 
-// crashed is a run that was killed now and then, and has come to its end.
+// crashed is a run that was killed several times and has finished.
 type crashed struct {
 	id, file string
 	seed     uint64
@@ -139,7 +140,7 @@ type crashed struct {
 	times    map[string]int // how often each effect happened
 }
 
-// judge holds a run against what happened, and tells what became of its calls.
+// judge checks a run against its effects and returns the fates of its calls.
 func (c *crashed) judge(t *testing.T, at string) (fates map[string]int) {
 	t.Helper()
 	c.read(t, at)
@@ -166,7 +167,7 @@ func (c *crashed) judge(t *testing.T, at string) (fates map[string]int) {
 	return fates
 }
 
-// read reads what there is of the run.
+// read loads the stored run.
 func (c *crashed) read(t *testing.T, at string) {
 	t.Helper()
 	store, err := openCrashStore(t.Context(), at)
@@ -206,7 +207,7 @@ func (c *crashed) read(t *testing.T, at string) {
 	}
 }
 
-// readDecisions finds the calls that were begun without a word of the human's before.
+// readDecisions finds calls that were begun without an earlier decision of the human.
 func (c *crashed) readDecisions(t *testing.T, s *session.Session) {
 	t.Helper()
 	approved := map[string]bool{}
@@ -225,12 +226,12 @@ func (c *crashed) readDecisions(t *testing.T, s *session.Session) {
 			t.Fatal(err)
 		}
 		if in.Tool == "pay" && !approved[e.Key] && !approved[in.Run] {
-			t.Errorf("%s: %s was begun, and the log has nobody who approved", c.id, in.Call)
+			t.Errorf("%s: %s was begun, but the log has no approval", c.id, in.Call)
 		}
 	}
 }
 
-// judgeAcknowledged looks for all that was told to be stored.
+// judgeAcknowledged checks that everything that was reported as stored exists.
 func (c *crashed) judgeAcknowledged(t *testing.T) {
 	t.Helper()
 	said := map[string]bool{}
@@ -239,7 +240,7 @@ func (c *crashed) judgeAcknowledged(t *testing.T) {
 	}
 	for id := range c.results {
 		said["stored result "+id] = true
-		said["stored pending run-"+c.id+" "+id] = true // it waited, and was answered
+		said["stored pending run-"+c.id+" "+id] = true // it was pending, and was decided
 	}
 	for line := range c.acked {
 		inner := strings.HasPrefix(line, "stored pending ") && !strings.HasPrefix(line, "stored pending run-"+c.id+" ")
@@ -249,7 +250,7 @@ func (c *crashed) judgeAcknowledged(t *testing.T) {
 	}
 }
 
-// judgeTickets holds what was told of work in the background against its tickets.
+// judgeTickets checks the reported outcomes of background work against its tickets.
 func (c *crashed) judgeTickets(t *testing.T) {
 	t.Helper()
 	tickets := must[[]tool.StoredTicket](t)((&fileTickets{name: c.file + ".tickets"}).read())
@@ -269,10 +270,10 @@ func (c *crashed) judgeTickets(t *testing.T) {
 	}
 }
 
-// judgeCall holds what is told of a call against its effects: at is its word.
+// judgeCall checks the reported fate of a call against its effects; at identifies the call.
 func (c *crashed) judgeCall(t *testing.T, name, at, is string) {
 	t.Helper()
-	ran := c.times[at] + c.times[at+"!"] // as it was edited
+	ran := c.times[at] + c.times[at+"!"] // with edited arguments
 	switch {
 	case name == "clerk" || strings.HasPrefix(name, "transfer"):
 		if is != worked && (is != uncertain || name != "clerk") {
@@ -294,8 +295,8 @@ func (c *crashed) judgeCall(t *testing.T, name, at, is string) {
 	}
 }
 
-// judgeClerk holds what the agent that is a tool told of its own calls against their
-// effects. One that was killed is uncertain, with all of them: none happened twice.
+// judgeClerk checks the calls that the nested agent reported against their effects. If the
+// agent was killed, all its calls are uncertain, but none happened twice.
 func (c *crashed) judgeClerk(t *testing.T, task, is, told string, fates map[string]int) {
 	t.Helper()
 	for _, turn := range clerkPlan(task) {

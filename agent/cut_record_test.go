@@ -62,7 +62,7 @@ func TestT10_RecordNamesTheStoredOutput(t *testing.T) {
 	}
 }
 
-func TestT10_RecordListsWhatEachLimitCut(t *testing.T) {
+func TestT10_RecordListsCutsOfEachLimit(t *testing.T) {
 	texts := func(n int) (out []dragoman.Part) {
 		for range n {
 			out = append(out, &dragoman.Text{Text: "four"})

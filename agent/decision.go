@@ -19,7 +19,7 @@ type decision struct {
 
 func (d decision) apply(o *options) { o.decisions = append(o.decisions, d) }
 
-// decisions owns the human decisions of one run. Every decision takes the same way:
+// decisions owns the human decisions of one run. Every decision passes these steps:
 //
 //   - It is given: as an option of [Agent.Resume], by the approver of the Runner, or by
 //     the store, for a process that ended before the decision took effect.
@@ -63,7 +63,7 @@ func (d *decisions) resume(ctx context.Context, r *run) error {
 		case b.Run != r.state.Run && (len(r.path) > 0 || isPending(b)):
 			continue // it belongs to a nested run, or to an outer one
 		case !isPending(b):
-			return fmt.Errorf("%w: a decision on %s of turn %d, which does not wait for one", ErrState, b.Key.QualifiedName(), b.Turn)
+			return fmt.Errorf("%w: there is a decision on %s of turn %d, which is not pending", ErrState, b.Key.QualifiedName(), b.Turn)
 		}
 		if err := d.record(g); err != nil {
 			return errorf("the decision on %s: %w", b.Key.QualifiedName(), err)
@@ -136,7 +136,7 @@ func (d *decisions) write(ctx context.Context, rulings ...tool.Ruling) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTimeout)
 	defer cancel()
 	if err := d.log.Decide(ctx, rulings...); err != nil {
-		return errorf("storing what was decided: %w", err)
+		return errorf("storing decisions: %w", err)
 	}
 	return nil
 }
@@ -169,7 +169,7 @@ func (d *decisions) logged(a tool.Approver) tool.Approver {
 			return answer, err
 		}
 		ruling := tool.Ruling{Binding: req.Binding, Input: req.Input, Answer: answer, Sticky: answer.Sticky}
-		ruling.Answer.Sticky = false // the ruling says it
+		ruling.Answer.Sticky = false // the ruling has it
 		if d.log != nil {
 			if err := d.write(ctx, ruling); err != nil {
 				return tool.Answer{}, err

@@ -12,7 +12,7 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// logged tells what a session's log has of calls, in order.
+// logged returns the entries of a session's log that concern calls, in order.
 func logged(t *testing.T, s *session.Session) string {
 	t.Helper()
 	var out []string
@@ -46,8 +46,8 @@ func newSession(t *testing.T) *session.Session {
 	return must[*session.Session](t)(session.Create(t.Context(), &session.Memory{}, session.Info{}))
 }
 
-// Decisions are in the log before what they let happen, whoever made them.
-func TestS1_WhatWasDecidedIsInTheLogBeforeItsCallIsBegun(t *testing.T) {
+// Decisions are logged before the calls that they allow, for every kind of decider.
+func TestS1_DecisionIsLoggedBeforeCallBegins(t *testing.T) {
 	var did counted
 	pay := did.tool("pay", tool.NeedsApproval())
 	s := newSession(t)
@@ -67,13 +67,13 @@ func TestS1_WhatWasDecidedIsInTheLogBeforeItsCallIsBegun(t *testing.T) {
 	a = agent.Agent{Model: model(calls(`a pay {"word":"x"}`), calls(`p clerk {"task":"t"}`)), Tools: []tool.Tool{pay, clerk.AsTool()}, Runner: &tool.Runner{Approver: yes}}
 	must[*agent.Result](t)(a.Run(t.Context(), "go", agent.In(s)))
 	if got, want := logged(t, s), `approved a{"word":"x"}, begin a, begin p, approved i{"word":"in"}, begin i`; got != want {
-		t.Errorf("at once: got\n%s\nwant\n%s", got, want)
+		t.Errorf("with an approver: got\n%s\nwant\n%s", got, want)
 	}
 }
 
-// A process that was killed behind a decision leaves it in the log: the next acts upon
-// it, and nobody is asked again.
-func TestS1_ADecisionThatNobodyActedUponIsNotAskedForAgain(t *testing.T) {
+// A process that was killed after a decision leaves it in the log: the next process acts on
+// it, and no human is asked again.
+func TestS1_LoggedDecisionIsNotAskedForAgain(t *testing.T) {
 	asked := 0
 	for name, tc := range map[string]struct {
 		approver tool.Approver
@@ -113,8 +113,8 @@ func TestS1_ADecisionThatNobodyActedUponIsNotAskedForAgain(t *testing.T) {
 	}
 }
 
-// What is said now goes before what was said and not acted upon.
-func TestS1_ALaterDecisionReplacesOneThatNobodyActedUpon(t *testing.T) {
+// A new decision has precedence over a logged one that has not taken effect.
+func TestS1_NewDecisionReplacesLoggedDecision(t *testing.T) {
 	var did counted
 	s := newSession(t)
 	a := agent.Agent{Model: model(calls(`a pay {"word":"x"}`)), Tools: []tool.Tool{did.tool("pay", tool.NeedsApproval())}}
@@ -129,8 +129,8 @@ func TestS1_ALaterDecisionReplacesOneThatNobodyActedUpon(t *testing.T) {
 	}
 }
 
-// An approver whose word cannot be kept has not spoken.
-func TestS1_WhatCannotBeKeptIsNotActedUpon(t *testing.T) {
+// A decision of an approver that cannot be stored does not take effect.
+func TestS1_DecisionThatCannotBeStoredHasNoEffect(t *testing.T) {
 	var did counted
 	s := &undecided{Session: newSession(t)}
 	a := agent.Agent{
@@ -148,7 +148,7 @@ func TestS1_WhatCannotBeKeptIsNotActedUpon(t *testing.T) {
 
 var errFull = errors.New("disk full")
 
-// undecided is a session that cannot keep decisions.
+// undecided is a session that cannot store decisions.
 type undecided struct{ *session.Session }
 
 func (undecided) Decide(context.Context, ...tool.Ruling) error { return errFull }

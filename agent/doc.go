@@ -1,5 +1,5 @@
-// Package agent runs the loop: ask a model, run the tools that it calls, ask
-// again, until it answers.
+// Package agent runs the agent loop: it calls a model, runs the tools that the model
+// calls, and repeats this until the model gives a final answer.
 //
 //	a := agent.Agent{
 //		Model: provider.MustOpen("anthropic/claude-opus-5-5"), // or openai/…, gemini/…, ollama/…, sim/planner
@@ -7,10 +7,10 @@
 //	}
 //	res, err := a.Run(ctx, "Do I need a coat in Oslo?")
 //
-// [Agent.Run] returns when the run is over; [Agent.Stream] tells what happens
-// meanwhile, as a sequence of sealed events that ends with [RunEnd]. Both return
-// what there is also when they return an error: a limit, a model that failed, a
-// context that ended.
+// [Agent.Run] returns when the run is over. [Agent.Stream] reports the run while it
+// happens, as a sequence of sealed events that ends with [RunEnd]. Both return a
+// result together with an error: a limit, a failed model call, or a canceled context
+// does not discard what the run has done.
 //
 // # Approvals
 //
@@ -24,16 +24,15 @@
 //
 // # Sessions
 //
-// [In] keeps a run in a [Store], such as a session of package session: what was
-// said, what was decided, what was begun, what came of it, in this order, each before
-// the next. A
-// process that is killed at any moment leaves a run that another goes on with,
-// and no effect happens twice: a call that may have run is reported as uncertain,
-// unless its tool says that it is idempotent.
+// [In] stores a run in a [Store], such as a session of package session. The run writes
+// messages, decisions, started calls and results in this order, each before the next
+// step. If a process is killed at any moment, another process can resume the run, and no
+// effect happens twice: a call that may have run is reported as uncertain, unless its
+// tool is marked as idempotent.
 //
 // # Concurrency
 //
-// An Agent is copied when a run begins, and runs share nothing but what its
-// fields point to: models, tools, runners, all of which are safe for concurrent
-// use. One store is for one run at a time; whoever comes second gets an error.
+// A run copies its Agent when it begins. Runs share only what the fields of the Agent
+// point to: models, tools and runners, all of which are safe for concurrent use. A store
+// serves one run at a time; a second run gets an error.
 package agent

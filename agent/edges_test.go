@@ -137,7 +137,7 @@ func (v answers) Approve(context.Context, *tool.ApprovalRequest) (tool.Answer, e
 	return tool.Answer{Verdict: tool.Verdict(v)}, nil
 }
 
-func TestS1_DecisionsOfAnApproverAreStoredAndItsSilenceIsNot(t *testing.T) {
+func TestS1_OnlyDecisionsOfApproverAreStored(t *testing.T) {
 	for verdict, want := range map[tool.Verdict]int{tool.Approved: 1, tool.Rejected: 1, tool.Undecided: 0} {
 		s := must[*session.Session](t)(session.Create(t.Context(), &session.Memory{}, session.Info{}))
 		var did counted
@@ -172,7 +172,7 @@ func TestEndOfARunSaysWhetherItIsDone(t *testing.T) {
 	}
 }
 
-func TestGuardrailsOfToolOutputReportWhatTheyReplace(t *testing.T) {
+func TestToolOutputGuardrailsReportReplacements(t *testing.T) {
 	var did counted
 	for _, stop := range []bool{false, true} {
 		rail := agent.ToolOutputGuardrail{Name: "no words", Check: func(context.Context, tool.Info, tool.Output) (agent.Verdict, error) {

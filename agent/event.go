@@ -37,7 +37,7 @@ type Event interface {
 	event()
 }
 
-// The types of events.
+// The JSON names of the event types.
 const (
 	eventRunStart     = "run_start"
 	eventTurnStart    = "turn_start"
@@ -54,31 +54,31 @@ const (
 	eventRunEnd       = "run_end"
 )
 
-// RunStart opens a run. Resumed says that it goes on with an earlier one.
+// RunStart begins a run. Resumed is set if it continues an earlier one.
 type RunStart struct {
 	Run     string
 	Agent   string
 	Resumed bool
-	// Session is what the run is kept in: the ID of its [Store], where that has a
-	// method ID() string, as a session has; else empty.
+	// Session is the ID of the run's [Store], if the store has a method ID() string, as a
+	// session has; otherwise it is empty.
 	Session string
 }
 
-// TurnStart says that a model is about to be asked.
+// TurnStart reports that a model is about to be called.
 type TurnStart struct {
 	Turn  int
 	Agent string
 }
 
-// ModelEvent is one step of a model's answer, for display: what it says counts
-// when it comes again, whole, in MessageAdded and Called.
+// ModelEvent is one event of a model's response, for display. The complete content follows
+// in MessageAdded and Called.
 type ModelEvent struct {
 	Turn  int
 	Event dragoman.Event
 }
 
-// Text is what the step adds to the words of the answer; empty where it is about
-// something else, such as the arguments of a call.
+// Text returns the text that the event adds to the response; it is empty for all other
+// events, such as the arguments of a call.
 func (e *ModelEvent) Text() string {
 	if d, ok := e.Event.(*dragoman.PartDelta); ok && d.Kind == codes.KindText && d.Choice == 0 {
 		return d.Text
@@ -103,9 +103,9 @@ type MessageAdded struct {
 	Message dragoman.Message
 }
 
-// Called is a call of the model's, complete: it can be read, or its Problem says
-// why not. It comes once, and every one has its [Answered], in this run or, where it
-// waits for a human, when that is resumed. That it runs is told by a [ToolEvent].
+// Called reports a complete call by the model. If its arguments cannot be read, its Problem
+// says why. There is one Called for each call, and each has its [Answered], in this run or,
+// if the call waits for a human, after it is resumed. A [ToolEvent] reports that it runs.
 type Called struct {
 	Turn int
 	Call *dragoman.ToolCall
@@ -118,20 +118,20 @@ type ToolEvent struct {
 	Event tool.Event
 }
 
-// Answered is the result of a call as the model reads it, with a fence around what
-// the tool said. For people use [dragoman.ToolResult.PlainText].
+// Answered is the result of a call as the model reads it, with a fence around the output of
+// the tool. To show it to people, use [dragoman.ToolResult.PlainText].
 type Answered struct {
 	Turn   int
 	Result *dragoman.ToolResult
 }
 
-// HandedOff says that another agent has taken over.
+// HandedOff reports that another agent has taken over.
 type HandedOff struct {
 	Turn     int
 	From, To string
 }
 
-// Guarded is a guardrail that did not just let something pass.
+// Guarded reports a guardrail that stopped the run or replaced content.
 type Guarded struct {
 	Turn int
 	Name string
@@ -141,26 +141,25 @@ type Guarded struct {
 }
 
 // Notice reports something that is not an error of the run. Its codes are
-//   - "blank": the model answered nothing and is asked again
-//   - "correction": the answer does not fit what was asked for and goes back
+//   - "blank": the response of the model was empty, and the model is called again
+//   - "correction": the answer does not match the requested format and goes back to the model
 //   - "failover": a model of a chain failed, and another one responded
 //   - "degraded": a tool failed and is removed for the rest of the run
 //   - "action": an action of an extension before saving failed; the run is saved anyway
 type Notice struct {
 	Turn int
-	// Code is a stable word, Text a line for humans.
+	// Code is a stable identifier, and Text a sentence for people.
 	Code, Text string
 }
 
-// TurnEnd closes a turn with what the run has used so far.
+// TurnEnd ends a turn. Usage is the usage of the run so far.
 type TurnEnd struct {
 	Turn  int
 	Usage dragoman.Usage
 }
 
-// RunEnd closes the run, also one that failed: the pair of the sequence that
-// holds it has the error beside it. Result is never nil; it names no run where none
-// began.
+// RunEnd ends the run, also if it failed: the sequence yields it together with the error.
+// Result is never nil; its Run is empty if no run began.
 type RunEnd struct {
 	Result *Result
 }
@@ -193,20 +192,19 @@ func (*Notice) event()       {}
 func (*TurnEnd) event()      {}
 func (*RunEnd) event()       {}
 
-// Stream is a run that tells what happens. Nothing happens until it is ranged
-// over, once:
+// Stream is a run that reports events. The run starts when the stream is ranged over, which
+// is possible once:
 //
 //	for ev, err := range a.Stream(ctx, "…") {
 //		…
 //	}
 //
-// Its last pair is a [RunEnd], beside the error of a run that failed. The run
-// waits for whoever ranges: a slow reader slows it down, and nothing piles up.
-// Leaving the loop cancels the run: calls that were not answered are answered with
-// that, and what is stored can be resumed.
+// The last pair is a [RunEnd] with the error of the run. The run waits for the loop: a slow
+// reader slows it down, and events are not buffered. Leaving the loop cancels the run:
+// unanswered calls get an error result, and the stored run can be resumed.
 type Stream iter.Seq2[Event, error]
 
-// Collect ranges over the stream for its result.
+// Collect reads the stream to its end and returns the result.
 func (s Stream) Collect() (*Result, error) {
 	for ev, err := range s {
 		if end, ok := ev.(*RunEnd); ok {
@@ -216,18 +214,18 @@ func (s Stream) Collect() (*Result, error) {
 			return nil, err
 		}
 	}
-	return nil, errorf("%w", errTwice)
+	return nil, errStreamUsed
 }
 
-// errTwice says that a stream was used up.
-var errTwice = errorf("the stream was ranged over before")
+// errStreamUsed means that a stream was already used.
+var errStreamUsed = errorf("the stream was already ranged over")
 
-// streamOf is the stream of a run that is yet to begin.
+// streamOf returns the stream of a run that has not begun yet.
 func streamOf(ctx context.Context, begin func() (*run, error)) Stream {
 	used := false
 	return func(yield func(Event, error) bool) {
 		if used {
-			yield(nil, errTwice)
+			yield(nil, errStreamUsed)
 			return
 		}
 		used = true

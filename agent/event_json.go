@@ -7,10 +7,10 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// eventVersion is that of the JSON of events.
+// eventVersion is the version of the JSON of events.
 const eventVersion = 1
 
-// eventJSON is an event as JSON. Members that an event has not are left out.
+// eventJSON is an event as JSON. Fields that an event does not have are omitted.
 type eventJSON struct {
 	V       int               `json:"v"`
 	Type    string            `json:"type"`
@@ -47,7 +47,7 @@ type patchJSON struct {
 	Fragment  bool            `json:"fragment,omitempty"`
 }
 
-// toolEventJSON is what happens to a call.
+// toolEventJSON is an event of a call.
 type toolEventJSON struct {
 	Type     string            `json:"type"`
 	CallID   string            `json:"call_id"`
@@ -62,7 +62,7 @@ type toolEventJSON struct {
 	Record   *tool.Record      `json:"record,omitempty"`
 }
 
-// endJSON is what a run came to, without what its events told before.
+// endJSON is the result of a run, without what earlier events contain.
 type endJSON struct {
 	Run    string `json:"run"`
 	Agent  string `json:"agent"`
@@ -86,9 +86,9 @@ type failoverJSON struct {
 	Error string `json:"error"`
 }
 
-// MarshalEvent writes a pair of a [Stream] as one JSON object: the version of the
-// format, the type, what the event holds, and the error beside it. Programs in other
-// languages read it; the names do not change.
+// MarshalEvent encodes a pair of a [Stream] as one JSON object: the version of the format,
+// the type, the content of the event, and the error. The format is stable, for programs in
+// other languages.
 func MarshalEvent(ev Event, err error) ([]byte, error) {
 	out := eventJSON{V: eventVersion}
 	if ev != nil {
@@ -139,7 +139,7 @@ func MarshalEvent(ev Event, err error) ([]byte, error) {
 }
 
 func endOf(r *Result) *endJSON {
-	if r == nil || r.Run == "" { // none began
+	if r == nil || r.Run == "" { // no run began
 		return nil
 	}
 	end := &endJSON{
@@ -156,7 +156,7 @@ func endOf(r *Result) *endJSON {
 	return end
 }
 
-// toolEvent is an event of tools as JSON.
+// toolEvent returns a tool event as JSON.
 func toolEvent(ev tool.Event) (*toolEventJSON, error) {
 	of := func(typ string, c tool.CallRef) *toolEventJSON {
 		return &toolEventJSON{Type: typ, CallID: c.CallID, Tool: c.Key.QualifiedName()}

@@ -16,8 +16,8 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// In a test, a script plays the model: it makes the call that the test is about, and
-// answers when the result has come.
+// In a test, a script replaces the model: it makes the call under test, and answers after
+// the result.
 func Example_scriptedModel() {
 	model, err := sim.ParseScenario("coat", `
 turn the user asks
@@ -40,8 +40,8 @@ turn the weather came
 	// Output: {"name": "Oslo"} Take a coat. <nil>
 }
 
-// The models of a chain stand in for each other. The result names the one that answered,
-// and the reasons why those before it did not. provider.Open makes such a chain of
+// If a model of a chain fails, the next one is called. The result names the model that
+// responded, and why the models before it failed. provider.Open makes such a chain from
 // "openai/gpt-5,anthropic/claude-opus-5-5".
 func ExampleResult_failovers() {
 	down, err := sim.ParseScenario("down", "turn\n  match any\n  error overloaded status=529 try again later\n")
@@ -71,7 +71,7 @@ func Example_toolPanics() {
 	})
 	a := agent.Agent{
 		Model: provider.MustOpen("sim/planner"), Tools: []tool.Tool{broken},
-		Log: slog.New(slog.DiscardHandler), // nil: slog.Default gets the stack
+		Log: slog.New(slog.DiscardHandler), // nil would log the stack with slog.Default
 	}
 	res, err := a.Run(context.Background(), "What is the weather in Oslo?")
 	if err != nil {
@@ -89,7 +89,7 @@ func Example_toolPanics() {
 	// the stack has this file: true
 }
 
-// Models read the output of tools between two lines that mark it as data. PlainText is
+// Models read the output of tools between two lines that mark it as data. PlainText returns
 // the output itself.
 func Example_plainText() {
 	weather := tool.New("get_weather", "Current weather in a city.",
@@ -112,7 +112,7 @@ func Example_plainText() {
 // A session that is opened or created, and all pending calls approved at once.
 func ExampleApproveAll() {
 	ctx := context.Background()
-	s, err := session.OpenOrCreate(ctx, new(session.Memory), "order-4711") // a store in SQLite or PostgreSQL outlives the process
+	s, err := session.OpenOrCreate(ctx, new(session.Memory), "order-4711") // use SQLite or PostgreSQL to outlive the process
 	if err != nil {
 		log.Fatal(err)
 	}

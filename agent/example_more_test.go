@@ -22,7 +22,7 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// refund is a tool that nobody wants to run unseen.
+// refund is a tool that needs approval.
 var refund = tool.New("refund_order", "Refunds an order.", func(_ context.Context, in struct {
 	Order int `json:"order"`
 },
@@ -30,13 +30,13 @@ var refund = tool.New("refund_order", "Refunds an order.", func(_ context.Contex
 	return fmt.Sprintf("order %d is refunded", in.Order), nil
 }, tool.NeedsApproval())
 
-// desk is a web service: one request asks, the run stops for a human, its state is
-// stored, and a later request decides. The two may be served by different processes:
-// all that they share is the stored state.
+// desk is a web service: one request starts the run, which stops for a human; its state is
+// stored, and a later request decides. Different processes may serve the two requests: they
+// share only the stored state.
 type desk struct {
 	agent  agent.Agent
 	mu     sync.Mutex
-	states map[string][]byte // a database, in earnest
+	states map[string][]byte // use a database in production
 }
 
 func (d *desk) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -107,7 +107,7 @@ func ExampleAgent_Resume_webHandler() {
 	// 200 order 4711 is refunded
 }
 
-// Approval across two processes: a session in a file has the run, and what waits.
+// Approval across two processes: a session in a file stores the run and its pending calls.
 func ExampleAgent_Resume_session() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "desk")
@@ -124,7 +124,7 @@ func ExampleAgent_Resume_session() {
 		return store
 	}
 
-	// The first process asks.
+	// The first process starts the run.
 	store := open()
 	s, err := session.Create(ctx, store, session.Info{ID: "order-4711"})
 	if err != nil {
@@ -134,7 +134,7 @@ func ExampleAgent_Resume_session() {
 	fmt.Println(err)
 	store.Close()
 
-	// The second one shows what waits, and goes on with the decision.
+	// The second one shows the pending calls, and resumes with the decision.
 	store = open()
 	defer store.Close()
 	if s, err = session.Open(ctx, store, "order-4711"); err != nil {
@@ -160,8 +160,8 @@ func ExampleAgent_Resume_session() {
 	// order 4711 is refunded
 }
 
-// A conversation goes on with another provider: the session has all of it, and each
-// model gets what it may see, in its own language.
+// A conversation continues with another provider: the session has the whole conversation,
+// and each model gets it in its own wire format.
 func Example_switchProvider() {
 	ctx := context.Background()
 	s, err := session.Create(ctx, new(session.Memory), session.Info{})
@@ -172,7 +172,7 @@ func Example_switchProvider() {
 	if _, err := first.Run(ctx, "Good morning.", agent.In(s)); err != nil {
 		log.Fatal(err)
 	}
-	second := agent.Agent{Model: provider.MustOpen("sim/echo")} // another one, in earnest
+	second := agent.Agent{Model: provider.MustOpen("sim/echo")} // use another provider in production
 	res, err := second.Run(ctx, "Where were we?", agent.In(s))
 	if err != nil {
 		log.Fatal(err)
@@ -197,8 +197,8 @@ func ExampleAgent_AsTool() {
 	// Output: translator good morning
 }
 
-// Tools that the model looks for. A real one does so by itself; the simulator's
-// planner has to be told.
+// Tools that the model searches for. A real model searches by itself; the simulator's planner
+// needs a hint in the prompt.
 func ExampleSearch() {
 	var tools []tool.Tool
 	for _, verb := range []string{"create", "update", "archive"} {
@@ -224,7 +224,7 @@ func ExampleSearch() {
 	// archive_printer {"name":"Bob"}
 }
 
-// An agent that takes over, and a guardrail that looks at what is asked.
+// An agent that takes over, and a guardrail that checks the input.
 func ExampleHandoff() {
 	ctx := context.Background()
 	model := provider.MustOpen("sim/planner")

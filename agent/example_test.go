@@ -24,7 +24,7 @@ func lookup(_ context.Context, city string) (Weather, error) {
 	return Weather{Sky: "snow in " + city, Celsius: -4}, nil
 }
 
-// The first program: a tool, an agent, a question.
+// The first program: a tool, an agent, a prompt.
 func Example() {
 	ctx := context.Background()
 	weather := tool.New("get_weather", "Current weather in a city.",
@@ -42,7 +42,7 @@ func Example() {
 	// Output: get_weather {"name":"Oslo"} {"sky":"snow in Oslo","celsius":-4}
 }
 
-// What happens, as it happens.
+// Print the events of a run as they happen.
 func ExampleAgent_Stream() {
 	weather := tool.New("get_weather", "Current weather in a city.",
 		func(ctx context.Context, c City) (Weather, error) { return lookup(ctx, c.Name) })
@@ -53,7 +53,7 @@ func ExampleAgent_Stream() {
 			return
 		}
 		switch ev := ev.(type) {
-		case *agent.ModelEvent: // thinking and arguments come in pieces too: those have no Text
+		case *agent.ModelEvent: // reasoning and arguments are streamed too, but have no Text
 			fmt.Print(ev.Text())
 		case *agent.Called:
 			fmt.Println("calls", ev.Call.Name, ev.Call.Arguments)
@@ -72,7 +72,7 @@ func ExampleAgent_Stream() {
 	// turns: 2
 }
 
-// A run that waits for a human stops, and goes on when there is an answer.
+// A run that waits for a human stops, and continues after the decision.
 func ExampleAgent_Resume() {
 	remove := tool.New("delete_file", "Deletes a file.", func(_ context.Context, in struct {
 		Path string `json:"path"`
@@ -88,7 +88,7 @@ func ExampleAgent_Resume() {
 		for _, p := range res.Pending {
 			fmt.Println("may it?", p.Tool(), string(p.Input.Arguments))
 		}
-		// res.State is JSON: another process can go on with it.
+		// res.State can be stored as JSON: another process can resume it.
 		res, err = a.Resume(ctx, res.State, agent.Approve(res.Pending[0]))
 	}
 	if err != nil {
@@ -101,7 +101,7 @@ func ExampleAgent_Resume() {
 	// true 2
 }
 
-// An answer that is a Go value.
+// Decode the answer into a Go value.
 func ExampleGenerate() {
 	w, _, err := agent.Generate[Weather](context.Background(), agent.Agent{Model: provider.MustOpen("sim/planner")}, "It is -4 degrees.")
 	if err != nil {

@@ -40,7 +40,7 @@ func (moods) FromNative(native []json.RawMessage, messages []dragoman.Message) [
 		if found, err := o.Read("mood", &mood); !found || err != nil {
 			return err
 		}
-		// The part before the others cannot be streamed any more.
+		// The part before the others can no longer be streamed.
 		m.Parts = append([]dragoman.Part{&dragoman.Reasoning{Text: mood}}, m.Parts...)
 		m.Name = fmt.Sprintf("%t", strings.Contains(string(o.JSON()), "Oslo"))
 		if raw := o.Get("sources"); raw != nil {
@@ -66,7 +66,7 @@ func (finishing) Finish(_ context.Context, _ *extension.Exchange, resp *dragoman
 	return nil
 }
 
-// reading is a chunk reader that changes the message by what it gathers.
+// reading is a chunk reader that changes the message by the values that it collects.
 type reading struct {
 	*extension.Accumulator[extension.Text]
 }
@@ -117,9 +117,9 @@ func exchangeServer(t *testing.T, pairs ...[2]string) *httptest.Server {
 	return server
 }
 
-// storedHistory runs an agent in a session, and returns what the session stored of it.
-// What a dialect itself stores beside a message is left out: its sidecar, which only a
-// whole response has, and the members that it does not know.
+// storedHistory runs an agent in a session, and returns the stored messages. It omits what a
+// dialect itself stores with a message: its sidecar, which only a whole response has, and
+// unknown fields.
 func storedHistory(t *testing.T, streamed bool, a agent.Agent) (out []string, events []agent.Event) {
 	t.Helper()
 	s := must[*session.Session](t)(session.Create(t.Context(), &session.Memory{}, session.Info{ID: "s"}))
@@ -153,7 +153,7 @@ func storedHistory(t *testing.T, streamed bool, a agent.Agent) (out []string, ev
 // sse writes events of a stream.
 func sse(data ...string) string { return "data: " + strings.Join(data, "\n\ndata: ") + "\n\n" }
 
-// Two turns: a call, and an answer. Both have members that only extensions know.
+// Two turns: a call, and a final answer. Both have fields that only extensions know.
 func TestX6_StreamedAndWholeResponsesReachHistoryAlike(t *testing.T) {
 	for name, c := range map[string]struct {
 		codec dialect.Codec
@@ -215,7 +215,7 @@ func TestX6_StreamedAndWholeResponsesReachHistoryAlike(t *testing.T) {
 	}
 }
 
-func TestX5_PatchesAreEventsOfTheRunWithTheirTurnAndMessage(t *testing.T) {
+func TestX5_PatchEventsHaveTurnAndMessage(t *testing.T) {
 	set := must[*extension.Set](t)(extension.NewSet(newReading()))
 	server := exchangeServer(t,
 		[2]string{"", sse(`{"choices":[{"index":0,"delta":{"role":"assistant","tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"look","arguments":"{}"}}]}}]}`, `{"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`, `[DONE]`)},
@@ -323,7 +323,7 @@ func TestX5_PatchesAreSentWhileTheServerWaits(t *testing.T) {
 	}
 }
 
-func TestX6_FieldThatAnExtensionGatheredIsSentBackWhole(t *testing.T) {
+func TestX6_CollectedFieldIsSentBackWhole(t *testing.T) {
 	for _, streamed := range []bool{false, true} {
 		reader := newReading()
 		reader.Into = nil

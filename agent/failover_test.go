@@ -11,7 +11,7 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-func TestResultNamesTheModelOfAChainThatAnswered(t *testing.T) {
+func TestResultNamesRespondingModelOfChain(t *testing.T) {
 	down := &dragoman.APIError{Class: dragoman.ErrorOverloaded, Message: "no capacity"}
 	chain := func() *provider.Chain {
 		return &provider.Chain{Links: []provider.Link{{Name: "a/one", Model: model(down, down)}, {Name: "b/two", Model: model(calls("c1 look"), says("seen"))}}}

@@ -10,8 +10,8 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// A stored run that somebody wrote into may be refused or resumed; it panics
-// nothing, hangs nothing, and runs no call that waits for approval.
+// A stored run that was tampered with may be refused or resumed; it must not panic or hang,
+// and must not run a call that waits for approval.
 func FuzzState(f *testing.F) {
 	pay := tool.New("pay", "Pays.", func(context.Context, word) (string, error) { panic("it ran without approval") }, tool.NeedsApproval())
 	var did counted

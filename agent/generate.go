@@ -15,44 +15,49 @@ import (
 	"github.com/dragoman-go/dragoman/schema"
 )
 
-// OutputError says that a model's structured output stayed invalid.
+// OutputError reports that the structured output of a model is still invalid after the
+// allowed corrections.
 type OutputError struct {
-	// Answer is what the model said last, Problem what is wrong with it, as the
-	// model was told: its first line says what, and the rest what was asked for.
+	// Answer is the last answer of the model. Problem is the correction that the model
+	// got: the first line says what is wrong, and the rest repeats the requested format.
 	Answer  string
 	Problem string
 }
 
 func (e *OutputError) Error() string {
-	problem, _, _ := strings.Cut(e.Problem, "\n"+askedInWords)
-	return "agent: the model's structured output stayed invalid: " + problem
+	problem, _, _ := strings.Cut(e.Problem, "\n"+formatInstructions)
+	return "agent: the structured output of the model is still invalid: " + problem
 }
 
-// Generate runs the agent for an answer of type T: a struct, a slice, a scalar. A
-// map with keys of the model's choice is refused, in T or within it, because strict
-// APIs take none: use a slice of structs, each with its key. So are values of any type,
-// such as any and [json.RawMessage], and a type that contains itself. It is asked for in the API's own way where there is one, and in words
-// elsewhere; code fences around it are taken off; it is validated, and goes back
-// to the model, with what is wrong, as often as Limits.Corrections says. A refusal is
-// not corrected: the error is [ErrAnswer] and has the text of the refusal. The
-// result of the run is there also beside an error.
+// Generate runs the agent and decodes the final answer into a T: a struct, a slice or a
+// scalar. Strict APIs do not accept these types, in T or within it, so Generate refuses
+// them:
+//   - maps whose keys the model would choose: use a slice of structs that have a key
+//   - values of any type, such as any and [json.RawMessage]
+//   - types that contain themselves
 //
-// The schema is that of T, as every API takes it: all properties are required, and
-// what is optional in T may be null. Its name is Settings.Output.Name, or the
-// name of T, or "response".
+// The request uses the API's structured output if it has one, and instructions in the
+// prompt otherwise. Generate removes code fences and validates the answer. An invalid
+// answer goes back to the model with the errors, up to Limits.Corrections times. A refusal
+// is not corrected: the error is [ErrAnswer] with the text of the refusal. The result of
+// the run is returned also with an error.
 //
-// A run that was interrupted goes on with [ResumeGenerate].
+// The schema is derived from T in the form that every API accepts: all properties are
+// required, and those that are optional in T may be null. Its name is Settings.Output.Name,
+// or the name of T, or "response".
+//
+// Use [ResumeGenerate] to continue a run that was interrupted.
 func Generate[T any](ctx context.Context, a Agent, prompt string, opts ...Option) (T, *Result, error) {
 	return generate[T](a, opts, func(opts []Option) (*Result, error) { return a.Run(ctx, prompt, opts...) })
 }
 
-// ResumeGenerate is [Agent.Resume] for a run that [Generate] began: what T is, is not
-// in the state. A run that is over is read again.
+// ResumeGenerate is [Agent.Resume] for a run that [Generate] began. The state does not
+// contain T, so the caller gives it again. For a finished run, it decodes the stored answer.
 func ResumeGenerate[T any](ctx context.Context, a Agent, state *State, opts ...Option) (T, *Result, error) {
 	return generate[T](a, opts, func(opts []Option) (*Result, error) { return a.Resume(ctx, state, opts...) })
 }
 
-// generate has a run answer with a T.
+// generate runs an agent and decodes the answer into a T.
 func generate[T any](a Agent, opts []Option, run func([]Option) (*Result, error)) (T, *Result, error) {
 	var out, none T
 	s, err := structuredOf(reflect.TypeFor[T](), a.Settings.Output)
@@ -62,29 +67,29 @@ func generate[T any](a Agent, opts []Option, run func([]Option) (*Result, error)
 	checked := false
 	check := func(answer string) string { checked = true; return s.read(answer, &out) }
 	res, err := run(append(opts[:len(opts):len(opts)], optionFunc(func(o *options) { o.output, o.check = s, check })))
-	if err == nil && !checked { // it was over before
+	if err == nil && !checked { // the run was already finished
 		if wrong := check(res.Output); wrong != "" {
 			err = &OutputError{Answer: res.Output, Problem: wrong}
 		}
 	}
-	if err != nil { // an answer that was refused is not half there
+	if err != nil { // do not return a partially decoded answer
 		return none, res, err
 	}
 	return out, res, nil
 }
 
-// structured is an output that is asked for.
+// structured is a requested output format.
 type structured struct {
 	format dragoman.OutputFormat
-	// source is the schema of the type, and what answers are held to; what is sent
-	// is its strict form.
+	// source is the schema of the type, which answers are validated against. Requests have
+	// its strict form.
 	source    json.RawMessage
 	validator *schema.Validator
-	// wrapped says that the value is under "value", because it is no object.
+	// wrapped is set if the value is in the field "value", because it is not an object.
 	wrapped bool
 }
 
-// structuredOf prepares the output of a type.
+// structuredOf returns the output format of a type.
 func structuredOf(t reflect.Type, given *dragoman.OutputFormat) (*structured, error) {
 	s := &structured{}
 	root := t
@@ -96,7 +101,7 @@ func structuredOf(t reflect.Type, given *dragoman.OutputFormat) (*structured, er
 	if root.Kind() == reflect.Struct || root.Kind() == reflect.Map {
 		s.source, err = schema.FromType(root)
 	}
-	if s.source == nil { // JSON has no object for the type; time.Time is a struct and a text
+	if s.source == nil { // the type is not a JSON object; time.Time is a struct but a JSON string
 		wrapper := reflect.StructOf([]reflect.StructField{{Name: "Value", Type: t, Tag: `json:"value"`}})
 		source, failed := schema.FromType(wrapper)
 		if failed != nil {
@@ -125,12 +130,12 @@ func structuredOf(t reflect.Type, given *dragoman.OutputFormat) (*structured, er
 	return s, nil
 }
 
-// strictSubsets are those of all APIs: an output schema satisfies each.
+// strictSubsets returns the strict profiles of all APIs: an output schema satisfies each.
 func strictSubsets() []schema.Profile {
 	return slices.DeleteFunc(all.Profiles(), func(p schema.Profile) bool { return !p.Strict() })
 }
 
-// typeName names a schema after its type, in the letters that every API takes.
+// typeName returns the name of a type in the characters that every API accepts.
 func typeName(t reflect.Type) string {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -149,8 +154,8 @@ func typeName(t reflect.Type) string {
 	return name
 }
 
-// shape asks for the output in a request: in the API's own way, or in words where
-// the model is known to have none.
+// shape adds the output format to a request: as a field of the API, or in the instructions
+// if the model is known not to support structured output.
 func (s *structured) shape(ctx context.Context, m dragoman.Model, req *dragoman.Request) {
 	if t, ok := m.(targeter); ok {
 		if target, _, err := t.Target(ctx, req.Model); err == nil && target.Caps.NoStructuredOutput {
@@ -162,22 +167,22 @@ func (s *structured) shape(ctx context.Context, m dragoman.Model, req *dragoman.
 	req.Output = &s.format
 }
 
-// words ask for the output.
+// words returns the instructions that ask for the output.
 func (s *structured) words() string {
-	return askedInWords + "\n" + string(s.format.Schema)
+	return formatInstructions + "\n" + string(s.format.Schema)
 }
 
-// askedInWords is what stands before the schema.
-const askedInWords = "Answer with nothing but one JSON object, without a code fence, that fits this JSON Schema:"
+// formatInstructions precedes the schema in the instructions.
+const formatInstructions = "Answer with nothing but one JSON object, without a code fence, that fits this JSON Schema:"
 
-// read reads an answer into a value; problem says what is wrong with it, in words
+// read decodes an answer into a value. problem is empty, or says what is wrong in words
 // for the model.
 func (s *structured) read(answer string, into any) (problem string) {
 	raw := jsonOf(answer)
 	if !json.Valid(raw) {
-		return s.again("is no JSON")
+		return s.again("is not valid JSON")
 	}
-	raw = s.validator.OmitNulls(raw) // what the strict form made the model write
+	raw = s.validator.OmitNulls(raw) // the strict form makes the model write them
 	raw, _ = s.validator.Complete(raw, false)
 	if err := s.validator.Validate(raw); err != nil {
 		return s.again(fmt.Sprintf("does not fit the schema: %v", err))
@@ -191,7 +196,7 @@ func (s *structured) read(answer string, into any) (problem string) {
 		}
 		raw = w.Value
 	}
-	// A value of an earlier try must not shine through.
+	// Clear fields that an earlier answer set.
 	v := reflect.ValueOf(into).Elem()
 	v.SetZero()
 	if err := json.Unmarshal(raw, into); err != nil {
@@ -200,14 +205,14 @@ func (s *structured) read(answer string, into any) (problem string) {
 	return ""
 }
 
-// again says what is wrong with an answer, and what was asked for: a model that has no
-// way of its own for that may never have read it.
+// again returns a correction for the model. It repeats the requested format, because the
+// model may not have seen it: not every API passes it to the model.
 func (s *structured) again(problem string) string {
 	return "Your answer " + problem + ".\n" + s.words()
 }
 
-// jsonOf is the JSON of an answer: all of it, or the first whole value in it, behind
-// which and around which a model may have put words and code fences (quirk F7).
+// jsonOf returns the JSON of an answer: the whole answer, or the first complete value in it,
+// because a model may add text and code fences around it (quirk F7).
 func jsonOf(answer string) json.RawMessage {
 	answer = strings.TrimSpace(answer)
 	if json.Valid([]byte(answer)) {
@@ -230,13 +235,13 @@ func jsonOf(answer string) json.RawMessage {
 	return json.RawMessage(answer)
 }
 
-// maxPrelude is how far into an answer the JSON is looked for: each bracket before
-// it costs a try.
+// maxPrelude bounds how far into an answer jsonOf looks for JSON: each bracket before it
+// costs an attempt to decode.
 const maxPrelude = 4 << 10
 
-// thoughtsOf is what an answer that says nothing else has thought: some servers put
-// the JSON there (quirk F7).
-func thoughtsOf(ms []dragoman.Message) string {
+// reasoningText returns the reasoning text of a response that has no other text: some servers
+// put the JSON there (quirk F7).
+func reasoningText(ms []dragoman.Message) string {
 	var b strings.Builder
 	for i := range ms {
 		for _, p := range ms[i].Parts {

@@ -26,7 +26,7 @@ type Forecast struct {
 	Days []string `json:"days,omitempty"`
 }
 
-func TestL10_StructuredOutputIsAskedForValidatedAndRead(t *testing.T) {
+func TestL10_StructuredOutputIsValidatedAndDecoded(t *testing.T) {
 	m := model(says("Here it is:\n```json\n{\"city\":\"Oslo\",\"high\":4,\"note\":null,\"days\":null}\n```\nEnjoy."))
 	f, res, err := agent.Generate[Forecast](t.Context(), agent.Agent{Model: m}, "forecast")
 	if err != nil || !reflect.DeepEqual(f, Forecast{City: "Oslo", High: 4}) || res.Turns != 1 {
@@ -47,20 +47,20 @@ func TestL10_StructuredOutputIsAskedForValidatedAndRead(t *testing.T) {
 	}
 }
 
-func TestL10_InvalidAnswersGoBackABoundedNumberOfTimes(t *testing.T) {
+func TestL10_CorrectionsAreLimited(t *testing.T) {
 	m := model(says("four degrees"), says(`{"city":"Oslo","high":400}`), says(`{"city":"Oslo","high":4}`))
 	f, res, err := agent.Generate[Forecast](t.Context(), agent.Agent{Model: m}, "forecast")
 	if err != nil || f.High != 4 || res.Turns != 3 {
 		t.Fatalf("%+v %v", f, err)
 	}
 	if last := m.asked[2].Messages; !strings.Contains(last[4].Text(), "high") || last[4].Role != dragoman.RoleUser {
-		t.Errorf("the model is told\n%s", script(last))
+		t.Errorf("the model reads\n%s", script(last))
 	}
 	m = model(says("a"), says("b"), says("c"), says(`{"city":"Oslo","high":4}`))
 	f, res, err = agent.Generate[Forecast](t.Context(), agent.Agent{Model: m}, "forecast")
 	var invalid *agent.OutputError
 	if err != nil && strings.Contains(err.Error(), "Answer with") {
-		t.Errorf("the caller is told what the model was asked for: %v", err)
+		t.Errorf("the error repeats the requested format: %v", err)
 	}
 	if !errors.As(err, &invalid) || invalid.Answer != "c" || len(m.asked) != 3 || res.Turns != 3 || !reflect.DeepEqual(f, Forecast{}) {
 		t.Errorf("%v %+v %+v", err, res, f)
@@ -70,7 +70,7 @@ func TestL10_InvalidAnswersGoBackABoundedNumberOfTimes(t *testing.T) {
 	}
 }
 
-func TestL10_AnyTypeCanBeGeneratedAndToolsMayBeCalledBefore(t *testing.T) {
+func TestL10_GenerateSupportsTypesAndTools(t *testing.T) {
 	list, _, err := agent.Generate[[]string](t.Context(), agent.Agent{Model: model(says(`{"value":["a","b"]}`))}, "x")
 	if err != nil || fmt.Sprint(list) != "[a b]" {
 		t.Errorf("%v %v", list, err)
@@ -97,10 +97,10 @@ func TestL10_AnyTypeCanBeGeneratedAndToolsMayBeCalledBefore(t *testing.T) {
 		At   time.Time `json:"at"`
 	}](t.Context(), agent.Agent{Model: model(says(`{"city":"Oslo","at":"noon"}`)), Limits: agent.Limits{Corrections: -1}}, "x")
 	if err == nil || late.City != "" {
-		t.Errorf("half of an answer is there: %+v, %v", late, err)
+		t.Errorf("a partial answer was returned: %+v, %v", late, err)
 	}
 	if _, _, err := agent.Generate[chan int](t.Context(), agent.Agent{Model: model()}, "x"); err == nil {
-		t.Error("a channel was generated")
+		t.Error("a channel type was accepted")
 	}
 	a := agent.Agent{Model: model(says(`{"value":1}`))}
 	a.Settings.Output = &dragoman.OutputFormat{Name: "number"}
@@ -109,7 +109,7 @@ func TestL10_AnyTypeCanBeGeneratedAndToolsMayBeCalledBefore(t *testing.T) {
 	}
 }
 
-// shade is a text that refuses what its schema cannot.
+// shade is a string type that refuses values that its schema allows.
 type shade string
 
 func (c *shade) UnmarshalText(b []byte) error {
@@ -119,9 +119,8 @@ func (c *shade) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// An answer that fits its schema, and cannot be read, leaves nothing in the one that
-// comes after it.
-func TestL10_NothingOfAnAnswerThatCouldNotBeReadShinesThroughTheNext(t *testing.T) {
+// An answer that matches its schema but cannot be decoded leaves nothing in the next answer.
+func TestL10_FailedDecodeLeavesNothingInNextAnswer(t *testing.T) {
 	type plan struct {
 		Note  string   `json:"note,omitempty"`
 		Days  []string `json:"days,omitempty"`
@@ -133,11 +132,11 @@ func TestL10_NothingOfAnAnswerThatCouldNotBeReadShinesThroughTheNext(t *testing.
 		t.Fatalf("%+v %v", got, err)
 	}
 	if told := m.asked[1].Messages[2].Text(); !strings.Contains(told, "red is no shade") {
-		t.Errorf("the model is told %q", told)
+		t.Errorf("the model reads %q", told)
 	}
 }
 
-func TestL10_AnInterruptedRunIsResumedForItsStructuredOutput(t *testing.T) {
+func TestL10_ResumeGenerateContinuesInterruptedRun(t *testing.T) {
 	var did counted
 	a := agent.Agent{
 		Model: model(calls(`a pay {"word":"x"}`), says("all paid"), says(`{"word":"paid"}`)),
@@ -162,8 +161,8 @@ func TestL10_AnInterruptedRunIsResumedForItsStructuredOutput(t *testing.T) {
 	}
 }
 
-// A model that has no way of its own is asked in words.
-func TestL10_AModelWithoutStructuredOutputIsAskedInWords(t *testing.T) {
+// A model without structured output gets instructions.
+func TestL10_ModelWithoutStructuredOutputGetsInstructions(t *testing.T) {
 	m := &recording{
 		Client: &provider.Client{Codec: openaichat.Codec{}, Model: "m", Capabilities: func(string) targets.Capabilities { return targets.Capabilities{NoStructuredOutput: true} }},
 		answer: says(`{"city":"Oslo","high":4}`),
@@ -177,7 +176,7 @@ func TestL10_AModelWithoutStructuredOutputIsAskedInWords(t *testing.T) {
 	}
 }
 
-func TestQuirkF7_JSONIsFoundInFencesBesideWordsAndInThoughts(t *testing.T) {
+func TestQuirkF7_JSONIsFoundInFencesTextAndReasoning(t *testing.T) {
 	const good = `{"city":"Oslo","high":4}`
 	thought := &dragoman.Response{Stop: dragoman.Stop{Reason: dragoman.StopEnd}, Output: []dragoman.Message{{
 		Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&dragoman.Reasoning{Text: good}},
@@ -185,9 +184,9 @@ func TestQuirkF7_JSONIsFoundInFencesBesideWordsAndInThoughts(t *testing.T) {
 	for name, answer := range map[string]*dragoman.Response{
 		"alone":             says(good),
 		"in a fence":        says("```json\n" + good + "\n```"),
-		"beside words":      says("I think {so} [yes]: " + good + " as you {asked"),
+		"within text":       says("I think {so} [yes]: " + good + " as you {asked"),
 		"said twice":        says(good + "\n" + `{"city":"Rome","high":30}`),
-		"in thoughts alone": thought,
+		"only in reasoning": thought,
 	} {
 		f, res, err := agent.Generate[Forecast](t.Context(), agent.Agent{Model: model(answer)}, "x")
 		if err != nil || f.City != "Oslo" || res.Turns != 1 {
@@ -196,7 +195,7 @@ func TestQuirkF7_JSONIsFoundInFencesBesideWordsAndInThoughts(t *testing.T) {
 	}
 }
 
-func TestL10_TheSimulatorAnswersWithTimesAndOtherFormats(t *testing.T) {
+func TestL10_SimulatorGeneratesFormats(t *testing.T) {
 	type meeting struct {
 		When  time.Time  `json:"when"`
 		Until *time.Time `json:"until,omitempty"`
@@ -213,8 +212,8 @@ func TestL10_TheSimulatorAnswersWithTimesAndOtherFormats(t *testing.T) {
 	}
 }
 
-// A type that is a struct in Go and a text in JSON is asked for like other scalars.
-func TestL10_AStructThatIsATextInJSONIsAScalar(t *testing.T) {
+// A type that is a struct in Go and a string in JSON is requested like other scalars.
+func TestL10_StructEncodedAsStringIsScalar(t *testing.T) {
 	m := model(says(`{"value":"2026-03-01T12:00:00Z"}`))
 	at, _, err := agent.Generate[time.Time](t.Context(), agent.Agent{Model: m}, "when")
 	if want := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC); err != nil || !at.Equal(want) {
@@ -226,7 +225,7 @@ func TestL10_AStructThatIsATextInJSONIsAScalar(t *testing.T) {
 	}
 }
 
-func TestTypeThatHasNoSchemaIsNamed(t *testing.T) {
+func TestErrorNamesTypeWithoutSchema(t *testing.T) {
 	_, _, err := agent.Generate[chan int](t.Context(), agent.Agent{Model: model(says("{}"))}, "go")
 	if err == nil || !strings.Contains(err.Error(), "the output type chan int") || strings.Contains(err.Error(), "arguments are") {
 		t.Errorf("error %v", err)

@@ -19,7 +19,7 @@ func TestI9_SearchToolAvoidsTheUsersNames(t *testing.T) {
 	if res.Output != "done" || did.String() != "tool_search:mine weather:Oslo" {
 		t.Errorf("%s, runs %q\n%s", res.Output, did.String(), recordLines(res.Records))
 	}
-	// A deferred tool that is called too early is told the name that works.
+	// The error for a deferred tool that is called too early contains the right name.
 	m = model(calls("a weather"), says("done"))
 	a.Model = m
 	res = must[*agent.Result](t)(a.Run(t.Context(), "go"))

@@ -12,7 +12,7 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// The stages.
+// The stages of guardrails.
 const (
 	stageInput      = "input"
 	stageOutput     = "output"
@@ -20,67 +20,66 @@ const (
 	stageToolOutput = "tool_output"
 )
 
-// Guardrails look at what goes in and out, each in its order. One that fails, or panics,
-// has stopped the run; so has one on a tool that takes longer than the hooks of the
-// toolbox may. One that fails because the run is canceled has not, unless it looks at the
-// input: that run has not begun.
+// Guardrails check input and output, each list in its order. A guardrail that fails or
+// panics stops the run. So does a tool guardrail that takes longer than the hook timeout of
+// the toolbox. A guardrail that fails because the run is canceled does not stop the run,
+// except an input guardrail: in that case the run has not begun.
 type Guardrails struct {
-	// Input sees the new messages of a run before anything else does.
+	// Input checks the new messages of a run before anything else reads them.
 	Input []InputGuardrail
-	// Output sees the text of the final answer before the caller does. What was
-	// streamed has been seen by then.
+	// Output checks the text of the final answer before the run returns it. A caller that
+	// streams has already read the text.
 	Output []OutputGuardrail
-	// ToolInput sees the arguments of a call before humans are asked, and again
-	// before the tool runs: where it would replace them then, the call is refused.
+	// ToolInput checks the arguments of a call before a human is asked, and again
+	// before the tool runs. If it replaces them the second time, the call is refused.
 	ToolInput []ToolGuardrail
-	// ToolOutput sees what a tool returned before the model does.
+	// ToolOutput checks the output of a tool before the model reads it.
 	ToolOutput []ToolOutputGuardrail
 }
 
-// Verdict is what a guardrail says. The zero value lets everything pass.
+// Verdict is the decision of a guardrail. The zero value lets everything pass.
 type Verdict struct {
 	// Stop ends the run with a [*GuardrailError].
 	Stop bool `json:"stop,omitempty"`
-	// Replace puts Text in the place of what was looked at: of a call's input it
-	// refuses the call, with Text for the model.
+	// Replace puts Text in place of the checked content. For the input of a call, it
+	// refuses the call, and the model reads Text.
 	Replace bool   `json:"replace,omitempty"`
 	Text    string `json:"text,omitempty"`
 	// Reason is for the caller and the log; the model does not read it.
 	Reason string `json:"reason,omitempty"`
 }
 
-// InputGuardrail looks at new messages.
+// InputGuardrail checks new messages.
 type InputGuardrail struct {
 	Name  string
 	Check func(ctx context.Context, messages []dragoman.Message) (Verdict, error)
 }
 
-// OutputGuardrail looks at the final answer.
+// OutputGuardrail checks the final answer.
 type OutputGuardrail struct {
 	Name  string
 	Check func(ctx context.Context, answer string) (Verdict, error)
 }
 
-// ToolGuardrail looks at a call.
+// ToolGuardrail checks the arguments of a call.
 type ToolGuardrail struct {
 	Name  string
 	Check func(ctx context.Context, call tool.Info, in tool.Input) (Verdict, error)
 }
 
-// ToolOutputGuardrail looks at what a tool returned.
+// ToolOutputGuardrail checks the output of a tool.
 type ToolOutputGuardrail struct {
 	Name  string
 	Check func(ctx context.Context, call tool.Info, out tool.Output) (Verdict, error)
 }
 
-// GuardrailError says which guardrail stopped a run.
+// GuardrailError reports the guardrail that stopped a run.
 type GuardrailError struct {
 	Name string
-	// Stage is where the guardrail stands: "input", "output", "tool_input" or
-	// "tool_output".
+	// Stage is "input", "output", "tool_input" or "tool_output".
 	Stage  string
 	Reason string
-	// Err is why the guardrail itself failed; nil: it did not.
+	// Err is the error of the guardrail itself; nil if it did not fail.
 	Err error
 }
 
@@ -92,10 +91,10 @@ func (e *GuardrailError) Error() string {
 	return fmt.Sprintf("%v: %s, at %s: %s", ErrGuardrail, e.Name, e.Stage, why)
 }
 
-// Unwrap returns [ErrGuardrail] and why the guardrail failed.
+// Unwrap returns [ErrGuardrail] and the error of the guardrail.
 func (e *GuardrailError) Unwrap() []error { return []error{ErrGuardrail, e.Err} }
 
-// guardState collects what guardrails of tools said, from their goroutines.
+// guardState collects the verdicts of tool guardrails from their goroutines.
 type guardState struct {
 	mu       sync.Mutex
 	stopped  *GuardrailError
@@ -149,7 +148,7 @@ func (g *guardState) drop(ev *Guarded) {
 	}
 }
 
-// errSlow is why a guardrail failed that was abandoned.
+// errSlow is the error of a guardrail that was abandoned.
 var errSlow = errors.New("it took too long")
 
 // abandon discards the checks that still run after their calls have ended. If failed, they
@@ -170,7 +169,7 @@ func (g *guardState) abandon(failed bool) {
 	}
 }
 
-// guard asks a tool guardrail and records its verdict. It stores a stop at once, before the
+// guard calls a tool guardrail and records its verdict. It stores a stop at once, before the
 // journal gets the result of the call: a process that resumes the run does not call the
 // guardrail again.
 func (r *run) guard(ctx context.Context, turn int, name, stage string, check func() (Verdict, error)) Verdict {
@@ -238,7 +237,7 @@ func (s *storedStop) err() *GuardrailError {
 	return e
 }
 
-// verdict asks a guardrail. One that fails or panics has stopped the run.
+// verdict calls a guardrail. A guardrail that fails or panics stops the run.
 func verdict(name, stage string, check func() (Verdict, error)) (v Verdict, stop *GuardrailError) {
 	failed := func(err error) *GuardrailError { return &GuardrailError{Name: name, Stage: stage, Err: err} }
 	defer func() {
@@ -257,12 +256,12 @@ func verdict(name, stage string, check func() (Verdict, error)) (v Verdict, stop
 	}
 }
 
-// guardInput shows the new messages of a run to the guardrails.
+// guardInput passes the new messages of a run to the guardrails.
 func (r *run) guardInput(ctx context.Context, input []dragoman.Message) ([]dragoman.Message, error) {
 	for _, g := range r.player.Guardrails.Input {
 		v, stop := verdict(g.Name, stageInput, func() (Verdict, error) { return g.Check(ctx, input) })
 		if v.Stop || v.Replace {
-			r.tell(&Guarded{r.state.Turn, g.Name, stageInput, v})
+			r.emit(&Guarded{r.state.Turn, g.Name, stageInput, v})
 		}
 		if stop != nil {
 			return nil, stop
@@ -274,7 +273,7 @@ func (r *run) guardInput(ctx context.Context, input []dragoman.Message) ([]drago
 	return input, nil
 }
 
-// guardOutput shows the final answer to the guardrails. The error is a [*GuardrailError],
+// guardOutput passes the final answer to the guardrails. The error is a [*GuardrailError],
 // or that of ctx.
 func (r *run) guardOutput(ctx context.Context, output []dragoman.Message) ([]dragoman.Message, error) {
 	for _, g := range r.player.Guardrails.Output {
@@ -284,7 +283,7 @@ func (r *run) guardOutput(ctx context.Context, output []dragoman.Message) ([]dra
 			return nil, ctx.Err()
 		}
 		if v.Stop || v.Replace {
-			r.tell(&Guarded{r.state.Turn, g.Name, stageOutput, v})
+			r.emit(&Guarded{r.state.Turn, g.Name, stageOutput, v})
 		}
 		if stop != nil {
 			return nil, stop
@@ -296,7 +295,7 @@ func (r *run) guardOutput(ctx context.Context, output []dragoman.Message) ([]dra
 	return output, nil
 }
 
-// errRefused is a call that a guardrail has refused.
+// errRefused means that a guardrail refused a call.
 var errRefused = errors.New("")
 
 // around adds the tool guardrails to the hooks of a toolbox: before approval, directly
@@ -330,7 +329,7 @@ type refusal struct{ text string }
 func (e *refusal) Error() string { return e.text }
 func (*refusal) Unwrap() error   { return errRefused }
 
-// checkInput shows a call to the guardrails.
+// checkInput passes the arguments of a call to the guardrails.
 func (g *Guardrails) checkInput(ctx context.Context, in tool.Input) error {
 	info, _ := tool.InfoFrom(ctx)
 	r := runFrom(ctx)
@@ -348,7 +347,7 @@ func (g *Guardrails) checkInput(ctx context.Context, in tool.Input) error {
 	return nil
 }
 
-// checkOutput shows what a tool returned to the guardrails.
+// checkOutput passes the output of a tool to the guardrails.
 func (g *Guardrails) checkOutput(ctx context.Context, _ tool.Input, out tool.Output) (tool.Output, error) {
 	info, _ := tool.InfoFrom(ctx)
 	r := runFrom(ctx)
@@ -368,13 +367,13 @@ func (g *Guardrails) checkOutput(ctx context.Context, _ tool.Input, out tool.Out
 
 type runKey struct{}
 
-// turnOf is the run that a tool runs inside of, and the context of its turn.
+// turnOf is the run that a tool belongs to, and the context of its turn.
 type turnOf struct {
 	run *run
 	ctx context.Context //nolint:containedctx // it is a value of contexts that are derived from it
 }
 
-// inside makes the run known to the guardrails and agents that run inside of it.
+// inside returns a context that carries the run, for guardrails and nested agents.
 func (r *run) inside(ctx context.Context) context.Context {
 	return context.WithValue(ctx, runKey{}, turnOf{r, ctx})
 }
@@ -384,8 +383,8 @@ func runFrom(ctx context.Context) *run {
 	return t.run
 }
 
-// canceledTurn reports whether the turn or the call that ctx belongs to was canceled. The
-// end of the call's own time is no cancellation.
+// canceledTurn reports whether the turn or the call that ctx belongs to was canceled. A
+// timeout of the call itself is not a cancellation.
 func canceledTurn(ctx context.Context) bool {
 	t, _ := ctx.Value(runKey{}).(turnOf)
 	return t.ctx != nil && t.ctx.Err() != nil || errors.Is(ctx.Err(), context.Canceled)

@@ -16,7 +16,7 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// railAt is one guardrail at a stage.
+// railAt returns a guardrail at a stage.
 func railAt(stage string, check func(ctx context.Context) (agent.Verdict, error)) agent.Guardrails {
 	switch stage {
 	case "input":
@@ -30,7 +30,7 @@ func railAt(stage string, check func(ctx context.Context) (agent.Verdict, error)
 	}
 }
 
-func TestL7_AGuardrailThatPanicsStopsTheRun(t *testing.T) {
+func TestL7_PanickingGuardrailStopsRun(t *testing.T) {
 	for _, stage := range []string{"input", "output", "tool_input", "tool_output"} {
 		var did counted
 		a := agent.Agent{Model: model(calls("a pay")), Tools: []tool.Tool{did.tool("pay")}}
@@ -59,8 +59,8 @@ func TestL7_AGuardrailThatPanicsStopsTheRun(t *testing.T) {
 	}
 }
 
-// The call is answered when the guardrail's time is over, whenever the guardrail returns.
-func TestL7_AGuardrailOfAToolThatTakesTooLongStopsTheRun(t *testing.T) {
+// The call gets a result at the timeout of the guardrail, whenever the guardrail returns.
+func TestL7_SlowToolGuardrailStopsRun(t *testing.T) {
 	for _, stage := range []string{"tool_input", "tool_output"} {
 		for name, takes := range map[string]time.Duration{"until the call is over": 90 * time.Second, "until the turn is over": time.Hour} {
 			synctest.Test(t, func(t *testing.T) {
@@ -87,7 +87,7 @@ func TestL7_AGuardrailOfAToolThatTakesTooLongStopsTheRun(t *testing.T) {
 	}
 }
 
-func TestL12_ARunThatIsCanceledInAGuardrailCanBeResumed(t *testing.T) {
+func TestL12_RunCanceledInGuardrailCanBeResumed(t *testing.T) {
 	for _, stage := range []string{"output", "tool_input", "tool_output"} {
 		for _, inStore := range []bool{false, true} {
 			synctest.Test(t, func(t *testing.T) {

@@ -10,28 +10,29 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// Handoff is an agent that may take over: its instructions, tools and rules apply
-// from then on. To the model it is a tool without arguments. To the policy of the
-// Runner its subject is "handoff", whose target is the agent's name.
+// Handoff lets another agent take over: from then on, the instructions, tools and rules of
+// that agent apply. The model sees the handoff as a tool without arguments. The policy of
+// the Runner sees the subject "handoff", whose target is the name of the agent.
 type Handoff struct {
-	// To is the agent.
+	// To is the agent that takes over.
 	To *Agent
-	// Name of the tool; empty makes one of the agent's name.
+	// Name is the name of the tool; empty derives it from the name of the agent.
 	Name string
-	// Description tells the model when to hand over; empty means that of the agent.
+	// Description tells the model when to hand over; empty means one that is derived from
+	// the name and Description of the agent.
 	Description string
-	// Filter returns what the agent sees of the conversation; nil shows all of it.
+	// Filter returns the part of the conversation that the agent sees; nil shows all of it.
 	// It may edit its argument, a copy; the stored conversation does not change.
 	Filter func(messages []dragoman.Message) []dragoman.Message
-	// NeedsApproval asks a human first.
+	// NeedsApproval requires a human decision before the handoff.
 	NeedsApproval bool
 }
 
-// handoffTool is the tool of a handoff. Its name gives way to those that are there.
+// handoffTool returns the tool of a handoff. A derived name avoids the names of tools.
 func (p *player) handoffTool(i int, tools []tool.Tool) (tool.Tool, error) {
 	h := &p.Handoffs[i]
 	if h.To == nil {
-		return nil, fmt.Errorf("it names no agent")
+		return nil, fmt.Errorf("the field To is not set")
 	}
 	name := h.Name
 	if name == "" {
@@ -53,8 +54,8 @@ func (p *player) handoffTool(i int, tools []tool.Tool) (tool.Tool, error) {
 	}, opts...)
 }
 
-// handOver makes another agent speak, if one was asked for: the first that was, when
-// all other calls of the turn are answered (requirement L5).
+// handOver makes another agent current, if a call asked for it: the first such call counts,
+// when all other calls of the turn are answered (requirement L5).
 func (r *run) handOver(records []tool.Record) (to string, err error) {
 	for i := range records {
 		rec := &records[i]
@@ -70,7 +71,7 @@ func (r *run) handOver(records []tool.Record) (to string, err error) {
 			}
 			r.state.Offset = len(r.messages)
 			if len(r.state.Seen) == 0 {
-				return "", errorf("the handoff to %s leaves nothing of the conversation", next.name())
+				return "", errorf("the filter of the handoff to %s returned no messages", next.name())
 			}
 		}
 		r.player = next

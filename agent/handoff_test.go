@@ -11,7 +11,7 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-func TestL5_TheFirstHandoffWinsAndOtherToolsRunFirst(t *testing.T) {
+func TestL5_FirstHandoffWinsAfterOtherTools(t *testing.T) {
 	var did counted
 	math := agent.Agent{Name: "Math Tutor", Description: "Knows numbers.", Model: model(calls("x count"), says("42")), Instructions: "count", Tools: []tool.Tool{did.tool("count")}}
 	art := agent.Agent{Name: "art", Model: model()}
@@ -51,7 +51,7 @@ func TestL5_TheFirstHandoffWinsAndOtherToolsRunFirst(t *testing.T) {
 	}
 }
 
-func TestL5_AHandoffMayFilterWhatIsSeenAndNothingThatIsKept(t *testing.T) {
+func TestL5_FilterDoesNotChangeStoredConversation(t *testing.T) {
 	var did counted
 	next := agent.Agent{Name: "next", Model: model(calls("x look"), says("ok")), Tools: []tool.Tool{did.tool("look", tool.NeedsApproval())}}
 	first := agent.Agent{Model: model(calls("a transfer_to_next")), Handoffs: []agent.Handoff{{To: &next, Filter: func([]dragoman.Message) []dragoman.Message {
@@ -70,7 +70,7 @@ func TestL5_AHandoffMayFilterWhatIsSeenAndNothingThatIsKept(t *testing.T) {
 	}
 }
 
-func TestL5_AFilterSeesWhatTheAgentSawThatHandsOver(t *testing.T) {
+func TestL5_FilterGetsViewOfPreviousAgent(t *testing.T) {
 	var shown string
 	third := agent.Agent{Name: "third", Model: model()}
 	second := agent.Agent{Name: "second", Model: model(calls("b to_third")), Handoffs: []agent.Handoff{{To: &third, Name: "to_third", Filter: func(ms []dragoman.Message) []dragoman.Message {
@@ -86,7 +86,7 @@ func TestL5_AFilterSeesWhatTheAgentSawThatHandsOver(t *testing.T) {
 	}
 }
 
-func TestL5_AHandoffIsGatedLikeATool(t *testing.T) {
+func TestL5_PolicyAppliesToHandoffs(t *testing.T) {
 	next := agent.Agent{Name: "next", Model: model()}
 	first := agent.Agent{Model: model(calls("a transfer_to_next")), Handoffs: []agent.Handoff{{To: &next, NeedsApproval: true}}}
 	res, err := first.Run(t.Context(), "go")
@@ -137,7 +137,7 @@ func TestL7_GuardrailsLetPassReplaceOrStop(t *testing.T) {
 	}
 }
 
-func TestL7_AGuardrailMayReplaceTheInput(t *testing.T) {
+func TestL7_GuardrailReplacesInput(t *testing.T) {
 	m := model()
 	rail := agent.InputGuardrail{Name: "g", Check: func(context.Context, []dragoman.Message) (agent.Verdict, error) {
 		return agent.Verdict{Replace: true, Text: "harmless"}, nil
@@ -148,7 +148,7 @@ func TestL7_AGuardrailMayReplaceTheInput(t *testing.T) {
 	}
 }
 
-func TestL7_GuardrailsOfToolsRunBeforeTheHumanAndAgainBeforeTheTool(t *testing.T) {
+func TestL7_ToolGuardrailsRunBeforeApprovalAndBeforeTool(t *testing.T) {
 	var did counted
 	var seen []string
 	shut := false
@@ -179,7 +179,7 @@ func TestL7_GuardrailsOfToolsRunBeforeTheHumanAndAgainBeforeTheTool(t *testing.T
 	}
 }
 
-func TestL7_AGuardrailOfAToolMayStopTheRun(t *testing.T) {
+func TestL7_ToolGuardrailStopsRun(t *testing.T) {
 	var did counted
 	a := agent.Agent{
 		Model: model(calls("a look", "b pay")), Tools: []tool.Tool{did.tool("look"), did.tool("pay")},
@@ -195,6 +195,6 @@ func TestL7_AGuardrailOfAToolMayStopTheRun(t *testing.T) {
 	m := model()
 	a.Model = m
 	if _, err := a.Resume(t.Context(), stored(t, res.State)); !errors.Is(err, agent.ErrGuardrail) || len(m.asked) != 0 {
-		t.Errorf("resuming gets past the guardrail: %v, the model was asked %d times", err, len(m.asked))
+		t.Errorf("resuming bypassed the guardrail: %v, %d model calls", err, len(m.asked))
 	}
 }

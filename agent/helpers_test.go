@@ -16,8 +16,8 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// scripted is a model that says one thing after the other, and remembers what it
-// was asked. Behind its script it says "done".
+// scripted is a model that returns the responses of a script, and records its requests.
+// After the end of the script it answers "done".
 type scripted struct {
 	mu     sync.Mutex
 	script []any // *dragoman.Response, error, or func(*dragoman.Request) *dragoman.Response
@@ -54,7 +54,7 @@ func (m *scripted) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[
 	return streamed(ctx, req, m.Generate)
 }
 
-// streamed is an answer as a stream.
+// streamed returns a response as a stream.
 func streamed(ctx context.Context, req *dragoman.Request, generate func(context.Context, *dragoman.Request) (*dragoman.Response, error)) iter.Seq2[dragoman.Event, error] {
 	return func(yield func(dragoman.Event, error) bool) {
 		resp, err := generate(ctx, req)
@@ -70,7 +70,7 @@ func streamed(ctx context.Context, req *dragoman.Request, generate func(context.
 	}
 }
 
-// eventsOf is a response as a stream.
+// eventsOf returns the events of a response.
 func eventsOf(resp *dragoman.Response) []dragoman.Event {
 	out := []dragoman.Event{&dragoman.ResponseStart{}}
 	index := 0
@@ -100,7 +100,7 @@ func says(text string) *dragoman.Response {
 	}
 }
 
-// calls is an answer with calls, each as "id name arguments".
+// calls returns a response with calls, each given as "id name arguments".
 func calls(specs ...string) *dragoman.Response {
 	m := dragoman.Message{Role: dragoman.RoleAssistant}
 	for _, s := range specs {
@@ -122,7 +122,7 @@ type word struct {
 	Word string `json:"word,omitempty"`
 }
 
-// counted is a tool that answers with its name and word, and counts its runs.
+// counted returns a tool that answers with its name and word, and counts its runs.
 type counted struct {
 	mu   sync.Mutex
 	runs []string
@@ -147,13 +147,13 @@ func failing(name string) tool.Tool {
 	return tool.New(name, "Fails.", func(context.Context, word) (string, error) { return "", errors.New("broken") })
 }
 
-// is reports whether an error is one of a type.
+// is reports whether an error has a type.
 func is[E error](err error) bool {
 	var e E
 	return errors.As(err, &e)
 }
 
-// must ends a test on an error.
+// must fails the test on an error.
 func must[T any](t *testing.T) func(v T, err error) T {
 	t.Helper()
 	return func(v T, err error) T {
@@ -165,7 +165,7 @@ func must[T any](t *testing.T) func(v T, err error) T {
 	}
 }
 
-// script tells a conversation, one message a line.
+// script formats a conversation, one message per line.
 func script(ms []dragoman.Message) string {
 	var b strings.Builder
 	for i := range ms {
@@ -216,7 +216,7 @@ func (m *memory) Save(ctx context.Context, ms []dragoman.Message, state []byte) 
 	if m.fail != nil {
 		return m.fail
 	}
-	for i := range ms { // as a store does: what comes back is what was written
+	for i := range ms { // encode and decode, as a real store does
 		b, err := json.Marshal(ms[i])
 		if err != nil {
 			return err
@@ -255,7 +255,7 @@ func (m *memory) End(_ context.Context, in tool.Intent, res *dragoman.ToolResult
 	return nil
 }
 
-// stored is a state that went through JSON, as to another process.
+// stored returns a state that was encoded and decoded, as for another process.
 func stored(t *testing.T, s *agent.State) *agent.State {
 	t.Helper()
 	b, err := json.Marshal(s)

@@ -19,8 +19,8 @@ import (
 	"github.com/dragoman-go/dragoman/provider"
 )
 
-// hostedTurns are responses of real wires in which only tools of the provider did
-// something, and responses that look like them and are final.
+// hostedTurns are responses of real wires in which only tools of the provider ran, and
+// similar responses that are final.
 var hostedTurns = []struct {
 	name  string
 	codec dialect.Codec
@@ -151,7 +151,8 @@ func writeWire(w io.Writer, codec dialect.Codec, resp *dragoman.Response, stream
 	return err
 }
 
-// A forced choice that a hosted tool obeyed is reset, or the model would never answer.
+// A forced choice is reset after a hosted tool satisfied it; otherwise the model would never
+// give a final answer.
 func TestL4_ForcedChoiceIsResetAfterHostedTools(t *testing.T) {
 	searched := &dragoman.Response{Stop: dragoman.Stop{Reason: dragoman.StopEnd}, Output: []dragoman.Message{{
 		Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&dragoman.Opaque{Dialect: dialectname.OpenAIResponses, Type: "web_search_call", Hosted: true}},

@@ -115,7 +115,7 @@ func TestT7_InternalErrorsAreLoggedByDefault(t *testing.T) {
 	a.Model = model(calls("a look"), says("ok"))
 	must[*agent.Result](t)(a.Run(t.Context(), "go"))
 	if logged.Len() > 0 {
-		t.Errorf("with a Log of its own the agent wrote %q to slog.Default", logged)
+		t.Errorf("an agent with its own Log wrote %q to slog.Default", logged)
 	}
 }
 
@@ -143,7 +143,7 @@ func TestDecision25_RaiseOnErrorReturnsToolError(t *testing.T) {
 	if !errors.As(err, &p) || p.Text != "kaboom" || !strings.Contains(err.Error(), "panicked: kaboom") {
 		t.Errorf("%v", err)
 	}
-	// What the model does wrong stays a result.
+	// Mistakes of the model are still results.
 	a.Model = model(calls("a nosuch"), calls("b open {\"x\":"), says("fine"))
 	if res, err := a.Run(t.Context(), "go"); err != nil || res.Output != "fine" {
 		t.Errorf("%v, %+v", err, res)

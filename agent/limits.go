@@ -16,24 +16,24 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// Limits end runs that do not end by themselves. The limits of the agent that
-// began a run hold for all of it.
+// Limits end runs that do not end by themselves. The limits of the agent that began a run
+// apply to the whole run.
 type Limits struct {
-	// Turns is how often models are asked; zero means 20. Retries and resumption
-	// do not count.
+	// Turns limits the number of model calls; zero means 20. Retries and resumptions do
+	// not count.
 	Turns int
-	// ToolCalls is how many calls run; zero means no limit. Those of a turn that are
-	// over it are answered so.
+	// ToolCalls limits the number of calls that run; zero means no limit. Calls of a turn
+	// that exceed it are answered with an error.
 	ToolCalls int
 	// Time bounds the duration of the run, without its interruptions; zero means 6 hours,
 	// negative no limit. Models and tools that run when the time is over are canceled.
 	Time time.Duration
-	// Tokens is how many are used, input and output together; zero means no limit.
+	// Tokens limits the input and output tokens together; zero means no limit.
 	Tokens int64
-	// Cost is what the run may cost by Agent.Price; zero means no limit.
+	// Cost limits the cost of the run, as computed by Agent.Price; zero means no limit.
 	Cost float64
 
-	// Repeats is how often the same call may have the same result within the
+	// Repeats limits how often the same call may have the same result within the
 	// last Window calls; zero means 5 within 10, negative means no limit.
 	// Polling tools do not count.
 	Repeats int
@@ -42,13 +42,13 @@ type Limits struct {
 	// failed; zero means 5, negative never. Calls of a response that was cut off
 	// count as failed.
 	ErrorTurns int
-	// Blanks is how often an empty answer is asked for again; zero means 2,
-	// negative never.
+	// Blanks limits how often the model is called again after an empty response; zero
+	// means 2, negative never.
 	Blanks int
-	// Pauses is how often in a row a model may pause for its own tools; zero
+	// Pauses limits how often in a row a model may pause for its own tools; zero
 	// means 10.
 	Pauses int
-	// Corrections is how often invalid structured output goes back to the model;
+	// Corrections limits how often invalid structured output goes back to the model;
 	// zero means 2, negative never.
 	Corrections int
 }
@@ -64,7 +64,7 @@ const (
 	defaultCorrections = 2
 )
 
-// orDefault is n, or what zero means; negative is none.
+// orDefault returns n, the default if n is zero, or zero if n is negative.
 func orDefault(n, zero int) int {
 	switch {
 	case n == 0:
@@ -84,8 +84,8 @@ func (l *Limits) time() time.Duration {
 	return l.Time
 }
 
-// within checks the limits before a model is asked again.
-func (r *run) within() error {
+// checkLimits checks the limits before the next model call.
+func (r *run) checkLimits() error {
 	l, s := &r.cast.first.Limits, &r.state
 	if most := orDefault(l.Turns, defaultTurns); s.Turn >= most {
 		return &LimitError{"turns", fmt.Sprintf("at most %d", most)}
@@ -105,10 +105,10 @@ func (r *run) within() error {
 	return nil
 }
 
-// elapsed is how long the run has taken, in this process and before.
+// elapsed returns the duration of the run, in this process and in earlier ones.
 func (r *run) elapsed() time.Duration { return r.state.Elapsed + r.now().Sub(r.began) }
 
-// addUsage sums usage up. What is unknown on both sides stays unknown.
+// addUsage adds two usages. Counts that are unknown in both stay unknown.
 func addUsage(u, v dragoman.Usage) dragoman.Usage {
 	sum := func(a, b dragoman.Count) dragoman.Count {
 		if !a.Known && !b.Known {
@@ -122,10 +122,10 @@ func addUsage(u, v dragoman.Usage) dragoman.Usage {
 	}
 }
 
-// circles returns an error if the same call has had the same result too often, or if every
+// checkProgress returns an error if the same call has had the same result too often, or if every
 // call failed for too many turns (quirk I1). A result that changes is progress. Calls
 // without a record were refused before they reached a tool.
-func (r *run) circles(p *player, calls []*dragoman.ToolCall, records []tool.Record, results []*dragoman.ToolResult) error {
+func (r *run) checkProgress(p *player, calls []*dragoman.ToolCall, records []tool.Record, results []*dragoman.ToolResult) error {
 	l, s := &r.cast.first.Limits, &r.state
 	failed := len(results) > 0
 	for i := range records {
@@ -217,14 +217,14 @@ func digest(rec *tool.Record, calls []*dragoman.ToolCall, results []*dragoman.To
 	return hex.EncodeToString(sum[:16])
 }
 
-// appendSized appends a text behind its length, so that it ends where it ends.
+// appendSized appends a text after its length, so that adjacent texts cannot be confused.
 func appendSized[T ~string | ~[]byte](b []byte, s T) []byte {
 	return append(append(strconv.AppendInt(b, int64(len(s)), 10), ':'), s...)
 }
 
-// sameArguments appends one text for all that mean the same: blanks and the order of
-// members make no other call, and of a member that comes twice the last counts. What
-// is no JSON object is as it is.
+// sameArguments appends the same text for all equivalent arguments: whitespace and the order
+// of fields do not matter, and the last of several fields with the same name counts. Input
+// that is not a JSON object is appended unchanged.
 func sameArguments(out, raw []byte) []byte {
 	if !bytes.ContainsAny(raw, ", \t\r\n") {
 		return append(out, raw...)

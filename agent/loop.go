@@ -13,9 +13,9 @@ import (
 	"github.com/dragoman-go/dragoman/internal/contexts/lazyctx"
 )
 
-// loop asks and answers until the run is over.
+// loop alternates model calls and tool calls until the run is over.
 func (r *run) loop(ctx context.Context) error {
-	if err := r.state.failure(); err != nil { // it is over, and was no success
+	if err := r.state.failure(); err != nil { // the run has already ended with an error
 		return err
 	}
 	for r.state.Phase != finished {
@@ -41,8 +41,8 @@ func (r *run) loop(ctx context.Context) error {
 	return nil
 }
 
-// between is what happens before a model is asked: somebody may want the run to
-// stop, or say something, and work in the background may be done.
+// between runs before each model call: it checks for stop requests, cancellation and limits,
+// delivers outcomes of background work, and calls Steer.
 func (r *run) between(ctx context.Context) error {
 	if r.moved {
 		select {
@@ -54,14 +54,14 @@ func (r *run) between(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := r.within(); err != nil {
+	if err := r.checkLimits(); err != nil {
 		return err
 	}
 	if r.state.Paused { // nothing comes between a paused response and its continuation
 		return nil
 	}
 	if err := r.deliver(ctx); err != nil {
-		return errorf("results of work in the background: %w", err)
+		return errorf("delivering results of background work: %w", err)
 	}
 	if r.player.Steer == nil {
 		return nil
@@ -84,7 +84,7 @@ func (r *run) join(ctx context.Context, added []dragoman.Message) error {
 		return err
 	}
 	for _, m := range added {
-		r.tell(&MessageAdded{r.state.Turn, m})
+		r.emit(&MessageAdded{r.state.Turn, m})
 	}
 	return nil
 }
@@ -127,7 +127,7 @@ func (r *run) deliver(ctx context.Context) error {
 	}
 	var added []dragoman.Message
 	for _, m := range out {
-		if !r.heard(m) && !slices.ContainsFunc(added, func(a dragoman.Message) bool { return heading(&a) == heading(&m) }) {
+		if !r.delivered(m) && !slices.ContainsFunc(added, func(a dragoman.Message) bool { return heading(&a) == heading(&m) }) {
 			added = append(added, m)
 		}
 	}
@@ -171,9 +171,9 @@ func (r *run) outcomes(ctx context.Context, p *player, id string) ([]dragoman.Me
 	return t.Outcomes(ctx, p.box)
 }
 
-// heard reports whether the conversation already has an outcome, which was stored but not
+// delivered reports whether the conversation already has an outcome, which was stored but not
 // marked as delivered.
-func (r *run) heard(m dragoman.Message) bool {
+func (r *run) delivered(m dragoman.Message) bool {
 	words := heading(&m)
 	return words != "" && slices.ContainsFunc(r.messages, func(m dragoman.Message) bool { return heading(&m) == words })
 }
@@ -190,24 +190,25 @@ func heading(m *dragoman.Message) string {
 	return t.Text
 }
 
-// answerKind is what an answer asks for.
+// answerKind is the next step that a response requires.
 type answerKind int
 
 const (
 	// final: the run is over.
 	final answerKind = iota
-	// callsTools: its calls are to be run.
+	// callsTools: the response has calls to run.
 	callsTools
-	// cutOff: it has calls that must not run; the model reads why, and may try again
-	// (quirk I4).
+	// cutOff: the response has calls that must not run; the model reads why, and may try
+	// again (quirk I4).
 	cutOff
-	// pause: the provider wants to be asked again, with all as it is.
+	// pause: the provider expects the same conversation again, to continue the response.
 	pause
-	// hostedWork: the provider's own tools ran, and nothing was said: it goes on.
+	// hostedWork: the provider's own tools ran and the response has no text; the model
+	// continues.
 	hostedWork
 )
 
-// kindOf is what an answer asks for.
+// kindOf returns the next step that a response requires.
 func kindOf(resp *dragoman.Response) answerKind {
 	calls := len(clientCalls(resp)) > 0
 	switch reason := resp.Stop.Reason; {
@@ -226,7 +227,7 @@ func kindOf(resp *dragoman.Response) answerKind {
 	}
 }
 
-// take takes an answer: it is stored, and what it asks for comes next.
+// take stores a response and decides the next step.
 func (r *run) take(ctx context.Context, resp *dragoman.Response) error {
 	r.result.Stop = resp.Stop
 	kind := kindOf(resp)
@@ -239,7 +240,7 @@ func (r *run) take(ctx context.Context, resp *dragoman.Response) error {
 		var err error
 		if output, err = r.guardOutput(ctx, output); err != nil {
 			if errors.Is(err, ErrGuardrail) {
-				err = r.fail(err) // what it said is in no history
+				err = r.fail(err) // the blocked output is not part of the conversation
 			}
 			return errors.Join(err, r.save(ctx))
 		}
@@ -250,39 +251,39 @@ func (r *run) take(ctx context.Context, resp *dragoman.Response) error {
 	if saved := r.save(ctx); saved != nil {
 		return errors.Join(saved, err)
 	}
-	r.tellAnswer(output, r.messages[taken:], correction, kind == callsTools)
+	r.emitResponse(output, r.messages[taken:], correction, kind == callsTools)
 	return err
 }
 
-// tellAnswer tells of an answer that was stored, and of what the loop itself replied:
-// every call is told, also one that must not run, and its result with it.
-func (r *run) tellAnswer(output, replies []dragoman.Message, correction string, goesOn bool) {
+// emitResponse emits the events of a response that was stored, and of the replies of the loop
+// itself: each call has a Called event, also a call that must not run, and so has its result.
+func (r *run) emitResponse(output, replies []dragoman.Message, correction string, goesOn bool) {
 	if r.unwatched() {
 		return
 	}
 	for i := range output {
-		r.tell(&MessageAdded{r.state.Turn, output[i]})
+		r.emit(&MessageAdded{r.state.Turn, output[i]})
 	}
 	for _, c := range openCalls(output) {
-		r.tell(&Called{r.state.Turn, c})
+		r.emit(&Called{r.state.Turn, c})
 	}
 	for i := range replies {
 		for _, p := range replies[i].Parts {
 			if res, ok := p.(*dragoman.ToolResult); ok {
-				r.tell(&Answered{r.state.Turn, res})
+				r.emit(&Answered{r.state.Turn, res})
 			}
 		}
 	}
 	if correction != "" {
-		r.tell(&Notice{r.state.Turn, "correction", correction})
+		r.emit(&Notice{r.state.Turn, "correction", correction})
 	}
 	if !goesOn {
-		r.tell(&TurnEnd{r.state.Turn, r.state.Usage})
+		r.emit(&TurnEnd{r.state.Turn, r.state.Usage})
 	}
 }
 
-// react decides what comes after an answer; correction is what the model is told to
-// mend, where it is to answer again.
+// react decides the next step after a response. correction is the message to the model if it
+// must answer again.
 func (r *run) react(kind answerKind, resp *dragoman.Response, output []dragoman.Message) (correction string, err error) {
 	switch kind {
 	case callsTools:
@@ -297,7 +298,7 @@ func (r *run) react(kind answerKind, resp *dragoman.Response, output []dragoman.
 		}
 	case hostedWork:
 		if forced(r.player.Settings.ToolChoice) {
-			r.state.Chosen = true // a hosted tool obeyed it (requirement L4)
+			r.state.Chosen = true // a hosted tool satisfied it (requirement L4)
 		}
 	case final:
 		return r.conclude(resp, output)
@@ -305,7 +306,7 @@ func (r *run) react(kind answerKind, resp *dragoman.Response, output []dragoman.
 	return "", nil
 }
 
-// conclude ends the run with an answer, or has it corrected.
+// conclude ends the run with a final answer, or asks for a correction.
 func (r *run) conclude(resp *dragoman.Response, output []dragoman.Message) (correction string, err error) {
 	text := textOf(output)
 	r.result.Output = text
@@ -321,7 +322,7 @@ func (r *run) conclude(resp *dragoman.Response, output []dragoman.Message) (corr
 		return "", nil
 	}
 	if strings.TrimSpace(text) == "" {
-		text = thoughtsOf(output)
+		text = reasoningText(output)
 	}
 	wrong := r.check(text)
 	switch refusal, refused := refusalOf(resp, output); {
@@ -370,7 +371,7 @@ func (r *run) answerOpen(resp *dragoman.Response, output []dragoman.Message) {
 	}
 }
 
-// unusable says why an answer is none.
+// unusable returns an error if a response cannot be used as the final answer.
 func unusable(resp *dragoman.Response) error {
 	switch resp.Stop.Reason {
 	case dragoman.StopEnd, dragoman.StopSequence, dragoman.StopToolCalls, dragoman.StopNone, dragoman.StopRefusal, dragoman.StopCompaction:
@@ -386,7 +387,7 @@ func unusable(resp *dragoman.Response) error {
 	}
 }
 
-// clientCalls are the calls that are ours to run.
+// clientCalls returns the calls that the agent must run.
 func clientCalls(resp *dragoman.Response) []*dragoman.ToolCall {
 	return slices.DeleteFunc(resp.ToolCalls(), func(c *dragoman.ToolCall) bool { return c.Hosted })
 }
@@ -394,15 +395,15 @@ func clientCalls(resp *dragoman.Response) []*dragoman.ToolCall {
 // waitingItems returns the native types of the items of a response that wait for the
 // client: calls that have no result and that the provider does not run.
 func waitingItems(resp *dragoman.Response) (types []string) {
-	var halves map[string]int
+	var partsOf map[string]int
 	for p := range opaqueParts(resp) {
-		if halves == nil {
-			halves = map[string]int{}
+		if partsOf == nil {
+			partsOf = map[string]int{}
 		}
-		halves[p.CallID]++
+		partsOf[p.CallID]++
 	}
 	for p := range opaqueParts(resp) {
-		if p.CallID != "" && !p.Hosted && halves[p.CallID] == 1 {
+		if p.CallID != "" && !p.Hosted && partsOf[p.CallID] == 1 {
 			types = append(types, p.Type)
 		}
 	}
@@ -445,7 +446,7 @@ func hostedOnly(resp *dragoman.Response) bool {
 	return hosted && waitingItems(resp) == nil
 }
 
-// blank reports whether an answer says nothing at all (quirk I14).
+// blank reports whether a response has no content at all (quirk I14).
 func blank(resp *dragoman.Response) bool {
 	for i := range resp.Output {
 		m := &resp.Output[i]
@@ -459,11 +460,11 @@ func blank(resp *dragoman.Response) bool {
 	case dragoman.StopEnd, dragoman.StopNone, dragoman.StopToolCalls, dragoman.StopMalformedCall:
 		return true
 	default:
-		return false // the model, or who watches it, has ended it
+		return false // the model or the provider ended it on purpose
 	}
 }
 
-// textOf is what messages say.
+// textOf returns the text of messages.
 func textOf(ms []dragoman.Message) string {
 	var texts []string
 	for i := range ms {
@@ -474,7 +475,7 @@ func textOf(ms []dragoman.Message) string {
 	return strings.Join(texts, "\n")
 }
 
-// quoted lists names for a message.
+// quoted returns names in quotes, for an error.
 func quoted(names []string) string {
 	out := make([]string, len(names))
 	for i, n := range names {

@@ -18,7 +18,7 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-func TestL2_CallsAreRunAndTheModelIsAskedAgainUntilItAnswers(t *testing.T) {
+func TestL2_LoopRunsCallsUntilFinalAnswer(t *testing.T) {
 	var did counted
 	m := model(calls("a look", "b look {\"word\":\"x\"}"), calls("c look"), says("found"))
 	a := agent.Agent{Model: m, Tools: []tool.Tool{did.tool("look")}, Instructions: "be kind"}
@@ -34,11 +34,11 @@ func TestL2_CallsAreRunAndTheModelIsAskedAgainUntilItAnswers(t *testing.T) {
 		t.Errorf("tools %q, %+v", got, m.asked[0].Instructions)
 	}
 	if len(m.asked[2].Messages) != 5 {
-		t.Errorf("the third turn was asked with\n%s", script(m.asked[2].Messages))
+		t.Errorf("the third request has\n%s", script(m.asked[2].Messages))
 	}
 }
 
-func TestL1_QuirkI2_TurnsAreLimitedAndWhatWasDoneComesWithTheError(t *testing.T) {
+func TestL1_QuirkI2_TurnLimitReturnsPartialResult(t *testing.T) {
 	var did counted
 	forever := func(req *dragoman.Request) *dragoman.Response {
 		return calls("x look {\"word\":\"" + strings.Repeat("a", len(req.Messages)) + "\"}")
@@ -62,7 +62,7 @@ func TestL1_QuirkI2_TurnsAreLimitedAndWhatWasDoneComesWithTheError(t *testing.T)
 		}
 		a.Limits.Turns = want + 1
 		if again, err := a.Resume(t.Context(), stored(t, res.State)); !is[*agent.LimitError](err) || again.Turns != want+1 {
-			t.Errorf("a higher limit goes on: %v %+v", err, again)
+			t.Errorf("resuming with a higher limit: %v %+v", err, again)
 		}
 	}
 }
@@ -94,7 +94,7 @@ func TestL_LimitsOfCallsTokensCostAndTimeEndARun(t *testing.T) {
 	}
 }
 
-func TestL2_QuirkI15_APauseIsAskedAgainWithItsContentUnchanged(t *testing.T) {
+func TestL2_QuirkI15_PausedResponseIsContinuedUnchanged(t *testing.T) {
 	paused := says("working")
 	paused.Stop.Reason = dragoman.StopPause
 	m := model(paused, says("ready"))
@@ -111,7 +111,7 @@ func TestL2_QuirkI15_APauseIsAskedAgainWithItsContentUnchanged(t *testing.T) {
 	}
 }
 
-func TestL2_ATurnOfTheProvidersOwnToolsGoesOn(t *testing.T) {
+func TestL2_HostedTurnContinues(t *testing.T) {
 	hosted := &dragoman.Response{Stop: dragoman.Stop{Reason: dragoman.StopEnd}, Output: []dragoman.Message{{
 		Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&dragoman.ToolCall{ID: "s", Name: "web_search", Hosted: true}},
 	}}}
@@ -121,7 +121,7 @@ func TestL2_ATurnOfTheProvidersOwnToolsGoesOn(t *testing.T) {
 	}
 }
 
-func TestL2_ATurnOfTheProvidersOwnToolsThatWasWithheldOrCutOffEndsTheRun(t *testing.T) {
+func TestL2_UnusableHostedTurnEndsRun(t *testing.T) {
 	for _, reason := range []dragoman.StopReason{dragoman.StopContentFilter, dragoman.StopLength, dragoman.StopError, dragoman.StopUnknown, dragoman.StopRefusal} {
 		m := model(&dragoman.Response{Stop: dragoman.Stop{Reason: reason}, Output: []dragoman.Message{{
 			Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&dragoman.ToolCall{ID: "s", Name: "web_search", Hosted: true}},
@@ -177,7 +177,7 @@ func TestL3_StoppingOnTheFirstToolIgnoresToolsOfTheAgent(t *testing.T) {
 	}
 }
 
-func TestL4_AForcedChoiceIsResetAfterItWasObeyed(t *testing.T) {
+func TestL4_ForcedChoiceIsReset(t *testing.T) {
 	for keep, want := range map[bool]bool{false: false, true: true} {
 		var did counted
 		m := model(calls("a look"))
@@ -190,7 +190,7 @@ func TestL4_AForcedChoiceIsResetAfterItWasObeyed(t *testing.T) {
 	}
 }
 
-func TestL4_AForcedChoiceOfAnAgentThatTookOverIsItsOwn(t *testing.T) {
+func TestL4_ForcedChoiceIsPerAgent(t *testing.T) {
 	must := func(m dragoman.Model, tools ...tool.Tool) agent.Agent {
 		return agent.Agent{Model: m, Tools: tools, Settings: dragoman.Request{ToolChoice: &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired}}}
 	}
@@ -284,7 +284,7 @@ func TestL2_PausesAreCountedInARow(t *testing.T) {
 	}
 }
 
-func TestL1_AnAnswerThatFailedIsNoTurn(t *testing.T) {
+func TestL1_FailedResponseDoesNotCountAsTurn(t *testing.T) {
 	broken := says("hal")
 	broken.Error = &dragoman.APIError{Message: "overloaded"}
 	a := agent.Agent{Model: model(broken)}
@@ -297,7 +297,7 @@ func TestL1_AnAnswerThatFailedIsNoTurn(t *testing.T) {
 	}
 }
 
-func TestL_ResumingDoesNotGiveARunItsTimeAnew(t *testing.T) {
+func TestL_TimeLimitCoversResumptions(t *testing.T) {
 	now := time.Unix(1, 0)
 	var left time.Duration
 	a := agent.Agent{
@@ -315,7 +315,7 @@ func TestL_ResumingDoesNotGiveARunItsTimeAnew(t *testing.T) {
 	}
 }
 
-func TestL8_MessagesAreInjectedBetweenTurnsAndCompactionChangesOnlyWhatIsSent(t *testing.T) {
+func TestL8_SteerAddsMessagesAndCompactChangesOnlyRequests(t *testing.T) {
 	var did counted
 	m := model(calls("a look"))
 	a := agent.Agent{
@@ -339,7 +339,7 @@ func TestL8_MessagesAreInjectedBetweenTurnsAndCompactionChangesOnlyWhatIsSent(t 
 	}
 }
 
-func TestL9_AChangingResultIsNoLoopAndTheSameOneIs(t *testing.T) {
+func TestL9_OnlyRepeatedResultsAreALoop(t *testing.T) {
 	n := 0
 	ticks := tool.New("tick", "Ticks.", func(context.Context, word) (int, error) { n++; return n, nil })
 	same := tool.New("same", "Stays.", func(context.Context, word) (string, error) { return "as ever", nil })
@@ -371,7 +371,7 @@ func TestL9_AChangingResultIsNoLoopAndTheSameOneIs(t *testing.T) {
 	}
 }
 
-func TestQuirkI1_ArgumentsThatMeanTheSameAreTheSameCall(t *testing.T) {
+func TestQuirkI1_EquivalentArgumentsAreSameCall(t *testing.T) {
 	type pair struct {
 		A, B int
 	}
@@ -387,7 +387,7 @@ func TestQuirkI1_ArgumentsThatMeanTheSameAreTheSameCall(t *testing.T) {
 	}
 }
 
-func TestL9_APictureThatChangesIsNoLoop(t *testing.T) {
+func TestL9_ChangingPictureIsProgress(t *testing.T) {
 	for name, tc := range map[string]struct {
 		step  byte
 		loops bool
@@ -528,7 +528,7 @@ func TestL9_TurnsWithTruncatedCallsEndTheRun(t *testing.T) {
 	}
 }
 
-func TestL9_TurnsInWhichEverythingFailsEndTheRun(t *testing.T) {
+func TestL9_FailedTurnsEndRun(t *testing.T) {
 	var did counted
 	m := model()
 	for i := range 12 {
@@ -541,11 +541,11 @@ func TestL9_TurnsInWhichEverythingFailsEndTheRun(t *testing.T) {
 	}
 	m = model(calls("x fall"), calls("x fall {\"word\":\"b\"}", "y look"), calls("x fall {\"word\":\"c\"}"))
 	if _, err := (agent.Agent{Model: m, Tools: []tool.Tool{failing("fall"), did.tool("look")}, Limits: agent.Limits{ErrorTurns: 2}}).Run(t.Context(), "go"); err != nil {
-		t.Errorf("one call that works is enough: %v", err)
+		t.Errorf("one successful call must be enough: %v", err)
 	}
 }
 
-func TestQuirkI4_NothingRunsAfterAnAnswerThatWasCutOffOrWithheld(t *testing.T) {
+func TestQuirkI4_CallsOfUnusableResponseDoNotRun(t *testing.T) {
 	for reason, goesOn := range map[dragoman.StopReason]bool{
 		dragoman.StopLength: true, dragoman.StopMalformedCall: true,
 		dragoman.StopContentFilter: false, dragoman.StopError: false, dragoman.StopUnknown: false, dragoman.StopCancelled: false,
@@ -563,7 +563,7 @@ func TestQuirkI4_NothingRunsAfterAnAnswerThatWasCutOffOrWithheld(t *testing.T) {
 	}
 }
 
-func TestQuirkI14_AnEmptyAnswerIsAskedForAgainWithinBounds(t *testing.T) {
+func TestQuirkI14_EmptyResponseIsRetried(t *testing.T) {
 	malformed := says("")
 	malformed.Stop.Reason = dragoman.StopMalformedCall
 	if res, err := (agent.Agent{Model: model(malformed, says("hi"))}).Run(t.Context(), "go"); err != nil || res.Output != "hi" {
@@ -580,7 +580,7 @@ func TestQuirkI14_AnEmptyAnswerIsAskedForAgainWithinBounds(t *testing.T) {
 	}
 }
 
-func TestQuirkI10_AnUnknownToolIsAnErrorResultAndTheRunGoesOn(t *testing.T) {
+func TestQuirkI10_UnknownToolGetsErrorResult(t *testing.T) {
 	var did counted
 	res := must[*agent.Result](t)(agent.Agent{Model: model(calls("a lok")), Tools: []tool.Tool{did.tool("look")}}.Run(t.Context(), "go"))
 	if res.Output != "done" || !strings.Contains(res.Records[0].Error, "look") {
@@ -588,32 +588,32 @@ func TestQuirkI10_AnUnknownToolIsAnErrorResultAndTheRunGoesOn(t *testing.T) {
 	}
 }
 
-func TestAnAgentThatCannotBeUsedIsRefusedBeforeAnyModelIsAsked(t *testing.T) {
+func TestInvalidAgentIsRefusedBeforeModelCall(t *testing.T) {
 	var did counted
 	m := model()
 	twin := agent.Agent{Model: m}
 	for name, a := range map[string]agent.Agent{
-		"no model":            {},
-		"two tools, one name": {Model: m, Tools: []tool.Tool{did.tool("look"), did.tool("look")}},
-		"a broken tool":       {Model: m, Tools: []tool.Tool{tool.New("x", "", func(context.Context, int) (int, error) { return 0, nil })}},
-		"a nil tool":          {Model: m, Tools: []tool.Tool{nil}},
-		"twins":               {Model: m, Handoffs: []agent.Handoff{{To: &twin}}},
-		"nobody to hand to":   {Model: m, Handoffs: []agent.Handoff{{}}},
-		"a broken receiver":   {Model: m, Handoffs: []agent.Handoff{{To: &agent.Agent{Name: "b"}}}},
+		"no model":                 {},
+		"two tools, one name":      {Model: m, Tools: []tool.Tool{did.tool("look"), did.tool("look")}},
+		"a broken tool":            {Model: m, Tools: []tool.Tool{tool.New("x", "", func(context.Context, int) (int, error) { return 0, nil })}},
+		"a nil tool":               {Model: m, Tools: []tool.Tool{nil}},
+		"twins":                    {Model: m, Handoffs: []agent.Handoff{{To: &twin}}},
+		"handoff without an agent": {Model: m, Handoffs: []agent.Handoff{{}}},
+		"a broken receiver":        {Model: m, Handoffs: []agent.Handoff{{To: &agent.Agent{Name: "b"}}}},
 	} {
 		if _, err := a.Run(t.Context(), "go"); !errors.Is(err, agent.ErrAgent) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	if _, err := (agent.Agent{Model: m}).Run(t.Context(), ""); err == nil {
-		t.Error("nothing was asked, and nobody minded")
+		t.Error("an empty prompt was accepted")
 	}
 	if len(m.asked) > 0 {
-		t.Error("a model was asked")
+		t.Error("a model was called")
 	}
 }
 
-func TestAModelsErrorComesWithWhatWasDoneAndTheRunCanGoOn(t *testing.T) {
+func TestModelErrorReturnsResultThatCanBeResumed(t *testing.T) {
 	var did counted
 	broken := errors.New("no network")
 	m := model(calls("a look"), broken)

@@ -11,7 +11,7 @@ import (
 )
 
 // gated returns a context in which the policy decides on each model of a chain before
-// it is called. The policy of a run around this one does not apply.
+// it is called. The policy of an outer run does not apply.
 func (r *run) gated(ctx context.Context) context.Context {
 	if r.player.Runner == nil || r.player.Runner.Policy == nil {
 		return contexts.WithoutModelGate(ctx)
@@ -89,7 +89,7 @@ func (m *meter) add(u dragoman.Usage) {
 	m.calls = append(m.calls, u)
 }
 
-// spend adds what actions used to the usage and the cost of the run.
+// spend adds the usage of actions to the usage and the cost of the run.
 func (r *run) spend(m *meter) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -10,22 +10,24 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// task is what an agent is asked that runs as a tool.
+// task is the input of an agent that runs as a tool.
 type task struct {
 	Task string `json:"task" doc:"what the agent should do, with everything it needs to know: it sees nothing of this conversation"`
 }
 
-// nestedTime is what an agent that runs as a tool may take where it does not say.
+// nestedTime limits an agent that runs as a tool and has no Limits.Time.
 const nestedTime = time.Hour
 
-// AsTool makes the agent a tool of others: a run of its own, that sees nothing but
-// its task, and answers with its output. Its calls are gated by its own Runner. What
-// waits for humans there is pending in the outer run, which is interrupted, and
-// resumed with the decisions, as if the calls were its own (requirement A6); sticky
-// decisions of the outer run do not reach it. In a store, a run that is killed while
-// the agent works has it uncertain: it does not restart by itself. Outcomes of background
-// work that its tools began are delivered while the agent runs; later outcomes are not
-// delivered.
+// AsTool returns the agent as a tool for other agents. Each call is a separate run, which
+// sees only its task and returns its output.
+//   - The agent's own Runner checks its calls.
+//   - Calls that wait for humans are pending in the outer run, which is interrupted and
+//     resumed with the decisions as if the calls were its own (requirement A6). Sticky
+//     decisions of the outer run do not apply to the nested one.
+//   - If the process is killed while the agent works and the outer run is in a store, the
+//     call is reported as uncertain: it does not restart by itself.
+//   - Outcomes of background work that its tools began are delivered while the agent runs;
+//     later outcomes are not delivered.
 func (a Agent) AsTool(opts ...tool.Option) tool.Tool {
 	limit := a.Limits.Time
 	if limit <= 0 {
@@ -110,10 +112,9 @@ func (a Agent) nested(ctx context.Context, in task) (string, error) {
 	}
 }
 
-// inner are the options of a run inside of another: it has the name of the call it
-// works for, so that another attempt at the same call is the same run, and it finds
-// the decisions that are its own. Its effects are in the journal of the outer run. It
-// inherits nothing else.
+// inner returns the options of a nested run. Its id is derived from the call, so that
+// another attempt at the same call is the same run and finds its decisions. Its effects are
+// in the journal of the outer run. It inherits nothing else.
 func inner(ctx context.Context) []Option {
 	info, ok := tool.InfoFrom(ctx)
 	if !ok {

@@ -32,7 +32,7 @@ func TestA6_ApprovedNestedRunIsAskedAboutOnce(t *testing.T) {
 	}{
 		"approved":              {decide: approve, task: "t"},
 		"edited":                {decide: func(p tool.Pending) agent.Option { return agent.Edit(p, taskInput("other")) }, task: "other"},
-		"approved for good":     {decide: agent.Always, task: "t"},
+		"approved always":       {decide: agent.Always, task: "t"},
 		"a value":               {policy: asking, decide: func(p tool.Pending) agent.Option { return agent.Value(p, json.RawMessage(`"given"`)) }, task: "given"},
 		"an immediate approver": {approver: true, task: "t"},
 	} {
@@ -92,7 +92,7 @@ func taskInput(task string) tool.Input {
 }
 
 // A new policy asks about a nested run again. Its work is kept meanwhile.
-func TestA6_NestedRunThatIsAskedAboutAgainKeepsItsWork(t *testing.T) {
+func TestA6_NestedRunKeepsWorkOverSecondApproval(t *testing.T) {
 	var did counted
 	clerk := agent.Agent{
 		Name: "clerk", Model: model(calls("i look", `j pay {"word":"x"}`), says("paid")),
@@ -122,7 +122,7 @@ func TestA6_NestedRunThatIsAskedAboutAgainKeepsItsWork(t *testing.T) {
 
 // Middleware that retries or hides errors neither begins a nested run that waits again
 // nor loses it.
-func TestA6_MiddlewareDoesNotRepeatANestedRunThatWaits(t *testing.T) {
+func TestA6_MiddlewareDoesNotRepeatPendingNestedRun(t *testing.T) {
 	for name, use := range map[string]tool.Middleware{
 		"retries": func(next tool.Handler) tool.Handler {
 			return func(ctx context.Context, in tool.Input) (out tool.Output, err error) {
@@ -175,7 +175,7 @@ func TestA6_MiddlewareDoesNotRepeatANestedRunThatWaits(t *testing.T) {
 
 // A run is refused before any of its calls runs if an agent that runs as a tool cannot
 // continue, however deep it is.
-func TestL13_AConflictInANestedRunIsAnErrorBeforeAnyCallRuns(t *testing.T) {
+func TestL13_NestedConflictFailsBeforeAnyCallRuns(t *testing.T) {
 	var did counted
 	pay := did.tool("pay", tool.NeedsApproval())
 	clerk := agent.Agent{Name: "clerk", Model: model(calls("c pay")), Tools: []tool.Tool{pay, did.tool("look")}}
@@ -199,7 +199,7 @@ func TestL13_AConflictInANestedRunIsAnErrorBeforeAnyCallRuns(t *testing.T) {
 		"the agent is gone": {clerk, func(s string) string {
 			return strings.ReplaceAll(s, `"agent":"clerk","turn"`, `"agent":"other","turn"`)
 		}},
-		"not a state of ours": {clerk, func(s string) string { return strings.ReplaceAll(s, `"phase":"calling"`, `"phase":"dancing"`) }},
+		"not a valid state": {clerk, func(s string) string { return strings.ReplaceAll(s, `"phase":"calling"`, `"phase":"dancing"`) }},
 	} {
 		for _, deep := range []bool{false, true} {
 			clerk.Model, c.now.Model = model(calls("c pay")), model()
@@ -235,7 +235,7 @@ func TestL13_AConflictInANestedRunIsAnErrorBeforeAnyCallRuns(t *testing.T) {
 }
 
 // A nested call of a tool that the agent itself adds is no conflict.
-func TestL13_ANestedRunMayWaitForAToolThatTheAgentAdds(t *testing.T) {
+func TestL13_NestedRunMayWaitForGeneratedTool(t *testing.T) {
 	asks := policyFunc(func(_ context.Context, q *tool.Question) (tool.Decision, error) {
 		if q.Key.Name == "read_tool_output" {
 			return tool.Decision{Effect: tool.Ask, Reason: "look"}, nil

@@ -10,10 +10,10 @@ import (
 	"github.com/dragoman-go/dragoman/tool/policy"
 )
 
-// Option says more about one run.
+// Option configures one run.
 type Option interface{ apply(*options) }
 
-// options of one run.
+// options are the options of one run.
 type options struct {
 	id        string
 	messages  []dragoman.Message
@@ -23,7 +23,7 @@ type options struct {
 	stop      <-chan struct{}
 	decisions []decision
 	chunks    bool
-	path      []string     // of the agents around this one
+	path      []string     // the names of the outer agents
 	journal   tool.Journal // of the outer run
 	outerLog  decisionStore
 	spill     tool.SpillStore  // of the outer run
@@ -77,9 +77,8 @@ type Store interface {
 	Save(ctx context.Context, messages []dragoman.Message, state []byte) error
 }
 
-// holder is a [Store] that several goroutines may have in their hands at once. Hold
-// takes it for one run, until leave is called; the error says that another run has
-// it.
+// holder is a [Store] that several goroutines may share. Hold reserves it for one run until
+// leave is called. It returns an error if another run holds the store.
 type holder interface {
 	Hold() (leave func(), err error)
 }
@@ -89,20 +88,20 @@ type holder interface {
 // The run uses it for a model that knows its target, as a provider.Client does, and for
 // each such model of a provider.Chain; all others get the whole conversation.
 type historyStore interface {
-	// Instead returns what goes to a target in place of these messages, which are the
-	// whole conversation; the same where nothing does. match says which fields of an
-	// origin must agree.
+	// Instead returns the messages to send to a target in place of messages, which are the
+	// whole conversation. It returns messages itself if the store has no native history for
+	// the target. match selects the fields of an origin that must agree.
 	Instead(ctx context.Context, messages []dragoman.Message, target dragoman.Origin, match targets.Match) ([]dragoman.Message, error)
 }
 
-// decisionStore is a [Store] that also keeps what was decided on calls that needed
-// approval, by the options of [Agent.Resume] or by an approver of the Runner: for those
-// who ask later what was let happen, and for the process that goes on with the run.
+// decisionStore is a [Store] that also stores decisions on calls that needed approval. They
+// come from the options of [Agent.Resume] or from an approver of the Runner. The stored
+// decisions are an audit trail, and a process that resumes the run uses them.
 type decisionStore interface {
-	// Decide keeps decisions. They are durable when it returns, and acted upon after
-	// that.
+	// Decide stores decisions. They must be durable when it returns; the run acts on them
+	// only afterwards.
 	Decide(ctx context.Context, rulings ...tool.Ruling) error
-	// Decided returns the last decision on exactly this call; nil: there is none.
+	// Decided returns the last decision on exactly this call, or nil.
 	Decided(ctx context.Context, b tool.Binding) (*tool.Ruling, error)
 }
 
@@ -132,9 +131,9 @@ type ticketKeeper interface {
 	Tickets() tool.TicketStore
 }
 
-// expander is a [Store] whose messages refer to content that is stored apart, such as
-// images. A run has it put the content in place in every request that it builds; an error
-// ends the run. A session of package session is one.
+// expander is a [Store] whose messages refer to content that is stored separately, such as
+// images. A run calls Expand to restore the content in every request that it builds; an
+// error ends the run. A session of package session is one.
 type expander interface {
 	Expand(ctx context.Context, messages []dragoman.Message) ([]dragoman.Message, error)
 }
@@ -159,20 +158,20 @@ type savePreparer interface {
 	BeforeSave(ctx context.Context, model dragoman.Model, name string, messages []dragoman.Message) error
 }
 
-// In keeps the run in a store, and begins with the conversation that is there.
+// In stores the run in s and starts with the conversation that s holds.
 func In(s Store) Option { return optionFunc(func(o *options) { o.store = s }) }
 
-// ID names the run; without it the agent makes a name. Effects are known by the
-// name of their run: two runs in one store must not share one.
+// ID sets the id of the run; without it the agent makes one. The journal identifies calls
+// by the id of their run, so two runs in one store must not share an id.
 func ID(id string) Option { return optionFunc(func(o *options) { o.id = id }) }
 
-// Messages come before the prompt: a conversation that was kept elsewhere, or a
-// picture beside the words. With them the prompt may be empty.
+// Messages adds messages before the prompt: an earlier conversation that is stored
+// elsewhere, or an image that belongs to the prompt. With messages, the prompt may be empty.
 func Messages(ms ...dragoman.Message) Option {
 	return optionFunc(func(o *options) { o.messages = append(o.messages, ms...) })
 }
 
-// Metadata is told to policies and tools.
+// Metadata passes key-value pairs to policies and tools.
 func Metadata(m map[string]string) Option {
 	return optionFunc(func(o *options) { o.metadata = m })
 }
@@ -182,20 +181,20 @@ func Metadata(m map[string]string) Option {
 // with the new input. Without it, such input is refused with [ErrUnfinished].
 func Abandon() Option { return optionFunc(func(o *options) { o.abandon = true }) }
 
-// StopAfterTurn ends the run when the channel is closed, as soon as the turn at
-// hand is over: what was begun is finished, the state can be resumed, and the
-// error is [ErrStopped]. A channel that is closed already makes a run of one turn, or
-// of what was left of one. Cancelling the context does not wait.
+// StopAfterTurn ends the run at the end of the current turn once the channel is closed.
+// Started calls finish, the state can be resumed, and the error is [ErrStopped]. If the
+// channel is already closed, the run has one turn, or completes a turn that was
+// interrupted. In contrast, canceling the context does not wait for the turn.
 func StopAfterTurn(done <-chan struct{}) Option {
 	return optionFunc(func(o *options) { o.stop = done })
 }
 
-// Chunks passes on the native bytes of streams, where the model has them: those that
-// package provider opens do, except the simulator in process. They come as a [ModelEvent]
+// Chunks also reports the native bytes of streams, if the model provides them. Models that
+// package provider opens do, except the in-process simulator. Each chunk is a [ModelEvent]
 // with a [dragoman.Chunk], whose bytes are valid until the next event.
 func Chunks() Option { return optionFunc(func(o *options) { o.chunks = true }) }
 
-// Approve lets a pending call run, exactly as it was asked for.
+// Approve lets a pending call run with its arguments unchanged.
 func Approve(p tool.Pending) Option {
 	return decision{pending: p, answer: tool.Answer{Verdict: tool.Approved}}
 }
@@ -212,14 +211,14 @@ func ApproveAll(pending []tool.Pending) Option {
 	})
 }
 
-// Reject answers a pending call with a refusal. The model reads the message;
-// empty means that no reason is given.
+// Reject rejects a pending call. The model reads the message as the result of the call;
+// an empty message gives no reason.
 func Reject(p tool.Pending, message string) Option {
 	return decision{pending: p, answer: tool.Answer{Verdict: tool.Rejected, Message: message}}
 }
 
-// Edit lets a pending call run with other arguments. They are validated and judged
-// by the policy again.
+// Edit lets a pending call run with other arguments. They are validated, and the policy
+// decides on them again.
 func Edit(p tool.Pending, in tool.Input) Option {
 	return decision{pending: p, answer: tool.Answer{Verdict: tool.Approved, Edited: &in}}
 }

@@ -58,7 +58,7 @@ func paused(n int) string {
 
 // A run that stopped at a pause leaves a call of the provider without its result. The next
 // run of the session sends a valid conversation, to this provider and to another.
-func TestQuirkI15_SessionContinuesAfterARunThatStoppedAtAPause(t *testing.T) {
+func TestQuirkI15_SessionContinuesAfterPause(t *testing.T) {
 	for _, streamed := range []bool{false, true} {
 		t.Run(fmt.Sprint("streamed ", streamed), func(t *testing.T) {
 			run := func(a agent.Agent, s *session.Session, prompt string) (*agent.Result, error) {
@@ -97,7 +97,7 @@ func TestQuirkI15_SessionContinuesAfterARunThatStoppedAtAPause(t *testing.T) {
 
 // A run that ended because an item waits for the client leaves that item without its
 // output, and the next run continues without it.
-func TestL2_SessionContinuesAfterAnItemThatNobodyAnswered(t *testing.T) {
+func TestL2_SessionContinuesAfterUnansweredItem(t *testing.T) {
 	s := must[*session.Session](t)(session.OpenOrCreate(t.Context(), &session.Memory{}, "s"))
 	gpt, asked := strictServer(t, openairesponses.Codec{}, false, wireTurn(dialectname.OpenAIResponses,
 		`{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"e"},{"type":"shell_call","id":"sh_1","call_id":"call_1","status":"completed","action":{"commands":["ls"]}}`))

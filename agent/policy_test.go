@@ -95,14 +95,14 @@ func TestP1_ModelCallRulesAreEvaluated(t *testing.T) {
 					t.Errorf("rule %q denied, want %q", rule, tc.denied)
 				}
 				if streamed && (len(told) != 1 || !strings.HasPrefix(told[0], "model_call "+tc.model)) { // requirement P3, allow included
-					t.Errorf("decisions told: %q", told)
+					t.Errorf("reported decisions: %q", told)
 				}
 			}
 		})
 	}
 }
 
-func TestP1_ADeniedModelOfAChainIsSkipped(t *testing.T) {
+func TestP1_DeniedModelOfChainIsSkipped(t *testing.T) {
 	first, second := model(), model(says("second"))
 	chain := &provider.Chain{Links: []provider.Link{{Name: "openai/gpt-5", Model: first}, {Name: "anthropic/claude", Model: second}}}
 	a := &agent.Agent{Model: chain, Runner: &tool.Runner{Policy: rules(t, `rules: [{id: no, effect: deny, subjects: model_call, when: {model: "openai/*"}}]`)}}
@@ -138,7 +138,7 @@ func TestP1_EveryTurnIsAModelCall(t *testing.T) {
 	}
 }
 
-func TestP1_APolicyThatFailsDeniesModelCalls(t *testing.T) {
+func TestP1_FailedPolicyDeniesModelCalls(t *testing.T) {
 	m := namedModel{model(), "a/b"}
 	a := &agent.Agent{Model: m, Runner: &tool.Runner{Policy: rules(t, `rules: [{id: broken, effect: allow, subjects: model_call, when: {expression: 'metadata.tenant == "acme"'}}]`)}}
 	_, err := a.Run(t.Context(), "go")
@@ -183,13 +183,13 @@ func TestP1_HandoffRulesAreEvaluated(t *testing.T) {
 				t.Errorf("%s answers, want %s\n%s", got, tc.want, script(res.Messages))
 			}
 			if !slices.ContainsFunc(told, func(s string) bool { return strings.HasPrefix(s, "handoff transfer_to_art"+"art ") }) {
-				t.Errorf("decisions told: %q", told)
+				t.Errorf("reported decisions: %q", told)
 			}
 		})
 	}
 }
 
-func TestP1_AToolRuleThatNamesAHandoffIsAnError(t *testing.T) {
+func TestP1_ToolRuleOnHandoffIsAnError(t *testing.T) {
 	art := agent.Agent{Name: "art", Model: model()}
 	desk := agent.Agent{
 		Model: model(), Handoffs: []agent.Handoff{{To: &art}},

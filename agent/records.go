@@ -89,7 +89,7 @@ func (r *run) storedRecords(ctx context.Context) ([]tool.Record, error) {
 type settledCall struct {
 	call   *dragoman.ToolCall
 	result *dragoman.ToolResult
-	// turn is counted by the answers of the conversation.
+	// turn is the number of the turn, counted from the responses in the conversation.
 	turn int
 }
 

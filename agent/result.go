@@ -9,14 +9,14 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// Result is what a run came to, or as far as it got.
+// Result is the outcome of a run, or what the run has done before it failed.
 type Result struct {
-	// Run names the run, Agent the one that spoke last.
+	// Run is the id of the run, and Agent the name of the last active agent.
 	Run   string
 	Agent string
-	// Output is the text of the final answer; empty where there is none yet.
+	// Output is the text of the final answer; empty if there is none yet.
 	Output string
-	// Messages are what the run added to the conversation, its input included.
+	// Messages are the messages that the run added to the conversation, including its input.
 	Messages []dragoman.Message
 	// Model is the model of the last response: the name of the link for a chain, such as
 	// "openai/gpt-5"; otherwise provider and model, if the response names them.
@@ -24,29 +24,29 @@ type Result struct {
 	// Failovers are the models of a chain that failed, in order, over all turns since the
 	// run began or was resumed.
 	Failovers []FailedModel
-	// Turns counts how often a model was asked, over all of the run's resumptions.
+	// Turns counts the model calls over all resumptions of the run.
 	Turns int
 	Usage dragoman.Usage
 	// Records describe the outcome of each call, over all resumptions of the run. After a
 	// resumption, the records of earlier calls come from the store, the state and the
-	// conversation, and their Cause is nil. With a store that has
-	// no Records, see [Store], only the last 200 have times and decisions.
+	// conversation, and their Cause is nil. If the store has no Records method (see
+	// [Store]), only the last 200 have times and decisions.
 	Records []tool.Record
 	// Degraded are the qualified names of the tools that the failure policy "degrade" removed
 	// from the run, in the order in which they failed; nil means that the run had all of
 	// its tools. It covers all of the run's resumptions.
 	Degraded []string
-	// Pending are the calls that wait for humans.
+	// Pending are the calls that wait for a human decision.
 	Pending []tool.Pending
-	// Stop is why the last answer ended.
+	// Stop is the reason why the last response ended.
 	Stop dragoman.Stop
-	// Losses are what conversions to and from the models' wires could not keep.
+	// Losses lists the losses of conversions to and from the wire formats of the models.
 	Losses dragoman.Report
 	// Partial is a response that broke off; nil if none did. It is not part of
 	// Messages; [State.Partial] says what becomes of its text.
 	Partial *dragoman.Response
-	// State is what [Agent.Resume] needs to go on. A run that is over has it too:
-	// there is nothing to resume then. Nil: no run began.
+	// State is the state that [Agent.Resume] continues from. A finished run has a state
+	// too, with nothing left to do. It is nil if no run began.
 	State *State
 }
 
@@ -61,25 +61,25 @@ type FailedModel struct {
 
 // The errors of runs.
 var (
-	// ErrAgent says that an agent cannot be used as it is. No model was asked.
+	// ErrAgent means that the definition of an agent is invalid. No model was called.
 	ErrAgent = errors.New("not usable as defined")
-	// ErrInterrupted says that calls wait for humans: they are Result.Pending, and
-	// the run goes on with [Agent.Resume]. If the context of the run was canceled, the
+	// ErrInterrupted means that the calls in Result.Pending wait for a human decision.
+	// [Agent.Resume] continues the run. If the context of the run was canceled, the
 	// error also wraps its cause.
 	ErrInterrupted = errors.New("agent: calls wait for approval")
-	// ErrUnfinished says that new input came while calls of the run before wait for
-	// their results: resume that run first, or [Abandon] it.
-	ErrUnfinished = errors.New("agent: the run before is not finished")
-	// ErrStopped says that the run was asked to stop after a turn.
+	// ErrUnfinished means that new input arrived while calls of the previous run still
+	// wait for results: resume that run first, or [Abandon] it.
+	ErrUnfinished = errors.New("agent: the previous run is not finished")
+	// ErrStopped means that [StopAfterTurn] ended the run.
 	ErrStopped = errors.New("agent: stopped after the turn")
 	// ErrGuardrail is wrapped by every [*GuardrailError].
 	ErrGuardrail = errors.New("agent: stopped by a guardrail")
-	// ErrState says that a stored run does not fit the agent that is to go on with
-	// it, or that it is not where the store is. Nothing ran.
+	// ErrState means that a stored run does not match the agent that resumes it, or
+	// that the state does not match the store. Nothing ran.
 	ErrState = errors.New("agent: the stored run cannot be resumed")
-	// ErrAnswer says that a model's last word cannot be used: it was cut off or
-	// withheld. Result.Stop says why. A run that ended so says it again to who
-	// resumes it.
+	// ErrAnswer means that the final response of the model cannot be used, because it was
+	// cut off or withheld. Result.Stop holds the reason. Resuming such a run returns the
+	// same error.
 	ErrAnswer = errors.New("agent: the model gave no usable answer")
 )
 
@@ -93,36 +93,36 @@ type WaitingItemError struct {
 }
 
 func (e *WaitingItemError) Error() string {
-	return fmt.Sprintf("%v: it waits for the client to answer %s, which an agent does not do; answer it with a request of your own, or do not offer that tool", ErrAnswer, strings.Join(e.Types, ", "))
+	return fmt.Sprintf("%v: it waits for the client to answer %s, which an agent cannot do; answer it with your own request, or do not offer that tool", ErrAnswer, strings.Join(e.Types, ", "))
 }
 
 // Unwrap returns [ErrAnswer].
 func (e *WaitingItemError) Unwrap() error { return ErrAnswer }
 
-// LimitError says which limit ended a run.
+// LimitError reports the limit that ended a run.
 type LimitError struct {
 	// Limit is "turns", "tool_calls", "time", "tokens" or "cost".
 	Limit string
-	// Most is what was allowed, in the words of that limit.
+	// Most describes the limit, such as "at most 20".
 	Most string
 }
 
 func (e *LimitError) Error() string {
-	return fmt.Sprintf("agent: a limit of the run is reached: %s, %s; raise Agent.Limits and resume, or ask for less", e.Limit, e.Most)
+	return fmt.Sprintf("agent: the run reached a limit: %s, %s; raise Agent.Limits and resume, or give the agent a smaller task", e.Limit, e.Most)
 }
 
-// LoopError says what a run repeats.
+// LoopError reports that a run repeats itself.
 type LoopError struct {
-	// Tool is what was called again and again; empty: every call of several turns
-	// failed.
+	// Tool is the tool that was called repeatedly; empty means that every call of several
+	// turns failed.
 	Tool string
-	// Times is how often.
+	// Times is the number of identical calls or failed turns.
 	Times int
 }
 
 func (e *LoopError) Error() string {
 	if e.Tool == "" {
-		return fmt.Sprintf("agent: the run goes round in circles: every call of %d turns failed", e.Times)
+		return fmt.Sprintf("agent: the run makes no progress: every call of %d turns failed", e.Times)
 	}
-	return fmt.Sprintf("agent: the run goes round in circles: %s was called %d times with the same arguments and the same result; mark it as Polling if that is what it is for", e.Tool, e.Times)
+	return fmt.Sprintf("agent: the run makes no progress: %s was called %d times with the same arguments and the same result; mark the tool as Polling if this is intended", e.Tool, e.Times)
 }

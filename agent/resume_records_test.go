@@ -23,7 +23,7 @@ func recordLines(records []tool.Record) string {
 	return b.String()
 }
 
-func TestT10_RecordsOfAResumedRunCoverTheWholeRun(t *testing.T) {
+func TestT10_ResumedRunHasAllRecords(t *testing.T) {
 	for _, kept := range []string{"state", "session"} {
 		var did counted
 		script := []any{
@@ -123,7 +123,7 @@ func TestDecision27_DegradedRunNamesItsTools(t *testing.T) {
 		t.Errorf("%d runs, degraded %q, records\n%s", runs, res.Degraded, recordLines(res.Records))
 	}
 	if whole := must[*agent.Result](t)(agent.Agent{Model: model(says("x"))}.Run(t.Context(), "go")); whole.Degraded != nil {
-		t.Errorf("a whole run is degraded: %q", whole.Degraded)
+		t.Errorf("a run with all its tools is degraded: %q", whole.Degraded)
 	}
 }
 
@@ -139,7 +139,7 @@ func TestT9_PlainTextOfAResultHasNoFence(t *testing.T) {
 
 // Every turn writes the state. If it held the records, the log of a long run would grow
 // with the square of its turns.
-func TestT10_ASessionStoresEachRecordOnce(t *testing.T) {
+func TestT10_SessionStoresEachRecordOnce(t *testing.T) {
 	var did counted
 	const turns = 230
 	m := model()

@@ -12,7 +12,7 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-func TestAStateOfARunInAStoreNeedsTheStore(t *testing.T) {
+func TestStateOfStoredRunNeedsItsStore(t *testing.T) {
 	var did counted
 	s := must[*session.Session](t)(session.Create(t.Context(), &session.Memory{}, session.Info{}))
 	m := model(calls(`b pay {"word":"x"}`))

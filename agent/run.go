@@ -26,56 +26,56 @@ type run struct {
 	options
 	cast *cast
 	now  func() time.Time
-	// player is who speaks.
+	// player is the current agent.
 	player *player
-	// resumed says that the run was begun before; prompt is its input.
+	// resumed is set if the run continues an earlier one; prompt is the input of a new run.
 	resumed bool
 	prompt  string
 	began   time.Time
 
-	// messages are the whole conversation; those from kept on are not stored yet.
+	// messages are the whole conversation; those from index kept on are not stored yet.
 	messages []dragoman.Message
 	kept     int
 	state    state
-	stored   state // as it was stored last; it is large, and written in each turn
+	stored   state // the last stored state; a field, because it is large and written in each turn
 	result   Result
-	recorded [][]tool.Record // what became of the calls, batch by batch
+	recorded [][]tool.Record // the records of all calls, batch by batch
 	unsaved  []tool.Record   // records for a recordStore since the last save
 	decided  decisions
 	memory   *tool.MemorySpill // long outputs of a run without a store for them
 	runners  map[string]*tool.Run
 	pauses   int // in a row
-	// again says that the calls at hand may have been begun by a process that died.
+	// again is set if a process that died may have begun the current calls.
 	again bool
-	// moved says that a turn, or what was left of one, is over.
+	// moved is set once a turn, or the rest of one, is over.
 	moved bool
 
-	// yield tells whoever watches; left says that nobody does any more. events
-	// come from the goroutines of tools.
+	// yield passes events to the caller of a stream, and left is set once the caller has
+	// left the loop. events come from the goroutines of tools.
 	yield  func(Event, error) bool
 	left   bool
 	cancel context.CancelCauseFunc
 	events chan tool.Event
 	over   chan struct{}
-	// guarded and newlyFound are what tools of the turn at hand came upon.
+	// guarded and newlyFound collect verdicts and found tools of the current turn.
 	guarded    guardState
 	newlyFound []tool.Key
 }
 
-// begin makes a run of new input.
+// begin returns a run with new input.
 func (a Agent) begin(prompt string, opts []Option) (*run, error) {
 	r, err := a.newRun(opts, nil)
 	if err != nil {
 		return nil, err
 	}
 	if prompt == "" && len(r.options.messages) == 0 {
-		return nil, errorf("there is nothing to ask: give a prompt, or Messages")
+		return nil, errorf("there is no input: give a prompt, or Messages")
 	}
 	r.prompt = prompt
 	return r, nil
 }
 
-// resume makes a run that goes on.
+// resume returns a run that continues an earlier one.
 func (a Agent) resume(s *State, opts []Option) (*run, error) {
 	var memory *tool.MemorySpill
 	if s != nil {
@@ -86,10 +86,10 @@ func (a Agent) resume(s *State, opts []Option) (*run, error) {
 		return nil, err
 	}
 	if s == nil && r.store == nil {
-		return nil, errorf("%w: there is neither a state nor a store", ErrState)
+		return nil, fmt.Errorf("%w: give a state, or a store with agent.In", ErrState)
 	}
 	if len(r.options.messages) > 0 {
-		return nil, errorf("%w: a run is resumed without new input", ErrUnfinished)
+		return nil, fmt.Errorf("%w: Resume takes no Messages; resume the run first, then give new input to Run", ErrUnfinished)
 	}
 	r.resumed = true
 	if s == nil {
@@ -99,7 +99,7 @@ func (a Agent) resume(s *State, opts []Option) (*run, error) {
 		return nil, err
 	}
 	if r.store == nil && len(r.state.Messages) == 0 && r.state.Phase != finished {
-		return nil, errorf("%w: its conversation is in a store: pass agent.In(store)", ErrState)
+		return nil, fmt.Errorf("%w: its conversation is in a store: pass agent.In(store)", ErrState)
 	}
 	return r, nil
 }
@@ -118,20 +118,20 @@ func (a *Agent) newRun(opts []Option, memory *tool.MemorySpill) (*run, error) {
 	return r, nil
 }
 
-// watched makes a run tell what happens.
+// watched makes the run emit events.
 func (r *run) watched(yield func(Event, error) bool, cancel context.CancelCauseFunc) {
 	r.yield, r.cancel = yield, cancel
 	r.events = make(chan tool.Event)
 }
 
-// errLeft is why a run is cancelled that nobody watches any more.
-var errLeft = errorf("nobody listens any more")
+// errLeft is the cancellation cause of a run whose stream is no longer read.
+var errLeft = errorf("the caller left the stream")
 
-// unwatched says that nobody is told what happens: then no events need be made.
+// unwatched reports whether no caller reads events, so that none need be created.
 func (r *run) unwatched() bool { return r.yield == nil || r.left }
 
-// tell passes an event on.
-func (r *run) tell(ev Event) {
+// emit sends an event to the caller.
+func (r *run) emit(ev Event) {
 	if r.unwatched() {
 		return
 	}
@@ -141,7 +141,7 @@ func (r *run) tell(ev Event) {
 	}
 }
 
-// run runs, and says as far as it got.
+// run executes the run and returns its result, also if it fails.
 func (r *run) run(ctx context.Context) (*Result, error) {
 	defer close(r.over)
 	r.began = r.now()
@@ -158,17 +158,17 @@ func (r *run) run(ctx context.Context) (*Result, error) {
 		ctx, cancel = context.WithTimeoutCause(ctx, max(0, most-r.state.Elapsed), &LimitError{"time", fmt.Sprintf("at most %v", most)})
 		defer cancel()
 	}
-	r.tell(&RunStart{Run: r.state.Run, Agent: r.player.name(), Resumed: r.resumed, Session: r.storeID()})
+	r.emit(&RunStart{Run: r.state.Run, Agent: r.player.name(), Resumed: r.resumed, Session: r.storeID()})
 	if r.resumed {
 		err = r.decided.save(ctx, r)
 	} else {
-		err = r.hear(ctx)
+		err = r.addInput(ctx)
 	}
 	if err == nil {
 		err = r.loop(ctx)
 	}
 	if err != nil && ctx.Err() != nil {
-		err = cancelled(ctx, err)
+		err = cancelCause(ctx, err)
 	}
 	r.result.Run, r.result.Agent, r.result.Turns, r.result.Usage = r.state.Run, r.player.name(), r.state.Turn, r.state.Usage
 	r.result.Records = slices.Concat(r.recorded...)
@@ -176,7 +176,7 @@ func (r *run) run(ctx context.Context) (*Result, error) {
 		r.result.Degraded = append(r.result.Degraded, d.Key.QualifiedName())
 	}
 	r.result.Messages = r.messages[min(r.state.Begun, len(r.messages)):]
-	if r.store == nil { // then they are the state's too
+	if r.store == nil { // the state shares them
 		r.result.Messages = slices.Clone(r.result.Messages)
 	}
 	r.result.Pending = leaves(r.state.Pending)
@@ -184,8 +184,8 @@ func (r *run) run(ctx context.Context) (*Result, error) {
 	return &r.result, err
 }
 
-// hold keeps other runs of this process away from the store, where it can: they
-// would write with one hand, and none would lose.
+// hold reserves the store for this run, if the store supports it. Two runs of one process
+// would share the same writer, so the store could not detect the conflict.
 func (r *run) hold() (leave func(), err error) {
 	h, ok := r.store.(holder)
 	if !ok {
@@ -197,7 +197,7 @@ func (r *run) hold() (leave func(), err error) {
 	return leave, nil
 }
 
-// storeID names what the run is kept in; empty where that has no name.
+// storeID returns the id of the run's store, or "" if it has no id.
 func (r *run) storeID() string {
 	if named, ok := r.store.(interface{ ID() string }); ok {
 		return named.ID()
@@ -205,8 +205,8 @@ func (r *run) storeID() string {
 	return ""
 }
 
-// cancelled says why a context ended, with the error that came of it.
-func cancelled(ctx context.Context, err error) error {
+// cancelCause adds the cause of a canceled context to the error that it led to.
+func cancelCause(ctx context.Context, err error) error {
 	cause := context.Cause(ctx)
 	if errors.Is(err, cause) {
 		return err
@@ -214,7 +214,7 @@ func cancelled(ctx context.Context, err error) error {
 	return errors.Join(cause, err)
 }
 
-// load finds out where the run stands, and takes its input.
+// load reads the stored run and either restores its position or begins a new run.
 func (r *run) load(ctx context.Context) error {
 	var stored []byte
 	if r.store != nil {
@@ -230,9 +230,9 @@ func (r *run) load(ctx context.Context) error {
 	return r.open(ctx, stored)
 }
 
-// rebind finds the agent and the calls of a run that goes on (requirement L13).
+// rebind finds the agent and the calls of a resumed run (requirement L13).
 func (r *run) rebind(ctx context.Context, stored []byte) error {
-	if err := r.recall(stored); err != nil {
+	if err := r.loadState(stored); err != nil {
 		return err
 	}
 	if err := r.state.expand(ctx, r.detacher()); err != nil {
@@ -250,7 +250,7 @@ func (r *run) rebind(ctx context.Context, stored []byte) error {
 	r.state.Background = r.state.Background || r.cast.background()
 	if r.state.Phase == finished {
 		if r.result.Output = r.state.Output; r.result.Output == "" {
-			r.result.Output = lastWords(r.messages)
+			r.result.Output = lastAssistantText(r.messages)
 		}
 	}
 	records, err := r.restoreRecords(ctx)
@@ -261,8 +261,8 @@ func (r *run) rebind(ctx context.Context, stored []byte) error {
 	return r.decided.resume(ctx, r)
 }
 
-// speaker returns the agent of a stored run, which must have the tools of the calls that
-// wait.
+// speaker returns the current agent of a stored run, which must have the tools of its
+// pending calls.
 func (c *cast) speaker(s *state) (*player, error) {
 	p := c.players[s.Agent]
 	if p == nil {
@@ -270,16 +270,16 @@ func (c *cast) speaker(s *state) (*player, error) {
 	}
 	for _, pend := range s.Pending {
 		if _, ok := p.box.Find(pend.Binding.Key); !ok {
-			return nil, fmt.Errorf("%w: %s waits for a human, and the agent %q has no such tool any more", ErrState, pend.Tool(), p.name())
+			return nil, fmt.Errorf("%w: a call of %s is pending, but the agent %q no longer has this tool", ErrState, pend.Tool(), p.name())
 		}
 	}
 	return p, nil
 }
 
-// recall finds the state to go on with, and its conversation. Where there is a store,
-// that knows: a state that it has gone past names a turn whose effects are in the
-// journal, and the calls that wait by now are those of another.
-func (r *run) recall(stored []byte) error {
+// loadState restores the state and its conversation. The state in a store takes precedence: if
+// the store has moved past the given state, the effects of that turn are in the journal, and
+// other calls are pending by now.
+func (r *run) loadState(stored []byte) error {
 	given := r.state.Run != ""
 	if given {
 		if err := r.state.check(); err != nil {
@@ -292,7 +292,7 @@ func (r *run) recall(stored []byte) error {
 		return r.checkOpenCalls()
 	}
 	if stored == nil {
-		return fmt.Errorf("%w: the store has no run", ErrState)
+		return fmt.Errorf("%w: the store contains no run", ErrState)
 	}
 	var s State
 	if err := json.Unmarshal(stored, &s); err != nil {
@@ -302,33 +302,33 @@ func (r *run) recall(stored []byte) error {
 	case !given:
 		r.state = s.s
 	case !r.state.where(&s.s):
-		return fmt.Errorf("%w: the store is at turn %d of the run %.80q, and the state at turn %d of %.80q: the run went on, or is another; give no state to go on from where it is",
+		return fmt.Errorf("%w: the store is at turn %d of the run %.80q, but the state is at turn %d of %.80q: the run has continued, or it is another run; pass a nil state to resume from the store",
 			ErrState, s.s.Turn, s.s.Run, r.state.Turn, r.state.Run)
 	default:
-		r.state.Ledger = s.s.Ledger // a process may have ended behind a decision
+		r.state.Ledger = s.s.Ledger // a process may have ended after it stored a decision
 		r.state.Stopped = s.s.Stopped
 	}
 	return r.checkOpenCalls()
 }
 
-// checkOpenCalls refuses a state that is to ask the model although the conversation has
+// checkOpenCalls refuses a state that would call the model although the conversation has
 // calls without results.
 func (r *run) checkOpenCalls() error {
 	if r.state.Phase == asking && len(openCalls(r.messages)) > 0 {
-		return fmt.Errorf("%w: the conversation has calls that wait, and the state is one from before them", ErrState)
+		return fmt.Errorf("%w: the conversation has pending calls, but the state is older than they are", ErrState)
 	}
 	return nil
 }
 
-// where reports whether two states are of the same moment of a run.
+// where reports whether two states are the same point of a run.
 func (s *state) where(t *state) bool {
 	sameCall := func(a, b tool.Pending) bool { return a.Binding == b.Binding && bytes.Equal(a.State, b.State) }
 	return s.Run == t.Run && s.Turn == t.Turn && s.Phase == t.Phase && s.Agent == t.Agent &&
 		len(s.Settled) == len(t.Settled) && slices.EqualFunc(s.Pending, t.Pending, sameCall)
 }
 
-// lastWords are what the assistant said last.
-func lastWords(ms []dragoman.Message) string {
+// lastAssistantText returns the text of the last assistant messages.
+func lastAssistantText(ms []dragoman.Message) string {
 	first := len(ms)
 	for first > 0 && ms[first-1].Role == dragoman.RoleAssistant {
 		first--
@@ -339,7 +339,7 @@ func lastWords(ms []dragoman.Message) string {
 // open begins a run with new input.
 func (r *run) open(ctx context.Context, stored []byte) error {
 	if len(r.decided.given) > 0 && len(r.path) == 0 {
-		return errorf("%w: decisions belong to Resume", ErrState)
+		return fmt.Errorf("%w: decisions are options of Resume, not of Run", ErrState)
 	}
 	var before State
 	if stored != nil {
@@ -354,10 +354,10 @@ func (r *run) open(ctx context.Context, stored []byte) error {
 		r.id = r.newID()
 	}
 	if r.id == "" {
-		return errorf("%w: NewID gives a run no name", ErrAgent)
+		return errorf("%w: NewID returned an empty id", ErrAgent)
 	}
 	if stored != nil && before.s.Run == r.id {
-		return errorf("%w: the store has a run %q already; resume it, or give the new one its own ID", ErrState, r.id)
+		return fmt.Errorf("%w: the store already has a run %q; resume it, or give the new run another ID", ErrState, r.id)
 	}
 	r.state = state{V: stateVersion, Run: r.id, Agent: r.player.name(), Phase: asking, Begun: len(r.messages), Waiting: before.s.Waiting, Background: r.cast.background()}
 	if before.s.Run != "" && before.s.Background {
@@ -366,8 +366,8 @@ func (r *run) open(ctx context.Context, stored []byte) error {
 	return nil
 }
 
-// hear takes the input of a run.
-func (r *run) hear(ctx context.Context) error {
+// addInput adds the input of a run to the conversation.
+func (r *run) addInput(ctx context.Context) error {
 	input := slices.Clone(r.options.messages)
 	if r.prompt != "" {
 		input = append(input, dragoman.UserText(r.prompt))
@@ -380,8 +380,8 @@ func (r *run) hear(ctx context.Context) error {
 	return r.save(ctx)
 }
 
-// settleBefore answers the calls that the conversation before left open, or
-// refuses to go past them (decision 18).
+// settleBefore answers the open calls of the earlier conversation, or returns an error if the
+// caller did not pass [Abandon] (decision 18).
 func (r *run) settleBefore(ctx context.Context, before *State) error {
 	last := r.messages
 	if r.store == nil {
@@ -393,7 +393,7 @@ func (r *run) settleBefore(ctx context.Context, before *State) error {
 		return nil
 	}
 	if !r.abandon {
-		return fmt.Errorf("%w: %s; resume it, or give them up with Abandon", ErrUnfinished, callsIn(open))
+		return fmt.Errorf("%w: calls without results: %s; resume the run, or pass Abandon", ErrUnfinished, callsIn(open))
 	}
 	results := make([]*dragoman.ToolResult, len(open))
 	for i, c := range open {
@@ -415,8 +415,8 @@ func (r *run) settleBefore(ctx context.Context, before *State) error {
 	return nil
 }
 
-// resultBefore returns the result of a call of the run before; nil if it has none. A process
-// that was killed may have left it in the journal alone.
+// resultBefore returns the result of a call of the previous run, or nil. A process that was
+// killed may have left the result only in the journal.
 func (r *run) resultBefore(ctx context.Context, before *state, call string) (*dragoman.ToolResult, error) {
 	if res := before.settled(call); res != nil {
 		return res, nil
@@ -439,7 +439,8 @@ func (r *run) keepPartial(before *State) {
 	}
 }
 
-// openCalls are the calls of the last turn, where nothing follows it.
+// openCalls returns the calls of the last turn that have no results, if nothing follows the
+// turn.
 func openCalls(ms []dragoman.Message) []*dragoman.ToolCall {
 	answered := map[string]bool{}
 	var open []*dragoman.ToolCall
@@ -471,7 +472,7 @@ func hasResults(m *dragoman.Message) bool {
 	return slices.ContainsFunc(m.Parts, func(p dragoman.Part) bool { return p.Kind() == codes.KindToolResult })
 }
 
-// callsIn names calls for a message.
+// callsIn returns the quoted names of calls, for an error.
 func callsIn(calls []*dragoman.ToolCall) string {
 	names := make([]string, len(calls))
 	for i, c := range calls {
@@ -480,7 +481,7 @@ func callsIn(calls []*dragoman.ToolCall) string {
 	return quoted(names)
 }
 
-// newID names a run.
+// newID returns the id of a new run.
 func (r *run) newID() string {
 	if f := r.cast.first.NewID; f != nil {
 		return f()
@@ -488,11 +489,11 @@ func (r *run) newID() string {
 	return "run_" + rand.Text()
 }
 
-// saveTimeout is what storing a run may take.
+// saveTimeout bounds the time for storing a run.
 const saveTimeout = 30 * time.Second
 
-// save stores what was added, with the state as it is now. A run that is cancelled
-// is stored all the same: what it leaves must be whole.
+// save stores new messages together with the current state. It also stores a canceled run,
+// so that the stored run is complete.
 func (r *run) save(ctx context.Context) error {
 	if r.store == nil {
 		r.kept = len(r.messages)
@@ -541,7 +542,7 @@ func (r *run) prepareSave(ctx context.Context) {
 		return
 	}
 	r.log().Warn("an extension action before saving failed; the run is saved anyway", "run", r.state.Run, "error", err)
-	r.tell(&Notice{r.state.Turn, "action", "an action before saving failed: " + err.Error()})
+	r.emit(&Notice{r.state.Turn, "action", "an action before saving failed: " + err.Error()})
 }
 
 // log returns the logger of the current agent.
@@ -552,7 +553,7 @@ func (r *run) log() *slog.Logger {
 	return slog.Default()
 }
 
-// turn tells a callback where the run is.
+// turn returns the current position in the run, for callbacks.
 func (r *run) turn() Turn {
 	return Turn{Run: r.state.Run, Agent: r.player.name(), Number: r.state.Turn, Messages: r.messages, Usage: r.state.Usage}
 }

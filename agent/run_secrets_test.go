@@ -46,7 +46,7 @@ func TestT14_SecretsAreHiddenFromAllAgentsOfARun(t *testing.T) {
 			t.Errorf("%s: %d times in %s", what, n, raw)
 		}
 	}
-	seen("the second agent", second.Model.(*scripted).asked[1].Messages[9:]) // what was told before the login is told
+	seen("the second agent", second.Model.(*scripted).asked[1].Messages[9:]) // the earlier messages precede the login
 	seen("the nested agent", clerk.Model.(*scripted).asked[1].Messages)
 	seen("the records", res.Records[3:])
 	if len(res.Records) < 7 || !strings.Contains(script(res.Messages), "result f ok") {

@@ -18,20 +18,20 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// Search says how deferred tools are found: tools with [tool.Deferred] are not
-// told to the model until it has looked for them, so that hundreds of them cost
-// nothing. What was found stays found for the run. Tools that Settings.ToolChoice names
-// are loaded from the beginning.
+// Search configures how deferred tools are found. Tools with [tool.Deferred] are not sent to
+// the model until it has searched for them, so that hundreds of them cost nothing. A tool
+// that was found stays loaded for the run. Tools that Settings.ToolChoice names are loaded
+// from the beginning.
 //
-// Our search is a tool with the name "tool_search", or "tool_search_2" and so on where
-// the agent has its own tool of that name, and the argument "query", which holds words
-// of names and descriptions. The simulator's planner searches only where
-// the prompt speaks of it: see the example.
+// The search of this package is a tool with the name "tool_search", or "tool_search_2" and
+// so on if the agent has its own tool of that name. Its argument "query" holds words of
+// names and descriptions. The planner of the simulator searches only if the prompt mentions
+// it: see the example.
 type Search struct {
-	// Ours uses our search also where the model has one; zero uses the provider's
-	// there.
+	// Ours uses the search of this package even if the model has one; by default the
+	// provider's search is used if there is one.
 	Ours bool
-	// Most is how many tools a search finds; zero means 5.
+	// Most limits the number of tools that a search finds; zero means 5.
 	Most int
 }
 
@@ -40,12 +40,12 @@ const searchName = "tool_search"
 
 const defaultFound = 5
 
-// targeter is a model that knows what it talks to.
+// targeter is a model that knows its target.
 type targeter interface {
 	Target(ctx context.Context, model string) (targets.Target, *extension.Resolution, error)
 }
 
-// native is the provider's own search tool; nil: ours is used.
+// native returns the provider's own search tool, or nil if ours is used.
 func (s Search) native(m dragoman.Model, name string) *dragoman.ToolSpec {
 	t, ok := m.(targeter)
 	if !ok || s.Ours {
@@ -77,8 +77,8 @@ func anyNamed(tools []tool.Tool, name string) bool {
 	return slices.ContainsFunc(tools, func(t tool.Tool) bool { return t != nil && t.Spec() != nil && t.Spec().Name == name })
 }
 
-// specs are the tools that a request has: those that are always there, in order,
-// then what was found, in the order in which it was.
+// specs returns the tools of a request: first those that every request has, then the tools
+// that were found, in the order in which they were found.
 func (r *run) specs() []dragoman.ToolSpec {
 	p := r.player
 	if len(p.hidden) == 0 || p.native != nil {
@@ -135,8 +135,8 @@ func (r *run) found(k tool.Key) bool {
 	return r.player.native != nil || slices.Contains(r.state.Found, k)
 }
 
-// lookedUp is a call under the key of its tool: a deferred tool that was found is
-// called by its bare name, and is looked up by another.
+// lookedUp returns a call with the key of its tool: the model calls a deferred tool by its
+// bare name, but the toolbox has it under another key.
 func (p *player) lookedUp(c *dragoman.ToolCall) *dragoman.ToolCall {
 	if c.Namespace != "" {
 		return c
@@ -152,12 +152,12 @@ func (p *player) lookedUp(c *dragoman.ToolCall) *dragoman.ToolCall {
 	return &out
 }
 
-// searchQuery is what our search is asked.
+// searchQuery is the input of our search.
 type searchQuery struct {
 	Query string `json:"query" doc:"words that say what the tool should do"`
 }
 
-// searchTool is our search.
+// searchTool returns our search.
 func (p *player) searchTool() (tool.Tool, error) {
 	most := p.Search.Most
 	if most <= 0 {
@@ -229,9 +229,8 @@ func firstLine(s string) string {
 	return line
 }
 
-// rank orders tools by how well their names and descriptions answer a query: rare
-// words count more, words of the name most. It needs no model, and gives the same
-// order every time.
+// rank orders tools by how well their names and descriptions match a query: rare words count
+// more, and words of the name most. It needs no model, and the order is deterministic.
 func rank(specs []dragoman.ToolSpec, query string, most int) []dragoman.ToolSpec {
 	asked := wordsOf(query)
 	docs := make([]map[string]float64, len(specs))
@@ -264,8 +263,8 @@ func rank(specs []dragoman.ToolSpec, query string, most int) []dragoman.ToolSpec
 	return out
 }
 
-// weights are the words of a tool, those of its name before those of its
-// description.
+// weights returns the words of a tool with their weights: words of its name weigh more than
+// words of its description.
 func weights(s *dragoman.ToolSpec) map[string]float64 {
 	out := map[string]float64{}
 	for _, w := range wordsOf(s.Description + " " + s.NamespaceDescription) {
@@ -277,7 +276,7 @@ func weights(s *dragoman.ToolSpec) map[string]float64 {
 	return out
 }
 
-// wordsOf are the words of a text, each once, without the ends that plurals have.
+// wordsOf returns the distinct words of a text, without a plural "s".
 func wordsOf(s string) []string {
 	var out []string
 	for _, w := range words.Split(s) {

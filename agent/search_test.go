@@ -52,11 +52,11 @@ func TestL6_DeferredToolsAreHiddenUntilFoundAndStayFound(t *testing.T) {
 		}
 	}
 	if !strings.Contains(script(res.Messages), "result a error") {
-		t.Errorf("a tool was called that nobody had found\n%s", script(res.Messages))
+		t.Errorf("a hidden tool was called\n%s", script(res.Messages))
 	}
 }
 
-func TestL6_WhatWasFoundTwiceIsThereOnce(t *testing.T) {
+func TestL6_ToolFoundTwiceIsSentOnce(t *testing.T) {
 	var did counted
 	search := `tool_search {"query":"deep dive"}`
 	m := model(calls("a "+search, "b "+search), calls("c "+search))
@@ -66,7 +66,7 @@ func TestL6_WhatWasFoundTwiceIsThereOnce(t *testing.T) {
 	}
 }
 
-func TestL6_WhatWasFoundStaysFoundWhenTheRunIsResumed(t *testing.T) {
+func TestL6_FoundToolsSurviveResumption(t *testing.T) {
 	var did counted
 	tools := []tool.Tool{did.tool("pay_bill", tool.Deferred(), tool.NeedsApproval())}
 	a := agent.Agent{Model: model(calls(`b tool_search {"query":"bill"}`), calls("c pay_bill")), Tools: tools}
@@ -84,7 +84,7 @@ func TestL6_WhatWasFoundStaysFoundWhenTheRunIsResumed(t *testing.T) {
 	}
 }
 
-func TestL6_TheBestToolsAreFoundAmongHundreds(t *testing.T) {
+func TestL6_BestToolsAreFoundAmongHundreds(t *testing.T) {
 	var did counted
 	var tools []tool.Tool
 	for i := range 300 {
@@ -107,18 +107,18 @@ func TestL6_TheBestToolsAreFoundAmongHundreds(t *testing.T) {
 	}
 }
 
-// Where the API has a search of its own, deferred tools are sent as such, beside
-// it; the encoded request says so.
-func TestL6_TheProvidersSearchIsUsedWhereThereIsOne(t *testing.T) {
+// If the API has its own search, the request has the deferred tools, marked as such, and the
+// search tool.
+func TestL6_ProviderSearchIsPreferred(t *testing.T) {
 	for name, tc := range map[string]struct {
 		codec dialect.Codec
 		ours  bool
 		want  string
 	}{
-		"responses":             {openairesponses.Codec{}, false, "look find(deferred) read_tool_output tool_search"},
-		"anthropic":             {anthropic.Codec{}, false, "look find(deferred) read_tool_output tool_search_tool_bm25"},
-		"gemini has none":       {gemini.Codec{}, false, "look read_tool_output tool_search"},
-		"ours, where we insist": {anthropic.Codec{}, true, "look read_tool_output tool_search"},
+		"responses":            {openairesponses.Codec{}, false, "look find(deferred) read_tool_output tool_search"},
+		"anthropic":            {anthropic.Codec{}, false, "look find(deferred) read_tool_output tool_search_tool_bm25"},
+		"gemini has no search": {gemini.Codec{}, false, "look read_tool_output tool_search"},
+		"ours by option":       {anthropic.Codec{}, true, "look read_tool_output tool_search"},
 	} {
 		var did counted
 		m := &recording{Client: &provider.Client{Codec: tc.codec, Model: "m"}, answer: calls("a find")}
@@ -136,7 +136,7 @@ func TestL6_TheProvidersSearchIsUsedWhereThereIsOne(t *testing.T) {
 	}
 }
 
-// recording is a provider's model that is asked nothing over the network.
+// recording is a provider's model that sends nothing over the network.
 type recording struct {
 	*provider.Client
 	answer *dragoman.Response
@@ -151,8 +151,8 @@ func (m *recording) Generate(_ context.Context, req *dragoman.Request) (*dragoma
 	return m.answer, nil
 }
 
-// What was refused when its turn began stays refused when the turn is resumed.
-func TestL6_AToolThatWasNotFoundInTimeIsNotRunByResuming(t *testing.T) {
+// A call that was refused when its turn began stays refused when the turn is resumed.
+func TestL6_RefusedHiddenToolIsNotRunByResuming(t *testing.T) {
 	var did counted
 	a := agent.Agent{Model: model(calls(`a tool_search {"query":"dive"}`, "b dive", "c pay")), Tools: []tool.Tool{did.tool("dive", tool.Deferred()), did.tool("pay", tool.NeedsApproval())}}
 	res, _ := a.Run(t.Context(), "go")
@@ -225,7 +225,7 @@ func TestL6_ModelsWithoutASearchGetOurs(t *testing.T) {
 
 // A choice that names a deferred tool loads it: the request would be refused, because the
 // tool is not in it.
-func TestL6_AToolThatTheChoiceNamesIsLoaded(t *testing.T) {
+func TestL6_ToolNamedByChoiceIsLoaded(t *testing.T) {
 	for _, choice := range []dragoman.ToolChoice{
 		{Mode: dragoman.ChoiceTool, Tools: []dragoman.ToolRef{{Name: "pay"}}},
 		{Mode: dragoman.ChoiceAuto, Tools: []dragoman.ToolRef{{Name: "pay"}, {Name: "look"}}},

@@ -54,7 +54,7 @@ func both(name string) *dragoman.Response {
 	return res
 }
 
-// A tool and a deferred tool of one name are no error, and the model can call either.
+// A tool and a deferred tool may have the same name, and the model can call either.
 func TestI2_DeferredSiblingOfAToolIsCalledByItsOwnKey(t *testing.T) {
 	for _, codec := range []dialect.Codec{openaichat.Codec{}, openairesponses.Codec{}, anthropic.Codec{}, gemini.Codec{}, ollama.Codec{}} {
 		for _, native := range []bool{false, true} {

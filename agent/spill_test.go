@@ -49,7 +49,7 @@ func long() tool.Tool {
 	}, tool.Set(func(s *tool.Settings) { s.Limits.Chars = 200 }))
 }
 
-// spilledName is the name that a cut output tells the model.
+// spilledName returns the name of the stored output in the text that the model reads.
 func spilledName(t *testing.T, ms []dragoman.Message) string {
 	t.Helper()
 	for i := range ms {
@@ -65,7 +65,7 @@ func spilledName(t *testing.T, ms []dragoman.Message) string {
 	return ""
 }
 
-func TestT8_ReadToolOutputIsInTheFirstRequestOfARunInASession(t *testing.T) {
+func TestT8_FirstRequestHasReadToolOutput(t *testing.T) {
 	_, s := openFile(t, filepath.Join(t.TempDir(), "s.db"))
 	m := model(calls("a long"))
 	res := must[*agent.Result](t)(agent.Agent{Model: m, Tools: []tool.Tool{long()}}.Run(t.Context(), "go", agent.In(s)))
@@ -97,7 +97,7 @@ func TestT8_RunsThatCannotSpillHaveNoReadToolOutput(t *testing.T) {
 	}
 }
 
-func TestT8_AToolNamedReadToolOutputIsKept(t *testing.T) {
+func TestT8_OwnReadToolOutputIsKept(t *testing.T) {
 	_, s := openFile(t, filepath.Join(t.TempDir(), "s.db"))
 	m := model()
 	must[*agent.Result](t)(agent.Agent{Model: m, Tools: []tool.Tool{long(), tool.ReadOutput(s.Spill())}}.Run(t.Context(), "go", agent.In(s)))
@@ -106,7 +106,7 @@ func TestT8_AToolNamedReadToolOutputIsKept(t *testing.T) {
 	}
 }
 
-func TestT8_AnAgentThatTakesOverReadsWhatTheFirstOneSpilled(t *testing.T) {
+func TestT8_NextAgentReadsSpilledOutput(t *testing.T) {
 	_, s := openFile(t, filepath.Join(t.TempDir(), "s.db"))
 	second := &agent.Agent{Name: "second", Model: model()}
 	first := agent.Agent{Name: "first", Model: model(calls("a long"), calls("b transfer_to_second")), Tools: []tool.Tool{long()}, Handoffs: []agent.Handoff{{To: second}}}
@@ -161,7 +161,7 @@ func TestT8_SpilledOutputIsReadAfterARestart(t *testing.T) {
 
 // The work outlives the process. Another one settles its ticket through the file, and
 // the next run of the session delivers the outcome.
-func TestT13_TicketsOfASessionSurviveARestartAndAreSettledFromOutside(t *testing.T) {
+func TestT13_SessionTicketsSurviveRestart(t *testing.T) {
 	for state, settle := range map[string]func(*tool.Tickets, string) error{
 		"resolved": func(k *tool.Tickets, id string) error {
 			return k.Resolve(context.Background(), id, tool.Output{Content: []dragoman.Part{&dragoman.Text{Text: "the outcome"}}})
@@ -207,7 +207,7 @@ func TestT13_TicketsOfASessionSurviveARestartAndAreSettledFromOutside(t *testing
 	}
 }
 
-// Background work goes on where the session goes on.
+// Background work is delivered to the copy of the session.
 func TestS3_CopiedSessionKeepsItsTickets(t *testing.T) {
 	for _, settledBefore := range []bool{true, false} {
 		from := new(session.Memory)
@@ -263,13 +263,13 @@ func TestS3_CopiedSessionKeepsItsTickets(t *testing.T) {
 // noTickets is a store without tickets.
 type noTickets struct{ session.Store }
 
-// pageOf asks for a page of the last output that was cut, and returns what the model got.
+// pageOf requests a page of the last shortened output, and returns the text for the model.
 func pageOf(t *testing.T, req *dragoman.Request) *dragoman.Response {
 	t.Helper()
 	return calls(fmt.Sprintf(`p read_tool_output {"name":%q,"offset":1000000}`, spilledName(t, req.Messages)))
 }
 
-// lastResult is the text of the last tool result of a request.
+// lastResult returns the text of the last tool result of a request.
 func lastResult(t *testing.T, m *scripted) string {
 	t.Helper()
 	req := m.asked[len(m.asked)-1]
@@ -296,8 +296,8 @@ func TestT8_RunsWithoutAStoreSpillInMemory(t *testing.T) {
 	}
 }
 
-// The state that is resumed in the same process still has the outputs; in another process
-// they are gone, and the model is told so.
+// A state that is resumed in the same process still has the outputs. In another process they
+// are gone, and the tool reports this to the model.
 func TestT8_OutputsInMemoryAfterAResumption(t *testing.T) {
 	for _, another := range []bool{false, true} {
 		var did counted
@@ -337,7 +337,7 @@ func TestT8_OutputsBeyondTheBoundOfMemoryAreReported(t *testing.T) {
 	}, tool.Set(func(s *tool.Settings) { s.Limits.Chars = 200 }))
 	m := model(
 		calls("a huge"), calls("b huge"), calls("c huge"),
-		func(req *dragoman.Request) *dragoman.Response { return pageOf(t, req) }, // of the first, which the second has displaced
+		func(req *dragoman.Request) *dragoman.Response { return pageOf(t, req) }, // of the first output, which the second has displaced
 		says("done"))
 	must[*agent.Result](t)(agent.Agent{Model: m, Tools: []tool.Tool{huge}}.Run(t.Context(), "go"))
 	last := m.asked[len(m.asked)-1].Messages

@@ -15,12 +15,12 @@ import (
 	"github.com/dragoman-go/dragoman/tool/policy"
 )
 
-// State is a run that has stopped, as versioned JSON: store it, and give it to
-// [Agent.Resume], in any process that has the same agents and tools. It holds what
-// was said and what humans decided: keep it where the conversation may be kept,
-// and take none from strangers.
+// State is a stopped run as versioned JSON. Store it, and pass it to [Agent.Resume] in any
+// process that has the same agents and tools. It holds the conversation and the decisions of
+// humans: protect it like the conversation, and do not accept a state from an untrusted
+// source.
 //
-// Resume a state once. Without a store nothing notices that the run went on, and its
+// Resume a state once. Without a store nothing detects that the run has continued, and its
 // approved calls run again; with one, Resume returns [ErrState].
 //
 // The JSON does not include long tool outputs that a run without a store holds in memory.
@@ -31,22 +31,22 @@ type State struct {
 	memory *tool.MemorySpill
 }
 
-// stateVersion is that of the JSON. Older ones are read, newer ones refused.
+// stateVersion is the version of the JSON. Older versions are read, newer ones are refused.
 const stateVersion = 1
 
-// Phase is where a run stands.
+// phase is the next step of a run.
 type phase string
 
 const (
-	// asking: the model is to be asked next.
+	// asking: the model is called next.
 	asking phase = "asking"
-	// calling: the last answer has calls that are not all answered.
+	// calling: the last response has calls that are not all answered.
 	calling phase = "calling"
 	// finished: the run is over.
 	finished phase = "finished"
 )
 
-// state is what a run knows, beside its conversation.
+// state is the state of a run apart from its conversation.
 type state struct {
 	V     int    `json:"v"`
 	Run   string `json:"run"`
@@ -61,39 +61,39 @@ type state struct {
 
 	// Found are the deferred tools that a search found.
 	Found []tool.Key `json:"found,omitempty"`
-	// Chosen says that a forced tool choice was obeyed.
+	// Chosen is set once the model has followed a forced tool choice.
 	Chosen bool `json:"chosen,omitempty"`
-	// Paused says that the last response paused: the model continues it next.
+	// Paused is set if the last response paused: the model continues it next.
 	Paused bool `json:"paused,omitempty"`
 	// Corrected counts the corrections of structured output.
 	Corrected int `json:"corrected,omitempty"`
-	// Recent and Failures are what the loop breakers remember.
+	// Recent and Failures are the memory of the loop detection.
 	Recent   []string `json:"recent,omitempty"`
 	Failures int      `json:"failures,omitempty"`
-	// Offset is where the part of the conversation begins that this agent sees,
-	// after a handoff that filtered it; Seen is what it sees instead.
+	// After a handoff with a filter, Seen replaces the messages before Offset for this
+	// agent.
 	Seen   []dragoman.Message `json:"seen,omitempty"`
 	Offset int                `json:"offset,omitempty"`
 
 	// Waiting are earlier runs of the same conversation whose tools may still work in
-	// the background; Background says that those of this one may.
+	// the background; Background is set if tools of this run may.
 	Waiting    []string `json:"waiting,omitempty"`
 	Background bool     `json:"background,omitempty"`
-	// Partial is the text of a response that broke off. When the run is resumed, the model
-	// is asked again; with new input, the text stays as the assistant's message.
+	// Partial is the text of a response that broke off. Resuming the run calls the model
+	// again; new input keeps the text as an assistant message.
 	Partial string `json:"partial,omitempty"`
-	// Output is the answer of a run that no model gave it.
+	// Output is the answer of the run if it came from AfterTools instead of a model.
 	Output string `json:"output,omitempty"`
-	// Failed is why a run that is over has no answer that counts.
+	// Failed is the reason why a finished run has no usable answer.
 	Failed *failedRun `json:"failed,omitempty"`
 
 	// Stopped is the stop of a guardrail while the tools of the turn ran.
 	Stopped *storedStop `json:"stopped,omitempty"`
-	// Pending are the calls of the turn that wait, Settled the results of the
-	// others.
+	// Pending are the calls of the turn that wait for humans, and Settled the results of
+	// the others.
 	Pending []tool.Pending         `json:"pending,omitempty"`
 	Settled []*dragoman.ToolResult `json:"settled,omitempty"`
-	// Done are the records of those that have run, with what they said unfenced.
+	// Done are the records of the finished calls, with their output without the fence.
 	Done []doneCall `json:"done,omitempty"`
 	// Records are the records of the last settled calls of the run, unless its store has
 	// them. Recorded counts all settled calls.
@@ -103,34 +103,34 @@ type state struct {
 	Degraded []degradedTool `json:"degraded,omitempty"`
 	Ledger   *policy.Ledger `json:"ledger,omitzero"`
 
-	// Messages are the conversation, where no store keeps it; Begun is how many of
-	// them were there before the run.
+	// Messages are the conversation, if no store has it; Begun is the number of messages
+	// before the run.
 	Messages []dragoman.Message `json:"messages,omitempty"`
 	Begun    int                `json:"begun,omitempty"`
 }
 
-// failedRun is the error that a run ended with, as it is stored.
+// failedRun is the stored error of a finished run.
 type failedRun struct {
 	Guardrail bool   `json:"guardrail,omitempty"`
 	Text      string `json:"text"`
 }
 
-// fail ends the run with an error, for those too who look at it later.
+// fail ends the run with an error and stores the error in the state.
 func (r *run) fail(err error) error {
 	r.state.Phase = finished
 	r.state.Failed = &failedRun{Guardrail: errors.Is(err, ErrGuardrail), Text: tool.ModelText(err)}
 	return err
 }
 
-// failure is the error of a run that is over.
+// failure returns the error of a finished run, or nil.
 func (s *state) failure() error {
 	switch {
 	case s.Phase != finished || s.Failed == nil:
 		return nil
 	case s.Failed.Guardrail:
-		return fmt.Errorf("%w, when it ran: %s", ErrGuardrail, s.Failed.Text)
+		return fmt.Errorf("%w in the stored run: %s", ErrGuardrail, s.Failed.Text)
 	default:
-		return fmt.Errorf("%w, when it ran: %s", ErrAnswer, s.Failed.Text)
+		return fmt.Errorf("%w in the stored run: %s", ErrAnswer, s.Failed.Text)
 	}
 }
 
@@ -140,7 +140,7 @@ type degradedTool struct {
 	Key   tool.Key `json:"key"`
 }
 
-// doneCall is the record of a call of a turn that is not over.
+// doneCall is the record of a finished call in an unfinished turn.
 type doneCall struct {
 	Record tool.Record `json:"record"`
 	Plain  string      `json:"plain,omitempty"`
@@ -149,8 +149,8 @@ type doneCall struct {
 // MarshalJSON writes the state.
 func (s State) MarshalJSON() ([]byte, error) { return s.s.encode() }
 
-// encode is what encoding/json makes of the fields, without looking for them: a run
-// that is stored writes its state twice in each turn.
+// encode returns the same JSON as encoding/json, but without reflection: a stored run writes
+// its state twice in each turn.
 func (s *state) encode() ([]byte, error) {
 	usage, err := s.Usage.MarshalJSON()
 	size := 176 + len(s.Run) + len(s.Agent) + len(usage) + 36*len(s.Recent) + len(s.Partial) + len(s.Output)
@@ -200,13 +200,13 @@ func (s *state) encode() ([]byte, error) {
 	return w.Buf, errors.Join(w.err, w.Err())
 }
 
-// stateWriter writes members, most of them unless they are zero.
+// stateWriter writes JSON fields. Most methods omit zero values.
 type stateWriter struct {
 	jsonwire.Writer
 	err error
 }
 
-// value writes what has a form of its own, or is seldom there.
+// value writes a field of a type that is rare or has its own MarshalJSON.
 func (w *stateWriter) value(name string, v any) {
 	m, ok := v.(json.Marshaler)
 	var b []byte
@@ -257,7 +257,7 @@ func (w *stateWriter) flag(name string, on bool) {
 	}
 }
 
-// UnmarshalJSON reads a state. One of a newer version is refused.
+// UnmarshalJSON reads a state. It refuses a state of a newer version.
 func (s *State) UnmarshalJSON(b []byte) error {
 	var head struct {
 		V int `json:"v"`
@@ -267,9 +267,9 @@ func (s *State) UnmarshalJSON(b []byte) error {
 	}
 	switch {
 	case head.V <= 0:
-		return fmt.Errorf("%w: it has no version: it is no state of a run", ErrState)
+		return fmt.Errorf("%w: the JSON has no version, so it is not a run state", ErrState)
 	case head.V > stateVersion:
-		return fmt.Errorf("%w: it is of version %d, and this program knows %d; update it", ErrState, head.V, stateVersion)
+		return fmt.Errorf("%w: the state has version %d, but this program supports up to %d; update the program", ErrState, head.V, stateVersion)
 	}
 	d := json.NewDecoder(bytes.NewReader(b))
 	var in state
@@ -283,13 +283,13 @@ func (s *State) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// check refuses what cannot be a state.
+// check refuses a state that no run can have written.
 func (s *state) check() error {
 	switch {
 	case s.Run == "":
-		return fmt.Errorf("%w: it names no run", ErrState)
+		return fmt.Errorf("%w: the state has no run id", ErrState)
 	case s.Turn < 0, s.Begun < 0, s.Offset < 0, s.Elapsed < 0, s.Calls < 0, s.Recorded < 0, s.Cost < 0:
-		return fmt.Errorf("%w: it has a negative number", ErrState)
+		return fmt.Errorf("%w: the state has a negative number", ErrState)
 	case slices.Contains(s.Settled, nil):
 		return fmt.Errorf("%w: a settled result is null", ErrState)
 	case slices.Contains(s.Records, nil):
@@ -299,12 +299,12 @@ func (s *state) check() error {
 	case asking, calling, finished:
 		return nil
 	default:
-		return fmt.Errorf("%w: it stands at %.40q, which is no phase", ErrState, s.Phase)
+		return fmt.Errorf("%w: unknown phase %.40q", ErrState, s.Phase)
 	}
 }
 
-// own is the state for a run that goes on from it: what that adds, and what humans
-// decide there, is not in this one.
+// own returns a copy for a run that continues from s: additions and decisions of that run do
+// not change s.
 func (s state) own() (state, error) {
 	s.Settled, s.Done = slices.Clip(s.Settled), slices.Clip(s.Done)
 	s.Records, s.Degraded = slices.Clip(s.Records), slices.Clip(s.Degraded)
@@ -323,8 +323,8 @@ func (s state) own() (state, error) {
 	return s, nil
 }
 
-// Stored is the state that a store has of its last run; nil: it has none. Its pending
-// calls are what [Agent.Resume] waits for decisions on.
+// Stored returns the state of the last run in a store, or nil if there is none. To resume
+// the run, pass decisions on its pending calls to [Agent.Resume].
 func Stored(ctx context.Context, s Store) (*State, error) {
 	_, stored, err := s.Load(ctx)
 	if err != nil || stored == nil {
@@ -337,23 +337,23 @@ func Stored(ctx context.Context, s Store) (*State, error) {
 	return &state, nil
 }
 
-// Run names the run.
+// Run returns the id of the run.
 func (s *State) Run() string { return s.s.Run }
 
-// Done reports whether the run is over: there is nothing to resume.
+// Done reports whether the run is over, so that there is nothing to resume.
 func (s *State) Done() bool { return s.s.Phase == finished }
 
 // Partial returns the text of a response that broke off, such as one that was
 // canceled. It is not part of the conversation yet: new input in the same store
-// appends it as an assistant message first, and [Agent.Resume] asks the model again
+// appends it as an assistant message first, and [Agent.Resume] calls the model again
 // and drops it. It is empty if the agent has output guardrails.
 func (s *State) Partial() string { return s.s.Partial }
 
-// Pending are the calls that wait for humans.
+// Pending returns the calls that wait for a human decision.
 func (s *State) Pending() []tool.Pending { return leaves(s.s.Pending) }
 
-// leaves are the calls that humans are asked about: those of agents that run as
-// tools stand for them.
+// leaves returns the calls that humans decide on. A pending call of an agent that runs as a
+// tool is replaced by the pending calls of that agent.
 func leaves(pending []tool.Pending) []tool.Pending {
 	var out []tool.Pending
 	for _, p := range pending {
@@ -366,11 +366,10 @@ func leaves(pending []tool.Pending) []tool.Pending {
 	return out
 }
 
-// snapshot is the state of a run now, for who goes on with it.
+// snapshot returns the current state of the run for Result.State.
 func (r *run) snapshot() *State { return &State{r.current(), r.memory} }
 
-// current is the state of a run now, with its conversation where nobody else keeps
-// it.
+// current returns the current state of the run, with its conversation if no store has it.
 func (r *run) current() state {
 	s := r.state
 	s.Elapsed, s.Ledger = r.elapsed(), r.decided.ledger

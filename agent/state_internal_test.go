@@ -10,7 +10,7 @@ import (
 	"github.com/dragoman-go/dragoman/tool/policy"
 )
 
-// fullState has something in each field.
+// fullState returns a state with a value in each field.
 func fullState(t *testing.T) state {
 	t.Helper()
 	call := &dragoman.ToolCall{ID: "c", Name: "pay", Arguments: `{"a":"<&>"}`}
@@ -41,7 +41,7 @@ func fullState(t *testing.T) state {
 	return s
 }
 
-func TestAStateIsWrittenAsEncodingJSONWouldWriteIt(t *testing.T) {
+func TestStateMatchesEncodingJSON(t *testing.T) {
 	for name, s := range map[string]state{"full": fullState(t), "zero": {}, "nothing decided": {Ledger: &policy.Ledger{}}} {
 		got, err := s.encode()
 		if err != nil {
@@ -64,7 +64,7 @@ func TestAStateIsWrittenAsEncodingJSONWouldWriteIt(t *testing.T) {
 	}
 }
 
-func TestACallIsTheSameWhateverTheOrderOfItsMembers(t *testing.T) {
+func TestFieldOrderOfArgumentsIsIgnored(t *testing.T) {
 	same := func(raw string) string { return string(sameArguments(nil, []byte(raw))) }
 	for _, c := range [][2]string{
 		{`{"b":{"d":1,"c":[1, 2]},"a":"x, y"}`, ` { "a" : "x, y" , "b":{"c":[1, 2] ,"d":1}}`},
@@ -81,7 +81,7 @@ func TestACallIsTheSameWhateverTheOrderOfItsMembers(t *testing.T) {
 	}
 }
 
-func TestRecordsAreThoseOfTheTurnWhereAllCallsAreDoneInOrder(t *testing.T) {
+func TestRecordsAreInOrderOfCalls(t *testing.T) {
 	calls := []*dragoman.ToolCall{{ID: "a"}, {ID: "b"}, {ID: "c"}}
 	of := func(ids ...string) (out []tool.Record) {
 		for _, id := range ids {

@@ -20,7 +20,7 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-func TestS1_QuirkI3_TheAnswerIsStoredBeforeItsCallsRunAndTheirResultsBeforeTheNextTurn(t *testing.T) {
+func TestS1_QuirkI3_EachStepIsStoredBeforeTheNext(t *testing.T) {
 	store := &memory{}
 	var seen []string
 	look := tool.New("look", "Looks.", func(context.Context, word) (string, error) {
@@ -45,7 +45,7 @@ func TestS1_QuirkI3_TheAnswerIsStoredBeforeItsCallsRunAndTheirResultsBeforeTheNe
 	}
 }
 
-func TestS1_ARunWhoseStoreFailsStopsBeforeItActs(t *testing.T) {
+func TestS1_FailedSaveStopsRunBeforeItActs(t *testing.T) {
 	var did counted
 	store := &memory{}
 	full := errors.New("disk full")
@@ -60,9 +60,9 @@ func TestS1_ARunWhoseStoreFailsStopsBeforeItActs(t *testing.T) {
 	}
 }
 
-// A process that was told of a decision, acted upon it and was killed before it could
-// say so leaves the decision behind: humans are not asked about what happened.
-func TestS1_ADecisionIsStoredBeforeItIsActedUpon(t *testing.T) {
+// A process that got a decision, acted on it and was killed before it could store the result
+// leaves the decision in the log: humans are not asked about a call that has run.
+func TestS1_DecisionIsStoredBeforeItTakesEffect(t *testing.T) {
 	for name, given := range map[string]bool{"from the store": false, "from the old state": true} {
 		store := &memory{}
 		ran := 0
@@ -89,7 +89,7 @@ func TestS1_ADecisionIsStoredBeforeItIsActedUpon(t *testing.T) {
 	}
 }
 
-func TestS4_OfTwoRunsInOneSessionOneWinsAndTheOtherHasATypedError(t *testing.T) {
+func TestS4_SecondRunInSessionGetsConflict(t *testing.T) {
 	var store session.Memory
 	if _, err := session.Create(t.Context(), &store, session.Info{ID: "s"}); err != nil {
 		t.Fatal(err)
@@ -154,7 +154,7 @@ func TestAnAgentRunsConcurrently(t *testing.T) {
 	wg.Wait()
 }
 
-// echo calls look with what it heard, and then says what came of it.
+// echo calls look with the prompt, and then returns the result.
 type echo struct{}
 
 func (echo) Generate(_ context.Context, req *dragoman.Request) (*dragoman.Response, error) {
@@ -169,7 +169,7 @@ func (m echo) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[drago
 	return streamed(ctx, req, m.Generate)
 }
 
-func TestL_WorkInTheBackgroundIsDeliveredToALaterTurnOrRun(t *testing.T) {
+func TestL_BackgroundOutcomeReachesLaterTurnOrRun(t *testing.T) {
 	tickets := &tool.Tickets{Store: &tool.MemoryTickets{}}
 	var open []string
 	build := tool.Remote(dragoman.ToolSpec{Name: "build", Description: "Builds.", Parameters: []byte(`{"type":"object"}`)},
@@ -211,9 +211,9 @@ func texts(ms []dragoman.Message) (out []string) {
 	return out
 }
 
-// A process approved a call, ran it, and died before it could store the result. Who
-// resumes the run and decides otherwise must not be told that nothing happened.
-func TestL14_ACallThatRanBeforeACrashIsNotToldAsRejected(t *testing.T) {
+// A process approved a call, ran it, and died before it could store the result. A process
+// that resumes the run and rejects the call must not report that nothing happened.
+func TestL14_CallThatRanBeforeCrashIsNotReportedAsRejected(t *testing.T) {
 	edited := func(p tool.Pending) []agent.Option {
 		return []agent.Option{agent.Edit(p, tool.Input{Arguments: json.RawMessage(`{"word":"less"}`)})}
 	}
@@ -223,12 +223,12 @@ func TestL14_ACallThatRanBeforeACrashIsNotToldAsRejected(t *testing.T) {
 		want   string
 		kind   tool.ErrorKind
 	}{
-		"rejected, its result known":  {true, func(p tool.Pending) []agent.Option { return []agent.Option{agent.Reject(p, "no")} }, "paid", ""},
-		"rejected, its fate unknown":  {false, func(p tool.Pending) []agent.Option { return []agent.Option{agent.Reject(p, "no")} }, "not known whether", tool.ErrorUncertain},
-		"edited, its result known":    {true, edited, "paid", ""},
-		"edited, its fate unknown":    {false, edited, "not known whether", tool.ErrorUncertain},
-		"undecided, its result known": {true, func(tool.Pending) []agent.Option { return nil }, "paid", ""},
-		"undecided, its fate unknown": {false, func(tool.Pending) []agent.Option { return nil }, "not known whether", tool.ErrorUncertain},
+		"rejected, its result known":     {true, func(p tool.Pending) []agent.Option { return []agent.Option{agent.Reject(p, "no")} }, "paid", ""},
+		"rejected, its outcome unknown":  {false, func(p tool.Pending) []agent.Option { return []agent.Option{agent.Reject(p, "no")} }, "not known whether", tool.ErrorUncertain},
+		"edited, its result known":       {true, edited, "paid", ""},
+		"edited, its outcome unknown":    {false, edited, "not known whether", tool.ErrorUncertain},
+		"undecided, its result known":    {true, func(tool.Pending) []agent.Option { return nil }, "paid", ""},
+		"undecided, its outcome unknown": {false, func(tool.Pending) []agent.Option { return nil }, "not known whether", tool.ErrorUncertain},
 	} {
 		var store session.Memory
 		s, err := session.Create(t.Context(), &store, session.Info{})

@@ -27,7 +27,7 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// told is an event in a word.
+// told returns a short form of an event.
 func told(ev agent.Event) string {
 	switch ev := ev.(type) {
 	case *agent.ModelEvent:
@@ -63,9 +63,9 @@ func TestL11_EventsComeInOrderAndEndWithTheResult(t *testing.T) {
 	}
 }
 
-// Calls that must not run are told as others are: who shows calls shows what became
-// of each.
-func TestL11_EveryCallThatIsToldIsAnswered(t *testing.T) {
+// Calls that must not run have events like all others, so that a user interface can show the
+// outcome of every call.
+func TestL11_EveryCalledEventHasAnswered(t *testing.T) {
 	ended := func(reason dragoman.StopReason) *dragoman.Response {
 		resp := calls("a look", "b look")
 		resp.Stop.Reason = reason
@@ -78,15 +78,15 @@ func TestL11_EveryCallThatIsToldIsAnswered(t *testing.T) {
 		answer *dragoman.Response
 		ran    int
 	}{
-		"they ran":                   {ended(dragoman.StopToolCalls), 2},
-		"the answer was cut off":     {ended(dragoman.StopLength), 0},
-		"a call is malformed":        {ended(dragoman.StopMalformedCall), 0},
-		"the answer was withheld":    {ended(dragoman.StopContentFilter), 0},
-		"the model refused":          {ended(dragoman.StopRefusal), 0},
-		"one is not loaded":          {calls("a look", "b hidden"), 1},
-		"one handoff is too many":    {calls("a transfer_to_next", "b transfer_to_last"), 1},
-		"one is over the limit":      {calls("a look", "b look", "c look"), 2},
-		"one is of the provider too": {hostedBeside(calls("a look", "b look")), 2},
+		"they ran":                  {ended(dragoman.StopToolCalls), 2},
+		"the response was cut off":  {ended(dragoman.StopLength), 0},
+		"a call is malformed":       {ended(dragoman.StopMalformedCall), 0},
+		"the response was withheld": {ended(dragoman.StopContentFilter), 0},
+		"the model refused":         {ended(dragoman.StopRefusal), 0},
+		"one is not loaded":         {calls("a look", "b hidden"), 1},
+		"two handoffs":              {calls("a transfer_to_next", "b transfer_to_last"), 1},
+		"one is over the limit":     {calls("a look", "b look", "c look"), 2},
+		"one is hosted":             {hostedBeside(calls("a look", "b look")), 2},
 	} {
 		a := agent.Agent{
 			Model: model(tc.answer), Tools: []tool.Tool{did.tool("look"), did.tool("hidden", tool.Deferred())},
@@ -116,7 +116,7 @@ func TestL11_EveryCallThatIsToldIsAnswered(t *testing.T) {
 			}
 		}
 		n := len(tc.answer.ToolCalls())
-		if name == "one is of the provider too" {
+		if name == "one is hosted" {
 			n--
 		}
 		if len(open) > 0 || len(order) != 2*n || ran != tc.ran {
@@ -125,14 +125,14 @@ func TestL11_EveryCallThatIsToldIsAnswered(t *testing.T) {
 	}
 }
 
-// hostedBeside is an answer in which the provider has run a tool of its own.
+// hostedBeside is a response in which the provider has also run its own tool.
 func hostedBeside(resp *dragoman.Response) *dragoman.Response {
 	m := &resp.Output[0]
 	m.Parts = append([]dragoman.Part{&dragoman.ToolCall{ID: "h", Name: "web_search", Hosted: true, Arguments: "{}"}}, m.Parts...)
 	return resp
 }
 
-// chunky is a model whose stream has its native bytes.
+// chunky is a model whose stream contains its native bytes.
 type chunky struct{ *scripted }
 
 func (m chunky) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[dragoman.Event, error] {
@@ -145,7 +145,7 @@ func (m chunky) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[dra
 	}
 }
 
-// taped is a transport that keeps the bodies of responses.
+// taped is a transport that records the bodies of responses.
 type taped struct{ bodies bytes.Buffer }
 
 func (t *taped) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -203,7 +203,7 @@ func TestL11_RawChunksComeFromEveryWireAndThroughChains(t *testing.T) {
 	}
 }
 
-func TestL11_RawChunksAreToldToWhoAsksForThem(t *testing.T) {
+func TestL11_RawChunksAreOptional(t *testing.T) {
 	for asked, opts := range map[bool][]agent.Option{true: {agent.Chunks()}, false: nil} {
 		told := 0
 		for ev, err := range (agent.Agent{Model: chunky{model(says("hi"))}}).Stream(t.Context(), "go", opts...) {
@@ -214,19 +214,19 @@ func TestL11_RawChunksAreToldToWhoAsksForThem(t *testing.T) {
 				if chunk, ok := ev.Event.(*dragoman.Chunk); ok {
 					told++
 					if len(chunk.Raw) == 0 {
-						t.Error("a chunk without bytes was told")
+						t.Error("a chunk without bytes became an event")
 					}
 				}
 			}
 		}
 		if (told > 0) != asked {
-			t.Errorf("asked %t: %d told", asked, told)
+			t.Errorf("with Chunks %t: %d chunks", asked, told)
 		}
 	}
 }
 
-// began is a task runner by which all code must be called that a run calls beside the
-// goroutine that it was begun on.
+// began is a task runner. All code that a run calls must run on its goroutines, or on the
+// goroutine that began the run.
 type began struct {
 	t      *testing.T
 	mu     sync.Mutex
@@ -241,7 +241,7 @@ func (b *began) start(task func()) {
 	go task()
 }
 
-// here says that something is called on a goroutine that was started by start.
+// here checks that the current goroutine was started by start.
 func (b *began) here(what string) {
 	stack := string(debug.Stack())
 	b.mu.Lock()
@@ -252,7 +252,7 @@ func (b *began) here(what string) {
 	b.seen[what] = true
 }
 
-// Decide is a policy that asks about everything, Approve an approver that agrees.
+// Decide is a policy that asks about every call, and Approve an approver that agrees.
 func (b *began) Decide(_ context.Context, q *tool.Question) (tool.Decision, error) {
 	b.here("policy")
 	if q.Subject == codes.SubjectModelCall {
@@ -268,7 +268,7 @@ func (b *began) Approve(context.Context, *tool.ApprovalRequest) (tool.Answer, er
 	return tool.Answer{Verdict: tool.Approved}, nil
 }
 
-// beginning is a journal that says where it is called: on the goroutines of calls.
+// beginning is a journal that checks that it is called on the goroutines of calls.
 type beginning struct {
 	*memory
 	*began
@@ -279,7 +279,7 @@ func (j beginning) Begin(ctx context.Context, in tool.Intent) (tool.Prior, error
 	return j.memory.Begin(ctx, in)
 }
 
-func TestTheGoroutinesOfARunAreStartedByWhoWantsTo(t *testing.T) {
+func TestGoStartsAllGoroutinesOfRun(t *testing.T) {
 	for name, collect := range map[string]func(agent.Agent, ...agent.Option) (*agent.Result, error){
 		"whole": func(a agent.Agent, o ...agent.Option) (*agent.Result, error) { return a.Run(t.Context(), "go", o...) },
 		"streamed": func(a agent.Agent, o ...agent.Option) (*agent.Result, error) {
@@ -313,7 +313,7 @@ func TestTheGoroutinesOfARunAreStartedByWhoWantsTo(t *testing.T) {
 	}
 }
 
-func TestL11_AStreamCollectsAndIsUsedOnce(t *testing.T) {
+func TestL11_StreamIsUsedOnce(t *testing.T) {
 	s := agent.Agent{Model: model(says("hi"))}.Stream(t.Context(), "go")
 	if res := must[*agent.Result](t)(s.Collect()); res.Output != "hi" {
 		t.Errorf("%+v", res)
@@ -339,7 +339,7 @@ func TestL11_AStreamCollectsAndIsUsedOnce(t *testing.T) {
 	}
 }
 
-func TestL12_WhoeverLeavesTheLoopCancelsTheRunAndEveryCallHasAResult(t *testing.T) {
+func TestL12_LeavingTheLoopCancelsRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &memory{}
 		waits := tool.New("wait", "Waits.", func(ctx context.Context, _ word) (string, error) {
@@ -368,7 +368,7 @@ func TestL12_WhoeverLeavesTheLoopCancelsTheRunAndEveryCallHasAResult(t *testing.
 	})
 }
 
-func TestL12_ACancelledRunSettlesItsCallsAndCanBeResumed(t *testing.T) {
+func TestL12_CanceledRunCanBeResumed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var did counted
@@ -390,7 +390,7 @@ func TestL12_ACancelledRunSettlesItsCallsAndCanBeResumed(t *testing.T) {
 	})
 }
 
-func TestL12_AStopWaitsForTheTurn(t *testing.T) {
+func TestL12_StopWaitsForTurn(t *testing.T) {
 	stop := make(chan struct{})
 	var did counted
 	last := tool.New("last", "Is the last.", func(context.Context, word) (string, error) {
@@ -407,7 +407,7 @@ func TestL12_AStopWaitsForTheTurn(t *testing.T) {
 	}
 }
 
-func TestL_ASlowReaderHoldsToolsUpAndNothingPilesUp(t *testing.T) {
+func TestL_SlowReaderBlocksTools(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sent := 0
 		chatty := tool.New("chat", "Tells much.", func(ctx context.Context, _ word) (string, error) {
@@ -425,7 +425,7 @@ func TestL_ASlowReaderHoldsToolsUpAndNothingPilesUp(t *testing.T) {
 			}
 			if te, ok := ev.(*agent.ToolEvent); ok {
 				if _, ok := te.Event.(tool.Progress); ok {
-					synctest.Wait() // until the tool can do no more
+					synctest.Wait() // until the tool is blocked
 					if seen++; sent > seen+1 {
 						t.Fatalf("%d sent, %d seen", sent, seen)
 					}
@@ -468,7 +468,7 @@ func TestL11_EventsAreVersionedJSONWithStableNames(t *testing.T) {
 	}
 }
 
-func TestThereIsAResultBesideEveryError(t *testing.T) {
+func TestResultIsNeverNil(t *testing.T) {
 	s, err := session.Create(t.Context(), new(session.Memory), session.Info{})
 	if err != nil {
 		t.Fatal(err)

@@ -36,13 +36,13 @@ import (
 
 var codecs = []dialect.Codec{openaichat.Codec{}, openairesponses.Codec{}, anthropic.Codec{}, gemini.Codec{}, ollama.Codec{}, bedrock.Codec{}, cohere.Codec{}}
 
-// wired is a model behind a wire: what it is asked is encoded for its API and held
-// to that API's rules, and what it answers comes back over the wire, with the ids,
-// signatures and native forms of its origin.
+// wired is a model behind a wire: its requests are encoded for its API and checked against
+// the rules of that API, and its responses come back over the wire, with the ids, signatures
+// and native forms of their origin.
 type wired struct {
 	codec  dialect.Codec
 	answer func(turn int, req *dragoman.Request) *dragoman.Response
-	// searches has what the API's own search found in the answers that come whole.
+	// searches holds the results of the API's own search in whole responses.
 	searches bool
 	turn     *int
 	bad      *error
@@ -57,10 +57,10 @@ func (m wired) Target(context.Context, string) (targets.Target, *extension.Resol
 	return m.target(), nil, nil
 }
 
-// Limits lets the loop send what a session has for the API.
+// Limits lets the loop send the native history that a session has for the API.
 func (m wired) Limits() targets.Limits { return m.codec.Limits() }
 
-// ask is the way of a request: answer is how what comes back is read.
+// ask encodes a request; answer decodes the response.
 func (m wired) ask(req *dragoman.Request, answer func(o dialect.DecodeOptions, enc dialect.EncodeOptions, resp *dragoman.Response) error) error {
 	*m.turn++
 	reg, err := m.check(req)
@@ -74,7 +74,7 @@ func (m wired) ask(req *dragoman.Request, answer func(o dialect.DecodeOptions, e
 	return err
 }
 
-// check holds a request to the rules of the API.
+// check checks a request against the rules of the API.
 func (m wired) check(req *dragoman.Request) (*interop.Registry, error) {
 	named := *req
 	named.Model = m.target().Model
@@ -108,7 +108,7 @@ func (m wired) Generate(_ context.Context, req *dragoman.Request) (resp *dragoma
 	return resp, err
 }
 
-// searched is an answer whose model has looked for tools with the API's own search.
+// searched returns a response in which the model used the API's own search.
 func searched(d dragoman.Dialect, body []byte, turn int) []byte {
 	switch d {
 	case dialectname.OpenAIResponses:
@@ -145,9 +145,9 @@ func (m wired) Stream(_ context.Context, req *dragoman.Request) iter.Seq2[dragom
 	}
 }
 
-// Decision 20 in the loop: stop at any turn of any run, store the state, load it in
-// another process, go on with any other provider: every request is valid.
-func TestARunMaySwitchItsProviderAtAnyTurnAndEveryRequestIsValid(t *testing.T) {
+// Decision 20 in the loop: stop at any turn of any run, store the state, load it in another
+// process, and continue with any other provider: every request is valid.
+func TestProviderSwitchAtAnyTurnKeepsRequestsValid(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawPlay(t)
 		open := drawStore(t)
@@ -216,7 +216,7 @@ func drawCompacted(t *rapid.T, store agent.Store) {
 	}
 }
 
-// drawDecisions are what humans say of the calls that wait.
+// drawDecisions returns decisions on the pending calls.
 func drawDecisions(t *rapid.T, pending []tool.Pending) (opts []agent.Option) {
 	for _, p := range pending {
 		switch rapid.IntRange(0, 4).Draw(t, "verdict") {
@@ -233,13 +233,13 @@ func drawDecisions(t *rapid.T, pending []tool.Pending) (opts []agent.Option) {
 	return opts
 }
 
-// play is a run that goes on from process to process: in each its agents are the
-// same, and their models others.
+// play is a run that continues from process to process: each has the same agents, but other
+// models.
 type play struct {
 	did     counted
 	tools   []tool.Tool
 	turns   int
-	asks    bool // before the run is handed over
+	asks    bool // a human is asked before a handoff
 	filters int
 	turn    int // of the agents
 	clerks  int // turns of the agent that is a tool
@@ -255,7 +255,7 @@ func drawPlay(t *rapid.T) *play {
 	return p
 }
 
-// agent is who plays in a process: a desk, two agents that it may hand over to, and a
+// agent returns the agents of a process: a desk, two agents that it may hand over to, and a
 // clerk that is a tool of each but the last.
 func (p *play) agent(t *rapid.T) agent.Agent {
 	codec := func() dialect.Codec { return rapid.SampledFrom(codecs).Draw(t, "codec") }
@@ -265,7 +265,7 @@ func (p *play) agent(t *rapid.T) agent.Agent {
 	search := func() agent.Search { return agent.Search{Ours: rapid.Bool().Draw(t, "our search")} }
 	compact := drawCompact(t)
 	clerk := agent.Agent{Name: "clerk", Model: wired{codec(), clerkAnswer, false, &p.clerks, &p.bad}, Tools: p.tools, Search: agent.Search{Ours: true}, Limits: agent.Limits{Repeats: -1}}
-	ask := clerk.AsTool(tool.Set(func(s *tool.Settings) { s.Exclusive = true })) // one after the other, so that runs can be told again
+	ask := clerk.AsTool(tool.Set(func(s *tool.Settings) { s.Exclusive = true })) // one after the other, so that runs are reproducible
 	third := agent.Agent{Name: "third", Model: model(), Tools: p.tools[:1], Compact: compact}
 	second := agent.Agent{
 		Name: "second", Model: model(), Tools: append(p.tools[1:len(p.tools):len(p.tools)], ask), Search: search(), Compact: compact,
@@ -278,7 +278,7 @@ func (p *play) agent(t *rapid.T) agent.Agent {
 	}
 }
 
-// filter is what is seen behind a handoff: everything, the end, or a summary.
+// filter returns what the agent sees after a handoff: everything, the end, or a summary.
 func (p *play) filter() func([]dragoman.Message) []dragoman.Message {
 	switch p.filters {
 	case 0:
@@ -290,11 +290,11 @@ func (p *play) filter() func([]dragoman.Message) []dragoman.Message {
 	}
 }
 
-// tail are the last messages, wherever they begin.
+// tail returns the last messages, wherever they begin.
 func tail(ms []dragoman.Message) []dragoman.Message { return ms[max(0, len(ms)-3):] }
 
-// drawCompact is what the models of a process are sent: everything, or the end with a
-// summary of the rest, or without one.
+// drawCompact returns a Compact function: it sends everything, or the end with or without a
+// summary of the rest.
 func drawCompact(t *rapid.T) func(context.Context, []dragoman.Message) ([]dragoman.Message, error) {
 	summary := []dragoman.Message{dragoman.UserText("what was said before")}
 	switch rapid.IntRange(0, 3).Draw(t, "compaction") {
@@ -304,7 +304,7 @@ func drawCompact(t *rapid.T) func(context.Context, []dragoman.Message) ([]dragom
 		}
 	case 1:
 		return func(_ context.Context, ms []dragoman.Message) ([]dragoman.Message, error) {
-			cuts := history.CutPoints(ms) // else nothing may be left of a few results
+			cuts := history.CutPoints(ms) // other cuts may leave only a few results
 			return ms[cuts[max(0, len(cuts)-2)]:], nil
 		}
 	default:
@@ -312,8 +312,8 @@ func drawCompact(t *rapid.T) func(context.Context, []dragoman.Message) ([]dragom
 	}
 }
 
-// clerkAnswer is what the agent that is a tool says: it is not drawn, because it
-// speaks on another goroutine.
+// clerkAnswer returns the response of the agent that is a tool. It is not random, because the
+// agent runs on another goroutine.
 func clerkAnswer(_ int, req *dragoman.Request) *dragoman.Response {
 	spoke := 0
 	for i := range req.Messages {
@@ -331,8 +331,8 @@ func clerkAnswer(_ int, req *dragoman.Request) *dragoman.Response {
 	}
 }
 
-// drawStore is where a run is kept, as each process opens it: nowhere, in a store, or
-// in a session, which comes back from its entries.
+// drawStore returns the store of a run, as each process opens it: none, a simple store, or a
+// session that is read from its entries.
 func drawStore(t *rapid.T) (open func() agent.Store) {
 	switch rapid.IntRange(0, 2).Draw(t, "kept in") {
 	case 0:
@@ -354,8 +354,8 @@ func drawStore(t *rapid.T) (open func() agent.Store) {
 	}
 }
 
-// drawAnswer is an answer of a model: some calls, words and thoughts, and after
-// some turns the last word.
+// drawAnswer returns a response: some calls, text and reasoning, and after some turns the
+// final answer.
 func drawAnswer(t *rapid.T, turn, turns int) *dragoman.Response {
 	if turn > turns {
 		return says("done")
@@ -385,8 +385,8 @@ func drawAnswer(t *rapid.T, turn, turns int) *dragoman.Response {
 	return resp
 }
 
-// compact cuts the native history that a session has for a target to what may not be
-// parted from its last message.
+// compact cuts the native history that a session has for a target to the messages that must
+// stay together with the last one.
 func compact(ctx context.Context, s *session.Session, c dialect.Codec, target targets.Target) error {
 	set, err := extension.NewSet(extension.Compact{})
 	if err != nil {
@@ -400,7 +400,7 @@ func compact(ctx context.Context, s *session.Session, c dialect.Codec, target ta
 		session.Action{Extension: "dragoman.compact", ID: extension.CompactID, Params: json.RawMessage(`{"keep":1}`)})
 }
 
-// wireOnly is a model of which nothing but the wire is used.
+// wireOnly is a model of which only the wire is used.
 type wireOnly struct{ w modelwire.Wire }
 
 func (m wireOnly) Wire(context.Context, string) (modelwire.Wire, error) { return m.w, nil }
@@ -413,8 +413,7 @@ func (wireOnly) Stream(context.Context, *dragoman.Request) iter.Seq2[dragoman.Ev
 	return nil
 }
 
-// client is a provider's model that says what it is told to, and remembers what it
-// was asked.
+// client is a provider's model that returns scripted responses and records its requests.
 type client struct {
 	*provider.Client
 	*scripted
@@ -446,10 +445,10 @@ func compacted(t *testing.T, s *session.Session, m client) {
 	}
 }
 
-// A native history that an action has replaced is what the loop sends to its origin,
-// in every turn; who switches sees the whole conversation, and who switches back what
-// is still valid.
-func TestS5_ANativeHistoryOfASessionIsSentByTheLoopToItsOriginAlone(t *testing.T) {
+// The loop sends a native history that an action replaced to its origin in every turn. After
+// a switch, the other model gets the whole conversation; after a switch back, the origin gets
+// what is still valid.
+func TestS5_NativeHistoryIsSentOnlyToItsOrigin(t *testing.T) {
 	ctx := t.Context()
 	s := newSession(t)
 	var did counted
@@ -463,31 +462,31 @@ func TestS5_ANativeHistoryOfASessionIsSentByTheLoopToItsOriginAlone(t *testing.T
 	before := s.Head()
 	compacted(t, s, clientOf(anthropic.Codec{}))
 	if got, _ := ask(openairesponses.Codec{}, "q3"); !strings.Contains(got, "q1") || !strings.Contains(got, `user: "q3"`) {
-		t.Errorf("another origin sees\n%s", got)
+		t.Errorf("another origin gets\n%s", got)
 	}
 	first, last := ask(anthropic.Codec{}, "q4")
 	for _, got := range []string{first, last} {
 		if strings.Contains(got, "q1") || !strings.Contains(got, "answer to q3") || !strings.Contains(got, `user: "q4"`) {
-			t.Errorf("back at the first, it sees\n%s", got)
+			t.Errorf("after the switch back, it gets\n%s", got)
 		}
 	}
 	if !strings.Contains(last, "result call_q4 ok") {
-		t.Errorf("the turn at hand is missing\n%s", last)
+		t.Errorf("the current turn is missing\n%s", last)
 	}
 	if ms, _, err := s.Load(ctx); err != nil || !strings.Contains(script(ms), "q1") {
-		t.Errorf("what is kept changed: %v", err)
+		t.Errorf("the stored conversation changed: %v", err)
 	}
 	if err := s.Rewind(ctx, before); err != nil {
 		t.Fatal(err)
 	}
 	if got, _ := ask(anthropic.Codec{}, "q5"); !strings.Contains(got, "q1") {
-		t.Errorf("rewound to before the compaction, it sees\n%s", got)
+		t.Errorf("after a rewind to before the compaction, it gets\n%s", got)
 	}
 }
 
-// Compact has the last word, and begins with what else would be sent; behind a handoff
-// that filters, what is seen is not the conversation that was compacted.
-func TestS5_TheNativeHistoryGoesBeforeCompactAndNotBehindAFilter(t *testing.T) {
+// Compact gets the messages that would be sent otherwise, and its result is sent. After a
+// handoff that filters, the visible messages are not the conversation that was compacted.
+func TestS5_CompactGetsNativeHistoryUnlessFiltered(t *testing.T) {
 	ctx := t.Context()
 	s := newSession(t)
 	for _, prompt := range []string{"q1", "q2"} {
@@ -508,6 +507,6 @@ func TestS5_TheNativeHistoryGoesBeforeCompactAndNotBehindAFilter(t *testing.T) {
 		t.Errorf("Compact gets\n%s", got)
 	}
 	if seen := script(next.Model.(client).asked[0].Messages); seen != "user: \"q1\"\n" {
-		t.Errorf("behind the filter is seen\n%s", seen)
+		t.Errorf("after the filter, the agent sees\n%s", seen)
 	}
 }

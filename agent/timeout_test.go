@@ -31,7 +31,7 @@ func (silentModel) Stream(ctx context.Context, _ *dragoman.Request) iter.Seq2[dr
 	}
 }
 
-func TestARunHasATimeLimitByDefault(t *testing.T) {
+func TestDefaultTimeLimit(t *testing.T) {
 	for limit, want := range map[time.Duration]time.Duration{0: 6 * time.Hour, time.Minute: time.Minute, -1: 48 * time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 48*time.Hour)
@@ -46,7 +46,7 @@ func TestARunHasATimeLimitByDefault(t *testing.T) {
 	}
 }
 
-// beats is a server that answers requests for the model "dead" with heartbeats alone.
+// beats is a server that sends only heartbeats for the model "dead".
 type beats struct{}
 
 func (beats) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -81,7 +81,7 @@ func (beats) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-func TestAgentGivesUpAModelThatOnlySendsHeartbeats(t *testing.T) {
+func TestModelThatOnlySendsHeartbeatsTimesOut(t *testing.T) {
 	open := func(name string) *provider.Client {
 		return &provider.Client{BaseURL: "http://model.test", Model: name, HTTP: &http.Client{Transport: beats{}}, Retry: provider.Retry{Max: -1}}
 	}

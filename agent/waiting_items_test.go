@@ -17,7 +17,7 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// Items that wait for the client cannot be answered by an agent. The run says so.
+// An agent cannot answer items that wait for the client. The run fails with an error.
 func TestRunFailsOnItemThatWaitsForTheClient(t *testing.T) {
 	const computer = `{"type":"computer_call","id":"cu_1","call_id":"call_1","status":"completed","action":{"type":"screenshot"},"pending_safety_checks":[]}`
 	const function = `{"type":"function_call","id":"fc_1","call_id":"call_2","name":"look","arguments":"{\"word\":\"x\"}","status":"completed"}`
@@ -32,7 +32,7 @@ func TestRunFailsOnItemThatWaitsForTheClient(t *testing.T) {
 		{"shell", `{"type":"shell_call","id":"sh_1","call_id":"call_1","status":"completed","action":{"commands":["ls"]}}`, []string{"shell_call"}, ""},
 		{"patch", `{"type":"apply_patch_call","id":"ap_1","call_id":"call_1","status":"completed","operation":{"type":"delete_file","path":"a"}}`, []string{"apply_patch_call"}, ""},
 		{"approval of a hosted tool", `{"type":"mcp_list_tools","id":"mcpl_1","server_label":"s","tools":[]},` + approval, []string{"mcp_approval_request"}, ""},
-		{"text beside it", `{"type":"message","id":"msg_1","role":"assistant","status":"completed","content":[{"type":"output_text","text":"looking","annotations":[]}]},` + computer, []string{"computer_call"}, "looking"},
+		{"with text", `{"type":"message","id":"msg_1","role":"assistant","status":"completed","content":[{"type":"output_text","text":"looking","annotations":[]}]},` + computer, []string{"computer_call"}, "looking"},
 		{"function call before it", function + "," + computer, []string{"computer_call"}, ""},
 		{"function call after it", approval + "," + function, []string{"mcp_approval_request"}, ""},
 	} {

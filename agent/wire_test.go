@@ -59,8 +59,8 @@ type upstream struct {
 	bodies []string
 }
 
-// serveStrictly serves the simulator in one dialect, and refuses what the vendor
-// refuses.
+// serveStrictly serves the simulator in one dialect, and refuses the requests that the
+// vendor refuses.
 func serveStrictly(t *testing.T, s stack) *upstream {
 	t.Helper()
 	u := &upstream{}
@@ -83,7 +83,7 @@ func serveStrictly(t *testing.T, s stack) *upstream {
 	return u
 }
 
-// last is the body of the last request.
+// last returns the body of the last request.
 func (u *upstream) last(t *testing.T) string {
 	t.Helper()
 	u.mu.Lock()
@@ -219,7 +219,7 @@ func TestR9_IncompleteNativeResultIsAnError(t *testing.T) {
 
 // A result names its tool by the qualified name. A model that calls the tool by that name
 // runs it, although the wire has another name for it.
-func TestQuirkB22_AToolRunsByTheNameThatItsResultGives(t *testing.T) {
+func TestQuirkB22_ToolRunsByItsQualifiedName(t *testing.T) {
 	called := []string{"crm__find", "crm.find"}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		message := `{"role":"assistant","content":"done"}`

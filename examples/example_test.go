@@ -25,7 +25,7 @@ func Example() {
 	}
 	fmt.Println(string(out.Body)) // ready to send
 	for _, loss := range out.Report.Losses {
-		fmt.Println(loss.Kind, loss.Path) // and what could not be said
+		fmt.Println(loss.Kind, loss.Path) // and what the conversion lost
 	}
 
 	// Output:

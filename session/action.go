@@ -29,8 +29,8 @@ import (
 // ActionContext adds to the context that actions of extensions get. The zero value adds
 // nothing.
 type ActionContext struct {
-	// App and Base are what the application supplies about itself and its base
-	// configuration, as JSON: the layers "app" and "base_config".
+	// App and Base describe the application and its base configuration, as JSON: the
+	// layers "app" and "base_config".
 	App, Base json.RawMessage
 	// Layers are further layers of the caller. A reserved name keeps the library's value,
 	// and a warning is logged.
@@ -42,7 +42,7 @@ type ActionContext struct {
 	Log *slog.Logger
 }
 
-// Action names an action of an extension, and what to give to it.
+// Action selects an action of an extension, and its input.
 type Action struct {
 	// Extension is the name of the extension; empty means the only one that has an
 	// action of that ID.
@@ -51,18 +51,18 @@ type Action struct {
 	// [provider.Chain]; empty means the client's own model, or the link that
 	// [Session.ActionModel] returns.
 	Model string
-	// Params are as the action's inputs say; nil gives none.
+	// Params are the parameters, as the action's inputs define them; nil means none.
 	Params json.RawMessage
 	// Context is added to the layers of the library and of [Session.ActionContext].
 	Context map[string]json.RawMessage
 }
 
-// ErrNoWire reports that a model has no native history, because it sends no requests to a
-// provider: a simulator, or a model of the application's own.
+// ErrNoWire means that a model has no native history, because it sends no requests to a
+// provider: a simulator, or an application's own model.
 var ErrNoWire = errors.New("session: the model has no wire")
 
-// errNoNative says that a conversation has no native history in a dialect.
-var errNoNative = errors.New("session: the conversation has no native history there")
+// errNoNative means that the conversation cannot be written in the dialect of the model.
+var errNoNative = errors.New("session: the conversation has no native history in this dialect")
 
 // connection is a session's wire to a model, for one call.
 type connection struct {
@@ -78,8 +78,8 @@ func connectionTo(ctx context.Context, model dragoman.Model, name string) (conne
 	return connection{w, model}, err
 }
 
-// wireOf returns the wire of a model. A model that is none of a provider, such as a
-// simulator, has none.
+// wireOf returns the wire of a model. A model that is not a provider's, such as a simulator,
+// has no wire.
 func wireOf(ctx context.Context, model dragoman.Model, name string) (modelwire.Wire, error) {
 	switch m := model.(type) {
 	case modelwire.Model:
@@ -138,12 +138,12 @@ func (s *Session) Actions(ctx context.Context, model dragoman.Model, name string
 // its result: a native history that replaces the conversation in requests to this model's
 // wire from now on (see [Session.For]), and metadata. The stored messages do not change.
 //
-// The action sees the conversation as the wire's dialect has it: one message for
-// each element of the native history, without the instructions that it begins with,
-// which stay. Calls that wait for their results make it a *history.UnsettledError.
+// The action sees the conversation in the wire's dialect: one message for each element of
+// the native history, without the leading instructions, which are kept. If calls wait for
+// their results, the error is a *history.UnsettledError.
 //
-// For a [provider.Chain], the action runs for one link; see [Session.ActionModel]. What the
-// other links get does not change.
+// For a [provider.Chain], the action runs for one link; see [Session.ActionModel]. The
+// requests to the other links do not change.
 func (s *Session) Act(ctx context.Context, model dragoman.Model, a Action) error {
 	on, err := s.connection(ctx, model, a.Model, nil)
 	if err != nil {
@@ -166,7 +166,7 @@ func (s *Session) Act(ctx context.Context, model dragoman.Model, a Action) error
 	return s.keep(ctx, on, c, res)
 }
 
-// only returns the one extension that has an action.
+// only returns the extension that has an action, if there is exactly one.
 func (on connection) only(id string) (string, error) {
 	var owners, all []string
 	actions, err := on.Extensions.Actions()
@@ -312,9 +312,9 @@ func (s *Session) log() *slog.Logger {
 
 // converted is a conversation with its native form.
 type converted struct {
-	whole []dragoman.Message // as it is stored
-	head  []dragoman.Message // the instructions that it begins with
-	rest  []dragoman.Message // as the dialect has it, each with its native form
+	whole []dragoman.Message // as stored
+	head  []dragoman.Message // the leading instructions
+	rest  []dragoman.Message // in the dialect, each with its native form
 }
 
 func (c converted) native() []json.RawMessage {
@@ -325,7 +325,7 @@ func (c converted) native() []json.RawMessage {
 	return out
 }
 
-// actionView is what an action sees of a session.
+// actionView is the session as an action sees it.
 type actionView struct {
 	id       string
 	messages []dragoman.Message
@@ -456,7 +456,7 @@ func (on connection) encode(messages []dragoman.Message) ([]json.RawMessage, err
 // nativeOf returns messages as the wire's dialect has them, each with its native form.
 func (on connection) nativeOf(messages []dragoman.Message) ([]dragoman.Message, error) {
 	target := on.Target
-	target.Caps.NoPrefill = false // the conversation goes on: nothing is written behind its last message
+	target.Caps.NoPrefill = false // the conversation continues: add nothing after its last message
 	req, _, err := history.Normalize(&dragoman.Request{Model: target.Model, Messages: messages}, history.Options{Target: target, Limits: on.Codec.Limits()})
 	if err != nil {
 		return nil, err
@@ -470,19 +470,19 @@ func (on connection) nativeOf(messages []dragoman.Message) ([]dragoman.Message, 
 		return nil, err
 	}
 	if len(back.Instructions) > 0 {
-		return nil, fmt.Errorf("%w: %s has no place for instructions within it", errNoNative, on.Codec.Dialect())
+		return nil, fmt.Errorf("%w: %s does not support instructions within the conversation", errNoNative, on.Codec.Dialect())
 	}
 	return back.Messages, nativeEach(back.Messages)
 }
 
-// convert reads the conversation, with messages that are not stored yet, and writes it
-// in the wire's dialect, as it would be sent.
+// convert reads the conversation, including messages that are not stored yet, and converts it
+// to the wire's dialect, as a request would send it.
 func (v view) convert(ctx context.Context, on connection, added []dragoman.Message) (c converted, err error) {
 	if c.whole, err = v.messages(ctx); err != nil {
 		return c, err
 	}
 	var d detached
-	c.whole = append(c.whole, d.messages(added)...) // as it will be stored
+	c.whole = append(c.whole, d.messages(added)...) // as they will be stored
 	messages, err := v.replaced(ctx, c.whole, on.origin(), on.match())
 	if err != nil {
 		return c, err
@@ -503,17 +503,17 @@ func (v view) convert(ctx context.Context, on connection, added []dragoman.Messa
 	return c, err
 }
 
-// nativeEach makes sure that every message has its native form.
+// nativeEach checks that every message has a native form.
 func nativeEach(messages []dragoman.Message) error {
 	for i := range messages {
 		if messages[i].Native == nil {
-			return fmt.Errorf("%w: message %d has no form of its own", errNoNative, i)
+			return fmt.Errorf("%w: message %d has no native form", errNoNative, i)
 		}
 	}
 	return nil
 }
 
-// keep stores what an action made.
+// keep stores the result of an action.
 func (s *Session) keep(ctx context.Context, on connection, c converted, res extension.ActionResult) error {
 	var entries []Entry
 	var d detached
@@ -536,13 +536,13 @@ func (s *Session) keep(ctx context.Context, on connection, c converted, res exte
 		}
 		entries = append(entries, e)
 	}
-	return aboutIf("keeping what an action made of", s.ID(), s.writeWith(ctx, &d, entries))
+	return aboutIf("storing the result of an action on", s.ID(), s.writeWith(ctx, &d, entries))
 }
 
-// decode returns the messages that native elements mean. Those that the action left
-// as they were are what they were.
+// decode returns the messages for native elements. Elements that the action did not change
+// keep their messages.
 func (on connection) decode(c converted, elements []json.RawMessage) ([]dragoman.Message, error) {
-	before := map[string][]int{} // the places of an element, in order
+	before := map[string][]int{} // the indexes of an element, in order
 	for i := range c.rest {
 		raw := string(c.rest[i].Native.Raw)
 		before[raw] = append(before[raw], i)
@@ -563,7 +563,7 @@ func (on connection) decode(c converted, elements []json.RawMessage) ([]dragoman
 	return out, nil
 }
 
-// decodeOne reads one element of a native history by itself.
+// decodeOne decodes one element of a native history.
 func (on connection) decodeOne(raw json.RawMessage) (m dragoman.Message, err error) {
 	if _, known := dialects.Named(on.Codec.Dialect()); !known {
 		return m, fmt.Errorf("%w: the list of messages in %s is unknown", errNoNative, on.Codec.Dialect())
@@ -579,10 +579,10 @@ func (on connection) decodeOne(raw json.RawMessage) (m dragoman.Message, err err
 	w.EndObject()
 	req, _, err := on.Codec.DecodeRequest(w.Buf, dialect.DecodeOptions{Origin: on.origin()})
 	if err = errors.Join(w.Err(), err); err == nil && (len(req.Messages) != 1 || req.Messages[0].Native == nil) {
-		err = errors.New("it is not one message")
+		err = errors.New("it does not decode to exactly one message")
 	}
 	if err != nil {
-		return m, fmt.Errorf("%w: an element that an action made, %s: %w", ErrInvalid, strings.ToValidUTF8(string(raw[:min(len(raw), 80)]), "?"), err)
+		return m, fmt.Errorf("%w: the action returned the element %s: %w", ErrInvalid, strings.ToValidUTF8(string(raw[:min(len(raw), 80)]), "?"), err)
 	}
 	return req.Messages[0], nil
 }

@@ -68,7 +68,7 @@ func TestX9_SavingAConnectedSessionRunsItsTriggers(t *testing.T) {
 	}
 }
 
-func TestX9_AFailedTriggerIsLoggedAndTheMessagesAreSaved(t *testing.T) {
+func TestX9_FailedTriggerIsLoggedAndMessagesAreSaved(t *testing.T) {
 	s := created(t, &session.Memory{})
 	var log strings.Builder
 	s.ActionContext.Log = slog.New(slog.NewTextHandler(&log, nil))
@@ -87,7 +87,7 @@ func TestX9_AFailedTriggerIsLoggedAndTheMessagesAreSaved(t *testing.T) {
 	}
 }
 
-func TestX9_ASecondActionSeesTheResultOfTheFirst(t *testing.T) {
+func TestX9_SecondActionSeesResultOfFirst(t *testing.T) {
 	var seen string
 	look := step{"look", func(in extension.ActionInput) (extension.ActionResult, error) {
 		var texts []string
@@ -121,7 +121,7 @@ func TestX9_ASecondActionSeesTheResultOfTheFirst(t *testing.T) {
 		}
 	}
 	if seen != want {
-		t.Errorf("one call after the other: %s", seen)
+		t.Errorf("later calls: %s", seen)
 	}
 
 	// Two that change the history: the alignment that compacting needs holds.
@@ -185,7 +185,7 @@ func TestX9_CompactingSummarizesWithTheModelByInstructions(t *testing.T) {
 	act := func(params string) error {
 		return s.Act(t.Context(), w, session.Action{ID: extension.CompactID, Params: json.RawMessage(params)})
 	}
-	if err := act(`{"keep":2,"instructions":"Keep the prices."}`); err == nil || !strings.Contains(err.Error(), "nobody answers") {
+	if err := act(`{"keep":2,"instructions":"Keep the prices."}`); err == nil || !strings.Contains(err.Error(), "the model has no script") {
 		t.Errorf("the error of the model is lost: %v", err)
 	}
 	if got := forWire(t, s, w); got != "q1 r1 q2 r2" {
@@ -221,8 +221,8 @@ func TestX9_CompactingSummarizesWithTheModelByInstructions(t *testing.T) {
 	}
 }
 
-// Before a save nothing happens until there is twice as much as stays: the model is not
-// asked for a summary with every turn.
+// Nothing happens before a save until there is twice as much as compaction keeps: the model
+// does not summarize in every turn.
 func TestX9_CompactingBeforeASaveWaitsUntilThereIsEnough(t *testing.T) {
 	s := created(t, &session.Memory{})
 	w := on(t, openaichat.Codec{}, extension.Compact{Keep: 4, OnSave: true, Summarize: true})
@@ -256,7 +256,7 @@ func TestX9_OnlyModelsOfProvidersCanBeConnected(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := s.Connect(t.Context(), m); err != nil {
-		t.Errorf("a model of a provider needs no credential to be connected: %v", err)
+		t.Errorf("connecting must need no credential: %v", err)
 	}
 	actions, err := s.Actions(t.Context(), m, "")
 	if err != nil || len(actions) != 1 || actions[0].ID != extension.CompactID {

@@ -14,7 +14,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// Media is stored once, in an entry of its own. Messages, native histories and the journal
+// Media is stored once, in a separate entry. Messages, native histories and the journal
 // refer to it by the hash of its content. Loaded messages contain the references, which are
 // expanded when a request is built.
 
@@ -25,7 +25,7 @@ const minAttachment = 1 << 10
 // rawPrefix marks a reference within the native form of a message.
 const rawPrefix = "dragoman-attachment:"
 
-// attachment is the body of an entry of "attachment": one of the fields of a
+// attachment is the body of an entry of kind "attachment": one of the fields of a
 // [dragoman.Media] that hold content.
 type attachment struct {
 	V      int    `json:"v"`
@@ -36,7 +36,7 @@ type attachment struct {
 
 func attachmentKey(name string) string { return "attachment:" + name }
 
-// content returns the attachment for media, or nil if its content is not stored as one.
+// contentOf returns the attachment for media, or nil if its content is not stored as one.
 func contentOf(m *dragoman.Media) *attachment {
 	switch {
 	case m.Attachment != "":
@@ -52,10 +52,10 @@ func contentOf(m *dragoman.Media) *attachment {
 	}
 }
 
-// value is the content.
+// value returns the content.
 func (a *attachment) value() string { return a.Base64 + a.Text + a.URL }
 
-// name is the reference to the attachment: the hash of what it holds.
+// name returns the reference to the attachment: the hash of its content.
 func (a *attachment) name() string {
 	h := sha256.New()
 	for _, s := range []string{a.Base64, a.Text, a.URL} {
@@ -76,7 +76,7 @@ func (a *attachment) entry(name string) (Entry, error) {
 	return Entry{Kind: kindAttachment, Key: attachmentKey(name), Body: w.Buf}, w.Err()
 }
 
-// detached are the attachments of messages, by name and in order.
+// detached collects the attachments of messages, by name and in order.
 type detached struct {
 	names  []string
 	byName map[string]*attachment
@@ -131,10 +131,10 @@ func (d *detached) parts(parts []dragoman.Part) []dragoman.Part {
 	return out
 }
 
-// message returns a message with references in place of content, in its native form too.
+// message returns a message with references in place of content, also in its native form.
 func (d *detached) message(m dragoman.Message) dragoman.Message {
 	if m.Native != nil && bytes.Contains(m.Native.Raw, []byte(rawPrefix)) {
-		return m // a text of its own looks like a reference: it stays as it is
+		return m // its own text looks like a reference, so leave it unchanged
 	}
 	var own detached
 	parts := own.parts(m.Parts)
@@ -279,13 +279,13 @@ func (s *Session) Detach(ctx context.Context, messages []dragoman.Message) ([]dr
 // A reference that the session does not have is an error that wraps
 // [dragoman.ErrAttachment] and names it.
 //
-// An agent that runs in the session does so for every request.
+// An agent that runs in the session calls Expand for every request.
 func (s *Session) Expand(ctx context.Context, messages []dragoman.Message) ([]dragoman.Message, error) {
 	out, err := s.expand(ctx, messages, nil)
 	return out, aboutIf("reading attachments of", s.ID(), err)
 }
 
-// expand is Expand, with attachments that are not stored yet.
+// expand is Expand with additional attachments that are not stored yet.
 func (s *Session) expand(ctx context.Context, messages []dragoman.Message, more *detached) ([]dragoman.Message, error) {
 	if !slices.ContainsFunc(messages, func(m dragoman.Message) bool { return hasReference(m.Parts) }) {
 		return messages, nil
@@ -374,7 +374,7 @@ func (x *expansion) read(name string) (*attachment, error) {
 		}
 		var a attachment
 		if err = unmarshal(&e, &a, &a.V); err == nil && a.name() != name {
-			err = unreadable(&e, errors.New("the content is not what its name says"))
+			err = unreadable(&e, errors.New("the content does not match the hash in its name"))
 		}
 		x.found[name] = &a
 	}

@@ -58,7 +58,7 @@ func asJSON(t testing.TB, ms []dragoman.Message) string {
 	return string(b)
 }
 
-func TestDecision17_MediaIsStoredOnceAndExpandedForARequest(t *testing.T) {
+func TestDecision17_MediaIsStoredOnceAndExpanded(t *testing.T) {
 	store := &session.Memory{}
 	s := created(t, store)
 	messages := withMedia(0)
@@ -71,7 +71,7 @@ func TestDecision17_MediaIsStoredOnceAndExpandedForARequest(t *testing.T) {
 	content := base64.StdEncoding.EncodeToString([]byte{0, 0, 0, 1, 2, 3, 4, 6, 8, 10})[:8]
 	n, bodies := stored(t, store, s.ID())
 	if n != 2 || len(bodies) > 6000 || strings.Contains(bodies, content+content) {
-		t.Errorf("%d attachments beside %d bytes", n, len(bodies))
+		t.Errorf("%d attachments and %d other bytes", n, len(bodies))
 	}
 	var out bytes.Buffer
 	if err := session.Export(t.Context(), store, s.ID(), &out); err != nil {
@@ -113,7 +113,7 @@ func TestDecision17_MediaIsStoredOnceAndExpandedForARequest(t *testing.T) {
 	}
 }
 
-func TestDecision35_AnAttachmentThatIsNotThereIsAnError(t *testing.T) {
+func TestDecision35_MissingAttachmentIsAnError(t *testing.T) {
 	s := created(t, &session.Memory{})
 	ref, err := s.Attach(t.Context(), picture(1, 5000))
 	if err != nil || ref.Attachment == "" || ref.Base64 != "" {
@@ -135,7 +135,7 @@ func TestDecision35_AnAttachmentThatIsNotThereIsAnError(t *testing.T) {
 	}
 }
 
-func TestDecision17_TheJournalRefersToMedia(t *testing.T) {
+func TestDecision17_JournalRefersToMedia(t *testing.T) {
 	store := &session.Memory{}
 	s := created(t, store)
 	in := tool.Intent{CallRef: tool.CallRef{Run: "r", Turn: 1, CallID: "c"}}
@@ -148,7 +148,7 @@ func TestDecision17_TheJournalRefersToMedia(t *testing.T) {
 	}
 	save(t, s, dragoman.ToolResults(res))
 	if n, bodies := stored(t, store, s.ID()); n != 1 || len(bodies) > 2000 {
-		t.Errorf("%d attachments beside %d bytes", n, len(bodies))
+		t.Errorf("%d attachments and %d other bytes", n, len(bodies))
 	}
 	prior, err := s.Recall(t.Context(), in.CallRef)
 	if err != nil || prior.Result.Content[0].(*dragoman.Media).Base64 != picture(3, 9000).Base64 {
@@ -175,7 +175,7 @@ func TestDecision17_NativeHistoriesReferToMedia(t *testing.T) {
 				t.Fatalf("%d of %d messages, %v", len(sent), len(whole), err)
 			}
 			if _, bodies := stored(t, store, s.ID()); len(bodies) > 20_000 {
-				t.Errorf("the log has %d bytes beside its attachments", len(bodies))
+				t.Errorf("the log has %d bytes without its attachments", len(bodies))
 			}
 			compacted := asJSON(t, sent)
 			if strings.Contains(compacted, picture(0, 30_000).Base64) {

@@ -16,7 +16,7 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// stores are those that need no server.
+// stores returns the stores that need no server.
 func stores(t testing.TB) map[string]session.Store {
 	t.Helper()
 	file, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "s.db"), sqlite.Options{Relaxed: true})
@@ -72,7 +72,7 @@ func TestLongSessionsTakeTimeInProportion(t *testing.T) {
 			round++
 			return fill(t.Context(), store, fmt.Sprint("round-", round), n)
 		})
-		// What is read or appended at the end does not depend on what is before it.
+		// Reading or appending at the end does not depend on what comes before.
 		ends := func(n int) error {
 			s, err := session.Open(t.Context(), store, id(n))
 			for i := 0; err == nil && i < 200; i++ {
@@ -83,7 +83,7 @@ func TestLongSessionsTakeTimeInProportion(t *testing.T) {
 			return err
 		}
 		small, large := time.Hour, time.Hour
-		for range 5 { // other work on the machine only adds
+		for range 5 { // take the minimum: other load only adds time
 			small, large = min(small, timed(t, ends, 100)), min(large, timed(t, ends, 10_000))
 			if large <= 4*small {
 				break

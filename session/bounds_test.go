@@ -82,7 +82,7 @@ func TestS1_BoundsOfSessionsAreExact(t *testing.T) {
 		refused(t, fmt.Sprint("a branch at ", at), info.Check(), bad)
 	}
 	orphan := session.Info{ID: "s", Created: now, At: 1}
-	refused(t, "a branch of no session", orphan.Check(), true)
+	refused(t, "a branch without a parent", orphan.Check(), true)
 }
 
 func TestDecision17_MediaFromMinAttachmentOnIsStoredApart(t *testing.T) {
@@ -162,7 +162,7 @@ func TestDecision85_AlteredAttachmentsAreAnError(t *testing.T) {
 	}
 }
 
-func TestX9_AnElementThatIsNotOneMessageIsRefused(t *testing.T) {
+func TestX9_ElementThatIsNotAMessageIsRefused(t *testing.T) {
 	for name, element := range map[string]string{
 		"a list":   `[{"role":"user","content":"q"}]`,
 		"a number": `7`,
@@ -193,13 +193,13 @@ func (c doubling) DecodeRequest(body []byte, o dialect.DecodeOptions) (*dragoman
 	return req, rep, err
 }
 
-func TestX9_AnElementThatIsTwoMessagesIsRefused(t *testing.T) {
+func TestX9_ElementThatIsTwoMessagesIsRefused(t *testing.T) {
 	s := created(t, &session.Memory{})
 	save(t, s, pair("q1", "r1")...)
 	w := on(t, doubling{}, step{"make", func(in extension.ActionInput) (extension.ActionResult, error) {
 		return extension.ActionResult{Native: append(in.Native[:1:1], json.RawMessage(`{"role":"user","content":"twice"}`))}, nil
 	}})
-	if err := s.Act(t.Context(), w, session.Action{ID: "make"}); !errors.Is(err, session.ErrInvalid) || !strings.Contains(err.Error(), "not one message") {
+	if err := s.Act(t.Context(), w, session.Action{ID: "make"}); !errors.Is(err, session.ErrInvalid) || !strings.Contains(err.Error(), "exactly one message") {
 		t.Errorf("%v", err)
 	}
 }
@@ -222,7 +222,7 @@ func TestP1_ActionsAskThePolicyByTheNameOfTheirModel(t *testing.T) {
 	}
 }
 
-func TestL14_ACallGoesOnFromTheAttemptThatWasSuspended(t *testing.T) {
+func TestL14_CallContinuesSuspendedAttempt(t *testing.T) {
 	s := created(t, &session.Memory{})
 	attempts := func(continues, want int) {
 		t.Helper()
@@ -240,7 +240,7 @@ func TestL14_ACallGoesOnFromTheAttemptThatWasSuspended(t *testing.T) {
 	attempts(1, 2)
 }
 
-func TestS1_AnExportedLineHasABound(t *testing.T) {
+func TestS1_ExportedLineLengthIsLimited(t *testing.T) {
 	store := &session.Memory{}
 	s := created(t, store)
 	save(t, s, pair("q", "r")...)
@@ -308,7 +308,7 @@ func TestS5_UnreadableNativeHistoriesAreErrors(t *testing.T) {
 }
 
 // A native history may replace no messages: it comes before the first one.
-func TestS5_ANativeHistoryOfAnEmptyConversationIsUsed(t *testing.T) {
+func TestS5_NativeHistoryOfEmptyConversationIsUsed(t *testing.T) {
 	s := created(t, &session.Memory{})
 	w := on(t, openaichat.Codec{}, step{"begin", func(extension.ActionInput) (extension.ActionResult, error) {
 		return extension.ActionResult{Native: []json.RawMessage{json.RawMessage(`{"role":"user","content":"before"}`)}}, nil
@@ -322,7 +322,7 @@ func TestS5_ANativeHistoryOfAnEmptyConversationIsUsed(t *testing.T) {
 	}
 }
 
-func TestS3_AnImportSaysHowManyEntriesAreThere(t *testing.T) {
+func TestS3_ImportErrorCountsEntries(t *testing.T) {
 	store := &session.Memory{}
 	s := created(t, store)
 	save(t, s, append(pair("q1", "r1"), pair("q2", "r2")...)...)
@@ -332,7 +332,7 @@ func TestS3_AnImportSaysHowManyEntriesAreThere(t *testing.T) {
 	}
 	lines := strings.SplitAfter(out.String(), "\n")
 	_, err := session.Import(t.Context(), &session.Memory{}, strings.NewReader(strings.Join(lines[:4], "")), "")
-	if err == nil || !strings.Contains(err.Error(), "has 4 entries, and only 3 are here") {
+	if err == nil || !strings.Contains(err.Error(), "announces 4 entries, but there are only 3") {
 		t.Errorf("%v", err)
 	}
 }
@@ -352,7 +352,7 @@ func TestS1_LongResultsAreInTheJournal(t *testing.T) {
 	}
 }
 
-func TestS3_ABranchHasTheTitleOfItsParentUnlessItIsGivenOne(t *testing.T) {
+func TestS3_BranchInheritsTitle(t *testing.T) {
 	store := &session.Memory{}
 	s, err := session.Create(t.Context(), store, session.Info{Title: "trip"})
 	if err != nil {
@@ -385,7 +385,7 @@ func TestS3_LastReadsAcrossARewindWithoutMessagesBehindIt(t *testing.T) {
 	}
 }
 
-func TestDecision17_AReopenedSessionStoresContentOnce(t *testing.T) {
+func TestDecision17_ReopenedSessionStoresContentOnce(t *testing.T) {
 	store := &session.Memory{}
 	s := created(t, store)
 	save(t, s, dragoman.Message{Role: dragoman.RoleUser, Parts: []dragoman.Part{picture(1, 5000)}})

@@ -41,7 +41,7 @@ func chainOf(models ...dragoman.Model) *provider.Chain {
 	return c
 }
 
-func TestX9_SavingInAChainRunsTheTriggersOfTheLinkThatResponded(t *testing.T) {
+func TestX9_ChainRunsTriggersOfRespondingLink(t *testing.T) {
 	s := created(t, &session.Memory{})
 	a, b := named(t, anthropic.Codec{}, "a", step{"drop", dropFirst}), named(t, openaichat.Codec{}, "b", step{"drop", dropFirst})
 	if err := s.Connect(t.Context(), chainOf(&sim.Planner{}, a, chainOf(b))); err != nil {
@@ -68,7 +68,7 @@ func TestX9_SavingInAChainRunsTheTriggersOfTheLinkThatResponded(t *testing.T) {
 	}
 }
 
-func TestX9_AnActionInAChainRunsForTheLinkThatRespondedOrIsNamed(t *testing.T) {
+func TestX9_ChainActionRunsForRespondingOrNamedLink(t *testing.T) {
 	a, b, c := named(t, anthropic.Codec{}, "a", step{"drop", dropFirst}), named(t, openaichat.Codec{}, "b", step{"drop", dropFirst}), named(t, openaichat.Codec{}, "c")
 	chain := chainOf(a, b, c)
 	model := func(s *session.Session, name string) dragoman.Model {
@@ -130,7 +130,7 @@ func (brokenWire) Wire(context.Context, string) (modelwire.Wire, error) {
 	return modelwire.Wire{}, errors.New("bad settings")
 }
 
-func TestX9_ALinkWithoutAWireDoesNotKeepOthersFromActing(t *testing.T) {
+func TestX9_LinkWithoutWireIsSkipped(t *testing.T) {
 	ran := 0
 	count := step{"count", func(extension.ActionInput) (extension.ActionResult, error) {
 		ran++

@@ -8,14 +8,14 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// decision is the body of an entry of "decision".
+// decision is the body of an entry of kind "decision".
 type decision struct {
 	V int `json:"v"`
 	tool.Ruling
 }
 
-// Decide writes what was decided on calls that needed approval, durably, all or
-// nothing. Whoever acts upon a decision writes it first.
+// Decide durably stores decisions on calls that needed approval, all or nothing. Call it
+// before you act on a decision.
 func (s *Session) Decide(ctx context.Context, rulings ...tool.Ruling) error {
 	entries := make([]Entry, len(rulings))
 	for i := range rulings {
@@ -29,8 +29,8 @@ func (s *Session) Decide(ctx context.Context, rulings ...tool.Ruling) error {
 	return aboutIf("deciding in", s.ID(), s.write(ctx, entries))
 }
 
-// Decided returns the last decision on exactly this call: its arguments, its tool as
-// it was, the same policy. Nil: there is none, or a rewind has taken it back.
+// Decided returns the last decision on exactly this call: the same arguments, the same tool
+// definition and the same policy. It returns nil if there is none, or if a rewind removed it.
 func (s *Session) Decided(ctx context.Context, b tool.Binding) (*tool.Ruling, error) {
 	v, err := s.view()
 	if err != nil {
@@ -53,8 +53,8 @@ func (s *Session) Decided(ctx context.Context, b tool.Binding) (*tool.Ruling, er
 	return last, nil
 }
 
-// Decision reads an entry of the kind "decision": what a human, or a rule in their place,
-// decided on a call that needed approval.
+// Decision reads an entry of the kind "decision": the decision of a human, or of a rule in
+// their place, on a call that needed approval.
 //
 //	for e, err := range s.Entries(ctx, session.Query{Kinds: []string{"decision"}}) {
 //		…
@@ -62,14 +62,14 @@ func (s *Session) Decided(ctx context.Context, b tool.Binding) (*tool.Ruling, er
 //	}
 func (e Entry) Decision() (tool.Ruling, error) {
 	if e.Kind != kindDecision {
-		return tool.Ruling{}, invalidf("entry %d is of kind %s, and no decision", e.Seq, e.Kind)
+		return tool.Ruling{}, invalidf("entry %d has the kind %s, want decision", e.Seq, e.Kind)
 	}
 	var d decision
 	err := unmarshal(&e, &d, &d.V)
 	return d.Ruling, err
 }
 
-// decisionKey is that of the call's other entries.
+// decisionKey returns the key of the call's other entries.
 func decisionKey(b tool.Binding) string {
 	return callKey(tool.CallRef{Run: b.Run, Turn: b.Turn, CallID: b.CallID})
 }

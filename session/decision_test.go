@@ -19,7 +19,7 @@ func ruling(call, args string, v tool.Verdict) tool.Ruling {
 	}
 }
 
-func TestS1_DecisionsAreKeptForExactlyTheirCall(t *testing.T) {
+func TestS1_DecisionAppliesToExactlyOneCall(t *testing.T) {
 	ctx := t.Context()
 	var store session.Memory
 	s, err := session.Create(ctx, &store, session.Info{ID: "s"})
@@ -56,7 +56,7 @@ func TestS1_DecisionsAreKeptForExactlyTheirCall(t *testing.T) {
 	}
 	text := func(r tool.Ruling) string { b, _ := json.Marshal(r); return string(b) }
 	if got := last(yes); got != text(yes) {
-		t.Errorf("the last word is %s", got)
+		t.Errorf("the last decision is %s", got)
 	}
 	if got := last(edited); got != text(edited) || !strings.Contains(got, `"{ }"`) {
 		t.Errorf("the edit is %s", got)
@@ -70,12 +70,12 @@ func TestS1_DecisionsAreKeptForExactlyTheirCall(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := last(yes); got != text(no) {
-		t.Errorf("rewound, the last word is %s", got)
+		t.Errorf("after the rewind, the last decision is %s", got)
 	}
 }
 
-// What was let happen is read from the log, also where it was taken back.
-func TestS1_WhoAsksLaterReadsAllDecisionsWithTheirTimes(t *testing.T) {
+// The log keeps all decisions, also those that a rewind removed.
+func TestS1_LogHasAllDecisionsWithTimes(t *testing.T) {
 	ctx := t.Context()
 	s, err := session.Create(ctx, &session.Memory{}, session.Info{})
 	if err != nil {
@@ -110,6 +110,6 @@ func TestS1_WhoAsksLaterReadsAllDecisionsWithTheirTimes(t *testing.T) {
 		t.Error(err)
 	}
 	if err := s.Append(ctx, session.Entry{Kind: "decision", Body: []byte(`{}`)}); !errors.Is(err, session.ErrInvalid) {
-		t.Errorf("a decision in other words: %v", err)
+		t.Errorf("appending a decision directly: %v", err)
 	}
 }

@@ -1,6 +1,5 @@
-// Package session keeps conversations, the state of the runs that lead them, and
-// what became of the effects that tools had, so that nothing of it is lost in a
-// crash and nothing happens twice after one.
+// Package session stores conversations, the state of the runs that continue them, and the
+// effects of their tool calls. After a crash, nothing is lost and no effect happens twice.
 //
 //	store, err := sqlite.Open(ctx, "sessions.db", sqlite.Options{}) // or postgres.Open, or &session.Memory{}
 //	s, err := session.Create(ctx, store, session.Info{Title: "Oslo"})
@@ -10,32 +9,30 @@
 //
 // # The log
 //
-// A session is a log of entries that only grows: messages, the state of a run, what
-// tools were about to do and what they came to, what was decided on calls that needed
-// approval, metadata. What was
-// acknowledged is durable; what was not is there as a whole or not at all. What
-// several goroutines write at once is one commit.
+// A session is an append-only log of entries: messages, run states, tool calls before they
+// run and their results, decisions on calls that needed approval, and metadata. A write that
+// was acknowledged is durable; a write that was not is stored completely or not at all.
+// Concurrent writes of several goroutines share one commit.
 //
-// Nothing is ever changed in a log. [Session.Rewind] adds an entry from which on the
-// conversation is what it was at an earlier one, so that it can be taken back too;
-// [Session.Branch] makes a second session of the first entries of one. Messages are
-// corrected by rewinding to before them and saving what they should have been.
+// Entries are never changed. [Session.Rewind] adds an entry that resets the conversation to
+// an earlier entry, so a rewind can itself be undone. [Session.Branch] creates a second
+// session from the first entries of another. To correct a message, rewind to before it and
+// save the new version.
 //
 // # One writer
 //
-// A [Session] is the claim of one writer. Every append names the entry that it
-// follows, so that of two processes that go on with a session one is refused, with
-// [ErrConflict], and stays refused. What it wanted to do next it does not do: the
-// intent to run a tool is written before the tool runs.
+// A [Session] assumes that it is the only writer. Every append names the entry that it
+// follows. If two processes continue the same session, one of them gets [ErrConflict], and
+// all its later calls fail too. That process runs no more tools, because the intent to run a
+// tool is written before the tool runs.
 //
 // # Switching providers
 //
-// Messages are stored in their canonical form, with their native one and what minted
-// it, so that whoever sends them replays what is valid for its target and rebuilds
-// the rest. A native history that an extension's action replaced, such as a
-// compacted one, is kept for its origin: [Session.For] returns it to that one and the
-// whole conversation to all others. A run of package agent in the session sends it by
-// itself.
+// Messages are stored in canonical form, together with their native form and its origin, so
+// that a request replays what is valid for its target and rebuilds the rest. A native
+// history that an action of an extension replaced, such as a compacted one, is stored for
+// its origin: [Session.For] returns it for that origin, and the whole conversation for all
+// others. A run of package agent in the session sends it automatically.
 //
 // # Attachments, outputs and tickets
 //
@@ -51,6 +48,6 @@
 // [Session.Act]. For a chain of models, the extensions of the model that gave the last
 // response act; see [Session.ActionModel].
 //
-// It is not the place for what a conversation has to look like on a wire (package
-// history), nor for the loop that leads it.
+// Package history, not this package, adapts a conversation to a wire format, and package
+// agent runs the loop.
 package session

@@ -10,23 +10,23 @@ import (
 	"github.com/dragoman-go/dragoman/internal/storage/storelimits"
 )
 
-// The kinds that this module writes. Others are kept, and nobody here reads them.
+// The kinds that this module writes. Entries of other kinds are stored but not interpreted.
 const (
 	// kindMessage is a message of the conversation.
 	kindMessage = "message"
 	// kindNative is a native history that an action replaced.
 	kindNative = "native"
-	// kindDecision is what a human, or a rule in their place, decided on a call that
-	// needed approval: see [Entry.Decision].
+	// kindDecision is the decision of a human, or of a rule in their place, on a call
+	// that needed approval: see [Entry.Decision].
 	kindDecision = "decision"
-	// kindIntent says that a tool is about to run, KindResult what it came to.
+	// kindIntent is a tool call that is about to run, and kindResult its result.
 	kindIntent = "intent"
 	kindResult = "result"
 	// kindState is the state of a run.
 	kindState = "state"
 	// kindMeta is a change of the session's metadata.
 	kindMeta = "meta"
-	// kindRewind takes the conversation back to how it was at an earlier entry.
+	// kindRewind resets the conversation to an earlier entry.
 	kindRewind = "rewind"
 	// kindOutput is a tool output that was too long for the model, or a chunk of one:
 	// see [Session.Spill].
@@ -38,43 +38,42 @@ const (
 	kindRecords = "records"
 )
 
-// Entry is one line of a session's log. Nobody changes it once it is written.
+// Entry is one record of a session's log. It is immutable once written.
 type Entry struct {
-	// Seq is its place in the log, from 1 and without gaps; stores set it.
+	// Seq is the position in the log, from 1 and without gaps; stores set it.
 	Seq int64
-	// Time is when it was written, to the microsecond.
+	// Time is when the entry was written, with microsecond precision.
 	Time time.Time
-	// Kind says what the entry is. This module writes "message", "native", "decision",
+	// Kind is the type of the entry. This module writes "message", "native", "decision",
 	// "intent", "result", "state", "meta", "rewind", "output", "attachment" and "records";
-	// an application may write kinds of its own.
+	// an application may write its own kinds.
 	Kind string
-	// Key finds it again, see [Query]; empty: nobody looks for it by one.
+	// Key finds the entry in a [Query]; empty means that it has no key.
 	Key string
-	// Body is JSON, of a form that belongs to the kind. It must not be changed.
+	// Body is JSON, in a format that depends on the kind. It must not be changed.
 	Body json.RawMessage
 }
 
-// The bounds of what a session holds. A store refuses more, with an error that
-// wraps [ErrInvalid].
+// The limits of a session. A store refuses larger values with an error that wraps
+// [ErrInvalid].
 const (
 	maxBody = storelimits.MaxBody
 	maxKey  = storelimits.MaxKey
 	maxKind = 64
 	maxID   = 128
 	maxText = 1024
-	maxSeq  = 1 << 53 // numbers of JSON are exact up to here
+	maxSeq  = 1 << 53 // JSON numbers are exact up to here
 )
 
-// ErrInvalid says that an id, an entry or a query is not what it must be; nothing
-// was written.
+// ErrInvalid means that an id, an entry or a query is not valid. Nothing was written.
 var ErrInvalid = errors.New("session: invalid")
 
 func invalidf(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{ErrInvalid}, args...)...)
 }
 
-// Check says whether an entry can be stored. Stores call it on every entry before
-// they write any.
+// Check reports whether an entry can be stored. Stores call it on every entry before they
+// write any.
 func (e *Entry) Check() error {
 	if err := e.checkFrame(); err != nil {
 		return err
@@ -89,23 +88,23 @@ func (e *Entry) Check() error {
 func (e *Entry) checkFrame() error {
 	switch {
 	case !isKind(e.Kind):
-		return invalidf("the kind %.80q of an entry: want a word of up to %d lower-case letters, digits, dots and underscores", e.Kind, maxKind)
+		return invalidf("the kind %.80q of an entry: use up to %d lower-case letters, digits, dots and underscores", e.Kind, maxKind)
 	case len(e.Key) > maxKey || !plain(e.Key):
-		return invalidf("the key %.80q of an entry: want up to %d bytes of text without control characters", e.Key, maxKey)
+		return invalidf("the key %.80q of an entry: use up to %d bytes of text without control characters", e.Key, maxKey)
 	case len(e.Body) > maxBody:
-		return invalidf("an entry of kind %s has %d bytes, and no more than %d are kept: store large content elsewhere and refer to it", e.Kind, len(e.Body), maxBody)
-	case !aTime(e.Time):
-		return invalidf("the time of an entry of kind %s: %v", e.Kind, e.Time)
+		return invalidf("an entry of kind %s has %d bytes, more than the maximum of %d: store large content separately and refer to it", e.Kind, len(e.Body), maxBody)
+	case !storableTime(e.Time):
+		return invalidf("an entry of kind %s has the time %v, which cannot be stored", e.Kind, e.Time)
 	default:
 		return nil
 	}
 }
 
-// aTime reports whether every store can keep a time.
-func aTime(t time.Time) bool { return storelimits.Storable(t) }
+// storableTime reports whether every store can store a time.
+func storableTime(t time.Time) bool { return storelimits.Storable(t) }
 
-// checkID says whether a text can be a session's id: up to 128 letters, digits,
-// dots, underscores, colons and hyphens, the first a letter or a digit.
+// checkID reports whether id is a valid session id: up to 128 letters, digits, dots,
+// underscores, colons and hyphens, the first a letter or a digit.
 func checkID(id string) error {
 	ok := id != "" && len(id) <= maxID && alnum(id[0])
 	for i := 0; ok && i < len(id); i++ {
@@ -113,7 +112,7 @@ func checkID(id string) error {
 		ok = alnum(c) || c == '.' || c == '_' || c == ':' || c == '-'
 	}
 	if !ok {
-		return invalidf("the session id %.150q: want up to %d letters, digits, dots, underscores, colons and hyphens, beginning with a letter or a digit", id, maxID)
+		return invalidf("the session id %.150q: use up to %d letters, digits, dots, underscores, colons and hyphens, beginning with a letter or a digit", id, maxID)
 	}
 	return nil
 }
@@ -134,25 +133,25 @@ func isKind(k string) bool {
 
 func plain(s string) bool { return storelimits.Plain(s) }
 
-// Info is what a store knows of a session without reading its log.
+// Info describes a session without its log.
 type Info struct {
-	// ID names the session within its store; [Create] makes one where it is empty.
+	// ID identifies the session within its store; [Create] makes one if it is empty.
 	ID string
-	// Title is what a list shows; empty where nobody gave one.
+	// Title is shown in lists; it may be empty.
 	Title string
-	// Created is when it began; [Create] sets it where it is zero.
+	// Created is when the session was created; [Create] sets it if it is zero.
 	Created time.Time
-	// Parent is the session that this one is a branch of, and At the entry at
-	// which it left it; empty and 0 where it is none.
+	// Parent is the session that this one was branched from, and At the last entry that
+	// they share; empty and 0 if it is not a branch.
 	Parent string
 	At     int64
-	// Updated is the time of its last entry, or Created. Stores set it.
+	// Updated is the time of the last entry, or Created. Stores set it.
 	Updated time.Time
-	// Head is the Seq of its last entry, 0 for none. Stores set it.
+	// Head is the Seq of the last entry, 0 if there is none. Stores set it.
 	Head int64
 }
 
-// Check says whether a session can be created so. Stores call it.
+// Check reports whether a session can be created with this Info. Stores call it.
 func (i *Info) Check() error {
 	if err := checkID(i.ID); err != nil {
 		return err
@@ -164,32 +163,32 @@ func (i *Info) Check() error {
 	}
 	switch {
 	case len(i.Title) > maxText || !plain(i.Title):
-		return invalidf("the title %.80q of session %s: want up to %d bytes in one line", i.Title, i.ID, maxText)
-	case !aTime(i.Created):
-		return invalidf("the time %v at which session %s was created", i.Created, i.ID)
+		return invalidf("the title %.80q of session %s: use up to %d bytes in one line", i.Title, i.ID, maxText)
+	case !storableTime(i.Created):
+		return invalidf("session %s has the creation time %v, which cannot be stored", i.ID, i.Created)
 	case i.At < 0 || i.At > maxSeq || i.Parent == "" && i.At != 0:
-		return invalidf("session %s leaves %q at %d", i.ID, i.Parent, i.At)
+		return invalidf("session %s cannot be a branch of %q at entry %d", i.ID, i.Parent, i.At)
 	default:
 		return nil
 	}
 }
 
-// Query says which entries to read. The zero value reads all.
+// Query selects entries to read. The zero value selects all.
 type Query struct {
-	// After and Until bound the place: After < Seq <= Until. An Until of 0 or less
-	// means the end of the log as it is when reading begins.
+	// After and Until bound the position: After < Seq <= Until. An Until of 0 or less
+	// means the end of the log when reading begins.
 	After, Until int64
-	// Kinds are those that are read; none means all.
+	// Kinds are the kinds to read; none means all.
 	Kinds []string
-	// Key is that of all entries that are read; empty means any. Reading by key
-	// costs no more than what is found.
+	// Key is the key of the entries to read; empty means any. The cost of reading by key
+	// is proportional to the result.
 	Key string
-	// Last reads the last so many of what would be read, still in order; 0 or less
-	// reads all.
+	// Last limits the result to the last entries, still in order; 0 or less means no
+	// limit.
 	Last int
 }
 
-// Has reports whether the query reads an entry, but for Last.
+// Has reports whether the query selects an entry, ignoring Last.
 func (q *Query) Has(e *Entry) bool {
 	if e.Seq <= q.After || q.Until > 0 && e.Seq > q.Until || q.Key != "" && q.Key != e.Key {
 		return false

@@ -16,8 +16,8 @@ import (
 	"github.com/dragoman-go/dragoman/session/sqlite"
 )
 
-// A conversation is saved turn by turn, and goes on in another process. One that
-// was taken too far is rewound, or goes on in a branch.
+// A conversation is saved turn by turn, and continues in another process. It can be rewound,
+// or continued in a branch.
 func Example() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "")
@@ -40,7 +40,7 @@ func Example() {
 		log.Fatal(err)
 	}
 
-	later, err := session.Open(ctx, store, "oslo") // in another process, say
+	later, err := session.Open(ctx, store, "oslo") // possibly in another process
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -68,8 +68,8 @@ func Example() {
 	// the first process lost the session: true
 }
 
-// One call connects a session to a model. Extensions of the model then act on it: by
-// themselves before a save, or when they are asked to.
+// One call connects a session to a model. Extensions of the model then act on it:
+// automatically before a save, or on request.
 func ExampleSession_Connect() {
 	ctx := context.Background()
 	config := &provider.Config{Providers: map[string]provider.Settings{"anthropic": {

@@ -16,13 +16,14 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// What this package writes into the bodies of its own kinds is of this version.
+// bodyVersion is the version of the bodies that this package writes.
 const bodyVersion = 1
 
-// Begin writes that a call is about to run, durably, and returns what is known of
-// it. It writes nothing where the call will not run: where it has its result, was
-// begun with other arguments, or was begun before, behind the attempt that it goes on
-// from, and may not run again.
+// Begin durably records that a call is about to run, and returns what the journal knows of
+// it. It writes nothing if the call will not run, because the call
+//   - has a result,
+//   - was begun with other arguments, or
+//   - was begun after the attempt that it continues, and is not idempotent.
 func (s *Session) Begin(ctx context.Context, in tool.Intent) (tool.Prior, error) {
 	key := callKey(in.CallRef)
 	leave, err := s.begins.enter(ctx, key)
@@ -40,13 +41,13 @@ func (s *Session) Begin(ctx context.Context, in tool.Intent) (tool.Prior, error)
 	return prior, aboutIf("beginning a call in", s.ID(), s.write(ctx, []Entry{intentEntry(key, in)}))
 }
 
-// Recall tells what is known of a call, and writes nothing.
+// Recall returns what the journal knows of a call, without writing.
 func (s *Session) Recall(ctx context.Context, call tool.CallRef) (tool.Prior, error) {
 	prior, err := s.prior(ctx, callKey(call))
 	return prior, aboutIf("looking for a call in", s.ID(), err)
 }
 
-// End writes what a call came to, durably.
+// End durably records the result of a call.
 func (s *Session) End(ctx context.Context, in tool.Intent, result *dragoman.ToolResult) error {
 	var d detached
 	if result != nil {
@@ -59,8 +60,8 @@ func (s *Session) End(ctx context.Context, in tool.Intent, result *dragoman.Tool
 	return aboutIf("ending a call in", s.ID(), s.writeWith(ctx, &d, []Entry{e}))
 }
 
-// callKey is what the entries of a call are found by. The ids of runs and calls
-// may hold anything, so they are hashed, each with its length before it.
+// callKey returns the key of the entries of a call. The ids of runs and calls may have any
+// characters, so they are hashed, each with its length.
 func callKey(c tool.CallRef) string {
 	b := binary.AppendUvarint(make([]byte, 0, 128), uint64(len(c.Run)))
 	b = append(b, c.Run...)
@@ -94,7 +95,7 @@ func writeRef(w *jsonwire.Writer, c tool.CallRef) {
 
 func resultEntry(key string, in tool.Intent, result *dragoman.ToolResult) (Entry, error) {
 	if result == nil {
-		return Entry{}, invalidf("call %q has no result to end with", in.CallID)
+		return Entry{}, invalidf("the result of call %q is nil", in.CallID)
 	}
 	body, err := result.MarshalJSON()
 	if err != nil {
@@ -112,7 +113,7 @@ func resultEntry(key string, in tool.Intent, result *dragoman.ToolResult) (Entry
 	return Entry{Kind: kindResult, Key: key, Body: w.Buf}, nil
 }
 
-// record is what is read of an intent or a result.
+// record holds the fields of an intent or a result that are read.
 type record struct {
 	V         int             `json:"v"`
 	Arguments tool.Hash       `json:"arguments"`
@@ -120,7 +121,8 @@ type record struct {
 	Result    json.RawMessage `json:"result"`
 }
 
-// prior folds the entries of a call. Rewinding does not take any of them away.
+// prior combines the entries of a call, including those that a rewind removed from the
+// conversation.
 func (s *Session) prior(ctx context.Context, key string) (p tool.Prior, err error) {
 	for e, err := range s.Entries(ctx, Query{Key: key, Kinds: []string{kindIntent, kindResult}}) {
 		if err != nil {
@@ -131,7 +133,7 @@ func (s *Session) prior(ctx context.Context, key string) (p tool.Prior, err erro
 			return p, err
 		}
 		if p.Attempts > 0 && r.Arguments != p.Arguments || p.Attempts == 0 && e.Kind == kindResult {
-			return p, fmt.Errorf("%w: entry %d is of a call that was not begun with its arguments", ErrCorrupt, e.Seq)
+			return p, fmt.Errorf("%w: entry %d belongs to a call that was not begun with the same arguments", ErrCorrupt, e.Seq)
 		}
 		p.Arguments = r.Arguments
 		if e.Kind == kindIntent {
@@ -153,8 +155,7 @@ func (s *Session) prior(ctx context.Context, key string) (p tool.Prior, err erro
 	return p, nil
 }
 
-// unmarshal reads the body of an entry that this package wrote, and checks the
-// version that it has.
+// unmarshal reads the body of an entry that this package wrote, and checks its version.
 func unmarshal(e *Entry, body any, version *int) error {
 	err := json.Unmarshal(e.Body, body)
 	switch {
@@ -163,13 +164,13 @@ func unmarshal(e *Entry, body any, version *int) error {
 	case err != nil:
 		return unreadable(e, err)
 	case *version < 1:
-		return unreadable(e, errors.New("it has no version"))
+		return unreadable(e, errors.New("the body has no version"))
 	default:
 		return nil
 	}
 }
 
-// unreadable is the error of an entry whose body is not what its kind says.
+// unreadable returns the error for an entry whose body does not match its kind.
 func unreadable(e *Entry, err error) error {
 	if errors.Is(err, dragoman.ErrVersion) {
 		return fmt.Errorf("%w: entry %d: %w", ErrNewer, e.Seq, err)
@@ -177,10 +178,10 @@ func unreadable(e *Entry, err error) error {
 	return fmt.Errorf("%w: entry %d, of kind %s: %w", ErrCorrupt, e.Seq, e.Kind, err)
 }
 
-// keyed lets one goroutine at a time pass for each key.
+// keyed is a mutex for each key.
 type keyed struct {
 	mu   sync.Mutex
-	busy map[string]chan struct{} // closed by who leaves
+	busy map[string]chan struct{} // closed by leave
 }
 
 func (k *keyed) enter(ctx context.Context, key string) (leave func(), err error) {

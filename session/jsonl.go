@@ -15,17 +15,17 @@ import (
 	"github.com/dragoman-go/dragoman/internal/storage/storeerr"
 )
 
-// An exported session is text: a line that says what it is, and a line for each
-// entry, each a JSON object.
+// An exported session is text with one JSON object per line: first a header, then one line
+// for each entry.
 const (
 	jsonlVersion = 1
-	// maxLine is a body and all that stands beside it, in the longest spelling.
+	// maxLine bounds a line: the largest body with all other fields at their longest.
 	maxLine = maxBody + 64<<10
 )
 
-// Export writes a session as lines of JSON (JSONL): first one about the session,
-// then one for each entry. [Import] reads it. Export omits entries that are written
-// meanwhile, and the tickets of background work, which [Copy] copies.
+// Export writes a session as lines of JSON (JSONL): a header, then one line for each entry.
+// [Import] reads it. Export omits entries that are written meanwhile, and the tickets of
+// background work, which [Copy] copies.
 func Export(ctx context.Context, from Store, id string, to io.Writer) error {
 	info, err := from.Info(ctx, id)
 	if err != nil {
@@ -75,7 +75,7 @@ func writeEntry(w *jsonwire.Writer, e *Entry) {
 
 func timeText(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
-// oneLine is a body without line breaks, which can only be white space.
+// oneLine returns a body without line breaks, which JSON has only as white space.
 func oneLine(body []byte) []byte {
 	if !bytes.ContainsAny(body, "\n\r") {
 		return body
@@ -87,9 +87,9 @@ func oneLine(body []byte) []byte {
 	return b.Bytes()
 }
 
-// Import makes a session of what [Export] wrote, all or nothing, and returns what
-// is known of it. It has the id that it had, unless as names another one. Every
-// line is checked: what no session could hold is refused with its place.
+// Import creates a session from the output of [Export], all or nothing, and returns its
+// Info. The session keeps its id, unless as is not empty. Every line is checked: an error
+// wraps [ErrInvalid] and names the line.
 func Import(ctx context.Context, to Store, from io.Reader, as string) (Info, error) {
 	r := &lines{r: bufio.NewReaderSize(from, 64<<10)}
 	info, n, err := r.header()
@@ -113,16 +113,16 @@ func Import(ctx context.Context, to Store, from io.Reader, as string) (Info, err
 type lines struct {
 	r   *bufio.Reader
 	buf []byte
-	n   int // the line that was read last, from 1
+	n   int // the number of the last line that was read, from 1
 }
 
-// about says on which line something is wrong.
+// about adds the line number to an error.
 func (l *lines) about(err error) error {
 	return fmt.Errorf("%w: line %d: %w", ErrInvalid, l.n, err)
 }
 
-// next returns the next line, which is valid until the one after it; io.EOF where
-// there is none. Blank lines count and are passed over.
+// next returns the next line, or io.EOF. The line is valid until the following call. Blank
+// lines are counted and skipped.
 func (l *lines) next() ([]byte, error) {
 	for {
 		l.n++
@@ -162,7 +162,7 @@ func (l *lines) header() (info Info, entries int64, err error) {
 	line, err := l.next()
 	if err != nil {
 		if errors.Is(err, io.EOF) {
-			err = l.about(errors.New("there is no exported session"))
+			err = l.about(errors.New("the input contains no exported session"))
 		}
 		return info, 0, err
 	}
@@ -182,19 +182,19 @@ func (l *lines) header() (info Info, entries int64, err error) {
 	case err != nil:
 		return info, 0, err
 	case h.Version < 1 || h.Entries == nil || *h.Entries < 0:
-		return info, 0, l.about(errors.New(`it is not the beginning of an exported session, like {"dragoman_session":1,"id":…,"entries":…}`))
+		return info, 0, l.about(errors.New(`it is not the header of an exported session, like {"dragoman_session":1,"id":…,"entries":…}`))
 	}
 	return Info{ID: h.ID, Title: h.Title, Created: h.Created, Parent: h.Parent, At: h.At}, *h.Entries, nil
 }
 
-// entries yields n entries, and fails where there are more or fewer.
+// entries yields n entries, and fails if there are more or fewer.
 func (l *lines) entries(ctx context.Context, n int64) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		for seq := int64(1); ; seq++ {
 			line, err := l.next()
 			if errors.Is(err, io.EOF) {
 				if seq <= n {
-					yield(Entry{}, l.about(fmt.Errorf("the session has %d entries, and only %d are here", n, seq-1)))
+					yield(Entry{}, l.about(fmt.Errorf("the header announces %d entries, but there are only %d", n, seq-1)))
 				}
 				return
 			}
@@ -203,7 +203,7 @@ func (l *lines) entries(ctx context.Context, n int64) iter.Seq2[Entry, error] {
 				err = ctx.Err()
 			}
 			if err == nil && seq > n {
-				err = l.about(fmt.Errorf("the session has %d entries, and here is one more", n))
+				err = l.about(fmt.Errorf("the header announces %d entries, but there are more", n))
 			}
 			if err == nil {
 				e, err = l.entry(line, seq)
@@ -227,7 +227,7 @@ func (l *lines) entry(line []byte, seq int64) (Entry, error) {
 		return Entry{}, err
 	}
 	if v.Seq != seq {
-		return Entry{}, l.about(fmt.Errorf("it is entry %d where entry %d must be", v.Seq, seq))
+		return Entry{}, l.about(fmt.Errorf("it is entry %d, want entry %d", v.Seq, seq))
 	}
 	e := Entry{Seq: seq, Time: v.Time, Kind: v.Kind, Key: v.Key, Body: v.Body}
 	if err := e.Check(); err != nil {
@@ -239,15 +239,15 @@ func (l *lines) entry(line []byte, seq int64) (Entry, error) {
 	return e, nil
 }
 
-// checkBody says whether the body is what its kind says, for the kinds without
-// which a session could not be opened or loaded.
+// checkBody reports whether the body matches the kind. It checks only the kinds that are
+// needed to open and load a session.
 func (e *Entry) checkBody() (err error) {
 	switch e.Kind {
 	case kindMessage:
 		_, err = readMessage(e)
 	case kindRewind:
 		if e.Key != rewindKey {
-			return invalidf("a rewind has the key %q", e.Key)
+			return invalidf("a rewind must have the key %q, not %q", rewindKey, e.Key)
 		}
 		_, err = readRewind(e)
 	case kindMeta:

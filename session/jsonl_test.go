@@ -17,8 +17,8 @@ const (
 	message = `{"seq":1,"time":"2026-02-03T04:05:07Z","kind":"message","body":{"v":1,"role":"user","parts":[{"type":"text","text":"a"}]}}` + "\n"
 )
 
-// An exported session is read by other programs, and by this one in later years.
-func TestS3_TheLinesOfAnExportedSession(t *testing.T) {
+// Other programs, and later versions of this one, read exported sessions.
+func TestS3_ExportFormat(t *testing.T) {
 	store := &session.Memory{}
 	info, err := session.Import(t.Context(), store, strings.NewReader("\n"+header+"\r\n"+strings.TrimSpace(message)), "")
 	if err != nil || info.ID != "s" || info.Head != 1 {
@@ -46,34 +46,34 @@ func (failing) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
 
 func (failing) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-func TestS3_WhatIsNoExportedSessionIsRefusedWithItsLine(t *testing.T) {
+func TestS3_InvalidImportNamesItsLine(t *testing.T) {
 	edit := func(old, with string) string { return header + strings.Replace(message, old, with, 1) }
 	for name, tc := range map[string]struct {
 		text string
 		want error
 		line string
 	}{
-		"nothing":                 {"", session.ErrInvalid, "line 1"},
-		"blank lines":             {"\n\n", session.ErrInvalid, "line 3"},
-		"another file":            {`{"role":"user"}` + "\n", session.ErrInvalid, "line 1"},
-		"no JSON":                 {"hello\n", session.ErrInvalid, "line 1"},
-		"a newer version":         {strings.Replace(header, ":1,", ":2,", 1) + "anything", session.ErrNewer, ""},
-		"a newer version's lines": {strings.Replace(header, `:1,"id"`, `:7,"new":[],"id"`, 1), session.ErrNewer, ""},
-		"no id":                   {strings.Replace(header, `"s"`, `""`, 1) + message, session.ErrInvalid, "line 1"},
-		"too few":                 {strings.Replace(header, `"entries":1`, `"entries":2`, 1) + message, session.ErrInvalid, "line 3"},
-		"too many":                {header + message + strings.Replace(message, `:1,`, `:2,`, 1), session.ErrInvalid, "line 3"},
-		"cut":                     {header + message[:len(message)/2], session.ErrInvalid, "line 2"},
-		"out of order":            {edit(`"seq":1`, `"seq":2`), session.ErrInvalid, "line 2"},
-		"no time":                 {edit(`"time":"2026-02-03T04:05:07Z",`, ``), session.ErrInvalid, "line 2"},
-		"no kind":                 {edit(`"kind":"message"`, `"kind":"?"`), session.ErrInvalid, "line 2"},
-		"no body":                 {edit(`"body":`, `"other":`), session.ErrInvalid, "line 2"},
-		"no message":              {edit(`"role":"user"`, `"role":7`), session.ErrCorrupt, "line 2"},
-		"a newer message":         {edit(`"body":{"v":1`, `"body":{"v":9`), session.ErrNewer, "line 2"},
-		"a key twice":             {edit(`"seq":1`, `"seq":1,"seq":1`), session.ErrInvalid, "line 2"},
-		"a rewind ahead":          {header + `{"seq":1,"time":"2026-02-03T04:05:07Z","kind":"rewind","key":"rewind","body":{"v":1,"to":1}}`, session.ErrCorrupt, "line 2"},
-		"a rewind unseen":         {header + `{"seq":1,"time":"2026-02-03T04:05:07Z","kind":"rewind","body":{"v":1,"to":0}}`, session.ErrInvalid, "line 2"},
-		"a newer rewind":          {header + `{"seq":1,"time":"2026-02-03T04:05:07Z","kind":"rewind","key":"rewind","body":{"v":2,"to":"x"}}`, session.ErrNewer, "line 2"},
-		"metadata of no name":     {header + `{"seq":1,"time":"2026-02-03T04:05:07Z","kind":"meta","key":"meta","body":[]}`, session.ErrInvalid, "line 2"},
+		"nothing":                        {"", session.ErrInvalid, "line 1"},
+		"blank lines":                    {"\n\n", session.ErrInvalid, "line 3"},
+		"another file":                   {`{"role":"user"}` + "\n", session.ErrInvalid, "line 1"},
+		"no JSON":                        {"hello\n", session.ErrInvalid, "line 1"},
+		"a newer version":                {strings.Replace(header, ":1,", ":2,", 1) + "anything", session.ErrNewer, ""},
+		"a newer version's lines":        {strings.Replace(header, `:1,"id"`, `:7,"new":[],"id"`, 1), session.ErrNewer, ""},
+		"no id":                          {strings.Replace(header, `"s"`, `""`, 1) + message, session.ErrInvalid, "line 1"},
+		"too few":                        {strings.Replace(header, `"entries":1`, `"entries":2`, 1) + message, session.ErrInvalid, "line 3"},
+		"too many":                       {header + message + strings.Replace(message, `:1,`, `:2,`, 1), session.ErrInvalid, "line 3"},
+		"cut":                            {header + message[:len(message)/2], session.ErrInvalid, "line 2"},
+		"out of order":                   {edit(`"seq":1`, `"seq":2`), session.ErrInvalid, "line 2"},
+		"no time":                        {edit(`"time":"2026-02-03T04:05:07Z",`, ``), session.ErrInvalid, "line 2"},
+		"no kind":                        {edit(`"kind":"message"`, `"kind":"?"`), session.ErrInvalid, "line 2"},
+		"no body":                        {edit(`"body":`, `"other":`), session.ErrInvalid, "line 2"},
+		"no message":                     {edit(`"role":"user"`, `"role":7`), session.ErrCorrupt, "line 2"},
+		"a newer message":                {edit(`"body":{"v":1`, `"body":{"v":9`), session.ErrNewer, "line 2"},
+		"a duplicate field":              {edit(`"seq":1`, `"seq":1,"seq":1`), session.ErrInvalid, "line 2"},
+		"a rewind ahead":                 {header + `{"seq":1,"time":"2026-02-03T04:05:07Z","kind":"rewind","key":"rewind","body":{"v":1,"to":1}}`, session.ErrCorrupt, "line 2"},
+		"a rewind without its key":       {header + `{"seq":1,"time":"2026-02-03T04:05:07Z","kind":"rewind","body":{"v":1,"to":0}}`, session.ErrInvalid, "line 2"},
+		"a newer rewind":                 {header + `{"seq":1,"time":"2026-02-03T04:05:07Z","kind":"rewind","key":"rewind","body":{"v":2,"to":"x"}}`, session.ErrNewer, "line 2"},
+		"metadata that is not an object": {header + `{"seq":1,"time":"2026-02-03T04:05:07Z","kind":"meta","key":"meta","body":[]}`, session.ErrInvalid, "line 2"},
 	} {
 		store := &session.Memory{}
 		_, err := session.Import(t.Context(), store, strings.NewReader(tc.text), "")
@@ -99,14 +99,14 @@ func (endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestS3_ALineWithoutAnEndIsRefused(t *testing.T) {
+func TestS3_EndlessLineIsRefused(t *testing.T) {
 	_, err := session.Import(t.Context(), &session.Memory{}, io.MultiReader(strings.NewReader(header), endless{}), "")
 	if !errors.Is(err, session.ErrInvalid) || !strings.Contains(err.Error(), "line 2: it has more than") {
 		t.Error(err)
 	}
 }
 
-// What was written by a newer version is not guessed at.
+// Entries of a newer version are refused.
 func TestS1_NewerAndCorruptEntriesAreTyped(t *testing.T) {
 	store := &session.Memory{}
 	s := created(t, store)
@@ -173,11 +173,11 @@ func FuzzImport(f *testing.F) {
 		info, err := session.Import(t.Context(), store, bytes.NewReader(text), "x")
 		if err != nil {
 			for range store.List(t.Context()) {
-				t.Fatal("a session was made of what was refused")
+				t.Fatal("a refused import created a session")
 			}
 			return
 		}
-		// What was taken can be used, and is exported as what would be taken again.
+		// An accepted import can be used, and its export can be imported again.
 		s, err := session.Open(t.Context(), store, "x")
 		if err != nil {
 			t.Fatal(err)

@@ -14,8 +14,8 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// Memory keeps sessions as long as the process lives. The zero value is ready. It
-// must not be copied.
+// Memory stores sessions in memory for the lifetime of the process. The zero value is ready
+// to use. It must not be copied.
 type Memory struct {
 	mu     sync.RWMutex
 	logs   map[string]*memoryLog
@@ -24,11 +24,11 @@ type Memory struct {
 	tickets tool.MemoryTickets
 }
 
-// memoryLog is one session. Its entries are only ever added to.
+// memoryLog is one session. Its entries are append-only.
 type memoryLog struct {
 	info    Info
 	entries entryList
-	byKey   map[string][]int64 // the places of entries with a key
+	byKey   map[string][]int64 // the Seq of entries with a key
 }
 
 var (
@@ -69,7 +69,7 @@ func (l *memoryLog) add(e Entry) {
 	}
 }
 
-// Create makes a session.
+// Create creates a session.
 func (m *Memory) Create(ctx context.Context, info Info, entries iter.Seq2[Entry, error]) error {
 	if err := info.Check(); err != nil {
 		return err
@@ -85,7 +85,7 @@ func (m *Memory) Create(ctx context.Context, info Info, entries iter.Seq2[Entry,
 			if err != nil {
 				return err
 			}
-			log.add(kept(e))
+			log.add(copied(e))
 		}
 	}
 	m.mu.Lock()
@@ -118,7 +118,7 @@ func (m *Memory) find(ctx context.Context, id string) (*memoryLog, error) {
 	}
 }
 
-// Info says what is known of a session.
+// Info returns the metadata of a session.
 func (m *Memory) Info(ctx context.Context, id string) (Info, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -129,7 +129,7 @@ func (m *Memory) Info(ctx context.Context, id string) (Info, error) {
 	return log.info, nil
 }
 
-// List yields the sessions as they are when it begins.
+// List yields the sessions as of the start of the loop.
 func (m *Memory) List(ctx context.Context) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
 		all, err := m.infos(ctx)
@@ -166,11 +166,11 @@ func (m *Memory) Append(ctx context.Context, id string, head int64, entries []En
 			return err
 		}
 	}
-	return m.append(ctx, id, head, entries, kept)
+	return m.append(ctx, id, head, entries, copied)
 }
 
-// adopt is Append for entries of a [Session], which has checked them, and whose bodies
-// nobody else has: they are kept as they are.
+// adopt is Append for entries of a [Session], which are already checked and whose bodies are
+// not shared, so that they need not be copied.
 func (m *Memory) adopt(ctx context.Context, id string, head int64, entries []Entry) error {
 	return m.append(ctx, id, head, entries, func(e Entry) Entry {
 		e.Time = micro(e.Time)
@@ -202,8 +202,8 @@ func (m *Memory) Read(ctx context.Context, id string, q Query) iter.Seq2[Entry, 
 		var entries entryList
 		var places []int64
 		if err == nil {
-			// What is behind the length of today is not looked at, so that the
-			// log may grow.
+			// Entries beyond the current length are not read, so that the log may
+			// grow.
 			entries, places = log.entries, log.byKey[q.Key]
 		}
 		m.mu.RUnlock()
@@ -223,7 +223,8 @@ func (m *Memory) Read(ctx context.Context, id string, q Query) iter.Seq2[Entry, 
 	}
 }
 
-// of yields what the query reads of a log; places are those of its key.
+// of yields the entries of a log that the query selects; places are the positions for its
+// key.
 func (q *Query) of(entries *entryList, places []int64) iter.Seq[Entry] {
 	// n candidates, of which at(i) is one.
 	n, at := entries.n, entries.at
@@ -254,7 +255,7 @@ func (q *Query) of(entries *entryList, places []int64) iter.Seq[Entry] {
 	}
 }
 
-// Delete forgets a session.
+// Delete deletes a session.
 func (m *Memory) Delete(ctx context.Context, id string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -265,7 +266,7 @@ func (m *Memory) Delete(ctx context.Context, id string) error {
 	return nil
 }
 
-// Close forgets all sessions.
+// Close deletes all sessions.
 func (m *Memory) Close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -273,11 +274,11 @@ func (m *Memory) Close() error {
 	return nil
 }
 
-// micro is a time as stores keep it.
+// micro returns a time with the precision of stores.
 func micro(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
 
-// kept is an entry that its maker may go on to change.
-func kept(e Entry) Entry {
+// copied returns a copy of an entry that does not share its body with the caller.
+func copied(e Entry) Entry {
 	e.Time, e.Body = micro(e.Time), bytes.Clone(e.Body)
 	return e
 }

@@ -10,11 +10,11 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-func TestS2_MemoryKeepsWhatAStorePromises(t *testing.T) {
+func TestS2_MemoryConforms(t *testing.T) {
 	sessiontest.Run(t, func(*testing.T) session.Store { return &session.Memory{} })
 }
 
-func TestWhatASessionWritesIsWhatAStoreWouldTake(t *testing.T) {
+func TestSessionWritesPassEntryCheck(t *testing.T) {
 	ctx := t.Context()
 	s, err := session.Create(ctx, &session.Memory{}, session.Info{})
 	if err != nil {
@@ -52,7 +52,7 @@ func TestWhatASessionWritesIsWhatAStoreWouldTake(t *testing.T) {
 	}
 }
 
-func TestWhatAnApplicationAppendedItMayGoOnToChange(t *testing.T) {
+func TestAppendCopiesBodies(t *testing.T) {
 	ctx := t.Context()
 	s, err := session.Create(ctx, &session.Memory{}, session.Info{})
 	if err != nil {
@@ -91,6 +91,6 @@ func TestOpenOrCreateGivesEveryCallerTheSession(t *testing.T) {
 		t.Errorf("%v: head %d, want %d", err, again.Head(), first.Head())
 	}
 	if _, err := session.OpenOrCreate(t.Context(), store, "../x"); err == nil {
-		t.Error("an id that cannot be used is accepted")
+		t.Error("an invalid id was accepted")
 	}
 }

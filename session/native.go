@@ -13,29 +13,29 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// Messages carry their own native form and what minted it, so that whoever sends
-// them replays what is still valid and rebuilds the rest. What is kept here beside
-// them is a native history that an action has replaced, for one origin.
+// Messages have their own native form with its origin, so that a request replays what is
+// still valid and rebuilds the rest. This file stores native histories that an action
+// replaced, each for one origin.
 
-// native is the body of an entry of "native".
+// native is the body of an entry of kind "native".
 type native struct {
 	V int `json:"v"`
-	// Covers is how many messages of the conversation it stands for, and Mirror
-	// what identifies them.
+	// Covers is the number of messages of the conversation that it replaces, and Mirror
+	// identifies them.
 	Covers int    `json:"covers"`
 	Mirror string `json:"mirror"`
-	// Messages are those that stand in for them, with their native form.
+	// Messages replace them, with their native form.
 	Messages []dragoman.Message `json:"messages"`
 }
 
-// For returns the conversation as it goes to a target: where an action has
-// replaced the native history of its origin (see [Session.Act]), what it made of it
-// and what was said since; else the whole conversation, as [Session.Load] does.
-// match says which fields of an origin must agree: that of the codec's limits,
+// For returns the conversation to send to a target. If an action has replaced the native
+// history of the target's origin (see [Session.Act]), it returns the replacement and all
+// later messages; otherwise it returns the whole conversation, as [Session.Load] does. match
+// selects the fields of an origin that must agree: use that of the codec's limits,
 // targets.Limits.Replay.Messages.
 //
-// A rewind to before the replacement gives it up, and so does a conversation that
-// is no longer what was replaced. Large media are references, as of [Session.Load].
+// A replacement is no longer used after a rewind to before it, or if the conversation is no
+// longer the one that was replaced. Large media are references, as in [Session.Load].
 //
 // [Session.ForModel] is For with the origin and the limits of a model.
 func (s *Session) For(ctx context.Context, target dragoman.Origin, match targets.Match) ([]dragoman.Message, error) {
@@ -51,9 +51,9 @@ func (s *Session) For(ctx context.Context, target dragoman.Origin, match targets
 	return out, aboutIf("loading", s.ID(), err)
 }
 
-// ForModel is [Session.For] with the origin and the limits of a model. A name chooses a model
-// as in [Action]; of a [provider.Chain], it is a link, and empty means that of
-// [Session.ActionModel]. The error wraps [ErrNoWire] if no provider serves the model.
+// ForModel is [Session.For] with the origin and the limits of a model. The name chooses a
+// model as in [Action]. For a [provider.Chain], it names a link; empty means the link that
+// [Session.ActionModel] returns. The error wraps [ErrNoWire] if no provider serves the model.
 func (s *Session) ForModel(ctx context.Context, model dragoman.Model, name string) ([]dragoman.Message, error) {
 	on, err := s.connection(ctx, model, name, nil)
 	if err != nil {
@@ -62,9 +62,9 @@ func (s *Session) ForModel(ctx context.Context, model dragoman.Model, name strin
 	return s.For(ctx, on.Target.Origin(), on.Codec.Limits().Replay.Messages)
 }
 
-// Instead is [Session.For] for who has the conversation already: it returns what goes
-// to a target in place of the messages, or those where nothing does. It reads nothing
-// but the native history.
+// Instead is [Session.For] for a caller that has already loaded the conversation: it returns
+// the messages to send to a target in place of messages, or messages itself. It reads only
+// the native history.
 func (s *Session) Instead(ctx context.Context, messages []dragoman.Message, target dragoman.Origin, match targets.Match) ([]dragoman.Message, error) {
 	if some, err := s.anyNative(ctx); err != nil || !some {
 		return messages, aboutIf("loading", s.ID(), err)
@@ -77,7 +77,7 @@ func (s *Session) Instead(ctx context.Context, messages []dragoman.Message, targ
 	return out, aboutIf("loading", s.ID(), err)
 }
 
-// What is known of a log: the zero value has not been looked at.
+// The values of Session.native; zero means unknown.
 const (
 	noNative int32 = iota + 1
 	someNative
@@ -94,10 +94,10 @@ func (s *Session) anyNative(ctx context.Context) (bool, error) {
 		}
 		return true, err
 	}
-	return !s.native.CompareAndSwap(0, noNative), nil // unless one is written at this moment
+	return !s.native.CompareAndSwap(0, noNative), nil // unless another goroutine has just written one
 }
 
-// replaced is what stands for the messages of a conversation toward a target.
+// replaced returns the messages to send to a target in place of the conversation.
 func (v view) replaced(ctx context.Context, messages []dragoman.Message, target dragoman.Origin, match targets.Match) ([]dragoman.Message, error) {
 	last, err := v.last(ctx, Query{Kinds: []string{kindNative}, Key: originKey(target, match), Last: 1})
 	if err != nil || len(last) == 0 {
@@ -110,14 +110,14 @@ func (v view) replaced(ctx context.Context, messages []dragoman.Message, target 
 	if n.Covers > len(messages) {
 		return messages, nil
 	}
-	var d detached // the mirror is that of the messages as they are stored
+	var d detached // the mirror was computed from the messages as stored
 	if mirror(d.messages(messages[:n.Covers])) != n.Mirror {
 		return messages, nil
 	}
 	return append(n.Messages, messages[n.Covers:]...), nil
 }
 
-// originKey is what the native history of an origin is found by: the fields that
+// originKey returns the key of the native history of an origin. It covers the fields that
 // must agree.
 func originKey(o dragoman.Origin, match targets.Match) string {
 	h := sha256.New()
@@ -159,7 +159,7 @@ func readNative(e *Entry) (n native, err error) {
 	return n, nil
 }
 
-// nativeEntry is the entry by which messages stand for a conversation.
+// nativeEntry returns the entry with the messages that replace a conversation.
 func nativeEntry(key string, covered, instead []dragoman.Message) (Entry, error) {
 	list, err := json.Marshal(instead)
 	if err != nil {

@@ -38,7 +38,7 @@ type wireModel struct {
 func (m *wireModel) Generate(_ context.Context, req *dragoman.Request) (*dragoman.Response, error) {
 	m.asked = append(m.asked, req)
 	if len(m.answers) == 0 {
-		return nil, errors.New("nobody answers")
+		return nil, errors.New("the model has no script")
 	}
 	text := m.answers[0]
 	m.answers = m.answers[1:]
@@ -94,7 +94,7 @@ func created(t testing.TB, store session.Store) *session.Session {
 	return s
 }
 
-// forWire is what is said toward a wire, in short.
+// forWire returns a short form of the messages for a wire.
 func forWire(t testing.TB, s *session.Session, w *wireModel) string {
 	t.Helper()
 	messages, err := s.For(t.Context(), w.w.Target.Origin(), w.w.Codec.Limits().Replay.Messages)
@@ -110,7 +110,7 @@ func forWire(t testing.TB, s *session.Session, w *wireModel) string {
 	return strings.Join(out, " ")
 }
 
-// body is the request that a wire gets.
+// body returns the request that a wire gets.
 func body(t testing.TB, s *session.Session, w *wireModel) string {
 	t.Helper()
 	messages, err := s.For(t.Context(), w.w.Target.Origin(), w.w.Codec.Limits().Replay.Messages)
@@ -128,7 +128,7 @@ func body(t testing.TB, s *session.Session, w *wireModel) string {
 	return string(out.Body)
 }
 
-func TestS5_X9_ACompactedHistoryServesItsOriginAndNoOther(t *testing.T) {
+func TestS5_X9_CompactedHistoryServesOnlyItsOrigin(t *testing.T) {
 	for i, c := range codecs {
 		t.Run(string(c.Dialect()), func(t *testing.T) {
 			store := &session.Memory{}
@@ -156,13 +156,13 @@ func TestS5_X9_ACompactedHistoryServesItsOriginAndNoOther(t *testing.T) {
 					t.Errorf("another origin: %s", got)
 				}
 				if messages, _, err := s.Load(t.Context()); err != nil || len(messages) != 13 {
-					t.Errorf("what is kept changed: %d messages, %v", len(messages), err)
+					t.Errorf("the stored conversation changed: %d messages, %v", len(messages), err)
 				}
 			}
 			if b := body(t, s, w); strings.Contains(b, "q1") || !strings.Contains(b, "q2") || !strings.Contains(b, "sys") {
 				t.Error(b)
 			}
-			// It is compacted again, from what it was compacted to.
+			// Compact again, from the compacted history.
 			if err := s.Act(t.Context(), w, compact); err != nil {
 				t.Fatal(err)
 			}
@@ -173,7 +173,7 @@ func TestS5_X9_ACompactedHistoryServesItsOriginAndNoOther(t *testing.T) {
 			if err != nil || !strings.Contains(string(meta["dragoman.compact"]), "dropped") {
 				t.Errorf("%s %v", meta, err)
 			}
-			// A branch has it as the session had it there; a rewind to before gives it up.
+			// A branch has it as the session had it there; a rewind to before it removes it.
 			b, err := s.Branch(t.Context(), s.Head(), session.Info{})
 			if err != nil {
 				t.Fatal(err)
@@ -200,9 +200,9 @@ func TestS5_X9_ACompactedHistoryServesItsOriginAndNoOther(t *testing.T) {
 	}
 }
 
-// Who has the conversation already is told what stands for it, also where that was
-// written after the first question, by this writer or before it was opened.
-func TestS5_WhatStandsForAConversationIsToldToWhoHasIt(t *testing.T) {
+// A caller that has loaded the conversation gets the replacement, also one that was written
+// after the first call, by this writer or before the session was opened.
+func TestS5_InsteadReturnsReplacement(t *testing.T) {
 	store := &session.Memory{}
 	s := created(t, store)
 	save(t, s, exchange("q1", "a", "r1")...)
@@ -220,12 +220,12 @@ func TestS5_WhatStandsForAConversationIsToldToWhoHasIt(t *testing.T) {
 		}
 		same, err := s.For(t.Context(), w.w.Target.Origin(), w.w.Codec.Limits().Replay.Messages)
 		if err != nil || len(same) != len(out) {
-			t.Errorf("%d messages, and %d for who has none: %v", len(out), len(same), err)
+			t.Errorf("%d messages, and %d without a replacement: %v", len(out), len(same), err)
 		}
 		return len(ms) - len(out)
 	}
 	if n := instead(s); n != 0 {
-		t.Errorf("nothing was replaced, and %d are missing", n)
+		t.Errorf("nothing was replaced, but %d messages are missing", n)
 	}
 	if err := s.Act(t.Context(), w, session.Action{Extension: "dragoman.compact", ID: extension.CompactID}); err != nil {
 		t.Fatal(err)
@@ -241,8 +241,8 @@ func TestS5_WhatStandsForAConversationIsToldToWhoHasIt(t *testing.T) {
 	}
 }
 
-// A history that was edited outside is not what was replaced.
-func TestS5_ANativeHistoryIsGivenUpWhereItsMessagesWereEdited(t *testing.T) {
+// A history that was edited outside is not the one that was replaced.
+func TestS5_NativeHistoryIsDroppedAfterEdits(t *testing.T) {
 	store := &session.Memory{}
 	s := created(t, store)
 	save(t, s, exchange("q1", "a", "secret")...)
@@ -284,7 +284,7 @@ func (a acting) Actions(extension.Env) []extension.Action {
 	}}}
 }
 
-func TestX9_AnActionMayWriteNativeMessagesOfItsOwn(t *testing.T) {
+func TestX9_ActionMayWriteItsOwnNativeMessages(t *testing.T) {
 	summary := map[dragoman.Dialect]string{
 		dialectname.Anthropic:       `{"role":"user","content":[{"type":"text","text":"summary"}], "odd": 1.0}`,
 		dialectname.Bedrock:         `{"role":"user","content":[{"text":"summary"}]}`,
@@ -302,7 +302,7 @@ func TestX9_AnActionMayWriteNativeMessagesOfItsOwn(t *testing.T) {
 			native := json.RawMessage(summary[c.Dialect()])
 			w := on(t, c, acting{run: func(in extension.ActionInput) (extension.ActionResult, error) {
 				if len(in.Session.Messages()) != len(in.Native) {
-					t.Errorf("%d messages beside %d native ones", len(in.Session.Messages()), len(in.Native))
+					t.Errorf("%d messages, %d native ones", len(in.Session.Messages()), len(in.Native))
 				}
 				if in.Origin != (dragoman.Origin{Dialect: c.Dialect(), Provider: "p", Scope: "s", Model: "m"}) || in.Session.ID() != s.ID() {
 					t.Errorf("%+v", in.Origin)
@@ -317,7 +317,7 @@ func TestX9_AnActionMayWriteNativeMessagesOfItsOwn(t *testing.T) {
 				t.Error(got)
 			}
 			if got := body(t, s, w); !strings.Contains(got, "summary") || strings.Contains(string(native), "odd") && !strings.Contains(got, `"odd": 1.0`) {
-				t.Errorf("the bytes are not those of the action: %s", got)
+				t.Errorf("the bytes differ from those of the action: %s", got)
 			}
 			bad := on(t, c, acting{run: func(extension.ActionInput) (extension.ActionResult, error) {
 				return extension.ActionResult{Native: []json.RawMessage{json.RawMessage(`{"role":`)}}, nil
@@ -356,7 +356,7 @@ func TestX9_ActionsRunBeforeASaveAndSeeTheirContext(t *testing.T) {
 		Layers: map[string]json.RawMessage{"mine": json.RawMessage(`2`), "session": json.RawMessage(`"forged"`)},
 	}
 
-	if err := s.BeforeSave(t.Context(), w, "", nil); err != nil || ran != 1 { // of an empty conversation too
+	if err := s.BeforeSave(t.Context(), w, "", nil); err != nil || ran != 1 { // also for an empty conversation
 		t.Error(err, ran)
 	}
 	if !strings.Contains(log.String(), "reserved") {

@@ -5,28 +5,26 @@ import (
 	"time"
 )
 
-// Notes keep small values for a while, each under a key: what a program must
-// remember between two requests and may forget later. They are
-// those of a store: the method Notes of session/sqlite and session/postgres, which
-// several processes share. Package session/sessiontest holds others against what is
-// promised here.
-//
-// They are safe for concurrent use and heed every context. They refuse what
-// every store refuses (a key over 256 bytes or with control characters, a value over 16 MiB), keep a copy of every value, and give copies away. What has
-// expired is never returned; it is gone for good when somebody sweeps, which Put does
-// now and then.
+// Notes store small values by key until they expire: data that a program needs between two
+// requests and can lose later. The method Notes of session/sqlite and session/postgres
+// returns them; several processes can share them. Package session/sessiontest tests other
+// implementations against this contract:
+//   - They are safe for concurrent use and stop when a context is canceled.
+//   - They refuse a key over 256 bytes or with control characters, and a value over 16 MiB.
+//   - They copy every value that they store or return.
+//   - Expired values are never returned. Sweep deletes them, and Put calls it now and then.
 type Notes interface {
-	// Put keeps a value until it expires, in place of the one that the key had. One
-	// that has expired already only takes the old one away.
+	// Put stores a value until it expires, and replaces the previous value of the key. A
+	// value that has already expired only deletes the previous one.
 	Put(ctx context.Context, key string, value []byte, expires time.Time) error
-	// Get returns the value of a key, and whether there is one.
+	// Get returns the value of a key, and whether it was found.
 	Get(ctx context.Context, key string) (value []byte, found bool, err error)
-	// GetAll returns the values of keys, in their order: nil where there is none. A
-	// value that is there is never nil.
+	// GetAll returns the values of keys, in the order of the keys: nil for a missing key.
+	// A value that exists is never nil.
 	GetAll(ctx context.Context, keys []string) ([][]byte, error)
-	// Delete forgets a key. One that is not there is no error.
+	// Delete deletes a key. A missing key is not an error.
 	Delete(ctx context.Context, key string) error
-	// Sweep takes out notes that expired at a time or before, up to 1000 of
-	// them, and says how many they were.
+	// Sweep deletes up to 1000 notes that expired at or before a time, and returns how
+	// many it deleted.
 	Sweep(ctx context.Context, now time.Time) (int, error)
 }

@@ -16,14 +16,14 @@ import (
 	"pgregory.net/rapid"
 )
 
-// point is a conversation at some entry of a log, told in the simplest way: whole
-// copies, nothing shared.
+// point is a conversation at some entry of a log, in the simplest form: complete copies,
+// nothing shared.
 type point struct {
 	messages []string
 	state    string
 }
 
-// model is one session: what its conversation was at each entry.
+// model is one session: its conversation at each entry.
 type model struct {
 	at []point // by Seq; the first is the beginning
 }
@@ -41,7 +41,7 @@ func (m *model) set(state string) { m.add(point{m.now().messages, state}) }
 
 func (m *model) copy(at int64) *model { return &model{slices.Clone(m.at[:at+1])} }
 
-// machine drives sessions of a store and their models alike.
+// machine applies the same operations to sessions of a store and to their models.
 type machine struct {
 	store    session.Store
 	ids      []string
@@ -135,7 +135,7 @@ func (m *machine) exportAndImport(t *rapid.T) {
 	m.begin(t, s, err, mod.copy(int64(len(mod.at)-1)))
 }
 
-// twoWriters lets another writer be first.
+// twoWriters lets another writer append first.
 func (m *machine) twoWriters(t *rapid.T) {
 	id, s, mod := m.pick(t)
 	other, err := session.Open(t.Context(), m.store, id)
@@ -154,7 +154,7 @@ func (m *machine) twoWriters(t *rapid.T) {
 	m.sessions[id] = other
 }
 
-// check looks at one session: each is, in some run, and each step is too.
+// check checks one session after a step; over all runs it covers every session and step.
 func (m *machine) check(t *rapid.T) {
 	id, s, mod := m.pick(t)
 	messages, state, err := s.Load(t.Context())
@@ -185,7 +185,7 @@ func (m *machine) check(t *rapid.T) {
 	}
 }
 
-func TestS3_SessionsAreWhatWasDoneToThem(t *testing.T) {
+func TestS3_SessionsMatchModel(t *testing.T) {
 	for name, open := range map[string]func() session.Store{
 		"memory": func() session.Store { return &session.Memory{} },
 		"sqlite": func() session.Store {
@@ -201,8 +201,8 @@ func TestS3_SessionsAreWhatWasDoneToThem(t *testing.T) {
 			defer store.Close()
 			runs, failed := 0, false
 			rapid.Check(t, func(t *rapid.T) {
-				// A file takes its time: some runs of it will do, unless one is to be
-				// made smaller that failed.
+				// Files are slow: run fewer cases, unless a failed case is being
+				// minimized.
 				if runs++; runs > 30 && name == "sqlite" && !failed {
 					return
 				}
@@ -218,8 +218,8 @@ func TestS3_SessionsAreWhatWasDoneToThem(t *testing.T) {
 	}
 }
 
-// Whatever a message holds comes back: parts, sidecars, origins, raw bytes.
-func TestS5_EveryMessageComesBackAsItWas(t *testing.T) {
+// Every part of a message survives: parts, sidecars, origins, raw bytes.
+func TestS5_MessagesRoundTrip(t *testing.T) {
 	store := &session.Memory{}
 	rapid.Check(t, func(t *rapid.T) {
 		messages := gen.Options{}.Messages().Draw(t, "messages")

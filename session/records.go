@@ -11,7 +11,7 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// recordsBody is the body of an entry of "records".
+// recordsBody is the body of an entry of kind "records".
 type recordsBody struct {
 	V       int           `json:"v"`
 	Run     string        `json:"run"`

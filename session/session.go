@@ -18,12 +18,12 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// Session is one session in the hands of one writer. It is safe for concurrent
-// use: what several goroutines write at once is committed together.
+// Session is a session with this value as its only writer. It is safe for concurrent use:
+// concurrent writes are committed together.
 //
-// Only one writer goes on with a session. Once another one was first, every call
-// of this one fails with [ErrConflict] for good, [Session.Begin] too: a process
-// that was thought dead runs no more tools.
+// Once another writer has appended to the session, every call of this one fails with
+// [ErrConflict], including [Session.Begin]: a process that was believed dead runs no more
+// tools.
 type Session struct {
 	// Now is the clock; nil means time.Now. Set it before the first write.
 	Now func() time.Time
@@ -32,12 +32,11 @@ type Session struct {
 	ActionContext ActionContext
 
 	store   Store
-	created Info // as it was opened, but for Head, which is the writer's
+	created Info // as of Open; the current Head is in writer
 	writer
 	begins keyed
 	held   atomic.Bool
-	// native says whether the log has native histories, so that who asks in every turn
-	// costs nothing where it has none.
+	// native caches whether the log has native histories, because a run asks in every turn.
 	native atomic.Int32
 
 	// link is the model that the session is connected to, and prepared the save that
@@ -51,17 +50,17 @@ type Session struct {
 
 var _ tool.Journal = (*Session)(nil)
 
-// Create makes a session in a store and opens it.
+// Create creates a session in a store and opens it.
 func Create(ctx context.Context, store Store, info Info) (*Session, error) {
-	info = begun(info)
+	info = withDefaults(info)
 	if err := store.Create(ctx, info, nil); err != nil {
 		return nil, about("creating", info.ID, err)
 	}
 	return Open(ctx, store, info.ID)
 }
 
-// begun fills in what a new session needs.
-func begun(info Info) Info {
+// withDefaults sets the ID and the Created time of a new session if they are empty.
+func withDefaults(info Info) Info {
 	if info.ID == "" {
 		info.ID = strings.ToLower(rand.Text())
 	}
@@ -71,7 +70,7 @@ func begun(info Info) Info {
 	return info
 }
 
-// Open opens a session. The error is [ErrNotFound] where there is none.
+// Open opens a session. The error is [ErrNotFound] if it does not exist.
 func Open(ctx context.Context, store Store, id string) (*Session, error) {
 	if err := checkID(id); err != nil {
 		return nil, err
@@ -109,7 +108,8 @@ func OpenOrCreate(ctx context.Context, store Store, id string) (*Session, error)
 	return s, err
 }
 
-// about says what was being done, for errors that do not say it.
+// about adds the operation and the session to an error, except to conflicts, which name the
+// session.
 func about(doing, id string, err error) error {
 	var conflict *storeerr.Conflict
 	if errors.As(err, &conflict) {
@@ -118,30 +118,30 @@ func about(doing, id string, err error) error {
 	return fmt.Errorf("%s session %s: %w", doing, id, err)
 }
 
-// Hold takes the session for one run, until leave is called. The error, for which
-// [ErrConflict] stands, says that another run of this process has it: both would be
-// the one writer, and neither would lose.
+// Hold reserves the session for one run, until leave is called. The error wraps
+// [ErrConflict] if another run of this process holds it: both would share this writer, so
+// the store could not detect the conflict.
 func (s *Session) Hold() (leave func(), err error) {
 	if !s.held.CompareAndSwap(false, true) {
-		return nil, fmt.Errorf("%w: another run works with session %s", ErrConflict, s.ID())
+		return nil, fmt.Errorf("%w: another run uses session %s", ErrConflict, s.ID())
 	}
 	return sync.OnceFunc(func() { s.held.Store(false) }), nil
 }
 
-// ID is the session's.
+// ID returns the id of the session.
 func (s *Session) ID() string { return s.created.ID }
 
-// Head is the place of the last entry, as this writer knows it; 0 before the
-// first. It is what [Session.Rewind] and [Branch] take to come back to here.
+// Head returns the Seq of the last entry that this writer knows, or 0 if there is none. Pass
+// it to [Session.Rewind] or [Session.Branch] to return to this point.
 func (s *Session) Head() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.head
 }
 
-// Load returns the conversation, as the last rewind left it and what came after,
-// and the state that was saved last in it; nil where there is none. Large media are
-// references: [Session.Expand] puts their content back for a request.
+// Load returns the conversation, including the effect of rewinds, and the last saved state,
+// or nil if there is none. Large media are references: [Session.Expand] restores their
+// content for a request.
 func (s *Session) Load(ctx context.Context) ([]dragoman.Message, []byte, error) {
 	v, err := s.view()
 	if err != nil {
@@ -161,7 +161,7 @@ func (s *Session) Load(ctx context.Context) ([]dragoman.Message, []byte, error) 
 	return messages, last[0].Body, nil
 }
 
-// aboutIf is about where there is an error.
+// aboutIf is about, but returns nil for a nil error.
 func aboutIf(doing, id string, err error) error {
 	if err == nil {
 		return nil
@@ -169,10 +169,10 @@ func aboutIf(doing, id string, err error) error {
 	return about(doing, id, err)
 }
 
-// Save adds messages to the conversation and sets the state, at once and for
-// good: both are there, durably, when it returns nil, and neither where it
-// returns an error that wraps [ErrInvalid] or [ErrConflict]. The state is JSON, which
-// must not be changed afterwards; nil leaves the one there is.
+// Save adds messages to the conversation and sets the state, atomically. When it returns
+// nil, both are durable. If the error wraps [ErrInvalid] or [ErrConflict], neither was
+// stored. The state is JSON, which the caller must not change afterwards; nil keeps the
+// current state.
 //
 // The content of large media is stored once, as an attachment that the messages refer to:
 // see [Session.Expand].
@@ -193,7 +193,7 @@ func (s *Session) save(ctx context.Context, messages []dragoman.Message, state [
 	for i := range messages {
 		body, err := messages[i].MarshalJSON()
 		if err != nil {
-			return fmt.Errorf("%w: message %d of those to save in session %s: %w", ErrInvalid, i, s.ID(), err)
+			return fmt.Errorf("%w: message %d to save in session %s: %w", ErrInvalid, i, s.ID(), err)
 		}
 		entries = append(entries, Entry{Kind: kindMessage, Body: body})
 	}
@@ -204,16 +204,15 @@ func (s *Session) save(ctx context.Context, messages []dragoman.Message, state [
 	return aboutIf("saving", s.ID(), s.writeWith(ctx, &d, entries))
 }
 
-// Stored is a message with its place in the log.
+// Stored is a message with its position in the log.
 type Stored struct {
 	Seq     int64
 	Time    time.Time
 	Message dragoman.Message
 }
 
-// Last returns the last n messages of the conversation, in order; all where n is 0
-// or less. It costs no more than what it returns, and what else was written beside
-// that.
+// Last returns the last n messages of the conversation, in order, or all if n is 0 or less.
+// It reads only these messages and the entries between them.
 func (s *Session) Last(ctx context.Context, n int) ([]Stored, error) {
 	v, err := s.view()
 	if err != nil {
@@ -242,22 +241,23 @@ func readMessage(e *Entry) (m dragoman.Message, err error) {
 	return m, nil
 }
 
-// Append adds entries of an application's own kinds, all or nothing. Kinds that this package writes by itself are refused.
+// Append adds entries of the application's own kinds, all or nothing. It refuses kinds that
+// this package writes.
 func (s *Session) Append(ctx context.Context, entries ...Entry) error {
 	entries = slices.Clone(entries)
 	for i := range entries {
 		e := &entries[i]
 		switch e.Kind {
 		case kindMessage, kindNative, kindDecision, kindIntent, kindResult, kindState, kindMeta, kindRewind, kindOutput, kindAttachment, kindRecords:
-			return invalidf("entries of kind %s are written by a session's own methods", e.Kind)
+			return invalidf("entries of kind %s can be written only by the methods of a session", e.Kind)
 		}
 		e.Body = slices.Clone(e.Body)
 	}
 	return aboutIf("appending to", s.ID(), s.write(ctx, entries))
 }
 
-// Entries yields the entries of the log, up to what this writer knows, those that
-// a rewind left behind too.
+// Entries yields the entries of the log up to the last one that this writer knows,
+// including those that a rewind removed from the conversation.
 func (s *Session) Entries(ctx context.Context, q Query) iter.Seq2[Entry, error] {
 	head, err := s.known()
 	if err != nil {
@@ -266,14 +266,13 @@ func (s *Session) Entries(ctx context.Context, q Query) iter.Seq2[Entry, error] 
 	if q.Until <= 0 || q.Until > head {
 		q.Until = head
 	}
-	if q.Until == 0 { // which would ask for what others wrote meanwhile
+	if q.Until == 0 { // the log is empty; zero would also read what others have written since
 		return func(func(Entry, error) bool) {}
 	}
 	return s.store.Read(ctx, s.ID(), q)
 }
 
-// Metadata is what is kept beside the conversation, by name. Rewinding leaves it
-// as it is.
+// Metadata returns the metadata of the session by name. Rewinding does not change it.
 func (s *Session) Metadata(ctx context.Context) (map[string]json.RawMessage, error) {
 	out := map[string]json.RawMessage{}
 	for e, err := range s.Entries(ctx, Query{Key: metaKey, Kinds: []string{kindMeta}}) {
@@ -305,8 +304,7 @@ func patchMetadata(into map[string]json.RawMessage, patch json.RawMessage) error
 
 const metaKey = "meta"
 
-// SetMetadata merges the members of a JSON object into the metadata; a null
-// removes one.
+// SetMetadata merges the fields of a JSON object into the metadata; null removes a field.
 func (s *Session) SetMetadata(ctx context.Context, patch json.RawMessage) error {
 	e, err := metaEntry(patch)
 	if err != nil {
@@ -318,7 +316,7 @@ func (s *Session) SetMetadata(ctx context.Context, patch json.RawMessage) error 
 func metaEntry(patch json.RawMessage) (Entry, error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(patch, &members); err != nil || members == nil {
-		return Entry{}, invalidf("metadata is a JSON object, not %.80s", patch)
+		return Entry{}, invalidf("metadata must be a JSON object, got %.80s", patch)
 	}
 	return Entry{Kind: kindMeta, Key: metaKey, Body: slices.Clone(patch)}, nil
 }

@@ -24,10 +24,10 @@ import (
 // chunks, however long the output is.
 const outputChunk = 256 << 10
 
-// Spill stores the tool outputs that are too long for the model, in the session's log:
-// they are as durable as the conversation, are copied and exported with it, and are
-// deleted with it. Every run of the session can read them, because their names stay in
-// the conversation.
+// Spill returns the store for tool outputs that are too long for the model. They are in the
+// session's log: as durable as the conversation, copied and exported with it, and deleted
+// with it. Every run of the session can read them, because the conversation contains their
+// names.
 //
 // A run that is stored in the session (agent.In) uses it unless its Runner has a Spill
 // of its own.
@@ -35,8 +35,8 @@ func (s *Session) Spill() tool.SpillStore { return spill{s} }
 
 type spill struct{ s *Session }
 
-// output is the body of an entry of "output" that names an output. The chunks are
-// in entries of their own, found by the hash of the content.
+// output is the body of an entry of kind "output" that names an output. The chunks are in
+// separate entries, found by the hash of the content.
 type output struct {
 	V      int    `json:"v"`
 	Run    string `json:"run"`

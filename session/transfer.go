@@ -9,30 +9,29 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// Branch makes a session that begins as another one was when entry at was its last
-// one, with all that came before, its journal too, and opens it. The two go
-// separate ways from there, but for background work that both wait for: its outcome is
-// delivered once, to the session that runs first.
+// Branch creates a session with the entries of s up to entry at, including its journal, and
+// opens it. The two sessions are independent from then on, except for background work that
+// both wait for: its outcome is delivered once, to the session that runs first.
 func (s *Session) Branch(ctx context.Context, at int64, to Info) (*Session, error) {
 	head, err := s.known()
 	if err != nil {
 		return nil, err
 	}
 	if at < 0 || at > head {
-		return nil, invalidf("session %s has entries 1 to %d, and no entry %d to branch at", s.ID(), head, at)
+		return nil, invalidf("session %s has entries 1 to %d: cannot branch at entry %d", s.ID(), head, at)
 	}
 	to.Parent, to.At = s.ID(), at
 	if to.Title == "" {
 		to.Title = s.created.Title
 	}
-	to = begun(to)
+	to = withDefaults(to)
 	if err := s.store.Create(ctx, to, upTo(ctx, s.store, s.ID(), at)); err != nil {
 		return nil, about("branching", s.ID(), err)
 	}
 	return Open(ctx, s.store, to.ID)
 }
 
-// upTo yields the entries from 1 to at, and fails where one is missing.
+// upTo yields the entries from 1 to at, and fails if one is missing.
 func upTo(ctx context.Context, store Store, id string, at int64) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		last := int64(0)
@@ -48,7 +47,7 @@ func upTo(ctx context.Context, store Store, id string, at int64) iter.Seq2[Entry
 			}
 		}
 		if last != at {
-			yield(Entry{}, fmt.Errorf("%w: it ends with entry %d, before entry %d", ErrCorrupt, last, at))
+			yield(Entry{}, fmt.Errorf("%w: the log ends with entry %d, before entry %d", ErrCorrupt, last, at))
 		}
 	}
 }
@@ -91,7 +90,7 @@ func copyTickets(ctx context.Context, from Store, info Info, to Store) error {
 		for _, t := range tickets {
 			other, ok := to.(ticketKeeper)
 			if !ok {
-				return invalidf("ticket %s waits for its outcome, and %T stores no tickets", t.Ticket.ID, to)
+				return invalidf("ticket %s waits for its outcome, but %T stores no tickets", t.Ticket.ID, to)
 			}
 			err := other.Tickets().Update(ctx, t.Ticket.ID, func(s *tool.StoredTicket) error {
 				if s.State == "" {

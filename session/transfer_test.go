@@ -11,7 +11,7 @@ import (
 	"github.com/dragoman-go/dragoman/session"
 )
 
-// gappy is a store that leaves out an entry.
+// gappy is a store that omits an entry.
 type gappy struct {
 	session.Memory
 	without int64
@@ -27,8 +27,8 @@ func (g *gappy) Read(ctx context.Context, id string, q session.Query) iter.Seq2[
 	}
 }
 
-// A session that is deleted, or damaged, while it is copied is not copied by halves.
-func TestS3_WhatHasGapsIsNotCopied(t *testing.T) {
+// A session that is deleted or damaged while it is copied is not copied partially.
+func TestS3_LogWithGapsIsNotCopied(t *testing.T) {
 	store := &gappy{}
 	s := created(t, store)
 	save(t, s, dragoman.UserText("a"), dragoman.UserText("b"), dragoman.UserText("c"))

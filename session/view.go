@@ -10,10 +10,10 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// rewind is an entry that takes the conversation back to how it was at another.
+// rewind is an entry that resets the conversation to an earlier entry.
 type rewind struct{ at, to int64 }
 
-// Rewinds are few and looked for by a key.
+// rewindKey is the key of all rewinds, so that Open finds them quickly.
 const rewindKey = "rewind"
 
 func (r rewind) entry() Entry {
@@ -39,13 +39,13 @@ func readRewind(e *Entry) (rewind, error) {
 	return rewind{e.Seq, body.To}, nil
 }
 
-// span is a stretch of the log: after < seq <= until.
+// span is a range of the log: after < seq <= until.
 type span struct{ after, until int64 }
 
-// spans are the stretches of the log that the conversation is made of when the
-// log ends with head, in order. A rewind is a jump back to an earlier entry, from
-// where on everything is as it was then: rewinds before that entry count, and
-// those behind it do not, so that a rewind can be undone by another.
+// spans returns the ranges of the log that form the conversation when the log ends with
+// head, in order. A rewind jumps back to an earlier entry and restores the conversation of
+// that time: rewinds before that entry count, and those after it do not, so that a later
+// rewind can undo a rewind.
 func spans(rewinds []rewind, head int64) []span {
 	var out []span
 	for head > 0 {
@@ -64,22 +64,21 @@ func spans(rewinds []rewind, head int64) []span {
 	return out
 }
 
-// view is the conversation at one moment.
+// view is the conversation at one point of the log.
 type view struct {
 	s     *Session
 	head  int64
 	spans []span
 }
 
-// known is the last entry that this writer knows of, or why it is none any more.
+// known returns the last entry that this writer knows, or the conflict that ended it.
 func (s *Session) known() (head int64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.head, s.lost
 }
 
-// view returns the conversation as this writer knows it, or why it is none any
-// more.
+// view returns the conversation as this writer knows it, or the conflict that ended it.
 func (s *Session) view() (view, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,7 +88,7 @@ func (s *Session) view() (view, error) {
 	return view{s: s, head: s.head, spans: spans(s.rewinds, s.head)}, nil
 }
 
-// messages are those of the conversation.
+// messages returns the messages of the conversation.
 func (v view) messages(ctx context.Context) (out []dragoman.Message, err error) {
 	for _, sp := range v.spans {
 		for e, err := range v.s.store.Read(ctx, v.s.ID(), Query{After: sp.after, Until: sp.until, Kinds: []string{kindMessage}}) {
@@ -106,7 +105,7 @@ func (v view) messages(ctx context.Context) (out []dragoman.Message, err error) 
 	return out, nil
 }
 
-// last returns the last entries of the conversation that a query reads, in order.
+// last returns the last entries of the conversation that a query selects, in order.
 func (v view) last(ctx context.Context, q Query) ([]Entry, error) {
 	var parts [][]Entry
 	for left := q.Last; len(v.spans) > 0; {
@@ -131,17 +130,17 @@ func (v view) last(ctx context.Context, q Query) ([]Entry, error) {
 	return slices.Concat(parts...), nil
 }
 
-// Rewind takes the conversation, and its state, back to how they were when entry
-// to was the last one; 0 is the beginning. [Session.Head] and [Stored] tell of
-// entries. Nothing is removed from the log: a later rewind may take back this one.
+// Rewind resets the conversation and its state to what they were when entry to was the last
+// one; 0 is the beginning. [Session.Head] and [Stored] give the positions of entries.
+// Nothing is removed from the log: a later rewind can undo this one.
 //
-// Effects are not undone, and the journal still knows them: a run that goes on
-// from an earlier state takes a new id, or a call of it may be answered by what
-// the same call came to before.
+// Effects are not undone, and the journal still has them. A run that continues from an
+// earlier state needs a new id; otherwise a call may get the result that the same call had
+// before.
 func (s *Session) Rewind(ctx context.Context, to int64) error {
 	head := s.Head()
 	if to < 0 || to > head {
-		return invalidf("session %s has entries 1 to %d, and no entry %d to rewind to", s.ID(), head, to)
+		return invalidf("session %s has entries 1 to %d: cannot rewind to entry %d", s.ID(), head, to)
 	}
 	return aboutIf("rewinding", s.ID(), s.write(ctx, []Entry{rewind{to: to}.entry()}))
 }

@@ -9,44 +9,42 @@ import (
 	"time"
 )
 
-// writer is the one place from which a session is appended to. Who comes while
-// nobody writes appends at once; who comes while somebody does waits, and all who
-// wait are then written by one append.
+// writer serializes the appends to a session. If no append is running, a write appends at
+// once; otherwise it joins the next batch, which is written with one append.
 type writer struct {
 	mu      sync.Mutex
 	head    int64
 	rewinds []rewind
-	lost    error // the conflict after which nothing is done any more
+	lost    error // the conflict after which every call fails
 	writing bool
 	queue   []*pending
 }
 
-// pending are the entries of a caller who waits.
+// pending holds the entries of a waiting caller.
 type pending struct {
 	entries []Entry
-	group   *group // that it is written with; nil: not yet on its way
+	group   *group // the batch that it is written with; nil while it is queued
 	done    chan struct{}
 	err     error // once done is closed
 }
 
-// group is what one append writes of those who waited. It is given up when all of
-// them are gone.
+// group is a batch of waiting callers that one append writes. It is canceled when the
+// contexts of all of them have ended.
 type group struct {
 	members []*pending
 	left    int
 	cancel  context.CancelFunc
 }
 
-// The bounds of what is written together, unless one caller has more.
+// The limits of a batch, unless a single caller exceeds them.
 const (
 	maxGroupEntries = 1024
 	maxGroupBytes   = 8 << 20
 )
 
-// write appends entries, alone or together with what others write at the same
-// time. Where ctx ends before they are on their way, they are not written; where
-// it ends later nobody knows, and the next write finds out: the store refuses it
-// if the log has grown.
+// write appends entries, alone or in a batch with concurrent writes. If ctx ends before the
+// append starts, they are not written. If it ends later, the outcome is unknown, and the
+// next write finds out: the store refuses it if the log has grown.
 func (s *Session) write(ctx context.Context, entries []Entry) error {
 	if err := s.stamp(entries); err != nil {
 		return err
@@ -73,8 +71,8 @@ func (s *Session) write(ctx context.Context, entries []Entry) error {
 	}
 }
 
-// stamp gives entries their time and checks them, so that what one caller got
-// wrong spoils nothing that is written with it.
+// stamp sets the time of entries and checks them, so that an invalid entry does not fail the
+// whole batch.
 func (s *Session) stamp(entries []Entry) error {
 	now := time.Now
 	if s.Now != nil {
@@ -98,7 +96,7 @@ func (s *Session) stamp(entries []Entry) error {
 	return nil
 }
 
-// commit appends entries. Only one goroutine at a time is here.
+// commit appends entries. Only one goroutine at a time calls it.
 func (s *Session) commit(ctx context.Context, entries []Entry) error {
 	head := s.Head()
 	err := s.append(ctx, head, entries)
@@ -119,20 +117,20 @@ func (s *Session) commit(ctx context.Context, entries []Entry) error {
 	return err
 }
 
-// append is the store's. A panic of it must not leave others waiting.
+// append calls the store. It recovers from panics, so that other callers do not wait forever.
 func (s *Session) append(ctx context.Context, head int64, entries []Entry) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("session: the store panicked: %v", v)
 		}
 	}()
-	if m, ok := s.store.(*Memory); ok { // what we made need not be copied
+	if m, ok := s.store.(*Memory); ok { // our own entries need no copy
 		return m.adopt(ctx, s.ID(), head, entries)
 	}
 	return s.store.Append(ctx, s.ID(), head, entries)
 }
 
-// handOver lets those write who came meanwhile.
+// handOver starts writing the entries that were queued meanwhile.
 func (s *Session) handOver() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -142,7 +140,7 @@ func (s *Session) handOver() {
 	}
 }
 
-// drain writes for those who wait until there are none.
+// drain writes batches until the queue is empty.
 func (s *Session) drain() {
 	for {
 		ctx, g := s.take()
@@ -162,7 +160,7 @@ func (s *Session) drain() {
 	}
 }
 
-// take returns the next group of those who wait; nil where nobody does.
+// take returns the next batch, or nil if the queue is empty.
 func (s *Session) take() (context.Context, *group) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -218,5 +216,5 @@ func (s *Session) wait(ctx context.Context, p *pending) error {
 	if p.group.left--; p.group.left == 0 {
 		p.group.cancel()
 	}
-	return fmt.Errorf("session: nobody waited until %d entries were written, and they may be: %w", len(p.entries), ctx.Err())
+	return fmt.Errorf("session: the context ended while %d entries were being written; they may be stored: %w", len(p.entries), ctx.Err())
 }

@@ -16,12 +16,12 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// watched is a store whose appends are counted, and held until they may go on.
+// watched is a store whose appends are counted, and held until they may continue.
 type watched struct {
 	Memory
 	commits atomic.Int32
 	gate    chan struct{} // nil holds nothing
-	entered chan struct{} // gets one for each append that is held
+	entered chan struct{} // receives a value for each append that is held
 	before  func(ctx context.Context) error
 	after   func() error
 }
@@ -61,7 +61,7 @@ func held() *watched {
 	return &watched{gate: make(chan struct{}), entered: make(chan struct{})}
 }
 
-// queued waits until n callers wait.
+// queued waits until n callers are queued.
 func (s *Session) queued(n int) {
 	for {
 		s.mu.Lock()
@@ -91,7 +91,7 @@ func save(ctx context.Context, s *Session, text string) error {
 	return s.Save(ctx, []dragoman.Message{dragoman.UserText(text)}, nil)
 }
 
-func TestS1_WhatManyWriteAtOnceIsOneCommit(t *testing.T) {
+func TestS1_ConcurrentWritesShareOneCommit(t *testing.T) {
 	w := held()
 	s := watch(t, w)
 	var wg sync.WaitGroup
@@ -131,7 +131,7 @@ func TestS1_WhatManyWriteAtOnceIsOneCommit(t *testing.T) {
 	}
 }
 
-func TestWhatWaitsTooLongIsNotWrittenAndSpoilsNothing(t *testing.T) {
+func TestCanceledQueuedWriteIsNotWritten(t *testing.T) {
 	w := held()
 	s := watch(t, w)
 	results := make(chan error, 3)
@@ -145,7 +145,7 @@ func TestWhatWaitsTooLongIsNotWrittenAndSpoilsNothing(t *testing.T) {
 		t.Error(err)
 	}
 	s.queued(0)
-	// Two are written together; one of them leaves.
+	// Two are written together; the context of one of them ends.
 	ctx, cancel = context.WithCancel(t.Context())
 	go func() { results <- save(ctx, s, "gone") }()
 	s.queued(1)
@@ -169,7 +169,7 @@ func TestWhatWaitsTooLongIsNotWrittenAndSpoilsNothing(t *testing.T) {
 	}
 }
 
-func TestAnAppendThatNobodyWaitsForIsGivenUp(t *testing.T) {
+func TestAppendIsCanceledWhenAllCallersLeave(t *testing.T) {
 	w := held()
 	s := watch(t, w)
 	results := make(chan error, 3)
@@ -189,7 +189,7 @@ func TestAnAppendThatNobodyWaitsForIsGivenUp(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	// The next one finds nobody writing, or waits for who is about to stop.
+	// The next write appends at once, or waits for the goroutine that is about to stop.
 	go func() { results <- save(t.Context(), s, "last") }()
 	<-w.entered
 	w.gate <- struct{}{}
@@ -201,7 +201,7 @@ func TestAnAppendThatNobodyWaitsForIsGivenUp(t *testing.T) {
 	}
 }
 
-func TestS4_AWriterThatLostStaysLostForThoseWhoWaitToo(t *testing.T) {
+func TestS4_ConflictFailsQueuedWrites(t *testing.T) {
 	w := held()
 	s := watch(t, w)
 	results := make(chan error, 3)
@@ -238,8 +238,8 @@ func TestS4_AWriterThatLostStaysLostForThoseWhoWaitToo(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// A write whose outcome is not known is found out about by the next one.
-func TestS4_AWriteThatArrivedUnseenFencesItsOwnWriter(t *testing.T) {
+// The next write finds the outcome of a write that was unknown.
+func TestS4_UnknownWriteThatSucceededIsAConflict(t *testing.T) {
 	broken := errors.New("the connection is gone")
 	w := &watched{after: func() error { return broken }}
 	s := watch(t, w)
@@ -258,7 +258,7 @@ func TestS4_AWriteThatArrivedUnseenFencesItsOwnWriter(t *testing.T) {
 		t.Error(got)
 	}
 
-	w.before = func(context.Context) error { return broken } // and now it does not arrive
+	w.before = func(context.Context) error { return broken } // this time it does not arrive
 	if err := save(t.Context(), again, "lost"); !errors.Is(err, broken) {
 		t.Error(err)
 	}
@@ -271,7 +271,7 @@ func TestS4_AWriteThatArrivedUnseenFencesItsOwnWriter(t *testing.T) {
 	}
 }
 
-func TestAStoreThatPanicsLeavesNobodyWaiting(t *testing.T) {
+func TestPanicOfStoreFailsQueuedWrites(t *testing.T) {
 	w := held()
 	s := watch(t, w)
 	w.before = func(context.Context) error { panic("broken") }
@@ -316,7 +316,7 @@ func TestGroupsAreBounded(t *testing.T) {
 	}
 }
 
-// grouped queues entries behind a write of one entry that is held, each list as one write.
+// grouped queues entries after a write of one entry that is held, each list as one write.
 // It returns the head at the beginning of each later commit.
 func grouped(t *testing.T, writes ...[]Entry) (heads []int64) {
 	t.Helper()
@@ -345,7 +345,7 @@ func grouped(t *testing.T, writes ...[]Entry) (heads []int64) {
 	return heads
 }
 
-func TestS1_AGroupHoldsAsMuchAsItsBoundsAndAtLeastOneWrite(t *testing.T) {
+func TestS1_GroupLimitsAreExact(t *testing.T) {
 	entries := func(n, size int) []Entry {
 		out := make([]Entry, n)
 		for i := range out {
@@ -370,8 +370,8 @@ func TestS1_AGroupHoldsAsMuchAsItsBoundsAndAtLeastOneWrite(t *testing.T) {
 	}
 }
 
-// A rewind that is written in one commit with others has its own place in the log.
-func TestS3_ARewindInAGroupIsAtItsPlace(t *testing.T) {
+// A rewind that is written in one commit with others has its own position in the log.
+func TestS3_RewindInGroupHasItsPosition(t *testing.T) {
 	w := held()
 	s := watch(t, w)
 	results := make(chan error, 4)

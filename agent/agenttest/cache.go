@@ -27,7 +27,7 @@ import (
 	"testing"
 )
 
-// CacheProbe records the bodies of requests, and compares each with the one before:
+// CacheProbe records the bodies of requests, and compares each with the previous one:
 //
 //   - Fields other than lists must be equal.
 //   - The elements of a list, such as messages and tools, must be equal, and more may
@@ -72,7 +72,7 @@ func (p *CacheProbe) RoundTrip(req *http.Request) (*http.Response, error) {
 	return next.RoundTrip(req)
 }
 
-// Reset forgets the requests, before another conversation begins.
+// Reset discards the recorded requests, before another conversation begins.
 func (p *CacheProbe) Reset() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -98,22 +98,22 @@ func (p *CacheProbe) Err() error {
 func (p *CacheProbe) Check(t testing.TB) {
 	t.Helper()
 	if n := p.Requests(); n < 2 {
-		t.Fatalf("agenttest: %d requests were recorded: comparing needs two; is the probe the transport of the agent's model?", n)
+		t.Fatalf("agenttest: recorded %d requests, need at least two to compare; is the probe the transport of the agent's model?", n)
 	}
 	if err := p.Err(); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// CacheBreak is a change in a request that makes a prompt cache useless for everything
+// CacheBreak is a change in a request that invalidates the prompt cache for everything
 // after it.
 type CacheBreak struct {
 	// Request is the number of the request, from 1.
 	Request int
 	// Path is the JSON pointer to the first element that changed.
 	Path string
-	// Was and Is are the JSON of the element, in the request before and in this one;
-	// empty means that it is missing there.
+	// Was and Is are the JSON of the element in the previous request and in this one;
+	// empty means that it is missing.
 	Was, Is string
 }
 
@@ -122,7 +122,7 @@ func (e *CacheBreak) Error() string {
 	return fmt.Sprintf("agenttest: request %d changes %s, which breaks the prompt cache:\n was %s\n is  %s", e.Request, e.Path, shortened(e.Was), shortened(e.Is))
 }
 
-// shortened bounds a text in an error.
+// shortened truncates a text for an error.
 func shortened(s string) string {
 	const most = 600
 	switch {

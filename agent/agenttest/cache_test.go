@@ -57,7 +57,7 @@ func TestDecision6_AgentRequestsKeepTheirPrefix(t *testing.T) {
 		if err != nil {
 			t.Fatal(name, err)
 		}
-		// The conversation goes on in a second run.
+		// The conversation continues in a second run.
 		if _, err := a.Run(t.Context(), "And the weather in Bergen?", agent.Messages(first.Messages...)); err != nil {
 			t.Fatal(name, err)
 		}
@@ -76,7 +76,7 @@ func TestDecision6_ChangedElementIsReported(t *testing.T) {
 		turn := 0
 		a.Instruct = func(context.Context, agent.Turn) (string, error) {
 			turn++
-			return fmt.Sprintf("It is turn %d.", turn), nil // what people do with the time of day
+			return fmt.Sprintf("It is turn %d.", turn), nil // like instructions that contain the time of day
 		}
 		if _, err := a.Run(t.Context(), "What is the weather in Oslo?"); err != nil {
 			t.Fatal(name, err)

@@ -1,8 +1,7 @@
-// Convert shows one exchange crossing between wire languages, without a
-// network: a client that speaks Anthropic Messages asks, a server that speaks
-// OpenAI Chat Completions answers with a streamed tool call, and the client
-// gets it as an Anthropic stream. After each step it prints what could not be
-// kept.
+// Convert shows one exchange between two wire formats, without a network: a
+// client sends an Anthropic Messages request, a server that implements OpenAI
+// Chat Completions responds with a streamed tool call, and the client gets an
+// Anthropic stream. After each step it prints the losses.
 //
 //	go run ./examples/convert
 package main
@@ -21,8 +20,8 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
 )
 
-// What the client sends: one tool, a call of it that failed, and two settings
-// that only Anthropic has.
+// The request of the client: one tool, a call of it that failed, and two settings that
+// only Anthropic has.
 const request = `{
   "model": "claude-opus-5-5",
   "max_tokens": 1024,
@@ -46,8 +45,8 @@ const request = `{
   ]
 }`
 
-// What the server streams back: arguments in fragments, an empty finish reason
-// on the way, usage after the end.
+// The stream of the server: arguments in fragments, an empty finish reason in between,
+// usage after the end.
 const answer = `data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1790000000,"model":"gpt-5.5","choices":[{"index":0,"delta":{"role":"assistant","tool_calls":[{"index":0,"id":"call_7Kd2","type":"function","function":{"name":"get_weather","arguments":""}}]},"finish_reason":""}]}
 
 data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1790000000,"model":"gpt-5.5","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{\"city\":"}}]},"finish_reason":null}]}
@@ -70,7 +69,7 @@ func main() {
 }
 
 func run(w io.Writer) error {
-	// Any two of these could be swapped: they are all the same interface.
+	// Any two of these could be swapped: all implement the same interface.
 	var client, server, other dialect.Codec = anthropic.Codec{}, openaichat.Codec{}, openairesponses.Codec{}
 
 	req, report, err := client.DecodeRequest([]byte(request), dialect.DecodeOptions{})
@@ -92,7 +91,7 @@ func run(w io.Writer) error {
 	}
 	show(w, "And as "+string(other.Dialect()), again.Body, again.Report)
 
-	// The registry that encoded the request reverses its aliases in the answer.
+	// The registry that encoded the request reverses its aliases in the response.
 	in := server.NewStreamDecoder(dialect.DecodeOptions{Registry: sent.Registry})
 	out := client.NewStreamEncoder(dialect.EncodeOptions{Model: "claude-opus-5-5", Seed: "example"})
 	var stream []byte
@@ -102,7 +101,7 @@ func run(w io.Writer) error {
 		stream, err = out.Encode(stream, ev)
 		return err
 	}
-	// Seven bytes at a time: where the network cuts a stream does not matter.
+	// Seven bytes at a time: it does not matter where the network splits a stream.
 	for rest := []byte(answer); len(rest) > 0; {
 		n := min(7, len(rest))
 		if err := in.Feed(rest[:n], forward); err != nil {
@@ -118,9 +117,9 @@ func run(w io.Writer) error {
 	}
 	lost := in.Report()
 	lost.Merge("", out.Report())
-	show(w, "The answer to it, streamed as "+string(client.Dialect()), stream, lost)
+	show(w, "The response, streamed as "+string(client.Dialect()), stream, lost)
 
-	// The same events, folded into one response.
+	// Collect the same events into one response.
 	resp, err := whole.Response()
 	if err != nil {
 		return err
@@ -131,7 +130,7 @@ func run(w io.Writer) error {
 	return nil
 }
 
-// show prints a body and what making it could not keep.
+// show prints a body and the losses of making it.
 func show(w io.Writer, title string, body []byte, report dragoman.Report) {
 	fmt.Fprintf(w, "--- %s\n\n", title)
 	var pretty bytes.Buffer

@@ -15,10 +15,10 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	if first.String() != second.String() {
-		t.Error("two runs print different things")
+		t.Error("two runs print different output")
 	}
 
-	// Each step, and what it has to show in its place.
+	// Each step with the text that it must print, in order.
 	out := first.String()
 	for _, want := range []string{
 		"--- The request, as anthropic.messages", `"tool_use_id": "toolu_01"`, "Nothing was lost.",
@@ -26,7 +26,7 @@ func TestRun(t *testing.T) {
 		`"tool_call_id": "toolu_01"`, "ERROR: no such city: Olso", "/sampling/top_k",
 		"--- And as openai.responses",
 		`"type": "function_call_output"`, "/sampling/top_k",
-		"--- The answer to it, streamed as anthropic.messages",
+		"--- The response, streamed as anthropic.messages",
 		"event: message_start", `"call_7Kd2"`, "input_json_delta", `"stop_reason":"tool_use"`, "event: message_stop",
 		`Ready to run: get_weather({"city":"Oslo"}), call call_7Kd2, stop reason tool_calls.`,
 	} {

@@ -1,6 +1,6 @@
-// Weather is the smallest agent: a model, a tool, a question. Without an argument it
-// asks the simulator, which needs no network and no key; with one it asks that model,
-// such as anthropic/claude-opus-5-5.
+// Weather is the smallest agent: a model, a tool and a prompt. Without an argument it uses
+// the simulator, which needs no network and no key. An argument selects another model, such
+// as anthropic/claude-opus-5-5.
 package main
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// City is what the tool is asked about.
+// City is the input of the tool.
 type City struct {
 	Name string `json:"name" doc:"the city's name, in English"`
 }

@@ -15,6 +15,6 @@ func TestRun(t *testing.T) {
 		t.Errorf("%q, want %q", out.String(), want)
 	}
 	if err := run(t.Context(), &out, "nobody/nothing"); err == nil {
-		t.Error("a provider that nobody knows was asked")
+		t.Error("an unknown provider was accepted")
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/storage/storeerr"
 )
 
-// migrations make the tables, each from what the one before left. They are only
-// ever added to; dragoman_schema says how many there were.
+// migrations create the tables, each based on the previous one. The list is append-only;
+// dragoman_schema stores the number of applied migrations.
 var migrations = []string{
 	`CREATE TABLE dragoman_sessions (
 		no      bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -50,18 +50,17 @@ var migrations = []string{
 	CREATE INDEX dragoman_tickets_expires ON dragoman_tickets (expires) WHERE delivered;`,
 }
 
-// migrationLock is what processes that open a database at once wait for each other
-// by: "Drgm".
+// migrationLock is the advisory lock of processes that open a database at once: "Drgm".
 const migrationLock = 0x4472676d
 
-// migrate brings the tables to the version that this program knows.
+// migrate upgrades the tables to the version of this program.
 func (s *Store) migrate(ctx context.Context) error {
 	var there bool
 	err := s.pool.QueryRow(ctx, `SELECT to_regclass('dragoman_schema') IS NOT NULL`).Scan(&there)
 	if err != nil {
 		return err
 	}
-	if there { // no right to make tables is needed where there are all
+	if there { // if all tables exist, no right to create tables is needed
 		if n, err := version(ctx, s.pool); err != nil || n == len(migrations) {
 			return err
 		}
@@ -70,8 +69,8 @@ func (s *Store) migrate(ctx context.Context) error {
 		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, int64(migrationLock)); err != nil {
 			return err
 		}
-		// Somebody else may have been first, and what was looked up before the lock
-		// may be remembered: making the table looks again.
+		// Another process may have migrated first, and the lookup before the lock may be
+		// cached: creating the table looks it up again.
 		if _, err := tx.Exec(ctx, `CREATE TABLE IF NOT EXISTS dragoman_schema (version integer NOT NULL)`); err != nil {
 			return err
 		}
@@ -89,8 +88,8 @@ func (s *Store) migrate(ctx context.Context) error {
 	})
 }
 
-// version says how many migrations a database has had, and refuses one of a newer
-// version of this program.
+// version returns the number of applied migrations. It refuses a database of a newer version
+// of this program.
 func version(ctx context.Context, db queryer) (version int, err error) {
 	err = db.QueryRow(ctx, `SELECT coalesce(max(version), 0) FROM dragoman_schema`).Scan(&version)
 	if err == nil && version > len(migrations) {

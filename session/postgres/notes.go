@@ -21,8 +21,8 @@ type notes struct {
 
 var _ session.Notes = (*notes)(nil)
 
-// Notes are what programs that share the database remember for a while. They end with
-// the store.
+// Notes returns the notes in the database, which all programs that use the database share.
+// They cannot be used after the store is closed.
 func (s *Store) Notes() session.Notes { return &s.notes }
 
 func (n *notes) clock() time.Time {
@@ -32,8 +32,8 @@ func (n *notes) clock() time.Time {
 	return time.Now().UTC()
 }
 
-// exec runs one statement, and again where a server whose transactions are stricter
-// than they have to be here refuses it for another writer's sake: the later one wins.
+// exec runs one statement, and repeats it after a serialization failure, which happens if the
+// default isolation level is stricter than this package needs. The last writer wins.
 func (n *notes) exec(ctx context.Context, sql string, args ...any) (rows int64, err error) {
 	for range 100 {
 		done, err := n.store.pool.Exec(ctx, sql, args...)
@@ -41,10 +41,10 @@ func (n *notes) exec(ctx context.Context, sql string, args ...any) (rows int64, 
 			return done.RowsAffected(), n.store.about(err)
 		}
 	}
-	return 0, n.store.about(errors.New("other writers of a note were always first"))
+	return 0, n.store.about(errors.New("too many concurrent changes to a note; try again"))
 }
 
-// Put keeps a value.
+// Put stores a value.
 func (n *notes) Put(ctx context.Context, key string, value []byte, expires time.Time) error {
 	if err := storekit.CheckNote(key, value, expires); err != nil {
 		return err
@@ -92,14 +92,13 @@ func (n *notes) GetAll(ctx context.Context, keys []string) ([][]byte, error) {
 	return storekit.InOrder(keys, found), nil
 }
 
-// Delete forgets a key.
+// Delete deletes a key.
 func (n *notes) Delete(ctx context.Context, key string) error {
 	_, err := n.exec(ctx, `DELETE FROM dragoman_notes WHERE key = $1`, key)
 	return err
 }
 
-// Sweep takes out what has expired. Processes that sweep at once do not wait for each
-// other.
+// Sweep deletes expired notes. Concurrent sweeps do not wait for each other.
 func (n *notes) Sweep(ctx context.Context, now time.Time) (int, error) {
 	swept, err := n.exec(ctx, `DELETE FROM dragoman_notes WHERE key IN (
 		SELECT key FROM dragoman_notes WHERE expires <= $1 ORDER BY expires LIMIT $2 FOR UPDATE SKIP LOCKED)`, now.UTC(), storelimits.SweepMost)

@@ -10,14 +10,14 @@ import (
 	"github.com/dragoman-go/dragoman/session/sessiontest"
 )
 
-func TestG7_PostgreSQLKeepsWhatNotesPromise(t *testing.T) {
+func TestG7_PostgreSQLNotesConform(t *testing.T) {
 	sessiontest.RunNotes(t, func(t *testing.T, now func() time.Time) session.Notes {
 		return open(t, schema(t), postgres.Options{Now: now}).Notes()
 	})
 }
 
-// A server may run every transaction as if it were alone.
-func TestG7_NotesTakeTheStrictestServer(t *testing.T) {
+// A server may use the isolation level serializable by default.
+func TestG7_NotesWorkWithSerializableServer(t *testing.T) {
 	sessiontest.RunNotes(t, func(t *testing.T, now func() time.Time) session.Notes {
 		u, err := url.Parse(schema(t))
 		if err != nil {

@@ -1,13 +1,13 @@
-// Package postgres keeps sessions in a PostgreSQL database (version 13 or later):
-// the store of programs that run on several machines.
+// Package postgres stores sessions in a PostgreSQL database (version 13 or later), for
+// programs that run on several machines.
 //
 //	store, err := postgres.Open(ctx, "postgres://me@db.example/app", postgres.Options{})
 //	s, err := session.Create(ctx, store, session.Info{ID: "monday"})
 //
-// What was acknowledged is as durable as the server makes a commit; a server that
-// acknowledges before it has written is asked not to. The tables are
-// dragoman_sessions, dragoman_entries, dragoman_notes, dragoman_tickets and
-// dragoman_schema, and are made in the first schema of the connection's search_path.
+// Acknowledged writes are as durable as a commit of the server; the store turns
+// synchronous_commit on if it is off. The tables are dragoman_sessions, dragoman_entries,
+// dragoman_notes, dragoman_tickets and dragoman_schema. Open creates them in the first schema
+// of the connection's search_path.
 package postgres
 
 import (
@@ -27,14 +27,14 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// Options say how sessions are kept. The zero value is the safe one.
+// Options configures a [Store]. The zero value is the safe choice.
 type Options struct {
-	// Relaxed leaves it to the server's configuration whether a commit is on disk
-	// when it is acknowledged.
+	// Relaxed leaves synchronous_commit to the configuration of the server, so that a
+	// commit may be acknowledged before it is on disk.
 	Relaxed bool
-	// MaxConns is the greatest number of connections; zero means what the URL says
-	// (pool_max_conns), or else four, or one for each processor. There are always two:
-	// a branch is read with one while it is written with another.
+	// MaxConns limits the number of connections; zero means pool_max_conns of the URL, or
+	// else the larger of four and the number of processors. The minimum is two: a branch
+	// is read on one connection while it is written on another.
 	MaxConns int
 	// Now is the clock by which notes expire and old tickets are deleted; nil means
 	// time.Now.
@@ -45,9 +45,9 @@ type Options struct {
 type Store struct {
 	pool   *pgxpool.Pool
 	closed atomic.Bool
-	// copies has a place for each session that is made of entries at a time: they may
-	// be read from this database while their connection waits for them, and one is
-	// left for that.
+	// copies limits the sessions that are created from entries at the same time: their
+	// entries may be read from this database while their connection waits, so one
+	// connection must stay free.
 	copies chan struct{}
 	notes  notes
 }
@@ -57,12 +57,12 @@ var (
 	_ interface{ Tickets() tool.TicketStore } = (*Store)(nil)
 )
 
-// Open connects to a database, by a URL or a list like "host=… user=…", and makes
-// the tables where they are not there. No error shows the password.
+// Open connects to a database, by a URL or a list like "host=… user=…", and creates the
+// tables if they do not exist. Errors do not contain the password.
 func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	conf, err := pgxpool.ParseConfig(url)
 	if err != nil {
-		return nil, fmt.Errorf("postgres: %w", err) // which hides the password
+		return nil, fmt.Errorf("postgres: %w", err) // pgx hides the password
 	}
 	if o.MaxConns > 0 {
 		conf.MaxConns = int32(min(o.MaxConns, 1<<20))
@@ -82,8 +82,8 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	return s, nil
 }
 
-// durable has a server that acknowledges commits before it has written them write
-// them first.
+// durable turns synchronous_commit on if the server has it off, so that commits are written
+// before they are acknowledged.
 func durable(ctx context.Context, c *pgx.Conn) error {
 	_, err := c.Exec(ctx, `SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'`)
 	return err
@@ -101,15 +101,15 @@ func (s *Store) about(err error) error {
 	}
 }
 
-// Close ends the connections.
+// Close closes the connections.
 func (s *Store) Close() error {
 	s.closed.Store(true)
 	s.pool.Close()
 	return nil
 }
 
-// Codes of the server's: a key is there already; a race was lost in a database
-// whose transactions are stricter than they have to be here.
+// Error codes of the server: a unique key exists, and a conflict in a database whose default
+// isolation level is stricter than this package needs.
 const (
 	uniqueViolation      = "23505"
 	serializationFailure = "40001"
@@ -120,7 +120,7 @@ func failedWith(err error, code string) bool {
 	return errors.As(err, &e) && e.Code == code
 }
 
-// Create makes a session.
+// Create creates a session.
 func (s *Store) Create(ctx context.Context, info session.Info, entries iter.Seq2[session.Entry, error]) error {
 	if err := info.Check(); err != nil {
 		return err
@@ -133,7 +133,7 @@ func (s *Store) Create(ctx context.Context, info session.Info, entries iter.Seq2
 			return ctx.Err()
 		}
 	}
-	var other error // that is not the database's
+	var other error // an error that is not from the database
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		var no int64
 		err := tx.QueryRow(ctx, `INSERT INTO dragoman_sessions (id, title, created, parent, at, updated, head) VALUES ($1, $2, $3, $4, $5, $3, 0) RETURNING no`,
@@ -161,7 +161,7 @@ func (s *Store) Create(ctx context.Context, info session.Info, entries iter.Seq2
 	}
 }
 
-// source hands entries to a copy.
+// source passes entries to CopyFrom.
 type source struct {
 	no    int64
 	next  func() (session.Entry, error, bool)
@@ -194,8 +194,8 @@ func (r *source) Values() ([]any, error) {
 
 func (r *source) Err() error { return r.err }
 
-// Append adds entries, by one statement: the row of the session, which every
-// writer changes first, lets only one of them pass.
+// Append adds entries with one statement: every writer first updates the row of the session,
+// so only one of them succeeds.
 func (s *Store) Append(ctx context.Context, id string, head int64, entries []session.Entry) error {
 	n := len(entries)
 	times, kinds, keys, bodies := make([]time.Time, n), make([]string, n), make([]string, n), make([]string, n)
@@ -222,13 +222,13 @@ func (s *Store) Append(ctx context.Context, id string, head int64, entries []ses
 	if err == nil && info.Head != head {
 		err = &storeerr.Conflict{ID: id, Head: head, Actual: info.Head}
 	}
-	if err == nil && n > 0 { // it was not so a moment ago: deleted, and made again
+	if err == nil && n > 0 { // the head differed a moment ago: the session was deleted and created again
 		err = session.ErrNotFound
 	}
 	return err
 }
 
-// Delete forgets a session.
+// Delete deletes a session.
 func (s *Store) Delete(ctx context.Context, id string) error {
 	done, err := s.pool.Exec(ctx, `DELETE FROM dragoman_sessions WHERE id = $1`, id)
 	if err == nil && done.RowsAffected() == 0 {

@@ -20,8 +20,8 @@ import (
 	"github.com/dragoman-go/dragoman/session/sessiontest"
 )
 
-// schema returns the URL of a schema of the test's own, in the database that
-// DRAGOMAN_POSTGRES names.
+// schema returns the URL of a schema for this test, in the database that DRAGOMAN_POSTGRES
+// names.
 func schema(t testing.TB) string {
 	t.Helper()
 	base := os.Getenv("DRAGOMAN_POSTGRES")
@@ -43,7 +43,7 @@ func schema(t testing.TB) string {
 
 func run(t testing.TB, url, sql string) {
 	t.Helper()
-	ctx := context.Background() // that of the test has ended where it cleans up
+	ctx := context.Background() // the context of the test has ended when it cleans up
 	c, err := pgx.Connect(ctx, url)
 	if err != nil {
 		t.Fatal(err)
@@ -64,11 +64,11 @@ func open(t testing.TB, url string, o postgres.Options) *postgres.Store {
 	return s
 }
 
-func TestS2_PostgreSQLKeepsWhatAStorePromises(t *testing.T) {
+func TestS2_PostgreSQLConforms(t *testing.T) {
 	sessiontest.Run(t, func(t *testing.T) session.Store { return open(t, schema(t), postgres.Options{}) })
 }
 
-func TestANewerDatabaseIsRefused(t *testing.T) {
+func TestNewerDatabaseIsRefused(t *testing.T) {
 	url := schema(t)
 	open(t, url, postgres.Options{}).Close()
 	run(t, url, `UPDATE dragoman_schema SET version = 7`)
@@ -79,7 +79,7 @@ func TestANewerDatabaseIsRefused(t *testing.T) {
 	}
 }
 
-func TestS2_ManyMayOpenADatabaseAtOnce(t *testing.T) {
+func TestS2_ConcurrentOpensMigrateOnce(t *testing.T) {
 	url := schema(t)
 	var wg sync.WaitGroup
 	for i := range 8 {
@@ -108,9 +108,9 @@ func TestS2_ManyMayOpenADatabaseAtOnce(t *testing.T) {
 	}
 }
 
-// A server may acknowledge what it has not written, and may run every transaction
-// as if it were alone; a store promises the same on it.
-func TestS1_S4_TheServersSettingsBreakNoPromise(t *testing.T) {
+// A server may acknowledge commits before it has written them, and may use the isolation
+// level serializable by default; the store keeps its contract.
+func TestS1_S4_ServerSettingsDoNotBreakContract(t *testing.T) {
 	u, err := url.Parse(schema(t))
 	if err != nil {
 		t.Fatal(err)
@@ -163,7 +163,7 @@ func TestNoErrorShowsThePassword(t *testing.T) {
 	}
 }
 
-// A branch reads with one connection while it writes with another.
+// A branch is read on one connection while it is written on another.
 func TestS3_BranchesDoNotWaitForEachOthersConnections(t *testing.T) {
 	for _, conns := range []int{1, 2, 4} {
 		s := open(t, schema(t), postgres.Options{MaxConns: conns})

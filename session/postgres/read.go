@@ -19,7 +19,7 @@ func scanInfo(row pgx.CollectableRow) (i session.Info, err error) {
 	return i, err
 }
 
-// Info says what is known of a session.
+// Info returns the metadata of a session.
 func (s *Store) Info(ctx context.Context, id string) (session.Info, error) {
 	rows, err := s.pool.Query(ctx, `SELECT `+infoColumns+` FROM dragoman_sessions WHERE id = $1`, id)
 	if err != nil {
@@ -32,10 +32,10 @@ func (s *Store) Info(ctx context.Context, id string) (session.Info, error) {
 	return i, s.about(err)
 }
 
-// List yields the sessions as they are when it begins.
+// List yields the sessions as of the start of the loop.
 func (s *Store) List(ctx context.Context) iter.Seq2[session.Info, error] {
 	return func(yield func(session.Info, error) bool) {
-		// Ids are compared byte by byte, whatever the language of the database.
+		// Compare ids byte by byte, regardless of the collation of the database.
 		rows, err := s.pool.Query(ctx, `SELECT `+infoColumns+` FROM dragoman_sessions ORDER BY updated DESC, id COLLATE "C"`)
 		var all []session.Info
 		if err == nil {
@@ -53,7 +53,7 @@ func (s *Store) List(ctx context.Context) iter.Seq2[session.Info, error] {
 	}
 }
 
-// A page is what is read at a time.
+// The limits of one page of entries.
 const (
 	pageEntries = 256
 	pageBytes   = 4 << 20
@@ -74,19 +74,19 @@ func (s *Store) Read(ctx context.Context, id string, q session.Query) iter.Seq2[
 	}
 }
 
-// where selects what a query reads.
+// where returns the condition for the entries that a query selects.
 func where(no int64, q session.Query) (condition string, args []any) {
-	kinds := append([]string(nil), q.Kinds...) // nil, which is NULL, without any
+	kinds := append([]string(nil), q.Kinds...) // nil means NULL: all kinds
 	condition = ` session = $1 AND seq > $2 AND seq <= $3 AND ($4::text[] IS NULL OR kind = ANY ($4)) `
 	args = []any{no, q.After, q.Until, kinds}
 	if q.Key != "" {
-		condition += `AND key = $5 AND key <> '' ` // the index holds no empty ones
+		condition += `AND key = $5 AND key <> '' ` // the index has no empty keys
 		args = append(args, q.Key)
 	}
 	return condition, args
 }
 
-// settle finds a session and turns Last and an open end into places.
+// settle finds a session and replaces Last and an open end by positions.
 func (s *Store) settle(ctx context.Context, id string, q session.Query) (no int64, settled session.Query, err error) {
 	var head int64
 	err = s.pool.QueryRow(ctx, `SELECT no, head FROM dragoman_sessions WHERE id = $1`, id).Scan(&no, &head)

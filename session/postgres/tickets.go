@@ -11,14 +11,13 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Tickets are the tickets of background tools. Every program that uses the database
-// can list and settle them. Delivered tickets are deleted 30 days
-// after they expire.
+// Tickets returns the tickets of background tools. Every program that uses the database can
+// list and settle them. Delivered tickets are deleted 30 days after they expire.
 func (s *Store) Tickets() tool.TicketStore { return tickets{s} }
 
 type tickets struct{ store *Store }
 
-// maxTicketTries bounds how often Update starts again after another writer was first.
+// maxTicketTries bounds how often Update starts again after a conflict with another writer.
 const maxTicketTries = 100
 
 // Update changes one ticket.

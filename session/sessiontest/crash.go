@@ -19,13 +19,13 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// Crash kills processes that write to a store, at random points, and checks that
-// nothing is missing that was acknowledged, and that nothing is there by halves
-// (requirement S1). start makes the command of a process that opens the store and
-// calls [Write] with its standard output; open opens the store in this process.
+// Crash kills processes that write to a store, at random points, and checks that every
+// acknowledged write is there and that no write is partial (requirement S1). start makes the
+// command of a process that opens the store and calls [Write] with its standard output; open
+// opens the store in this process.
 //
-// The command is most easily the test's own program, with a variable in its
-// environment that has another test call Write.
+// The simplest command is the test's own program, with an environment variable that makes
+// another test call Write.
 func Crash(t *testing.T, kills int, start func() *exec.Cmd, open func(t *testing.T) session.Store) {
 	t.Helper()
 	rnd := rand.New(rand.NewPCG(1, uint64(kills)))
@@ -41,11 +41,11 @@ func Crash(t *testing.T, kills int, start func() *exec.Cmd, open func(t *testing
 
 const crashID = "crash"
 
-// crashed is what was acknowledged so far.
+// crashed holds the writes that were acknowledged so far.
 type crashed struct{ saved, begun, ended map[string]bool }
 
-// run starts a process, reads what it acknowledges, and kills it some time after
-// a number of lines.
+// run starts a process, reads its acknowledgments, and kills it some time after a number of
+// lines.
 func (c *crashed) run(t *testing.T, cmd *exec.Cmd, lines int, then time.Duration) {
 	t.Helper()
 	out, err := cmd.StdoutPipe()
@@ -61,7 +61,7 @@ func (c *crashed) run(t *testing.T, cmd *exec.Cmd, lines int, then time.Duration
 	r := bufio.NewReader(out)
 	for n := 0; ; n++ {
 		line, err := r.ReadString('\n')
-		if err != nil { // the last line may have been cut
+		if err != nil { // the last line may be incomplete
 			break
 		}
 		c.acknowledged(t, strings.TrimSpace(line))
@@ -87,11 +87,11 @@ func (c *crashed) acknowledged(t *testing.T, line string) {
 	case "ended":
 		c.ended[what] = true
 	default:
-		t.Fatalf("a process said %q", line)
+		t.Fatalf("a process wrote %q", line)
 	}
 }
 
-// A save of [Write] has so many messages.
+// crashBatch is the number of messages in a save of [Write].
 const crashBatch = 3
 
 func (c *crashed) check(t *testing.T, store session.Store) {
@@ -103,7 +103,7 @@ func (c *crashed) check(t *testing.T, store session.Store) {
 	}()
 	s, err := session.Open(t.Context(), store, crashID)
 	if errors.Is(err, session.ErrNotFound) && len(c.saved)+len(c.begun)+len(c.ended) == 0 {
-		return // killed before there was anything
+		return // killed before the first write
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +123,7 @@ func (c *crashed) check(t *testing.T, store session.Store) {
 	}
 	for text := range c.saved {
 		if there[text] == 0 {
-			t.Errorf("a save is missing that was acknowledged: %s", text)
+			t.Errorf("an acknowledged save is missing: %s", text)
 		}
 	}
 	for call := range c.begun {
@@ -132,10 +132,10 @@ func (c *crashed) check(t *testing.T, store session.Store) {
 			t.Fatal(err)
 		}
 		if prior.Attempts != 1 {
-			t.Errorf("an intent is missing that was acknowledged: %s", call)
+			t.Errorf("an acknowledged intent is missing: %s", call)
 		}
 		if c.ended[call] && (prior.Result == nil || prior.Result.Text() != call) {
-			t.Errorf("a result is missing that was acknowledged: %s", call)
+			t.Errorf("an acknowledged result is missing: %s", call)
 		}
 	}
 }
@@ -144,10 +144,10 @@ func crashIntent(call string) tool.Intent {
 	return tool.Intent{CallRef: tool.CallRef{Run: "crash", Turn: 1, CallID: call}, Arguments: sha256.Sum256([]byte(call))}
 }
 
-// Write writes to a session from several goroutines, and a line to acks for
-// everything that was acknowledged, until ctx ends or something fails. It is what a
-// process does that [Crash] kills. What a server still wrote for a process that is
-// dead makes it open the session again.
+// Write writes to a session from several goroutines, and writes a line to acks for every
+// acknowledged write, until ctx ends or something fails. The processes that [Crash] kills
+// call it. If a server completes a write of a killed process late, Write opens the session
+// again.
 func Write(ctx context.Context, store session.Store, acks io.Writer) error {
 	for {
 		if err := write(ctx, store, acks); !errors.Is(err, session.ErrConflict) {
@@ -164,9 +164,9 @@ func write(ctx context.Context, store session.Store, acks io.Writer) error {
 	if err != nil {
 		return err
 	}
-	from := s.Head() // nobody else numbers from here
+	from := s.Head() // no other process numbers from here
 	var mu sync.Mutex
-	tell := func(word, what string) error {
+	ack := func(word, what string) error {
 		mu.Lock()
 		defer mu.Unlock()
 		_, err := fmt.Fprintln(acks, word, what)
@@ -177,7 +177,7 @@ func write(ctx context.Context, store session.Store, acks io.Writer) error {
 	for w := range writers {
 		go func() {
 			for n := 0; ; n++ {
-				if err := writeOnce(ctx, s, fmt.Sprint(from, ".", w, ".", n), tell); err != nil {
+				if err := writeOnce(ctx, s, fmt.Sprint(from, ".", w, ".", n), ack); err != nil {
 					failed <- err
 					return
 				}
@@ -187,23 +187,23 @@ func write(ctx context.Context, store session.Store, acks io.Writer) error {
 	return <-failed
 }
 
-func writeOnce(ctx context.Context, s *session.Session, name string, tell func(word, what string) error) error {
+func writeOnce(ctx context.Context, s *session.Session, name string, ack func(word, what string) error) error {
 	m := dragoman.UserText(name)
 	if err := s.Save(ctx, []dragoman.Message{m, m, m}[:crashBatch], []byte(`{}`)); err != nil {
 		return err
 	}
-	if err := tell("saved", name); err != nil {
+	if err := ack("saved", name); err != nil {
 		return err
 	}
 	if _, err := s.Begin(ctx, crashIntent(name)); err != nil {
 		return err
 	}
-	if err := tell("begun", name); err != nil {
+	if err := ack("begun", name); err != nil {
 		return err
 	}
 	result := &dragoman.ToolResult{CallID: name, Content: []dragoman.Part{&dragoman.Text{Text: name}}}
 	if err := s.End(ctx, crashIntent(name), result); err != nil {
 		return err
 	}
-	return tell("ended", name)
+	return ack("ended", name)
 }

@@ -13,48 +13,48 @@ import (
 	"github.com/dragoman-go/dragoman/session"
 )
 
-// clock is a clock that stands still until a test moves it.
+// clock is a clock that moves only when a test moves it.
 type clock struct {
 	mu sync.Mutex
 	at time.Time
 }
 
-// newClock returns a clock that stands at some time.
+// newClock returns a clock at the creation time of the suite's sessions.
 func newClock() *clock { return &clock{at: begin()} }
 
-// Now is the time.
+// Now returns the time.
 func (c *clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.at
 }
 
-// Move lets time pass.
+// Move advances the clock.
 func (c *clock) Move(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.at = c.at.Add(d)
 }
 
-// RunNotes holds [session.Notes] against what the interface promises. open returns
-// notes that hold nothing and whose clock is now.
+// RunNotes tests [session.Notes] against the contract of the interface. open returns empty
+// notes whose clock is now.
 func RunNotes(t *testing.T, open func(t *testing.T, now func() time.Time) session.Notes) {
 	t.Helper()
 	for _, c := range []struct {
 		name string
 		test func(t *testing.T, n session.Notes, clock *clock)
 	}{
-		{"G7_notes come back as they were put", notesComeBack},
+		{"G7_notes round-trip", notesComeBack},
 		{"G7_notes expire", notesExpire},
-		{"a later note takes the place of an earlier one", notesAreReplaced},
+		{"a later note replaces an earlier one", notesAreReplaced},
 		{"notes are deleted", notesAreDeleted},
 		{"many notes are read at once, in order", notesAreReadTogether},
-		{"a sweep takes out what has expired and nothing else", sweepsAreExact},
+		{"a sweep deletes only expired notes", sweepsAreExact},
 		{"a sweep is bounded", sweepsAreBounded},
-		{"notes are swept now and then by themselves", notesAreSwept},
+		{"Put sweeps now and then", notesAreSwept},
 		{"invalid notes are refused", invalidNotesAreRefused},
-		{"a cancelled context is heeded", notesHeedContexts},
-		{"many may write at once", notesAtOnce},
+		{"a canceled context is an error", notesHeedContexts},
+		{"concurrent writes", notesAtOnce},
 	} {
 		t.Run(strings.ReplaceAll(c.name, " ", "_"), func(t *testing.T) {
 			clock := newClock()
@@ -70,7 +70,7 @@ func put(t *testing.T, n session.Notes, key, value string, expires time.Time) {
 	}
 }
 
-// wantNote checks a note; nil means that there is none.
+// wantNote checks a note; nil means that it does not exist.
 func wantNote(t *testing.T, n session.Notes, key string, want []byte) {
 	t.Helper()
 	got, found, err := n.Get(t.Context(), key)
@@ -101,7 +101,7 @@ func notesComeBack(t *testing.T, n session.Notes, clock *clock) {
 	wantNote(t, n, "A", nil)
 	wantNote(t, n, "absent", nil)
 
-	// What either side does with its bytes afterwards is its own matter.
+	// Either side may reuse its bytes afterwards.
 	mine := []byte("mine")
 	if err := n.Put(t.Context(), "mine", mine, later); err != nil {
 		t.Fatal(err)
@@ -187,7 +187,7 @@ func sweepsAreExact(t *testing.T, n session.Notes, clock *clock) {
 			t.Errorf("%d swept, %v, want %d", swept, err, want)
 		}
 	}
-	wantNote(t, n, "at", nil) // although its time has not come
+	wantNote(t, n, "at", nil) // although it has not expired yet
 	wantNote(t, n, "after", []byte("3"))
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// The tests here go through a session's own methods.
+// The tests here use the methods of a session.
 
 func made(t *testing.T, s session.Store, id string) *session.Session {
 	t.Helper()
@@ -36,8 +36,8 @@ func opened(t *testing.T, s session.Store, id string) *session.Session {
 	return out
 }
 
-// say saves user messages, and a state where there is one.
-func say(t *testing.T, s *session.Session, state string, texts ...string) {
+// saveTexts saves user messages, and a state if it is not empty.
+func saveTexts(t *testing.T, s *session.Session, state string, texts ...string) {
 	t.Helper()
 	var messages []dragoman.Message
 	for _, text := range texts {
@@ -52,8 +52,8 @@ func say(t *testing.T, s *session.Session, state string, texts ...string) {
 	}
 }
 
-// heard loads the texts of the conversation and its state.
-func heard(t *testing.T, s *session.Session) string {
+// loaded returns the texts of the conversation and its state.
+func loaded(t *testing.T, s *session.Session) string {
 	t.Helper()
 	messages, state, err := s.Load(t.Context())
 	if err != nil {
@@ -66,27 +66,27 @@ func heard(t *testing.T, s *session.Session) string {
 	return strings.Join(append(out, string(state)), " ")
 }
 
-// wantHeard checks a handle, and one that is opened anew.
-func wantHeard(t *testing.T, store session.Store, s *session.Session, want string) {
+// wantLoaded checks an open session, and the same session opened again.
+func wantLoaded(t *testing.T, store session.Store, s *session.Session, want string) {
 	t.Helper()
-	if got := heard(t, s); got != want {
+	if got := loaded(t, s); got != want {
 		t.Errorf("loaded %q, want %q", got, want)
 	}
-	if got := heard(t, opened(t, store, s.ID())); got != want {
-		t.Errorf("opened anew: %q, want %q", got, want)
+	if got := loaded(t, opened(t, store, s.ID())); got != want {
+		t.Errorf("opened again: %q, want %q", got, want)
 	}
 }
 
 func conversationsAreKept(t *testing.T, store session.Store) {
 	s := made(t, store, "s")
-	wantHeard(t, store, s, "")
-	say(t, s, "", "a")
-	wantHeard(t, store, s, "a ")
-	say(t, s, `{"turn":1}`, "b", "c")
-	say(t, s, "", "d")
-	wantHeard(t, store, s, `a b c d {"turn":1}`)
-	say(t, s, `{"turn":2}`)
-	wantHeard(t, store, s, `a b c d {"turn":2}`)
+	wantLoaded(t, store, s, "")
+	saveTexts(t, s, "", "a")
+	wantLoaded(t, store, s, "a ")
+	saveTexts(t, s, `{"turn":1}`, "b", "c")
+	saveTexts(t, s, "", "d")
+	wantLoaded(t, store, s, `a b c d {"turn":1}`)
+	saveTexts(t, s, `{"turn":2}`)
+	wantLoaded(t, store, s, `a b c d {"turn":2}`)
 
 	origin := dragoman.Origin{Dialect: dialectname.Anthropic, Provider: "anthropic", Scope: "x", Model: "m"}
 	m := dragoman.Message{Role: dragoman.RoleAssistant, Origin: &origin, Parts: []dragoman.Part{
@@ -105,7 +105,7 @@ func conversationsAreKept(t *testing.T, store session.Store) {
 	if got.Fingerprint() != m.Fingerprint() || *got.Origin != origin || !bytes.Equal(got.Native.Raw, m.Native.Raw) || got.Native.Mirror != m.Native.Mirror {
 		t.Errorf("%+v", got)
 	}
-	wantErr(t, "a state that is no JSON", s.Save(t.Context(), nil, []byte(`{`)), session.ErrInvalid)
+	wantErr(t, "a state that is not valid JSON", s.Save(t.Context(), nil, []byte(`{`)), session.ErrInvalid)
 
 	last, err := s.Last(t.Context(), 2)
 	if err != nil || len(last) != 2 || last[0].Message.Text() != "d" || last[0].Seq != 5 || last[1].Seq != s.Head() {
@@ -115,16 +115,16 @@ func conversationsAreKept(t *testing.T, store session.Store) {
 
 func rewindsAndBranches(t *testing.T, store session.Store) {
 	s := made(t, store, "s")
-	say(t, s, `1`, "a")
+	saveTexts(t, s, `1`, "a")
 	at := s.Head()
-	say(t, s, `2`, "b", "c")
+	saveTexts(t, s, `2`, "b", "c")
 	later := s.Head()
 	if err := s.Rewind(t.Context(), at); err != nil {
 		t.Fatal(err)
 	}
-	wantHeard(t, store, s, "a 1")
-	say(t, s, "", "d", "e")
-	wantHeard(t, store, s, "a d e 1")
+	wantLoaded(t, store, s, "a 1")
+	saveTexts(t, s, "", "d", "e")
+	wantLoaded(t, store, s, "a d e 1")
 	last, err := s.Last(t.Context(), 3)
 	if err != nil || len(last) != 3 || last[0].Message.Text() != "a" {
 		t.Errorf("%+v %v", last, err)
@@ -137,10 +137,10 @@ func rewindsAndBranches(t *testing.T, store session.Store) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantHeard(t, store, branch, "a b c 2")
-	say(t, branch, "", "x")
-	wantHeard(t, store, branch, "a b c x 2")
-	wantHeard(t, store, s, "a d e 1")
+	wantLoaded(t, store, branch, "a b c 2")
+	saveTexts(t, branch, "", "x")
+	wantLoaded(t, store, branch, "a b c x 2")
+	wantLoaded(t, store, s, "a d e 1")
 	if info, err := store.Info(t.Context(), "branch"); err != nil || info.Parent != "s" || info.At != later {
 		t.Errorf("%+v %v", info, err)
 	}
@@ -148,32 +148,32 @@ func rewindsAndBranches(t *testing.T, store session.Store) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantHeard(t, store, whole, "a d e 1")
+	wantLoaded(t, store, whole, "a d e 1")
 
-	// A rewind can be taken back.
+	// A rewind can be undone.
 	if err := s.Rewind(t.Context(), later); err != nil {
 		t.Fatal(err)
 	}
-	wantHeard(t, store, s, "a b c 2")
+	wantLoaded(t, store, s, "a b c 2")
 	if err := s.Rewind(t.Context(), 0); err != nil {
 		t.Fatal(err)
 	}
-	wantHeard(t, store, s, "")
-	say(t, s, "", "z")
-	wantHeard(t, store, s, "z ")
+	wantLoaded(t, store, s, "")
+	saveTexts(t, s, "", "z")
+	wantLoaded(t, store, s, "z ")
 	for _, to := range []int64{-1, s.Head() + 1} {
 		wantErr(t, "rewinding too far", s.Rewind(t.Context(), to), session.ErrInvalid)
 		_, err := s.Branch(t.Context(), to, session.Info{ID: "no"})
 		wantErr(t, "branching too far", err, session.ErrInvalid)
 	}
 	_, err = s.Branch(t.Context(), 0, session.Info{ID: "branch"})
-	wantErr(t, "branching to an id that is taken", err, session.ErrExists)
+	wantErr(t, "branching to an id that is in use", err, session.ErrExists)
 }
 
 func sessionsMove(t *testing.T, store session.Store) {
 	s := made(t, store, "s")
 	for i := range 300 {
-		say(t, s, fmt.Sprint(i), fmt.Sprint("<", i, ">"))
+		saveTexts(t, s, fmt.Sprint(i), fmt.Sprint("<", i, ">"))
 	}
 	if err := s.Rewind(t.Context(), 590); err != nil {
 		t.Fatal(err)
@@ -181,27 +181,27 @@ func sessionsMove(t *testing.T, store session.Store) {
 	if err := s.Append(t.Context(), session.Entry{Kind: "note", Key: "k", Body: []byte("{\n \"a\": \"line\\nbreak\"\n}")}); err != nil {
 		t.Fatal(err)
 	}
-	want := heard(t, s)
+	want := loaded(t, s)
 	var first, second bytes.Buffer
 	if err := session.Export(t.Context(), store, "s", &first); err != nil {
 		t.Fatal(err)
 	}
 	_, err := session.Import(t.Context(), store, bytes.NewReader(first.Bytes()), "")
-	wantErr(t, "importing what is there", err, session.ErrExists)
+	wantErr(t, "importing an existing session", err, session.ErrExists)
 	info, err := session.Import(t.Context(), store, bytes.NewReader(first.Bytes()), "again")
 	if err != nil || info.ID != "again" || info.Head != s.Head() {
 		t.Fatalf("%+v %v", info, err)
 	}
-	if got := heard(t, opened(t, store, "again")); got != want {
+	if got := loaded(t, opened(t, store, "again")); got != want {
 		t.Errorf("imported %.200s", got)
 	}
 	if err := session.Export(t.Context(), store, "again", &second); err != nil {
 		t.Fatal(err)
 	}
 	if one, two := first.String(), strings.Replace(second.String(), `"again"`, `"s"`, 1); one != two {
-		t.Error("what was imported is exported otherwise")
+		t.Error("the imported session is exported differently")
 	}
-	// A line is lost, at either end or within.
+	// A missing line, at either end or within.
 	lines := strings.SplitAfter(first.String(), "\n")
 	for _, cut := range []int{1, 300, len(lines) - 2} {
 		broken := strings.Join(lines[:cut], "") + strings.Join(lines[cut+1:], "")
@@ -209,13 +209,13 @@ func sessionsMove(t *testing.T, store session.Store) {
 		wantErr(t, fmt.Sprint("without line ", cut), err, session.ErrInvalid)
 	}
 	_, err = store.Info(t.Context(), "broken")
-	wantErr(t, "what was not imported", err, session.ErrNotFound)
+	wantErr(t, "a session that was not imported", err, session.ErrNotFound)
 
 	memory := &session.Memory{}
 	if err := session.Copy(t.Context(), store, "s", memory); err != nil {
 		t.Fatal(err)
 	}
-	if got := heard(t, opened(t, memory, "s")); got != want {
+	if got := loaded(t, opened(t, memory, "s")); got != want {
 		t.Errorf("copied %.200s", got)
 	}
 	if err := store.Delete(t.Context(), "s"); err != nil {
@@ -224,13 +224,13 @@ func sessionsMove(t *testing.T, store session.Store) {
 	if err := session.Copy(t.Context(), memory, "s", store); err != nil {
 		t.Fatal(err)
 	}
-	if got := heard(t, opened(t, store, "s")); got != want {
+	if got := loaded(t, opened(t, store, "s")); got != want {
 		t.Errorf("copied back %.200s", got)
 	}
-	wantErr(t, "copying what is there", session.Copy(t.Context(), memory, "s", store), session.ErrExists)
+	wantErr(t, "copying an existing session", session.Copy(t.Context(), memory, "s", store), session.ErrExists)
 }
 
-// intent is one of a run, a turn and a call.
+// intent returns the intent of a call.
 func intent(run string, turn int, call, input string) tool.Intent {
 	return tool.Intent{CallRef: tool.CallRef{Run: run, Turn: turn, CallID: call, Key: tool.Key{Kind: codes.KeyBare, Name: "f"}}, Arguments: sha256.Sum256([]byte(input))}
 }
@@ -254,15 +254,15 @@ func journalKnows(t *testing.T, store session.Store) {
 	in := intent("run", 1, "call\x00 \xff", "{}")
 	begin(s, in, 0, "")
 	head := s.Head()
-	begin(opened(t, store, "s"), in, 1, "") // begun, and nobody knows more
+	begin(opened(t, store, "s"), in, 1, "") // begun, with an unknown outcome
 	if s.Head() != head || opened(t, store, "s").Head() != head {
-		t.Error("an intent was written of what may not run again")
+		t.Error("an intent was written for a call that may not run again")
 	}
 	result := &dragoman.ToolResult{CallID: in.CallID, Name: "f", Content: []dragoman.Part{&dragoman.Text{Text: "done"}}, Display: "shown"}
 	if err := s.End(t.Context(), in, result); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Rewind(t.Context(), 0); err != nil { // which undoes no effect
+	if err := s.Rewind(t.Context(), 0); err != nil { // a rewind undoes no effect
 		t.Fatal(err)
 	}
 	for _, s := range []*session.Session{s, opened(t, store, "s")} {
@@ -274,13 +274,13 @@ func journalKnows(t *testing.T, store session.Store) {
 		}
 	}
 
-	// Neighbours are other calls.
+	// Similar ids are different calls.
 	s = opened(t, store, "s")
 	for _, other := range []tool.Intent{intent("run", 2, in.CallID, "{}"), intent("ru", 1, in.CallID, "{}"), intent("run", 1, "call", "{}"), intent("run1", 1, in.CallID, "{}")} {
 		begin(s, other, 0, "")
 	}
 
-	// What is idempotent is begun again, and counted.
+	// Idempotent calls begin again, and the attempts are counted.
 	again := intent("run", 9, "again", "{}")
 	again.Idempotent = true
 	for n := range 3 {
@@ -292,9 +292,9 @@ func journalKnows(t *testing.T, store session.Store) {
 	begin(s, again, 3, "done")
 	wantErr(t, "a call without a result", s.End(t.Context(), in, nil), session.ErrInvalid)
 
-	// A writer that was overtaken runs nothing any more.
+	// A writer that lost the session to another runs nothing.
 	zombie, heir := opened(t, store, "s"), opened(t, store, "s")
-	say(t, heir, "", "mine")
+	saveTexts(t, heir, "", "mine")
 	_, err := zombie.Begin(t.Context(), intent("run", 10, "late", "{}"))
 	wantErr(t, "begin", err, session.ErrConflict)
 	_, _, err = zombie.Load(t.Context())
@@ -304,7 +304,7 @@ func journalKnows(t *testing.T, store session.Store) {
 	wantErr(t, "rewind", zombie.Rewind(t.Context(), 0), session.ErrConflict)
 	begin(heir, intent("run", 10, "late", "{}"), 0, "")
 
-	// Of one call that is begun twice at once, one is first.
+	// If one call is begun concurrently, exactly one attempt is the first.
 	var wg sync.WaitGroup
 	attempts := make([]int, 8)
 	for i := range attempts {

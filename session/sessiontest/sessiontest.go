@@ -1,5 +1,5 @@
-// Package sessiontest holds a [session.Store] against what the interface promises.
-// Call it in a test of a store of your own:
+// Package sessiontest tests implementations of [session.Store] against the contract of the
+// interface. Call it in a test of your own store:
 //
 //	func TestStore(t *testing.T) {
 //		sessiontest.Run(t, func(t *testing.T) session.Store { return openMine(t) })
@@ -23,35 +23,34 @@ import (
 	"github.com/dragoman-go/dragoman/session"
 )
 
-// Run runs the suite. open returns a store that holds nothing; it is closed when
-// the test ends, which open need not do.
+// Run runs the suite. open returns an empty store; the suite closes it when the test ends.
 func Run(t *testing.T, open func(t *testing.T) session.Store) {
 	t.Helper()
 	for _, c := range []struct {
 		name string
 		test func(t *testing.T, s session.Store)
 	}{
-		{"S1_entries come back as they were written", entriesComeBack},
-		{"S1_a batch is written as a whole or not at all", batchesAreWhole},
-		{"S1_readers never see half a batch", readersSeeWholeBatches},
-		{"S1_a session is made as a whole or not at all", sessionsAreMadeWhole},
-		{"S3_queries read what they say, in order", queriesRead},
+		{"S1_entries round-trip", entriesComeBack},
+		{"S1_a batch is atomic", batchesAreWhole},
+		{"S1_readers never see a partial batch", readersSeeWholeBatches},
+		{"S1_creating a session is atomic", sessionsAreMadeWhole},
+		{"S3_queries read the selected entries in order", queriesRead},
 		{"S3_a log may grow while it is read", logsGrowWhileRead},
-		{"S3_loops that are left hold nothing", loopsHoldNothing},
+		{"S3_a loop that ends early holds no lock", loopsHoldNothing},
 		{"S4_a writer with an old head is refused", oldHeadsAreRefused},
-		{"S4_of writers at once one wins", oneWriterWins},
-		{"sessions are listed, the last changed first", sessionsAreListed},
+		{"S4_one of several concurrent writers wins", oneWriterWins},
+		{"sessions are listed by last change", sessionsAreListed},
 		{"sessions are deleted", sessionsAreDeleted},
-		{"what is invalid is refused", invalidIsRefused},
-		{"what is not there is not found", absentIsNotFound},
-		{"contexts are heeded", contextsAreHeeded},
-		{"a closed store says so", closedStoresSaySo},
-		{"S1_conversations and states are loaded as they were saved", conversationsAreKept},
+		{"invalid values are refused", invalidIsRefused},
+		{"a missing session is ErrNotFound", absentIsNotFound},
+		{"a canceled context is an error", contextsAreHeeded},
+		{"a closed store returns ErrClosed", closedStoresSaySo},
+		{"S1_conversations and states round-trip", conversationsAreKept},
 		{"S3_rewinds and branches", rewindsAndBranches},
 		{"S3_sessions are exported, imported and copied", sessionsMove},
-		{"L14_the journal knows what ran", journalKnows},
+		{"L14_the journal records calls", journalKnows},
 		{"T8_long outputs are stored in the session", spillsOutputs},
-		{"media is stored apart from messages", storesAttachments},
+		{"media is stored separately from messages", storesAttachments},
 	} {
 		t.Run(strings.ReplaceAll(c.name, " ", "_"), func(t *testing.T) {
 			s := open(t)
@@ -65,7 +64,7 @@ func Run(t *testing.T, open func(t *testing.T) session.Store) {
 	}
 }
 
-// begin is when the sessions of the suite begin.
+// begin returns the creation time of the suite's sessions.
 func begin() time.Time { return time.Date(2026, 2, 3, 4, 5, 6, 789012000, time.UTC) }
 
 func create(t *testing.T, s session.Store, id string) {
@@ -75,7 +74,7 @@ func create(t *testing.T, s session.Store, id string) {
 	}
 }
 
-// numbered is n entries that tell each other apart.
+// numbered returns n distinct entries.
 func numbered(from, n int) []session.Entry {
 	out := make([]session.Entry, n)
 	for i := range out {
@@ -140,7 +139,7 @@ func entriesComeBack(t *testing.T, s session.Store) {
 		{Time: now, Kind: "x.y_2", Key: "key/with 'quotes\" and 日本", Body: json.RawMessage("\n [1 ,\t2]\r\n ")},
 		{Time: now.Add(time.Microsecond), Kind: "state", Body: json.RawMessage(`null`)},
 		{Time: now.Add(-time.Hour).In(time.FixedZone("", 3600)), Kind: "state", Body: json.RawMessage(`"` + strings.Repeat("long ", 1<<20) + `"`)},
-		{Time: now, Kind: strings3("k", 64), Key: strings3("y", 256), Body: json.RawMessage(`{}`)},
+		{Time: now, Kind: repeat("k", 64), Key: repeat("y", 256), Body: json.RawMessage(`{}`)},
 	}
 	appendTo(t, s, info.ID, 0, slices.Clone(entries[:3])...)
 	appendTo(t, s, info.ID, 3, slices.Clone(entries[3:])...)
@@ -153,16 +152,16 @@ func entriesComeBack(t *testing.T, s session.Store) {
 		t.Errorf("%+v", got)
 	}
 
-	// What the caller does with its bytes afterwards is its own matter.
+	// The caller may reuse its bytes afterwards.
 	body := []byte(`"mine"`)
 	appendTo(t, s, info.ID, 5, session.Entry{Time: now, Kind: "state", Body: body})
 	copy(body, `"your"`)
 	if got := all(t, s.Read(t.Context(), info.ID, session.Query{Last: 1})); string(got[0].Body) != `"mine"` {
-		t.Errorf("a body became %s when the caller used its bytes again: keep a copy", got[0].Body)
+		t.Errorf("a body became %s after the caller reused its bytes: store a copy", got[0].Body)
 	}
 }
 
-func strings3(s string, n int) string { return strings.Repeat(s, n) }
+func repeat(s string, n int) string { return strings.Repeat(s, n) }
 
 func batchesAreWhole(t *testing.T, s session.Store) {
 	create(t, s, "s")
@@ -225,13 +224,13 @@ func sessionsAreMadeWhole(t *testing.T, s session.Store) {
 	wantErr(t, "entries that fail", s.Create(t.Context(), info, seqOf(numbered(0, 300), broken)), broken)
 	bad := numbered(0, 3)
 	bad[2].Kind = "No Kind"
-	wantErr(t, "an entry that is none", s.Create(t.Context(), info, seqOf(bad, nil)), session.ErrInvalid)
+	wantErr(t, "an invalid entry", s.Create(t.Context(), info, seqOf(bad, nil)), session.ErrInvalid)
 	_, err := s.Info(t.Context(), "s")
-	wantErr(t, "what was not made", err, session.ErrNotFound)
+	wantErr(t, "a session that was not created", err, session.ErrNotFound)
 	if err := s.Create(t.Context(), info, seqOf(numbered(0, 300), nil)); err != nil {
 		t.Fatal(err)
 	}
-	wantErr(t, "making it again", s.Create(t.Context(), info, seqOf(numbered(0, 1), nil)), session.ErrExists)
+	wantErr(t, "creating it again", s.Create(t.Context(), info, seqOf(numbered(0, 1), nil)), session.ErrExists)
 	want(t, all(t, s.Read(t.Context(), "s", session.Query{})), numbered(0, 300))
 	if got, err := s.Info(t.Context(), "s"); err != nil || got.Head != 300 || !got.Updated.Equal(begin().Add(299*time.Second)) {
 		t.Errorf("%+v %v", got, err)
@@ -327,7 +326,7 @@ func loopsHoldNothing(t *testing.T, s session.Store) {
 			break
 		}
 	}
-	// Nested loops, more than any pool has connections.
+	// Nested loops, more than the number of connections in any pool.
 	var nest func(depth int)
 	nest = func(depth int) {
 		for _, err := range s.Read(ctx, "s", session.Query{Last: 1}) {
@@ -452,7 +451,7 @@ func invalidIsRefused(t *testing.T, s session.Store) {
 	for _, e := range []session.Entry{
 		{Time: now, Body: json.RawMessage(`1`)},
 		{Time: now, Kind: "A", Body: json.RawMessage(`1`)},
-		{Time: now, Kind: strings3("k", 65), Body: json.RawMessage(`1`)},
+		{Time: now, Kind: repeat("k", 65), Body: json.RawMessage(`1`)},
 		{Time: now, Kind: "a", Key: "a\x00b", Body: json.RawMessage(`1`)},
 		{Time: now, Kind: "a", Key: "\xff", Body: json.RawMessage(`1`)},
 		{Time: now, Kind: "a", Key: strings.Repeat("x", 257), Body: json.RawMessage(`1`)},
@@ -481,7 +480,7 @@ func absentIsNotFound(t *testing.T, s session.Store) {
 		n++
 	}
 	if n != 1 {
-		t.Errorf("%d answers", n)
+		t.Errorf("Read yielded %d pairs, want 1", n)
 	}
 	_, err = session.Open(t.Context(), s, "no")
 	wantErr(t, "open", err, session.ErrNotFound)
@@ -508,7 +507,7 @@ func contextsAreHeeded(t *testing.T, s session.Store) {
 	n, failed := 0, false
 	for _, err := range s.Read(midway, "s", session.Query{}) {
 		if err != nil {
-			wantErr(t, "a read that is cancelled midway", err, context.Canceled)
+			wantErr(t, "a read that is canceled midway", err, context.Canceled)
 			failed = true
 			continue
 		}
@@ -517,7 +516,7 @@ func contextsAreHeeded(t *testing.T, s session.Store) {
 		}
 	}
 	if !failed {
-		t.Error("a read goes on that was cancelled midway")
+		t.Error("a read continues after it was canceled midway")
 	}
 	want(t, all(t, s.Read(t.Context(), "s", session.Query{})), numbered(0, 600))
 	if got := ids(t, s); got != "s" {

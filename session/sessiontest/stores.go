@@ -16,10 +16,10 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// RunTickets checks that a [tool.TicketStore] does what the interface promises. open
-// makes a place that holds no tickets, and returns a function that opens that place each
-// time it is called, as another process would; for a store that ends with its process,
-// the function returns the same store.
+// RunTickets tests a [tool.TicketStore] against the contract of the interface. open creates
+// an empty place for tickets and returns a function that opens that place each time it is
+// called, as another process would; for a store that ends with its process, the function
+// returns the same store.
 func RunTickets(t *testing.T, open func(t *testing.T) (again func(t *testing.T) tool.TicketStore)) {
 	t.Helper()
 	for _, c := range []struct {
@@ -246,7 +246,7 @@ func spillsOutputs(t *testing.T, store session.Store) {
 	wantErr(t, "an output that is too long", err, dragoman.ErrTooLarge)
 }
 
-// storesAttachments checks that the store has the content of media apart from messages.
+// storesAttachments checks that the store has the content of media separate from messages.
 func storesAttachments(t *testing.T, store session.Store) {
 	s, err := session.Create(t.Context(), store, session.Info{ID: "s"})
 	if err != nil {

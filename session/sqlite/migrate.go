@@ -12,8 +12,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/storage/storeerr"
 )
 
-// migrations make the tables, each from what the one before left. They are only
-// ever added to; the file says how many it has had.
+// migrations create the tables, each based on the previous one. The list is append-only; the
+// file stores the number of applied migrations.
 var migrations = []string{
 	`CREATE TABLE sessions (
 		no      INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -56,8 +56,8 @@ var migrations = []string{
 // applicationID marks a file as ours: "Drgm".
 const applicationID = 0x4472676d
 
-// migrate brings the file to the version that this program knows. Several
-// processes may do it at once: the first one does it, and the others find it done.
+// migrate upgrades the file to the version of this program. If several processes do it at
+// once, the first one migrates, and the others find nothing to do.
 func (s *Store) migrate(ctx context.Context, wait time.Duration) error {
 	if _, err := s.version(ctx, s.write); err != nil {
 		return err
@@ -89,11 +89,11 @@ func (s *Store) migrate(ctx context.Context, wait time.Duration) error {
 	return tx.Commit()
 }
 
-// version says how many migrations a file has had, and refuses the file of another
-// program, and of a newer version of this one.
+// version returns the number of applied migrations. It refuses a file of another program or
+// of a newer version of this one.
 func (s *Store) version(ctx context.Context, db queryer) (version int, err error) {
 	var application, tables int
-	// One statement, so that nobody changes one of the three in between.
+	// One statement, so that all three values are consistent.
 	err = db.QueryRowContext(ctx, `SELECT
 		(SELECT application_id FROM pragma_application_id), (SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM sqlite_schema)`).
 		Scan(&application, &version, &tables)
@@ -101,7 +101,7 @@ func (s *Store) version(ctx context.Context, db queryer) (version int, err error
 	case err != nil:
 		return 0, err
 	case application != applicationID && (application != 0 || version != 0 || tables != 0):
-		return 0, fmt.Errorf("%s is a database of another program's: name another file", s.path)
+		return 0, fmt.Errorf("%s is a database of another program: choose another file", s.path)
 	case version > len(migrations):
 		return 0, &storeerr.Newer{What: s.path, Found: version, Known: len(migrations)}
 	default:
@@ -114,8 +114,8 @@ type queryer interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// useWAL has what is written go to a log first, which lets others read meanwhile.
-// SQLite does not wait for a lock here by itself.
+// useWAL enables the write-ahead log, which lets others read during a write. SQLite does not
+// wait for a lock here by itself.
 func (s *Store) useWAL(ctx context.Context, wait time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
@@ -129,7 +129,7 @@ func (s *Store) useWAL(ctx context.Context, wait time.Duration) error {
 		case err == nil && mode == "wal":
 			return nil
 		case err == nil:
-			return fmt.Errorf("%s cannot have a write-ahead log where it is (journal mode %q): choose a local file", s.path, mode)
+			return fmt.Errorf("%s is on a file system that does not support a write-ahead log (journal mode %q): choose a local file", s.path, mode)
 		case !errors.As(err, &e) || e.Code()&0xff != codeBusy:
 			return err
 		}

@@ -22,8 +22,8 @@ type notes struct {
 
 var _ session.Notes = (*notes)(nil)
 
-// Notes are what programs that share the file remember for a while. They end with the
-// store.
+// Notes returns the notes in the file, which all programs that use the file share. They
+// cannot be used after the store is closed.
 func (s *Store) Notes() session.Notes { return &s.notes }
 
 func (n *notes) clock() int64 {
@@ -33,7 +33,7 @@ func (n *notes) clock() int64 {
 	return time.Now().UnixMicro()
 }
 
-// Put keeps a value.
+// Put stores a value.
 func (n *notes) Put(ctx context.Context, key string, value []byte, expires time.Time) error {
 	if err := storekit.CheckNote(key, value, expires); err != nil {
 		return err
@@ -68,7 +68,7 @@ func (n *notes) Get(ctx context.Context, key string) (value []byte, found bool, 
 	return notNil(value), true, nil
 }
 
-// notNil is a value that is there, which the driver gives as nil where it is empty.
+// notNil returns an empty slice for nil, because the driver returns an empty value as nil.
 func notNil(value []byte) []byte {
 	if value == nil {
 		return []byte{}
@@ -78,7 +78,7 @@ func notNil(value []byte) []byte {
 
 // GetAll returns values.
 func (n *notes) GetAll(ctx context.Context, keys []string) ([][]byte, error) {
-	list, err := json.Marshal(keys) // one parameter, however many they are
+	list, err := json.Marshal(keys) // one parameter for any number of keys
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func (n *notes) GetAll(ctx context.Context, keys []string) ([][]byte, error) {
 	if err != nil {
 		return nil, n.store.about(err)
 	}
-	defer rows.Close() //nolint:errcheck // Err says what went wrong
+	defer rows.Close() //nolint:errcheck // rows.Err has the error
 	found := make(map[string][]byte, len(keys))
 	for rows.Next() {
 		var key string
@@ -102,7 +102,7 @@ func (n *notes) GetAll(ctx context.Context, keys []string) ([][]byte, error) {
 	return storekit.InOrder(keys, found), nil
 }
 
-// Delete forgets a key.
+// Delete deletes a key.
 func (n *notes) Delete(ctx context.Context, key string) error {
 	return n.store.change(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `DELETE FROM notes WHERE key = ?`, key)
@@ -110,7 +110,7 @@ func (n *notes) Delete(ctx context.Context, key string) error {
 	})
 }
 
-// Sweep takes out what has expired.
+// Sweep deletes expired notes.
 func (n *notes) Sweep(ctx context.Context, now time.Time) (swept int, err error) {
 	err = n.store.change(ctx, func(tx *sql.Tx) error {
 		swept, err = sweep(ctx, tx, now.UnixMicro())

@@ -11,7 +11,7 @@ import (
 	"github.com/dragoman-go/dragoman/session/sqlite"
 )
 
-func TestG7_SQLiteKeepsWhatNotesPromise(t *testing.T) {
+func TestG7_SQLiteNotesConform(t *testing.T) {
 	sessiontest.RunNotes(t, func(t *testing.T, now func() time.Time) session.Notes {
 		return open(t, filepath.Join(t.TempDir(), "n.db"), sqlite.Options{Relaxed: true, Now: now}).Notes()
 	})
@@ -28,8 +28,8 @@ func TestG7_ProcessesShareTheNotesOfAFile(t *testing.T) {
 	}
 }
 
-// A file of the version before notes gets them when it is opened.
-func TestAnOlderFileGetsNotesAndKeepsItsSessions(t *testing.T) {
+// Opening a file of the version before notes adds them.
+func TestOlderFileIsMigratedToNotes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "old.db")
 	s := open(t, path, sqlite.Options{})
 	if err := s.Create(t.Context(), session.Info{ID: "s", Created: time.Now()}, nil); err != nil {
@@ -48,7 +48,7 @@ func TestAnOlderFileGetsNotesAndKeepsItsSessions(t *testing.T) {
 	}
 }
 
-func TestNotesEndWithTheirStore(t *testing.T) {
+func TestNotesOfClosedStoreFail(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "n.db"), sqlite.Options{})
 	n := s.Notes()
 	if err := s.Close(); err != nil {

@@ -21,7 +21,7 @@ func scanInfo(scan func(...any) error) (i session.Info, err error) {
 	return i, err
 }
 
-// Info says what is known of a session.
+// Info returns the metadata of a session.
 func (s *Store) Info(ctx context.Context, id string) (session.Info, error) {
 	i, err := scanInfo(s.read.QueryRowContext(ctx, `SELECT `+infoColumns+` FROM sessions WHERE id = ?`, id).Scan)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -30,7 +30,7 @@ func (s *Store) Info(ctx context.Context, id string) (session.Info, error) {
 	return i, s.about(err)
 }
 
-// List yields the sessions as they are when it begins.
+// List yields the sessions as of the start of the loop.
 func (s *Store) List(ctx context.Context) iter.Seq2[session.Info, error] {
 	return func(yield func(session.Info, error) bool) {
 		all, err := s.infos(ctx)
@@ -51,7 +51,7 @@ func (s *Store) infos(ctx context.Context) (all []session.Info, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer rows.Close() //nolint:errcheck // Err says what went wrong
+	defer rows.Close() //nolint:errcheck // rows.Err has the error
 	for rows.Next() {
 		i, err := scanInfo(rows.Scan)
 		if err != nil {
@@ -62,7 +62,7 @@ func (s *Store) infos(ctx context.Context) (all []session.Info, err error) {
 	return all, rows.Err()
 }
 
-// A page is what is read at a time.
+// The limits of one page of entries.
 const (
 	pageEntries = 256
 	pageBytes   = 4 << 20
@@ -83,7 +83,7 @@ func (s *Store) Read(ctx context.Context, id string, q session.Query) iter.Seq2[
 	}
 }
 
-// settle finds a session and turns Last and an open end into places.
+// settle finds a session and replaces Last and an open end by positions.
 func (s *Store) settle(ctx context.Context, id string, q session.Query) (no int64, settled session.Query, err error) {
 	var head int64
 	err = s.read.QueryRowContext(ctx, `SELECT no, head FROM sessions WHERE id = ?`, id).Scan(&no, &head)
@@ -113,7 +113,7 @@ func (s *Store) settle(ctx context.Context, id string, q session.Query) (no int6
 func where(no int64, q session.Query) (where string, args []any) {
 	where, args = `session = ? AND seq > ? AND seq <= ?`, []any{no, q.After, q.Until}
 	if q.Key != "" {
-		where += ` AND key = ? AND key <> ''` // the index holds no empty ones
+		where += ` AND key = ? AND key <> ''` // the index has no empty keys
 		args = append(args, q.Key)
 	}
 	if len(q.Kinds) > 0 {
@@ -131,7 +131,7 @@ func (s *Store) page(ctx context.Context, no int64, q session.Query) (page []ses
 	if err != nil {
 		return nil, false, err
 	}
-	defer rows.Close() //nolint:errcheck // Err says what went wrong
+	defer rows.Close() //nolint:errcheck // rows.Err has the error
 	size := 0
 	for rows.Next() {
 		var e session.Entry

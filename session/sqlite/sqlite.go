@@ -1,11 +1,11 @@
-// Package sqlite keeps sessions in one file, without a server: the store of
-// programs on one machine.
+// Package sqlite stores sessions in one SQLite file, without a server, for programs on one
+// machine.
 //
 //	store, err := sqlite.Open(ctx, "sessions.db", sqlite.Options{})
 //	s, err := session.Create(ctx, store, session.Info{ID: "monday"})
 //
-// What was acknowledged survives the loss of power. Several processes may use the
-// file at once, on one machine: not over a network's file system.
+// Acknowledged writes survive a loss of power. Several processes on one machine may use the
+// file at once; do not use it on a network file system.
 package sqlite
 
 import (
@@ -29,12 +29,12 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// Options say how sessions are kept. The zero value is the safe one.
+// Options configures a [Store]. The zero value is the safe choice.
 type Options struct {
-	// Relaxed acknowledges what survives the end of the process, killed or not,
-	// but perhaps not a loss of power. It is much faster.
+	// Relaxed is much faster: acknowledged writes survive the end of the process, killed
+	// or not, but may be lost when power fails.
 	Relaxed bool
-	// Wait is how long to wait for another process that writes; zero means 10 s.
+	// Wait bounds the time to wait for a lock of another process; zero means 10 s.
 	Wait time.Duration
 	// Now is the clock by which notes expire and old tickets are deleted; nil means
 	// time.Now.
@@ -43,7 +43,7 @@ type Options struct {
 
 const defaultWait = 10 * time.Second
 
-// Store is a file of sessions. It is safe for concurrent use.
+// Store is a SQLite file of sessions. It is safe for concurrent use.
 type Store struct {
 	path   string
 	write  *sql.DB // one connection: SQLite has one writer at a time
@@ -57,8 +57,8 @@ var (
 	_ interface{ Tickets() tool.TicketStore } = (*Store)(nil)
 )
 
-// Open opens a file of sessions, and makes it where it is not there: readable by
-// its owner alone, and so is a folder that has to be made for it.
+// Open opens a file of sessions, and creates it if it does not exist. Only its owner can read
+// the file and the directory that Open creates for it.
 func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	if err := prepare(path); err != nil {
 		return nil, fmt.Errorf("sqlite: %w", err)
@@ -82,10 +82,10 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	return s, nil
 }
 
-// prepare makes the file before SQLite does, which would let others read it.
+// prepare creates the file before SQLite does, because SQLite would let others read it.
 func prepare(path string) error {
 	if path == "" || strings.ContainsRune(path, 0) {
-		return fmt.Errorf("%q is no path of a file", path)
+		return fmt.Errorf("%q is not a valid file path", path)
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
@@ -97,8 +97,8 @@ func prepare(path string) error {
 	return f.Close()
 }
 
-// dsn is what the driver opens. The path is escaped, so that nothing in it is
-// taken for a setting.
+// dsn returns the name that the driver opens. The path is escaped, so that no part of it is
+// parsed as a setting.
 func (o Options) dsn(path string, more ...string) string {
 	synchronous := "FULL"
 	if o.Relaxed {
@@ -114,12 +114,12 @@ func (o Options) dsn(path string, more ...string) string {
 	}
 	name := filepath.ToSlash(path)
 	if filepath.IsAbs(path) && !strings.HasPrefix(name, "/") {
-		name = "/" + name // a drive's letter
+		name = "/" + name // a drive letter
 	}
 	return "file:" + (&url.URL{Path: name}).EscapedPath() + "?" + v.Encode()
 }
 
-// about says what to do about errors of SQLite's that do not.
+// about wraps errors of SQLite, and says what to do about common ones.
 func (s *Store) about(err error) error {
 	var e *driver.Error
 	switch {
@@ -128,21 +128,21 @@ func (s *Store) about(err error) error {
 	case s.closed.Load():
 		return session.ErrClosed
 	case errors.As(err, &e) && e.Code()&0xff == codeBusy:
-		return fmt.Errorf("sqlite: another process has kept %s locked for too long: %w", s.path, err)
+		return fmt.Errorf("sqlite: another process has locked %s for too long: %w", s.path, err)
 	case errors.As(err, &e) && e.Code()&0xff == codeNotADB:
-		return fmt.Errorf("sqlite: %s is no file of SQLite's, or is damaged: %w", s.path, err)
+		return fmt.Errorf("sqlite: %s is not a SQLite file, or is damaged: %w", s.path, err)
 	default:
 		return fmt.Errorf("sqlite: %w", err)
 	}
 }
 
-// Result codes of SQLite's, without what extends them.
+// SQLite result codes, without the extension bits.
 const (
 	codeBusy   = 5
 	codeNotADB = 26
 )
 
-// Close lets go of the file.
+// Close closes the file.
 func (s *Store) Close() error {
 	s.closed.Store(true)
 	var err error
@@ -154,7 +154,7 @@ func (s *Store) Close() error {
 	return err
 }
 
-// change does something in one transaction.
+// change runs a function in one transaction.
 func (s *Store) change(ctx context.Context, do func(tx *sql.Tx) error) error {
 	if s.closed.Load() {
 		return session.ErrClosed
@@ -164,14 +164,13 @@ func (s *Store) change(ctx context.Context, do func(tx *sql.Tx) error) error {
 		return s.about(err)
 	}
 	if err := do(tx); err != nil {
-		_ = tx.Rollback() // what failed says more
+		_ = tx.Rollback() // err has the cause
 		return err
 	}
 	return s.about(tx.Commit())
 }
 
-// Create makes a session. The file is locked for other writers until the entries
-// are read.
+// Create creates a session. It locks the file for other writers until all entries are read.
 func (s *Store) Create(ctx context.Context, info session.Info, entries iter.Seq2[session.Entry, error]) error {
 	if err := info.Check(); err != nil {
 		return err
@@ -216,7 +215,7 @@ type inserter struct {
 	stmt *sql.Stmt
 	no   int64
 	seq  int64
-	last int64 // the time of the last
+	last int64 // the time of the last entry
 }
 
 func (s *Store) inserter(ctx context.Context, tx *sql.Tx, no, head int64) (*inserter, error) {
@@ -275,8 +274,8 @@ func (s *Store) Append(ctx context.Context, id string, head int64, entries []ses
 	})
 }
 
-// Delete forgets a session. What it held may stay readable in the file's free
-// pages until they are used again.
+// Delete deletes a session. Its content may stay readable in free pages of the file until
+// they are reused.
 func (s *Store) Delete(ctx context.Context, id string) error {
 	return s.change(ctx, func(tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, `DELETE FROM entries WHERE session = (SELECT no FROM sessions WHERE id = ?)`, id); err != nil {

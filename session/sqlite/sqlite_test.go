@@ -29,13 +29,13 @@ func open(t testing.TB, path string, o sqlite.Options) *sqlite.Store {
 	return s
 }
 
-func TestS2_SQLiteKeepsWhatAStorePromises(t *testing.T) {
+func TestS2_SQLiteConforms(t *testing.T) {
 	sessiontest.Run(t, func(t *testing.T) session.Store {
 		return open(t, filepath.Join(t.TempDir(), "s.db"), sqlite.Options{})
 	})
 }
 
-func TestTheFileIsItsOwnersAlone(t *testing.T) {
+func TestFileIsPrivate(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows has other rights")
 	}
@@ -54,7 +54,7 @@ func TestTheFileIsItsOwnersAlone(t *testing.T) {
 	}
 }
 
-func TestAnyNameOfAFileWillDo(t *testing.T) {
+func TestAnyFileNameWorks(t *testing.T) {
 	for _, name := range []string{"a b", "a?mode=memory", "a#b", "50%41", ":memory:", "ünï"} {
 		path := filepath.Join(t.TempDir(), name)
 		s := open(t, path, sqlite.Options{})
@@ -83,7 +83,7 @@ func TestAnyNameOfAFileWillDo(t *testing.T) {
 	}
 }
 
-// sqlOn changes a file behind the store's back.
+// sqlOn changes a file without the store.
 func sqlOn(t *testing.T, path string, statements ...string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", path)
@@ -98,7 +98,7 @@ func sqlOn(t *testing.T, path string, statements ...string) {
 	}
 }
 
-func TestFilesOfOthersAreRefusedAndLeftAlone(t *testing.T) {
+func TestForeignFilesAreRefusedUnchanged(t *testing.T) {
 	newer := filepath.Join(t.TempDir(), "newer.db")
 	open(t, newer, sqlite.Options{}).Close()
 	sqlOn(t, newer, `PRAGMA user_version = 7`)
@@ -114,7 +114,7 @@ func TestFilesOfOthersAreRefusedAndLeftAlone(t *testing.T) {
 	if err := os.WriteFile(text, []byte(strings.Repeat("not a database\n", 100)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for path, want := range map[string]string{foreign: "another program", text: "no file of SQLite's"} {
+	for path, want := range map[string]string{foreign: "another program", text: "not a SQLite file"} {
 		before, _ := os.ReadFile(path)
 		if _, err := sqlite.Open(t.Context(), path, sqlite.Options{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
@@ -125,8 +125,8 @@ func TestFilesOfOthersAreRefusedAndLeftAlone(t *testing.T) {
 	}
 }
 
-// A folder is opened by many at once, when nothing is there and later.
-func TestS2_ManyMayOpenAFileAtOnce(t *testing.T) {
+// Many processes open a file at once, when it does not exist and later.
+func TestS2_ConcurrentOpensOfOneFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.db")
 	var wg sync.WaitGroup
 	for i := range 8 {
@@ -157,7 +157,7 @@ func TestS2_ManyMayOpenAFileAtOnce(t *testing.T) {
 	}
 }
 
-func TestALockedFileIsWaitedForAndThenSaidToBe(t *testing.T) {
+func TestLockedFileIsAnErrorAfterWait(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.db")
 	s := open(t, path, sqlite.Options{Wait: 50 * time.Millisecond})
 	if err := s.Create(t.Context(), session.Info{ID: "s", Created: time.Now()}, nil); err != nil {
@@ -177,11 +177,11 @@ func TestALockedFileIsWaitedForAndThenSaidToBe(t *testing.T) {
 		t.Fatal(err)
 	}
 	entry := []session.Entry{{Time: time.Now(), Kind: "x", Body: []byte(`1`)}}
-	if err := s.Append(t.Context(), "s", 0, entry); err == nil || !strings.Contains(err.Error(), "locked for too long") {
+	if err := s.Append(t.Context(), "s", 0, entry); err == nil || !strings.Contains(err.Error(), "has locked") {
 		t.Error(err)
 	}
 	if _, err := s.Info(t.Context(), "s"); err != nil {
-		t.Errorf("readers do not wait: %v", err)
+		t.Errorf("readers must not wait: %v", err)
 	}
 	if _, err := lock.ExecContext(t.Context(), `ROLLBACK`); err != nil {
 		t.Fatal(err)
@@ -191,7 +191,7 @@ func TestALockedFileIsWaitedForAndThenSaidToBe(t *testing.T) {
 	}
 }
 
-func TestDurabilityIsWhatTheOptionsSay(t *testing.T) {
+func TestOptionsSetDurability(t *testing.T) {
 	for relaxed, want := range map[bool]int{false: 2, true: 1} {
 		s := open(t, filepath.Join(t.TempDir(), "s.db"), sqlite.Options{Relaxed: relaxed})
 		if got := sqlite.Synchronous(t, s); got != want {

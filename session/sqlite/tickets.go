@@ -11,9 +11,8 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// Tickets are the tickets of background tools. Every process that has the file open
-// can list and settle them. Delivered tickets are deleted 30 days
-// after they expire.
+// Tickets returns the tickets of background tools. Every process that has the file open can
+// list and settle them. Delivered tickets are deleted 30 days after they expire.
 func (s *Store) Tickets() tool.TicketStore { return tickets{s} }
 
 type tickets struct{ store *Store }
@@ -52,7 +51,7 @@ func (t tickets) List(ctx context.Context, run string) ([]tool.StoredTicket, err
 	if err != nil {
 		return nil, t.store.about(err)
 	}
-	defer rows.Close() //nolint:errcheck // Err says what went wrong
+	defer rows.Close() //nolint:errcheck // rows.Err has the error
 	var out []tool.StoredTicket
 	for rows.Next() {
 		var id, body string

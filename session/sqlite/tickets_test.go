@@ -47,7 +47,7 @@ func TestT13_DeliveredTicketsAreDeletedAfterTheirRetention(t *testing.T) {
 	clock.Move(storelimits.TicketRetention + time.Hour)
 	put("c")
 	if put("old") {
-		t.Error("a ticket is still there after its retention")
+		t.Error("a ticket still exists after its retention")
 	}
 }
 
