@@ -6,9 +6,8 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// freeCycles makes properties optional in which a schema contains itself,
-// where the target demands that: it unrolls such a schema, and must be able
-// to stop.
+// freeCycles makes properties optional in which a schema contains itself, if the target
+// requires that: it unrolls such a schema, and must be able to stop.
 func (l *lowerer) freeCycles() {
 	if !l.p.optionalCycles || recursive(l.root) == nil {
 		return
@@ -46,15 +45,14 @@ func (l *lowerer) freeCycles() {
 	})
 }
 
-// holds reports whether n, or what it means without going into a property,
-// satisfies f.
+// holds reports whether n, or a schema that applies to the same value, satisfies f.
 func holds(n *node, f func(*node) bool) bool {
 	found := false
 	open(n, func(c *node) { found = found || f(c) })
 	return found
 }
 
-// open calls f for n and what belongs to it without going into a property.
+// open calls f for n and the schemas that apply to the same value.
 func open(n *node, f func(*node)) {
 	seen := map[*node]bool{}
 	var visit func(n *node)
@@ -80,8 +78,8 @@ func open(n *node, f func(*node)) {
 	visit(n)
 }
 
-// components numbers the schemas of a document so that two have one number
-// exactly when each contains the other (Tarjan's algorithm).
+// components numbers the schemas of a document. Two schemas have the same number if and only if
+// each contains the other (Tarjan's algorithm).
 func components(root *node) map[*node]int {
 	index, low, group := map[*node]int{}, map[*node]int{}, map[*node]int{}
 	var stack []*node

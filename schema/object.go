@@ -7,7 +7,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// subject names the types that a keyword is about; empty means all.
+// subject returns the type that a keyword applies to; empty means all.
 func subject(k keyword) string {
 	switch k {
 	case kwProperties, kwRequired, kwAdditionalProperties, kwPatternProperties, kwMinProperties, kwMaxProperties,
@@ -39,8 +39,7 @@ func (l *lowerer) dropForeign(n *node) {
 	})
 }
 
-// lowerObject closes an object and completes its required names, where the
-// profile demands it.
+// lowerObject closes an object and completes its required names, if the profile requires it.
 func (l *lowerer) lowerObject(n *node) {
 	p := l.p
 	props := n.get(kwProperties)
@@ -96,9 +95,8 @@ func (l *lowerer) closeObject(n *node, declared bool) {
 	n.set(kwAdditionalProperties, &node{kind: isBool, raw: []byte("false")})
 }
 
-// completeRequired keeps the names that exist (quirk A18) and adds the
-// others where all are demanded; those become nullable, and null means
-// absent (quirk A26).
+// completeRequired keeps the names that exist (quirk A18) and adds the others if all are
+// required; those become nullable, and null means absent (quirk A26).
 func (l *lowerer) completeRequired(n, props *node) {
 	have := n.required()
 	if len(have) == 0 && !l.p.allRequired {

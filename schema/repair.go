@@ -17,7 +17,7 @@ func (l *lowerer) repair(n *node) {
 		return
 	}
 	l.repairBounds(n)
-	// A copy, because repairs add and remove members.
+	// Iterate over a copy, because repairs add and remove fields.
 	for _, m := range slices.Clone(n.members) {
 		l.repairMember(n, m)
 	}
@@ -90,7 +90,7 @@ func (l *lowerer) dropMalformed(n *node, m member, want string) {
 	n.del(m.kw)
 }
 
-// repairNumber takes a number in a string for a number (quirk A21).
+// repairNumber converts a number in a string to a number (quirk A21).
 func (l *lowerer) repairNumber(n *node, m member) {
 	count := keywords[m.kw].shape == shapeCount
 	raw := m.val.raw
@@ -116,7 +116,7 @@ func isNumber(s string) bool {
 	return s != "" && (s[0] == '-' || s[0] >= '0' && s[0] <= '9') && jsonwire.CheckText(s) == nil && strings.TrimSpace(s) == s
 }
 
-// isCount reports a whole number that is not negative.
+// isCount reports whether raw is a whole number that is not negative.
 func isCount(raw []byte) bool {
 	if raw[0] == '-' {
 		return string(raw) == "-0"
@@ -184,7 +184,7 @@ func (l *lowerer) repairEnum(n *node, v *node) {
 	}
 }
 
-// unique drops repetitions of the same text, keeping the first.
+// unique removes duplicates of the same text, keeping the first.
 func unique(values [][]byte) [][]byte {
 	if len(values) <= few && distinct(values) {
 		return values
@@ -200,7 +200,7 @@ func unique(values [][]byte) [][]byte {
 	return out
 }
 
-// repairRequired makes a list of names of required, and of propertyOrdering.
+// repairRequired makes required, and propertyOrdering, a list of names.
 func (l *lowerer) repairRequired(n *node, m member) {
 	v := m.val
 	if s, ok := v.str(); ok {
@@ -251,7 +251,7 @@ func (l *lowerer) repairNames(n *node, m member) {
 	}
 }
 
-// isNames reports a list of strings, each once.
+// isNames reports whether raw is a list of distinct strings.
 func isNames(raw []byte) bool {
 	if raw[0] != '[' {
 		return false
@@ -302,8 +302,8 @@ func (n *node) required() []string {
 	return out
 }
 
-// asSchema reads a value that stands where a schema belongs. A type's name
-// alone is a common shorthand.
+// asSchema reads a value in the position of a schema. The name of a type alone is a common
+// shorthand.
 func (l *lowerer) asSchema(v *node) (*node, bool) {
 	if v.kind != isData {
 		return v, true
@@ -386,8 +386,7 @@ func (l *lowerer) repairMap(n *node, m member) {
 	v.members = keep
 }
 
-// repairTuple writes a list in items, which draft 2020-12 knows as
-// prefixItems (quirk A15).
+// repairTuple renames a list in items to prefixItems, its name in draft 2020-12 (quirk A15).
 func (l *lowerer) repairTuple(n *node) {
 	v := n.get(kwItems)
 	if v == nil || v.kind != isList {
@@ -414,7 +413,7 @@ func (l *lowerer) repairTuple(n *node) {
 	}
 }
 
-// repairNullable writes OpenAPI's nullable as JSON Schema says it (quirk A9).
+// repairNullable converts OpenAPI's nullable to JSON Schema (quirk A9).
 func (l *lowerer) repairNullable(n *node, v *node) {
 	if l.p.nullableFlag {
 		return // the target's own spelling
@@ -425,7 +424,7 @@ func (l *lowerer) repairNullable(n *node, v *node) {
 		return
 	}
 	l.lost(dragoman.Lowered, dragoman.Info, v, "nullable becomes the type null")
-	// References are not bound yet, and null is added beside one.
+	// References are not bound yet, so null is added next to one.
 	if n.has(kwRef) {
 		l.wrapAnyOf(n)
 		u := n.get(kwAnyOf)
