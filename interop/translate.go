@@ -109,12 +109,12 @@ func (r *Registry) toWire(c *dragoman.ToolCall, codec toolwire.Codec, at extra.P
 	args, err := low.ToWire(json.RawMessage(c.Arguments))
 	switch {
 	case err != nil:
-		rep.Addf(dragoman.Lowered, dragoman.Warn, at.String()+"/arguments", "arguments written as they are, not as the target was told of them: %v", err)
+		rep.Addf(dragoman.Lowered, dragoman.Warn, at.String()+"/arguments", "arguments written unchanged, not in the form of the lowered schema: %v", err)
 		return c
 	case string(args) == c.Arguments:
 		return c
 	}
-	rep.Add(dragoman.Renamed, dragoman.Info, at.String()+"/arguments", "arguments written as the target was told of them")
+	rep.Add(dragoman.Renamed, dragoman.Info, at.String()+"/arguments", "arguments written in the form of the lowered schema")
 	out := *c
 	out.Arguments = string(args)
 	return &out

@@ -213,12 +213,12 @@ func isToken(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, other)
 }
 
-// unprintable reports whether a text has what a header cannot carry.
+// unprintable reports whether a text has characters that are not allowed in a header.
 func unprintable(s string) bool {
 	return strings.ContainsFunc(s, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }
 
-// http is the client to send with. It follows no redirects.
+// http returns the HTTP client for requests. It follows no redirects.
 func (c *Client) http() *http.Client {
 	var h http.Client
 	if c.HTTP != nil {
@@ -231,7 +231,7 @@ func (c *Client) http() *http.Client {
 	return &h
 }
 
-// Read reads the body. Waiting for it is bounded, in the phase that it is in.
+// Read reads the body. The timeout of the current phase applies.
 func (a *answer) Read(p []byte) (int, error) {
 	if len(a.head) > 0 {
 		n := copy(p, a.head)
@@ -246,7 +246,7 @@ func (a *answer) Read(p []byte) (int, error) {
 	return a.read(p)
 }
 
-// read reads what has not been read yet.
+// read reads the bytes that have not been read yet.
 func (a *answer) read(p []byte) (int, error) {
 	if a.last > 0 {
 		return a.readLast(p)
@@ -260,8 +260,8 @@ func (a *answer) read(p []byte) (int, error) {
 	return a.saw(p, n, err)
 }
 
-// readLast reads what nobody needs: its bound holds for all of it, so that a
-// server that goes on sending does not hold anybody up.
+// readLast reads and discards the rest of the body. One timeout applies to all of it, so that
+// a server that keeps sending does not delay the caller.
 func (a *answer) readLast(p []byte) (int, error) {
 	if !a.bounds {
 		a.bounds = true
@@ -278,14 +278,14 @@ func (a *answer) saw(p []byte, n int, err error) (int, error) {
 	if a.seen != nil {
 		a.seen.add(p[:n])
 	}
-	// A body that was closed on cancellation may end as if it were whole.
+	// A body that was closed on cancellation may look complete.
 	if err != nil && (!errors.Is(err, io.EOF) || a.ctx.Err() != nil) {
 		err = a.failed(err)
 	}
 	return n, err
 }
 
-// Close ends the attempt. A body that was not read to its end is cut off.
+// Close ends the attempt. If the body was not read to its end, the connection is closed.
 func (a *answer) Close() {
 	a.watch.stop()
 	if a.keepBody != nil {
@@ -297,8 +297,8 @@ func (a *answer) Close() {
 	a.cancel(nil)
 }
 
-// failed says why the transport failed: a time that ran out, the caller who gave
-// up, or the transport itself. No URL is told, which may hold a secret.
+// failed returns why the transport failed: a timeout, cancellation by the caller, or an error
+// of the transport itself. The error has no URL, which may hold a secret.
 func (a *answer) failed(err error) error {
 	if a.ctx.Err() != nil {
 		return context.Cause(a.ctx)
@@ -333,9 +333,9 @@ func (a *answer) body(most int) ([]byte, error) {
 	return b, err
 }
 
-// refusal reads an answer that is none: its body, which is nil where it did not come
-// whole, and what it means, or why that cannot be told. Its status says most of it,
-// so that a body that does not come to its end is not waited for.
+// refusal reads an error response. It returns the body, or nil if the body is incomplete, and
+// the decoded error, or why it cannot be decoded. The status is usually enough, so refusal does
+// not wait long for the end of the body.
 func (a *answer) refusal() ([]byte, error) {
 	a.last = errorWait
 	if idle := a.x.client.Timeouts.of(phaseIdle); idle > 0 {

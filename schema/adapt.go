@@ -230,7 +230,7 @@ func (t *translator) object(r *jsonwire.Reader, w *jsonwire.Writer, schemas []*n
 		name := string(key)
 		write, wire := t.property(name, schemas)
 		if written[write] {
-			t.ambiguous(at, "the property "+strconv.Quote(cut(write, 80))+" stands here under two names")
+			t.ambiguous(at, "the property "+strconv.Quote(cut(write, 80))+" occurs here under two names")
 		}
 		written[write] = true
 		t.changed = t.changed || write != name

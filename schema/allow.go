@@ -38,7 +38,7 @@ func (l *lowerer) keepAllowed(n *node) {
 		return why
 	}, func(m member, why string) {
 		if vacuous(m) {
-			l.lostf(dragoman.Dropped, dragoman.Info, m.val, "%s: says nothing", m.key)
+			l.lostf(dragoman.Dropped, dragoman.Info, m.val, "%s: has no effect", m.key)
 			return
 		}
 		if m.kw == kwAdditionalProperties && (m.val.kind == isBool || m.val.empty()) {

@@ -249,7 +249,7 @@ func (c *checker) shape(s map[string]any, p place) {
 		c.add(p.ptr+"/type", "type", "null is said by nullable")
 	}
 	if union && c.rules.alone && len(s) > 1 {
-		c.add(p.ptr, "anyOf", "nothing may stand beside anyOf")
+		c.add(p.ptr, "anyOf", "anyOf must be the only keyword")
 	}
 	if c.rules.itemType && slices.Contains(types, "array") {
 		if items, ok := s["items"].(map[string]any); ok && len(c.types(items)) == 0 && items["anyOf"] == nil {
@@ -378,7 +378,7 @@ func (c *checker) ref(s map[string]any, ref string, p place) {
 	if c.rules.bareRefs {
 		for _, k := range slices.Sorted(maps.Keys(s)) {
 			if k != "$ref" && !(c.rules.dollars && strings.HasPrefix(k, "$")) {
-				c.add(ptr, "$ref", "nothing may stand beside $ref")
+				c.add(ptr, "$ref", "$ref must be the only keyword")
 				break
 			}
 		}
@@ -537,7 +537,7 @@ func (c *checker) circles() {
 				switch {
 				case c.owners[p] != owner:
 				case circular[p]:
-					c.add(p, "recursion", "only an optional property may contain the schema it stands in")
+					c.add(p, "recursion", "only an optional property may contain the schema around it")
 				default:
 					queue = append(queue, c.refs[p])
 				}

@@ -25,7 +25,7 @@ func (l *lowerer) freeCycles() {
 			if s == nil || !holds(s, circular) {
 				return false
 			}
-			l.lostf(dragoman.Lowered, dragoman.Warn, s, "property %.60q contains the schema it stands in, and is optional for that", name)
+			l.lostf(dragoman.Lowered, dragoman.Warn, s, "property %.60q contains the schema around it, so it becomes optional", name)
 			return true
 		})
 		switch {
@@ -45,14 +45,15 @@ func (l *lowerer) freeCycles() {
 	})
 }
 
-// holds reports whether n, or a schema that applies to the same value, satisfies f.
+// holds reports whether n, or a schema that open visits from n, satisfies f.
 func holds(n *node, f func(*node) bool) bool {
 	found := false
 	open(n, func(c *node) { found = found || f(c) })
 	return found
 }
 
-// open calls f for n and the schemas that apply to the same value.
+// open calls f for n and the schemas below it, following references but not descending into
+// properties.
 func open(n *node, f func(*node)) {
 	seen := map[*node]bool{}
 	var visit func(n *node)

@@ -106,7 +106,7 @@ func (l *lowerer) asStrings(n, e *node, values [][]byte, typed bool) [][]byte {
 		}
 	}
 	out = unique(out)
-	l.lost(dragoman.Lowered, dragoman.Warn, e, "the values are written as strings; arguments are turned back")
+	l.lost(dragoman.Lowered, dragoman.Warn, e, "the values are written as strings; arguments are translated back")
 	n.set(kwEnum, arrayOf(out).at(e))
 	if !typed {
 		n.setTypes([]string{"string"})

@@ -53,7 +53,7 @@ func checkForeign(f reflect.StructField, jsonOptions string) error {
 		if !ok || val == "" || slices.Contains(own, k.key) || saidAnyway(f, jsonOptions, k.key, val) {
 			continue
 		}
-		return fmt.Errorf("the tag %s:%q says nothing here: %s", k.tag, val, ourWords(f, jsonOptions, k.key, val))
+		return fmt.Errorf("the tag %s:%q has no effect here: %s", k.tag, val, ourWords(f, jsonOptions, k.key, val))
 	}
 	return nil
 }

@@ -23,7 +23,7 @@ func (l *lowerer) inlineAll() {
 		refs = refs || n.ref != nil
 		for _, m := range n.members {
 			if n.kind == isSchema && (m.kw == kwDefs || m.kw == kwDefinitions || naming(m.kw)) {
-				l.lostf(dragoman.Dropped, dragoman.Info, m.val, "%s: there are no references here", m.key)
+				l.lostf(dragoman.Dropped, dragoman.Info, m.val, "%s: this target has no references", m.key)
 			}
 		}
 	})
@@ -96,7 +96,7 @@ func (x *expansion) expand(n *node, depth int) {
 			l.cutRef(n)
 			break
 		}
-		l.lost(dragoman.Lowered, dragoman.Info, n.get(kwRef), "the reference is replaced by what it means")
+		l.lost(dragoman.Lowered, dragoman.Info, n.get(kwRef), "the reference is replaced by its target")
 		x.open[t]++
 		opened = append(opened, t)
 		l.inlineStep(n)

@@ -101,7 +101,7 @@ func (l *lowerer) run(src []byte) ([]byte, error) {
 	}
 	l.maxCopies += 2 * ps.nodes
 	for _, n := range ps.repeated {
-		l.lost(dragoman.Dropped, dragoman.Warn, n, "a name stands twice here; the last one counts")
+		l.lost(dragoman.Dropped, dragoman.Warn, n, "duplicate name; the last one counts")
 	}
 	if root = l.rootSchema(root); l.err != nil {
 		return nil, l.err
@@ -217,7 +217,7 @@ func (l *lowerer) rootSchema(root *node) *node {
 		if !l.p.rootObject && !l.p.noBooleans {
 			return root
 		}
-		l.lost(dragoman.Lowered, dragoman.Info, nil, "true becomes a schema that says nothing")
+		l.lost(dragoman.Lowered, dragoman.Info, nil, "true becomes an empty schema")
 		return empty
 	case root.isFalse() && !l.p.rootObject && !l.p.noBooleans:
 		return root
@@ -324,7 +324,7 @@ func (l *lowerer) cutLoops() {
 		if n == nil {
 			return
 		}
-		l.lost(dragoman.Dropped, dragoman.Serious, n.get(kwRef), "the reference leads back to itself and says nothing")
+		l.lost(dragoman.Dropped, dragoman.Serious, n.get(kwRef), "the reference leads back to itself and has no meaning")
 		n.ref = nil
 		n.del(kwRef)
 	}

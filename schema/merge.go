@@ -100,7 +100,7 @@ func (l *lowerer) merge(dst, src *node, prefer bool) {
 					dst.set(m.kw, m.val)
 				}
 			default:
-				l.lostf(dragoman.Lowered, dragoman.Warn, m.val, "%s stands twice in what is merged; the later one is kept", m.key)
+				l.lostf(dragoman.Lowered, dragoman.Warn, m.val, "%s occurs twice in what is merged; the later one is kept", m.key)
 				dst.set(m.kw, m.val)
 			}
 		}
@@ -187,10 +187,10 @@ func (l *lowerer) bothUnions(dst *node, m member) {
 			dst.set(kwAllOf, (&node{kind: isList, list: []*node{s}}).at(m.val))
 		}
 	case l.p.closed:
-		l.refuse(m.val, "two "+name+" hold at once, which this target cannot express")
+		l.refuse(m.val, "two "+name+" apply at once, which this target cannot express")
 	default:
 		l.note(dst, "and "+name+": "+noteValue(m.val))
-		l.lostf(dragoman.Moved, dragoman.Warn, m.val, "two %s hold at once; one is told in the description", name)
+		l.lostf(dragoman.Moved, dragoman.Warn, m.val, "two %s apply at once; one is moved to the description", name)
 	}
 }
 

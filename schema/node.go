@@ -92,9 +92,9 @@ func (l *lowerer) lowerBool(n *node) bool {
 	case !l.p.noBooleans:
 		return false
 	case n.isTrue():
-		l.lost(dragoman.Lowered, dragoman.Info, n, "true becomes a schema that says nothing")
+		l.lost(dragoman.Lowered, dragoman.Info, n, "true becomes an empty schema")
 	default:
-		l.lost(dragoman.Lowered, dragoman.Warn, n, "false becomes a schema that says nothing")
+		l.lost(dragoman.Lowered, dragoman.Warn, n, "false becomes an empty schema")
 	}
 	n.kind, n.raw = isSchema, nil
 	return true
@@ -168,7 +168,7 @@ func (l *lowerer) bareRef(n *node) bool {
 				return "not taken by this target"
 			}
 		case l.expanding[n.ref]:
-			return "cannot stand beside a recursive reference"
+			return "cannot be combined with a recursive reference"
 		default:
 			expand = true
 		}
@@ -181,12 +181,12 @@ func (l *lowerer) bareRef(n *node) bool {
 		l.tell(n, m, why)
 	})
 	if expand {
-		l.lost(dragoman.Lowered, dragoman.Info, n.get(kwRef), "the reference is replaced by what it means, because constraints stand beside it")
+		l.lost(dragoman.Lowered, dragoman.Info, n.get(kwRef), "the reference is replaced by its target, because it has constraints next to it")
 		l.inline(n)
 		return false
 	}
 	if len(n.members) > 1 {
-		l.lost(dragoman.Lowered, dragoman.Info, n.get(kwRef), "nothing may stand beside a reference: wrapped in anyOf")
+		l.lost(dragoman.Lowered, dragoman.Info, n.get(kwRef), "a reference must be the only keyword: wrapped in anyOf")
 		l.wrapAnyOf(n)
 	}
 	return true
@@ -255,7 +255,7 @@ func (l *lowerer) hoistConditions(n *node) {
 		}
 		for _, m := range add.members {
 			if props.name(m.key) == nil && m.val.kind == isSchema {
-				l.lostf(dragoman.Moved, dragoman.Warn, m.val, "property %.60q stands in a condition; declared as optional", m.key)
+				l.lostf(dragoman.Moved, dragoman.Warn, m.val, "property %.60q is only in a condition; declared as optional", m.key)
 				props.members = append(props.members, m)
 			}
 		}
@@ -303,7 +303,7 @@ func (l *lowerer) lowerUnion(n *node) bool {
 		l.lost(dragoman.Dropped, dragoman.Info, beside.get(kwType), "every branch names its type")
 		return true
 	}
-	l.lost(dragoman.Lowered, dragoman.Info, u, "what stood beside anyOf is written into each branch")
+	l.lost(dragoman.Lowered, dragoman.Info, u, "keywords next to anyOf are copied into each branch")
 	for _, b := range u.list {
 		own := l.copy(beside)
 		if b.kind == isSchema {

@@ -34,7 +34,7 @@ func (l *lowerer) dropForeign(n *node) {
 		if about == "" || slices.Contains(types, about) || about == "number" && slices.Contains(types, "integer") {
 			return false
 		}
-		l.lostf(dragoman.Dropped, dragoman.Info, m.val, "%s says nothing about type %s", m.key, strings.Join(types, ", "))
+		l.lostf(dragoman.Dropped, dragoman.Info, m.val, "%s does not apply to type %s", m.key, strings.Join(types, ", "))
 		return true
 	})
 }
@@ -66,7 +66,7 @@ func (l *lowerer) lowerObject(n *node) {
 		l.completeRequired(n, props)
 	}
 	if p.noEmptyProps && props != nil && len(props.members) == 0 {
-		l.lost(dragoman.Dropped, dragoman.Info, props, "properties: names none")
+		l.lost(dragoman.Dropped, dragoman.Info, props, "properties: empty")
 		n.del(kwProperties)
 		props = nil
 	}
@@ -116,7 +116,7 @@ func (l *lowerer) completeRequired(n, props *node) {
 			names = append(names, r)
 			required[r] = true
 		} else {
-			l.lostf(dragoman.Dropped, dragoman.Info, n.get(kwRequired), "required names %.60q, which is no property", r)
+			l.lostf(dragoman.Dropped, dragoman.Info, n.get(kwRequired), "required names %.60q, which is not a property", r)
 		}
 	}
 	if l.p.allRequired {

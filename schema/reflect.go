@@ -219,7 +219,7 @@ func (ins *inspector) inspect(t reflect.Type, path string, pointers []reflect.Ty
 		return typeError(path, "%v cannot be read from JSON", t)
 	case reflect.Interface:
 		if t.NumMethod() > 0 {
-			return typeError(path, "%v: JSON does not tell which type to fill; use any or a struct", t)
+			return typeError(path, "%v: JSON does not determine the type to fill; use any or a struct", t)
 		}
 		return nil
 	case reflect.Pointer:
@@ -244,7 +244,7 @@ func (ins *inspector) inspect(t reflect.Type, path string, pointers []reflect.Ty
 		case reflect.String, reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		default:
 			if !text {
-				return typeError(path, "%v is no key of a JSON object", k)
+				return typeError(path, "%v cannot be a key of a JSON object", k)
 			}
 		}
 		return ins.inspect(t.Elem(), path+"[]", nil)

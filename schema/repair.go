@@ -40,7 +40,7 @@ func (l *lowerer) repairMember(n *node, m member) {
 		switch s, _ := v.str(); {
 		case v.kind == isData && (string(v.raw) == "true" || string(v.raw) == "false"):
 		case s == "true", s == "false":
-			l.lostf(dragoman.Lowered, dragoman.Info, v, "%s stood as a string", m.key)
+			l.lostf(dragoman.Lowered, dragoman.Info, v, "%s was a string", m.key)
 			n.set(m.kw, data(s).at(v))
 		default:
 			l.dropMalformed(n, m, "a boolean")
@@ -59,7 +59,7 @@ func (l *lowerer) repairMember(n *node, m member) {
 		case 'n':
 			l.dropMalformed(n, m, "a list of values")
 		default:
-			l.lostf(dragoman.Lowered, dragoman.Info, v, "%s stood as one value; it is a list", m.key)
+			l.lostf(dragoman.Lowered, dragoman.Info, v, "%s was a single value; it is now a list", m.key)
 			n.set(m.kw, arrayOf([][]byte{v.raw}).at(v))
 		}
 	case shapeNames:
@@ -107,7 +107,7 @@ func (l *lowerer) repairNumber(n *node, m member) {
 		}
 		l.dropMalformed(n, m, want)
 	case &raw[0] != &m.val.raw[0]:
-		l.lostf(dragoman.Lowered, dragoman.Info, m.val, "%s stood as a string", m.key)
+		l.lostf(dragoman.Lowered, dragoman.Info, m.val, "%s was a string", m.key)
 		n.set(m.kw, (&node{raw: raw}).at(m.val))
 	}
 }
@@ -168,7 +168,7 @@ func (l *lowerer) repairEnum(n *node, v *node) {
 		l.dropMalformed(n, member{"enum", kwEnum, v}, "a list of values")
 		return
 	default:
-		l.lost(dragoman.Lowered, dragoman.Info, v, "enum stood as one value; it is a list")
+		l.lost(dragoman.Lowered, dragoman.Info, v, "enum was a single value; it is now a list")
 		n.set(kwEnum, arrayOf([][]byte{v.raw}).at(v))
 		return
 	}
@@ -176,7 +176,7 @@ func (l *lowerer) repairEnum(n *node, v *node) {
 	kept := unique(values)
 	switch {
 	case len(kept) == 0:
-		l.lost(dragoman.Dropped, dragoman.Warn, v, "enum lists no value")
+		l.lost(dragoman.Dropped, dragoman.Warn, v, "enum is empty")
 		n.del(kwEnum)
 	case len(kept) < len(values):
 		l.lost(dragoman.Lowered, dragoman.Info, v, "enum listed a value twice")
@@ -204,7 +204,7 @@ func unique(values [][]byte) [][]byte {
 func (l *lowerer) repairRequired(n *node, m member) {
 	v := m.val
 	if s, ok := v.str(); ok {
-		l.lostf(dragoman.Lowered, dragoman.Info, v, "%s stood as one name; it is a list", m.key)
+		l.lostf(dragoman.Lowered, dragoman.Info, v, "%s was a single name; it is now a list", m.key)
 		n.set(m.kw, stringsOf([]string{s}).at(v))
 		return
 	}
@@ -311,7 +311,7 @@ func (l *lowerer) asSchema(v *node) (*node, bool) {
 	n := (&node{kind: isSchema}).at(v)
 	if s, ok := v.str(); ok {
 		if t, known := typeWord(s); known && t != "" {
-			l.lostf(dragoman.Lowered, dragoman.Info, v, "%.60q stands for a schema of that type", s)
+			l.lostf(dragoman.Lowered, dragoman.Info, v, "%.60q is read as a schema of that type", s)
 			n.set(kwType, dataString(t))
 			return n, true
 		}
@@ -340,7 +340,7 @@ func (l *lowerer) repairList(n *node, m member) {
 			l.dropMalformed(n, m, "a list of schemas")
 			return
 		}
-		l.lostf(dragoman.Lowered, dragoman.Info, v, "%s stood as one schema; it is a list", m.key)
+		l.lostf(dragoman.Lowered, dragoman.Info, v, "%s was a single schema; it is now a list", m.key)
 		v = (&node{kind: isList, list: []*node{sub.at(v)}}).at(v)
 		n.set(m.kw, v)
 	}
@@ -363,7 +363,7 @@ func (l *lowerer) repairMap(n *node, m member) {
 	if v.kind != isMap {
 		// PHP servers write an empty object as [], others as null.
 		if text := string(v.raw); m.kw == kwProperties && (text == "null" || text == "[]") {
-			l.lostf(dragoman.Lowered, dragoman.Info, v, "properties stood as %s; it is an object", text)
+			l.lostf(dragoman.Lowered, dragoman.Info, v, "properties was %s; it is now an object", text)
 			n.set(kwProperties, (&node{kind: isMap}).at(v))
 			return
 		}
@@ -420,7 +420,7 @@ func (l *lowerer) repairNullable(n *node, v *node) {
 	}
 	n.del(kwNullable)
 	if string(v.raw) != "true" {
-		l.lost(dragoman.Dropped, dragoman.Info, v, "nullable: false says nothing in JSON Schema")
+		l.lost(dragoman.Dropped, dragoman.Info, v, "nullable: false has no effect in JSON Schema")
 		return
 	}
 	l.lost(dragoman.Lowered, dragoman.Info, v, "nullable becomes the type null")

@@ -12,7 +12,7 @@ func (l *lowerer) flattenRoot() {
 	root := l.root
 	if root.ref != nil {
 		l.hoisted = true
-		l.lost(dragoman.Lowered, dragoman.Info, root.get(kwRef), "the root's reference is replaced by what it means")
+		l.lost(dragoman.Lowered, dragoman.Info, root.get(kwRef), "the root's reference is replaced by its target")
 		l.hoistRoot()
 	}
 	l.flatten(root, 0)

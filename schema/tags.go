@@ -34,7 +34,7 @@ func checkTag(f reflect.StructField, jsonOptions string) error {
 		key, val, has := strings.Cut(part, "=")
 		values[key] = append(values[key], val)
 		if seen[key] && key != "enum" && key != "example" && !(key == "default" && kind == "array") {
-			return fmt.Errorf("jsonschema tag: %s stands twice", key)
+			return fmt.Errorf("jsonschema tag: duplicate key %s", key)
 		}
 		seen[key] = true
 		if key == "description" && hasDoc {

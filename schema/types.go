@@ -320,10 +320,10 @@ func (l *lowerer) repairType(n *node, v *node) {
 			l.lostf(dragoman.Dropped, dragoman.Serious, v, "%.60q is not a JSON type", w)
 		case t == "":
 			any, changed = true, true
-			l.lostf(dragoman.Lowered, dragoman.Info, v, "type %.60q means any type, which is written by naming none", w)
+			l.lostf(dragoman.Lowered, dragoman.Info, v, "type %.60q means any type, which is written by omitting the type", w)
 		case slices.Contains(types, t):
 			changed = true
-			l.lostf(dragoman.Lowered, dragoman.Info, v, "type %.60q stands twice", w)
+			l.lostf(dragoman.Lowered, dragoman.Info, v, "duplicate type %.60q", w)
 		default:
 			if changed = changed || t != w; t != w && !(l.p.anyCase && strings.EqualFold(t, w)) {
 				l.lostf(dragoman.Lowered, dragoman.Info, v, "type %.60q is written %q in JSON Schema", w, t)

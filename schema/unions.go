@@ -110,7 +110,7 @@ func (l *lowerer) standAlone(n *node) {
 		if m.kw == kwAnyOf || m.kw == kwDescription {
 			return ""
 		}
-		return "nothing may stand beside anyOf"
+		return "anyOf must be the only keyword"
 	}, func(m member, why string) { l.tell(n, m, why) })
 	d := n.get(kwDescription)
 	if d == nil {
@@ -118,7 +118,7 @@ func (l *lowerer) standAlone(n *node) {
 	}
 	text, _ := d.str()
 	n.del(kwDescription)
-	l.lost(dragoman.Moved, dragoman.Info, d, "the description of a union stands in each of its branches")
+	l.lost(dragoman.Moved, dragoman.Info, d, "the description of a union is copied into each of its branches")
 	for i, b := range u.list {
 		if b.isTrue() {
 			b = (&node{kind: isSchema}).at(b)
@@ -184,7 +184,7 @@ func (l *lowerer) possibleTypes(n *node) []string {
 		}
 	}
 	if len(types) < len(declared) {
-		l.lostf(dragoman.Lowered, dragoman.Info, n.get(kwType), "of %v only %v says something", declared, types)
+		l.lostf(dragoman.Lowered, dragoman.Info, n.get(kwType), "of %v only %v has an effect", declared, types)
 	} else if v := n.get(kwType); len(types) == 1 && v.raw[0] == '[' {
 		l.lost(dragoman.Lowered, dragoman.Info, v, "a list of one type becomes the type")
 	}

@@ -280,19 +280,19 @@ func message(e *jsonschema.ValidationError) string {
 	case *kind.MultipleOf:
 		return "must be a multiple of " + number(k.Want) + ", is " + number(k.Got)
 	case *kind.Contains:
-		return "has no item of the demanded form"
+		return "has no item of the required form"
 	case *kind.MinContains:
-		return fmt.Sprintf("must have at least %d items of the demanded form, has %d", k.Want, len(k.Got))
+		return fmt.Sprintf("must have at least %d items of the required form, has %d", k.Want, len(k.Got))
 	case *kind.MaxContains:
-		return fmt.Sprintf("must have at most %d items of the demanded form, has %d", k.Want, len(k.Got))
+		return fmt.Sprintf("must have at most %d items of the required form, has %d", k.Want, len(k.Got))
 	case *kind.Not:
 		return "has a form that is excluded"
 	case *kind.FalseSchema:
 		return "must not be given"
 	case *kind.Dependency:
-		return fmt.Sprintf("lacks %s, needed beside %s", names(k.Missing), show(k.Prop))
+		return fmt.Sprintf("lacks %s, required with %s", names(k.Missing), show(k.Prop))
 	case *kind.DependentRequired:
-		return fmt.Sprintf("lacks %s, needed beside %s", names(k.Missing), show(k.Prop))
+		return fmt.Sprintf("lacks %s, required with %s", names(k.Missing), show(k.Prop))
 	case *kind.RefCycle:
 		return "the schema refers to itself here"
 	default:
