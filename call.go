@@ -10,12 +10,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// emptyObject is what every spelling of "no arguments" means (quirk B2): a new
-// one each time, as its reader may write into it.
+// emptyObject returns {}, the meaning of every spelling of "no arguments" (quirk B2). It
+// allocates each time because the caller may write into the result.
 func emptyObject() json.RawMessage { return json.RawMessage("{}") }
 
-// blankArguments reports whether arguments are one of the spellings of none:
-// nothing, blanks, null, "" in quotes.
+// blankArguments reports whether s is a spelling of "no arguments": empty, blanks, null or ""
+// in quotes.
 func blankArguments(s string) bool {
 	switch strings.TrimSpace(s) {
 	case "", "null", `""`:
@@ -25,9 +25,8 @@ func blankArguments(s string) bool {
 	}
 }
 
-// CheckArguments says what is wrong with the arguments of an object payload;
-// nil means that they are an object that every reader understands alike, or
-// one of the spellings of an empty one.
+// CheckArguments returns the problem with the arguments of an object payload. It returns nil if
+// they are an unambiguous JSON object or a spelling of "no arguments".
 func CheckArguments(arguments string) *CallProblem {
 	if blankArguments(arguments) {
 		return nil
@@ -54,11 +53,15 @@ func CheckArguments(arguments string) *CallProblem {
 	return p
 }
 
-// Object returns the arguments as a JSON object that any wire accepts, for
-// history: the text itself where it is a sound object; {} where it is empty,
-// not JSON, or ambiguous (quirks B2, B7); {"_raw": value} around JSON that is
-// no object (quirk B5); {"input": text} for a text payload. exact is false when
-// the object is not what was received. A nil call has none.
+// Object returns the arguments as a JSON object that every dialect accepts in its history:
+//
+//   - the text itself, if it is a valid object
+//   - {} if it is empty, not valid JSON, or ambiguous (quirks B2, B7)
+//   - {"_raw": value} if it is JSON but not an object (quirk B5)
+//   - {"input": text} for a text payload
+//
+// exact is false if the object differs from what was received. For a nil call, Object returns
+// {} and false.
 func (c *ToolCall) Object() (obj json.RawMessage, exact bool) {
 	if c == nil {
 		return emptyObject(), false
@@ -74,8 +77,8 @@ func (c *ToolCall) Object() (obj json.RawMessage, exact bool) {
 		return emptyObject(), true
 	}
 	p := c.Problem
-	// A verdict that the text is bad is believed; any other is no proof that
-	// the text is sound, as the call may have been edited since.
+	// Trust an earlier verdict that the text is invalid. Check again in all other cases,
+	// because the call may have been edited since.
 	if p == nil || p.Code != codes.ProblemInvalidJSON && p.Code != codes.ProblemDuplicateKey {
 		p = CheckArguments(c.Arguments)
 	}
@@ -89,7 +92,7 @@ func (c *ToolCall) Object() (obj json.RawMessage, exact bool) {
 	}
 }
 
-// Result answers the call with parts: text, media or data.
+// Result returns a successful result for the call. The parts are text, media or data.
 func (c *ToolCall) Result(parts ...Part) *ToolResult {
 	if c == nil {
 		c = &ToolCall{}
@@ -100,11 +103,11 @@ func (c *ToolCall) Result(parts ...Part) *ToolResult {
 	}
 }
 
-// ResultText answers the call with text.
+// ResultText returns a successful result with text.
 func (c *ToolCall) ResultText(text string) *ToolResult { return c.Result(&Text{Text: text}) }
 
-// Fail answers the call with an error, in words a model can act on. A call
-// with a Problem is answered so:
+// Fail returns an error result for the call. The model reads the message, so it should say what
+// to do. For example, to reject a call that has a Problem:
 //
 //	if call.Problem != nil {
 //		return call.Fail(call.Problem.Message)

@@ -5,33 +5,33 @@ import (
 	"strings"
 )
 
-// Collector folds the events of a stream into a response. The zero value is
-// ready. It is not safe for concurrent use.
+// Collector folds the events of a stream into a response. The zero value is ready to use. A
+// Collector is not safe for concurrent use.
 type Collector struct {
 	resp    Response
 	choices []collected
-	output  []Message // the output of choice 0 that the end brought; nil: it is what the events said
+	output  []Message // output of choice 0 from the ResponseEnd; nil: use the output collected from the events
 	slots   int       // part slots taken, over all choices
 	err     *APIError
 	done    bool
-	broken  bool // a StreamError came
+	broken  bool // a StreamError arrived
 }
 
 type collected struct {
 	parts  []Part            // by index; nil while open
-	texts  map[int]*openText // the text of open parts, by index
+	texts  map[int]*openText // text of open parts, by index
 	starts []*PartStart      // by index; nil where an index was skipped
-	finals []*Message        // by index; the headers in the ends of messages
+	finals []*Message        // by index; headers from PartEnd events
 	stop   Stop
 }
 
-// maxCollected bounds choices, and parts over all of them: an index from a
-// hostile stream must not decide how much memory we take (quirk C4). Decoders
-// hand out indexes in order, so no honest stream comes near it.
+// maxCollected bounds the number of choices, and the number of parts over all choices, so that
+// an index in a hostile stream does not determine how much memory we allocate (quirk C4).
+// Decoders assign indexes in order, so valid streams stay far below it.
 const maxCollected = 1 << 16
 
-// Add takes the next event. A nil one, in either of the ways an interface can
-// be, says nothing; so does an end with a nil part.
+// Add adds the next event. It ignores a nil event, a nil pointer in an event, and a PartEnd
+// with a nil part.
 func (c *Collector) Add(ev Event) {
 	if c == nil || isNilEvent(ev) {
 		return
@@ -54,7 +54,7 @@ func (c *Collector) Add(ev Event) {
 		if ev.Choice < 0 || ev.Choice >= len(c.choices) {
 			return
 		}
-		// An end without its start closes nothing.
+		// Ignore a PartEnd without a PartStart.
 		if ch := &c.choices[ev.Choice]; ev.Index >= 0 && ev.Index < len(ch.parts) && ch.starts[ev.Index] != nil && !isNilPart(ev.Part) {
 			ch.parts[ev.Index], ch.finals[ev.Index] = ev.Part, ev.Header
 			delete(ch.texts, ev.Index)
@@ -62,15 +62,15 @@ func (c *Collector) Add(ev Event) {
 	case *ResponseEnd:
 		c.end(ev)
 	case *StreamError:
-		// Without an error to tell, the stream is one that broke off.
+		// A StreamError without an error means that the stream was cut off.
 		c.err, c.done, c.broken = ev.Err, ev.Err != nil, true
 		c.resp.Error = ev.Err
 		c.resp.Usage = c.resp.Usage.Merge(ev.Usage)
 	}
 }
 
-// addText keeps the text of a part until it ends, so that it is not lost if the
-// stream breaks off.
+// addText stores the text of a part until the part ends, so that the text is not lost if the
+// stream is cut off.
 func (c *Collector) addText(ev *PartDelta) {
 	if ev.Kind != kindText || ev.Text == "" || ev.Choice < 0 || ev.Choice >= len(c.choices) {
 		return
@@ -158,11 +158,12 @@ func (c *Collector) choice(i int) *collected {
 	return &c.choices[i]
 }
 
-// Response returns what was collected so far, and the error that ended the
-// stream, if one did: its usage and a stop of [StopError] are then in the
-// response, beside what had arrived. Before the end it holds the parts that are
-// complete and the text that has arrived of those that are not, and the error is
-// [ErrIncompleteStream].
+// Response returns what has been collected so far.
+//
+//   - If the stream ended with an error, Response returns that error. The response holds what
+//     had arrived, the reported usage, and the stop reason [StopError].
+//   - If the stream has not ended, the error is [ErrIncompleteStream]. The response holds the
+//     complete parts, and the text so far of the incomplete ones.
 func (c *Collector) Response() (*Response, error) {
 	if c == nil {
 		return &Response{}, ErrIncompleteStream
@@ -198,8 +199,8 @@ func (c *Collector) Response() (*Response, error) {
 
 func (ch *collected) messages(origin *Origin) []Message {
 	var out []Message
-	var places []int      // the position each message of out has in the output
-	var opened *PartStart // the last start with a header whose part never ended
+	var places []int      // the output position of each message in out
+	var opened *PartStart // the last start with a header whose part did not end
 	for i, p := range ch.parts {
 		start := ch.starts[i]
 		if text := ch.texts[i]; p == nil && text != nil {
@@ -234,8 +235,8 @@ func (ch *collected) messages(origin *Origin) []Message {
 	return out
 }
 
-// Collect folds a stream of events. It stops at the first error and returns
-// what had arrived with it. A nil stream is one that never began.
+// Collect folds a stream of events into a response. It stops at the first error and returns it
+// with what had arrived. For a nil stream, the error is [ErrIncompleteStream].
 func Collect(events func(yield func(Event, error) bool)) (*Response, error) {
 	var c Collector
 	if events == nil {

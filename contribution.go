@@ -2,46 +2,45 @@ package dragoman
 
 import "encoding/json"
 
-// SchemaAccessor says what tool definitions of one format mean. It must not
-// keep or change obj.
+// SchemaAccessor reads tool definitions of one format. It must not keep or change obj.
 type SchemaAccessor interface {
 	Format() Format
-	// InspectSchema returns the tools obj defines: one, or the members of a
+	// InspectSchema returns the tools that obj defines: a single tool, or all tools of a
 	// namespace.
 	InspectSchema(obj json.RawMessage) ([]ToolSpec, Report, error)
 }
 
-// CallAccessor says what calls of one format mean. It may also have the method
+// CallAccessor reads tool calls of one format. It may also have the method
 //
 //	Recognizes(obj json.RawMessage) bool
 //
-// which reports whether an object looks like a call of the accessor's format, so that a
-// registry can read a call without being given its format. A call that no accessor and no
-// built-in format recognizes is tried with the other accessors, in order.
+// which reports whether an object looks like a call of this format, so that a registry can read
+// a call whose format the caller does not name. If no accessor and no built-in format
+// recognizes a call, the registry tries the accessors without the method, in order.
 type CallAccessor interface {
 	Format() Format
 	InspectCall(obj json.RawMessage) (*ToolCall, Report, error)
 }
 
-// ResultAccessor says what results of one format mean.
+// ResultAccessor reads tool results of one format.
 type ResultAccessor interface {
 	Format() Format
 	InspectResult(obj json.RawMessage) (*ToolResult, Report, error)
 }
 
-// Adapter writes tool objects in another format. From names the format it
-// reads; an empty From means that it writes from the canonical view.
+// Adapter writes tool objects in another format. From returns the format it reads; an empty
+// From means that it converts the canonical value.
 type Adapter interface {
-	// Kind is the kind of object that it writes: "schema", "call" or "result".
+	// Kind returns the kind of object that the adapter writes: "schema", "call" or "result".
 	Kind() string
 	From() Format
 	To() Format
-	// Adapt converts one object. Native is set for a direct adapter; for one
-	// that writes from the canonical view exactly one of the other fields is.
+	// Adapt converts one object. For a direct adapter, in.Native is set. For an adapter of
+	// canonical values, exactly one of the other fields is set.
 	Adapt(in AdapterInput) (json.RawMessage, Report, error)
 }
 
-// AdapterInput is what an adapter converts.
+// AdapterInput is the input of [Adapter.Adapt].
 type AdapterInput struct {
 	Native json.RawMessage
 	Schema *ToolSpec
@@ -49,10 +48,9 @@ type AdapterInput struct {
 	Result *ToolResult
 }
 
-// Contribution is what one party (config, provider, extension, tool) adds to
-// a request's interop registry. Contributing is additive: it never removes
-// what another contributed; where two serve the same format, the earlier one
-// in the composition wins.
+// Contribution holds the accessors and adapters that one contributor (config, provider,
+// extension, tool) adds to the interop registry of a request. A contribution never removes
+// another one. If two contributions serve the same format, the earlier one wins.
 type Contribution struct {
 	// Source names the contributor in listings.
 	Source   string
@@ -60,7 +58,7 @@ type Contribution struct {
 	Calls    []CallAccessor
 	Results  []ResultAccessor
 	Adapters []Adapter
-	// Accepts lists schema formats that the stack takes beyond the dialect's
-	// own.
+	// Accepts lists the schema formats that the stack accepts in addition to those of the
+	// dialect.
 	Accepts []Format
 }

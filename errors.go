@@ -7,31 +7,29 @@ import (
 )
 
 var (
-	// ErrIncompleteStream says that a stream ended without its terminal
-	// marker. What had arrived was delivered; a retry may succeed.
+	// ErrIncompleteStream reports that a stream ended without its terminal event. The events
+	// that had arrived were delivered. A retry may succeed.
 	ErrIncompleteStream = errors.New("dragoman: stream ended before its terminal event")
-	// ErrTooLarge says that input exceeds a bound.
+	// ErrTooLarge reports that input exceeds a size limit.
 	ErrTooLarge = errors.New("dragoman: input exceeds a size limit")
-	// ErrUnsupported says that the target has no way to express something that
-	// must not be dropped.
+	// ErrUnsupported reports that the target cannot express something that must not be dropped.
 	ErrUnsupported = errors.New("dragoman: not supported by the target")
-	// ErrUnsettledCalls says that a conversation cannot be sent yet: some of its
-	// calls wait for an approval, an input or a result.
+	// ErrUnsettledCalls reports that a conversation cannot be sent yet: some of its calls wait
+	// for an approval, an input or a result.
 	ErrUnsettledCalls = errors.New("dragoman: calls without a result")
 	// ErrAttachment reports that the content of an attachment was not found, or was not
-	// put back before a request was encoded.
+	// restored before the request was encoded.
 	ErrAttachment = errors.New("dragoman: attachment not resolved")
-	// ErrVersion says that stored JSON was written by a newer version.
+	// ErrVersion reports that stored JSON was written by a newer version.
 	ErrVersion = errors.New("dragoman: stored by a newer version")
 )
 
-// DecodeError says where wire input is wrong.
+// DecodeError reports invalid wire input and its position.
 type DecodeError struct {
 	Dialect Dialect
-	// What was being decoded: "request", "response", "stream", "error".
+	// What names the decoded value: "request", "response", "stream" or "error".
 	What string
-	// Pointer is the JSON pointer of the place, Offset its byte; Offset is -1
-	// when unknown.
+	// Pointer is the JSON pointer of the position and Offset its byte offset, or -1 if unknown.
 	Pointer string
 	Offset  int64
 	Err     error
@@ -61,11 +59,11 @@ func (e *DecodeError) Unwrap() error {
 	return e.Err
 }
 
-// ErrorClass says what kind of failure an API error is, in our words: one of
-// the constants from [ErrorBadRequest] to [ErrorUnknown].
+// ErrorClass is the vendor-neutral class of an API error: one of the constants from
+// [ErrorBadRequest] to [ErrorUnknown].
 type ErrorClass string
 
-// The classes of error.
+// The error classes.
 const (
 	ErrorBadRequest    ErrorClass = "bad_request"
 	ErrorAuth          ErrorClass = "authentication"
@@ -83,27 +81,26 @@ const (
 	ErrorUnknown       ErrorClass = "unknown"
 )
 
-// APIError is an error that a model API reported, or that we report in its
-// dialect.
+// APIError is an error that a model API returned, or that we return in the API's dialect.
 //
 //stored:value error
 type APIError struct {
 	Class ErrorClass `json:"class,omitzero"`
-	// Status is the HTTP status; 0 inside a stream.
+	// Status is the HTTP status; 0 for an error inside a stream.
 	Status  int    `json:"status,omitzero" hash:"-"`
 	Message string `json:"message,omitzero"`
-	// Type, Code and Param are the provider's own words.
+	// Type, Code and Param are the provider's own values.
 	Type  string `json:"type,omitzero"`
 	Code  string `json:"code,omitzero"`
 	Param string `json:"param,omitzero"`
 	// RequestID is the provider's id of the request.
 	RequestID string `json:"request_id,omitzero" hash:"-"`
-	// RetryAfter is the wait the provider asked for; zero means none.
+	// RetryAfter is the delay that the provider asked for; zero means none.
 	RetryAfter time.Duration `json:"retry_after,omitzero" hash:"-"`
 	// Native is the error object of the server, unchanged.
 	Native *Native `json:"native,omitzero"`
-	// Err is the cause on the side of the client, if any. Stored JSON has its text and
-	// the names of the sentinel errors of this package that it wraps.
+	// Err is the client-side cause, if any. Stored JSON keeps its text and the names of this
+	// package's sentinel errors that it wraps.
 	Err error `json:"cause,omitzero" hash:"-"`
 }
 

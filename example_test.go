@@ -102,5 +102,5 @@ func ExampleMessage_stored() {
 	// Output:
 	// {"v":1,"role":"user","parts":[{"type":"text","text":"hello"}]}
 	// <nil> hello
-	// dragoman: stored message: dragoman: stored by a newer version: it is version 99, this build reads up to version 1
+	// dragoman: stored message: dragoman: stored by a newer version: version 99, but this build reads only up to version 1
 }

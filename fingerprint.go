@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// Fingerprint identifies the content of a canonical value, the same in every
-// process and version. It covers everything a wire could show, and leaves out
-// the sidecar it guards. The zero Fingerprint equals no value's.
+// Fingerprint identifies the content of a canonical value. It is the same in every process and
+// version. It covers everything that can appear on a wire, except the sidecar whose validity it
+// checks. The zero Fingerprint matches no value.
 type Fingerprint [16]byte
 
-// hasher writes a canonical value in an injective form: every field is
-// prefixed with its length, so that no two values share their bytes.
+// hasher writes a canonical value in an injective form: every field is prefixed with its
+// length, so that no two values have the same bytes.
 type hasher struct{ b []byte }
 
 var hashers = sync.Pool{New: func() any { return &hasher{b: make([]byte, 0, 4096)} }}
@@ -48,14 +48,14 @@ func (h *hasher) count(c Count)    { h.bool(c.Known); h.num(c.N) }
 
 func (h *hasher) part(p Part) {
 	if isNilPart(p) {
-		h.str("") // no kind of part; encoders refuse it
+		h.str("") // not a kind of part; encoders reject it
 		return
 	}
 	h.str(p.Kind())
 	hashPartMembers(p, h)
 }
 
-// Fingerprint identifies the message. Its origin and sidecar do not count.
+// Fingerprint returns the fingerprint of the message without its origin and sidecar.
 func (m *Message) Fingerprint() Fingerprint {
 	if m == nil {
 		m = &Message{}
@@ -63,7 +63,7 @@ func (m *Message) Fingerprint() Fingerprint {
 	return fingerprint(m.hash)
 }
 
-// Fingerprint identifies the tool's definition.
+// Fingerprint returns the fingerprint of the tool definition.
 func (s *ToolSpec) Fingerprint() Fingerprint {
 	if s == nil {
 		s = &ToolSpec{}
@@ -71,8 +71,8 @@ func (s *ToolSpec) Fingerprint() Fingerprint {
 	return fingerprint(s.hash)
 }
 
-// Fingerprint identifies all of the request but its model, so that a request
-// whose model alone changed can keep every other byte.
+// Fingerprint returns the fingerprint of the request without its model, so that changing only
+// the model keeps all other bytes.
 func (r *Request) Fingerprint() Fingerprint {
 	if r == nil {
 		r = &Request{}
@@ -80,7 +80,7 @@ func (r *Request) Fingerprint() Fingerprint {
 	return fingerprint(r.hash)
 }
 
-// Fingerprint identifies all of the response but its model.
+// Fingerprint returns the fingerprint of the response without its model.
 func (r *Response) Fingerprint() Fingerprint {
 	if r == nil {
 		r = &Response{}
@@ -88,8 +88,8 @@ func (r *Response) Fingerprint() Fingerprint {
 	return fingerprint(r.hash)
 }
 
-// Current reports whether the sidecar is of dialect d and still mirrors a
-// value with fingerprint f.
+// Current reports whether the sidecar belongs to dialect d and f returns the fingerprint that
+// it was recorded with.
 func (s *Sidecar) Current(d Dialect, f func() Fingerprint) bool {
 	return s != nil && s.Dialect == d && s.Raw != nil && s.Mirror == f()
 }

@@ -92,10 +92,10 @@ func (s *storer) native(v []byte) {
 	}
 }
 
-// load reads one stored value into dst. Like encoding/json, it ignores null. A
-// value that is stored by itself must have a version, which is checked first:
-// in another version, a field may have another meaning. A value inside another
-// needs no version, but a newer one is refused.
+// load reads one stored value into dst. Like encoding/json, it ignores null. A value that is
+// stored by itself must have a version. load checks it first, because a field may have another
+// meaning in another version. A value inside another needs no version, but a newer version is
+// an error.
 func load[T any](data []byte, what string, top bool, dst *T, read func(*jsonwire.Reader) T) error {
 	if string(bytes.TrimSpace(data)) == "null" {
 		return nil
@@ -133,7 +133,7 @@ func checkVersion(data []byte, demanded bool) error {
 		case err != nil || v < 1:
 			return fmt.Errorf(`"v" is %.40s, not a version`, raw)
 		case v > storedVersion:
-			return fmt.Errorf("%w: it is version %d, this build reads up to version %d", ErrVersion, v, storedVersion)
+			return fmt.Errorf("%w: version %d, but this build reads only up to version %d", ErrVersion, v, storedVersion)
 		default:
 			return nil
 		}

@@ -96,8 +96,8 @@ func loadDuration(r *jsonwire.Reader) time.Duration {
 	return d
 }
 
-// time writes Unix seconds, which can represent every date that a server may
-// send, and nanoseconds in a second field.
+// time writes Unix seconds, which can represent every date that a server may send, and a second
+// field for the nanoseconds.
 func (s *storer) time(name string, t time.Time) {
 	if !t.IsZero() {
 		s.w.IntField(name, t.Unix())

@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// LossKind says what a conversion did to something: [Lowered], [Dropped],
-// [Renamed], [Synthesized] or [Moved].
+// LossKind is the kind of a loss: [Lowered], [Dropped], [Renamed], [Synthesized] or [Moved].
 type LossKind string
 
 // The kinds of loss.
@@ -23,16 +22,16 @@ const (
 	Moved LossKind = "moved"
 )
 
-// Severity says how much a loss matters: [Info], [Warn] or [Serious].
+// Severity is the severity of a loss: [Info], [Warn] or [Serious].
 type Severity int
 
-// The severities, in growing order.
+// The severities, in increasing order.
 const (
-	// Info: the meaning is the same; only the form changed.
+	// Info: only the form changed; the meaning is the same.
 	Info Severity = iota
-	// Warn: something weaker than asked for, or advice lost.
+	// Warn: the result is weaker than requested, or a hint was lost.
 	Warn
-	// Serious: content or a constraint the model would have seen is gone.
+	// Serious: content or a constraint is missing that the model would have seen.
 	Serious
 )
 
@@ -49,8 +48,8 @@ func (s Severity) String() string {
 	}
 }
 
-// MarshalText writes the severity as its name. A severity without a name is
-// an error, because nobody could read it back.
+// MarshalText returns the name of the severity. It fails for a severity without a name, because
+// UnmarshalText could not read it.
 func (s Severity) MarshalText() ([]byte, error) {
 	if s < Info || s > Serious {
 		return nil, fmt.Errorf("dragoman: %v has no name (want info, warn or serious)", s)
@@ -58,7 +57,7 @@ func (s Severity) MarshalText() ([]byte, error) {
 	return []byte(s.String()), nil
 }
 
-// UnmarshalText reads a severity's name.
+// UnmarshalText reads the name of a severity.
 func (s *Severity) UnmarshalText(b []byte) error {
 	for _, v := range []Severity{Info, Warn, Serious} {
 		if v.String() == string(b) {
@@ -69,21 +68,21 @@ func (s *Severity) UnmarshalText(b []byte) error {
 	return fmt.Errorf("dragoman: unknown severity %q (want info, warn or serious)", b)
 }
 
-// Loss is one line of a conversion report.
+// Loss is one entry of a conversion report.
 //
 //stored:value loss
 type Loss struct {
 	Kind     LossKind `json:"kind"`
 	Severity Severity `json:"severity"`
-	// Path is a JSON pointer. For a decoder, it points into the wire body; for an
-	// encoder, into the stored JSON of the canonical value, which for a stream is
-	// the collected response. An unknown field has its native name, and a
-	// synthesized value has the place where it would be. The pointer continues
-	// inside native JSON, although that is stored as a string.
+	// Path is a JSON pointer. For a decoder, it points into the wire body; for an encoder, into
+	// the stored JSON of the canonical value (for a stream, of the collected response). The
+	// path of an unknown field ends in its native name. The path of a synthesized value is
+	// where the value would be. The pointer continues inside native JSON, although that is
+	// stored as a string.
 	Path string `json:"path"`
-	// Detail says what happened, in a few words.
+	// Detail describes the loss in a few words.
 	Detail string `json:"detail"`
-	// From and To are the names before and after a rename (see [Report.AddRename]);
+	// From and To are the names before and after a rename (see [Report.AddRename]). They are
 	// empty for other losses.
 	From string `json:"from" stored:"if=renamed"`
 	To   string `json:"to" stored:"if=renamed"`
@@ -96,15 +95,14 @@ func (l Loss) String() string {
 	return fmt.Sprintf("%s (%s) %s: %s", l.Kind, l.Severity, l.Path, l.Detail)
 }
 
-// Report lists what a conversion could not keep as it was. The zero value is
-// an empty report: nothing was lost.
+// Report lists the losses of a conversion. The zero value is an empty report: nothing was lost.
 //
 //stored:top report
 type Report struct {
 	Losses []Loss `json:"losses,omitzero"`
 }
 
-// Add appends a loss. A nil report takes none.
+// Add appends a loss. It does nothing if r is nil.
 func (r *Report) Add(kind LossKind, sev Severity, path, detail string) {
 	if r == nil {
 		return
@@ -117,8 +115,8 @@ func (r *Report) Addf(kind LossKind, sev Severity, path, format string, args ...
 	r.Add(kind, sev, path, fmt.Sprintf(format, args...))
 }
 
-// AddRename appends a loss of the kind [Renamed]: what is the thing, in a word or
-// two, whose name from is written as to.
+// AddRename appends a loss of kind [Renamed]. The argument what names the renamed thing in a
+// word or two.
 func (r *Report) AddRename(sev Severity, path, what, from, to string) {
 	if r == nil {
 		return
@@ -129,7 +127,7 @@ func (r *Report) AddRename(sev Severity, path, what, from, to string) {
 	})
 }
 
-// Merge appends the losses of another report, their paths below prefix.
+// Merge appends the losses of another report, with prefix in front of their paths.
 func (r *Report) Merge(prefix string, o Report) {
 	if r == nil {
 		return
@@ -140,7 +138,7 @@ func (r *Report) Merge(prefix string, o Report) {
 	}
 }
 
-// Err returns a [*LossError] when a loss is at least as severe as limit.
+// Err returns a [*LossError] if a loss is at least as severe as limit.
 func (r Report) Err(limit Severity) error {
 	var bad []Loss
 	for _, l := range r.Losses {
@@ -162,7 +160,7 @@ func (r Report) String() string {
 	return strings.Join(lines, "\n")
 }
 
-// LossError says that a conversion lost more than its caller allows.
+// LossError reports that a conversion lost more than the caller allows.
 type LossError struct {
 	Losses []Loss `json:"losses,omitzero"`
 }
@@ -171,5 +169,5 @@ func (e *LossError) Error() string {
 	if e == nil || len(e.Losses) == 0 {
 		return "dragoman: conversion lost nothing"
 	}
-	return fmt.Sprintf("dragoman: conversion lost %d thing(s) that must be kept; first: %s", len(e.Losses), e.Losses[0])
+	return fmt.Sprintf("dragoman: conversion has %d loss(es) above the allowed severity; first: %s", len(e.Losses), e.Losses[0])
 }

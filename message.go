@@ -2,12 +2,11 @@ package dragoman
 
 import "strings"
 
-// Role says who speaks in a message: [RoleSystem], [RoleDeveloper], [RoleUser],
-// [RoleAssistant], [RoleTool], or what else the wire said.
+// Role is the author of a message: [RoleSystem], [RoleDeveloper], [RoleUser], [RoleAssistant],
+// [RoleTool], or another value from the wire.
 type Role string
 
-// The roles. A role that is none of these was unknown to the dialect that
-// decoded it and is kept as it came.
+// The known roles. A decoder keeps any other role unchanged.
 const (
 	RoleSystem    Role = "system"
 	RoleDeveloper Role = "developer"
@@ -16,30 +15,30 @@ const (
 	RoleTool      Role = "tool"
 )
 
-// Message is one element of a conversation. Several messages of one role may
-// follow each other: a model's turn is a run of assistant messages, because
-// some APIs write it as several items. Encoders join and split as their
-// dialect wants.
+// Message is one element of a conversation. Consecutive messages may have the same role: a
+// model's turn is a run of assistant messages, because some APIs represent it as several items.
+// Encoders join and split messages as their dialect requires.
 //
 //stored:top message
 type Message struct {
 	Role Role `json:"role,omitzero"`
-	// Name is the participant's name where a dialect has one.
+	// Name is the name of the participant, in dialects that have one.
 	Name string `json:"name,omitzero"`
-	// Phase is the part a message plays in a turn ("commentary",
-	// "final_answer") where a dialect says so.
+	// Phase is the role of the message within a turn ("commentary", "final_answer"), in
+	// dialects that have it.
 	Phase string `json:"phase,omitzero"`
-	// Status of a whole message: empty means complete; else "incomplete" or "in_progress".
+	// Status is empty for a complete message, or "incomplete" or "in_progress".
 	Status string `json:"status,omitzero"`
 	Parts  []Part `json:"parts,omitzero" hash:"after=Cache"`
-	// Cache asks the provider to remember the prompt up to and including this
-	// message. Nil asks for nothing.
+	// Cache asks the provider to cache the prompt up to and including this message. Nil means
+	// no request.
 	Cache *CacheHint `json:"cache,omitzero"`
-	// Origin is what minted the message; nil means it was authored here.
+	// Origin identifies the model API that produced the message; nil means it was created
+	// locally.
 	Origin *Origin `json:"origin,omitzero" hash:"-"`
-	// Native is the message as it came, for replay to the same dialect.
+	// Native is the original wire message, for replay to the same dialect.
 	Native *Sidecar `json:"native,omitzero" hash:"-"`
-	// Extra holds members of the native message that are not modelled.
+	// Extra holds unknown fields of the native message.
 	Extra *Extra `json:"extra,omitzero"`
 }
 
@@ -47,27 +46,27 @@ type Message struct {
 //
 //stored:value cache hint
 type CacheHint struct {
-	// TTL is how long the provider should remember ("5m", "1h"). Empty means
-	// the provider's default.
+	// TTL is how long the provider should cache the prompt ("5m", "1h"). Empty means the
+	// provider's default.
 	TTL string `json:"ttl,omitzero"`
 }
 
-// UserText is a user message of one text part.
+// UserText returns a user message with one text part.
 func UserText(text string) Message {
 	return Message{Role: RoleUser, Parts: []Part{&Text{Text: text}}}
 }
 
-// SystemText is a system message of one text part.
+// SystemText returns a system message with one text part.
 func SystemText(text string) Message {
 	return Message{Role: RoleSystem, Parts: []Part{&Text{Text: text}}}
 }
 
-// AssistantText is an assistant message of one text part.
+// AssistantText returns an assistant message with one text part.
 func AssistantText(text string) Message {
 	return Message{Role: RoleAssistant, Parts: []Part{&Text{Text: text}}}
 }
 
-// ToolResults is the message that answers the calls of an assistant turn.
+// ToolResults returns the message that carries the results for the calls of an assistant turn.
 func ToolResults(results ...*ToolResult) Message {
 	m := Message{Role: RoleTool, Parts: make([]Part, len(results))}
 	for i, r := range results {
@@ -84,8 +83,8 @@ func (m *Message) Text() string {
 	return joinText(m.Parts)
 }
 
-// ToolCalls returns the calls of the message in order, those that a provider
-// runs itself included.
+// ToolCalls returns the calls of the message in order, including those that the provider runs
+// itself.
 func (m *Message) ToolCalls() []*ToolCall {
 	if m == nil {
 		return nil

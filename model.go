@@ -5,15 +5,15 @@ import (
 	"iter"
 )
 
-// Model answers requests. It is safe for concurrent use.
+// Model sends requests to a model. It is safe for concurrent use.
 //
-// An error is an [*APIError] where the server, or who stands in for it, said it,
-// and a typed error otherwise.
+// If the server, or something that acts for it, reported the error, it is an [*APIError].
+// Otherwise it is another typed error.
 type Model interface {
-	// Generate returns the whole answer.
+	// Generate returns the complete response.
 	Generate(ctx context.Context, req *Request) (*Response, error)
-	// Stream returns the answer as it comes. The sequence can be ranged over once;
-	// it ends with a ResponseEnd, or its last pair has an error. Who leaves the
-	// loop early cancels the request.
+	// Stream returns the events of the response as they arrive. The sequence can be iterated
+	// once. It ends with a ResponseEnd, or its last pair has an error. Breaking out of the loop
+	// cancels the request.
 	Stream(ctx context.Context, req *Request) iter.Seq2[Event, error]
 }

@@ -2,30 +2,29 @@ package dragoman
 
 import "encoding/json"
 
-// Dialect names the wire language of one model API: "openai.chat_completions",
+// Dialect names the wire format of one model API: "openai.chat_completions",
 // "openai.responses", "anthropic.messages", "gemini.generate_content", "ollama.chat",
-// "bedrock.converse" or "cohere.chat". The method Dialect of a codec returns its own. It is a
-// plain string, so that others can add to the list.
+// "bedrock.converse" or "cohere.chat". A codec's Dialect method returns its name. It is a plain
+// string, so that other packages can define more.
 type Dialect string
 
-// Origin says what minted a thing: a call id, a signature, a reasoning block.
-// An empty field is unknown, and unknown matches anything: a history that a
-// client sends carries no more than its dialect.
+// Origin identifies the model API that produced a value such as a call id, a signature or a
+// reasoning block. An empty field is unknown and matches anything, because a history that a
+// client sends identifies only its dialect.
 //
 //stored:value origin
 type Origin struct {
 	Dialect  Dialect `json:"dialect,omitzero"`
 	Provider string  `json:"provider,omitzero"`
-	// Scope is a keyed hash of endpoint and account; never the account itself.
+	// Scope is a keyed hash of endpoint and account. It never contains the account itself.
 	Scope string `json:"scope,omitzero"`
 	Model string `json:"model,omitzero"`
 }
 
-// Sidecar is the native JSON of a message, a tool, a request or a response,
-// kept beside its canonical form. It is replayed byte for byte to the dialect
-// it came from while Mirror still equals the fingerprint of the canonical
-// form; a canonical value that was edited (redacted, compacted, corrected) no
-// longer matches and is rebuilt.
+// Sidecar holds the native JSON of a message, a tool, a request or a response, in addition to
+// the canonical form. While Mirror equals the fingerprint of the canonical form, encoders
+// replay it byte for byte to its own dialect. If the canonical value was edited (redacted,
+// compacted, corrected), the fingerprint no longer matches and encoders re-encode the value.
 //
 //stored:value sidecar
 type Sidecar struct {
@@ -34,8 +33,8 @@ type Sidecar struct {
 	Mirror  Fingerprint     `json:"mirror,omitzero"`
 }
 
-// Field is one native member that the canonical model has no place for. Path
-// is a JSON pointer relative to the native object that held it.
+// Field is one native field that the canonical model does not have. Path is a JSON pointer
+// relative to the native object that contained it.
 //
 //stored:value field
 type Field struct {
@@ -43,9 +42,8 @@ type Field struct {
 	Value json.RawMessage `json:"value,omitzero"`
 }
 
-// Extra holds the native members of an object that are not modelled, in wire
-// order. They go back to their own dialect and are reported as lost toward
-// every other one.
+// Extra holds the unknown fields of a native object, in wire order. Encoders of the same
+// dialect write them; all others report them as losses.
 //
 //stored:value extra
 type Extra struct {
@@ -61,8 +59,8 @@ func (e *Extra) For(d Dialect) []Field {
 	return e.Fields
 }
 
-// Format names the wire shape of a tool schema, call or result: a dialect, and what the
-// object is. These are built in; others may add theirs:
+// Format names the wire format of a tool schema, call or result: a dialect and the kind of
+// object. These are built in; other packages may add theirs:
 //
 //	openai.chat_completions   .function  .custom  .function_call  .custom_call
 //	openai.responses          .function  .custom  .namespace  .function_call  .custom_tool_call
@@ -72,10 +70,10 @@ func (e *Extra) For(d Dialect) []Field {
 //	bedrock.converse          .tool_spec  .tool_use
 //	mcp                       .tool
 //
-// Results have the name of their dialect alone.
+// The format of a result is the name of its dialect alone.
 type Format string
 
-// Native is one wire object together with the name of its shape.
+// Native is one wire object and the name of its format.
 //
 //stored:value native object
 type Native struct {

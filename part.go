@@ -7,18 +7,18 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
 )
 
-// Part is one piece of a message. The set is sealed: [Text], [Reasoning],
-// [Media], [ToolCall], [ToolResult], [Refusal], [Data] and [Opaque]. What a
-// dialect sends and we do not know is an Opaque part, so a switch over parts
-// needs no more than a default that keeps it.
+// Part is one part of a message. The set of types is closed: [Text], [Reasoning], [Media],
+// [ToolCall], [ToolResult], [Refusal], [Data] and [Opaque]. Content of an unknown type is an
+// Opaque part, so a type switch can handle it in its default case.
 type Part interface {
-	// Kind names the part: "text", "reasoning", "media", "tool_call", "tool_result",
-	// "refusal", "data" or "opaque". It is also the "type" of its stored JSON.
+	// Kind returns the kind of the part: "text", "reasoning", "media", "tool_call",
+	// "tool_result", "refusal", "data" or "opaque". It is also the "type" in stored JSON.
 	Kind() string
 	sealedPart()
 }
 
-// The kinds of part, as constants of this package for the code generator.
+// The kinds of part. They are constants of this package because the code generator reads them
+// here.
 const (
 	kindText       = codes.KindText
 	kindReasoning  = codes.KindReasoning
@@ -39,52 +39,52 @@ type Text struct {
 	Extra     *Extra `json:"extra,omitzero"`
 }
 
-// Reasoning is a model's thinking. The visible text may be empty while the
-// opaque state is not: such a part is still replayed to its origin.
+// Reasoning is a model's thinking. If the visible text is empty but the opaque state is not,
+// the part is still replayed to its origin.
 type Reasoning struct {
 	// ID is the native id of the reasoning item, if any.
 	ID string `json:"id,omitzero" hash:"after=Redacted"`
-	// Text is the visible thinking; Summary the visible summaries of a
-	// thinking that stays hidden.
+	// Text is the visible thinking. Summary holds the visible summaries of hidden thinking.
 	Text    string   `json:"text,omitzero"`
 	Summary []string `json:"summary,omitzero"`
 	// Signature proves to its origin that Text is unchanged.
 	Signature string `json:"signature,omitzero"`
-	// Encrypted is thinking only its origin can read.
+	// Encrypted is thinking that only its origin can read.
 	Encrypted string `json:"encrypted,omitzero"`
-	// Redacted says that Encrypted replaces a text withheld for safety.
+	// Redacted reports that Encrypted replaces text that was withheld for safety.
 	Redacted bool `json:"redacted,omitzero"`
-	// Field is the member that carried the text where servers disagree on its
-	// name ("reasoning_content", "reasoning"); it goes back in the same one.
+	// Field is the name of the wire field that carried the text, because servers use different
+	// names ("reasoning_content", "reasoning"). Encoders write the same name.
 	Field string `json:"field,omitzero"`
-	// Details are native reasoning records that go back to their dialect
-	// unchanged and in order.
+	// Details are native reasoning records. Encoders of their dialect write them unchanged and
+	// in order.
 	Details []json.RawMessage `json:"details,omitzero"`
 	Status  string            `json:"status,omitzero"`
-	// Origin is what minted the opaque state; nil means that of the message.
+	// Origin identifies the model API that produced the opaque state; nil means the origin of
+	// the message.
 	Origin *Origin `json:"origin,omitzero" hash:"-"`
 	Extra  *Extra  `json:"extra,omitzero"`
 }
 
-// Media is an image, a sound, a film or a file. Exactly one of Base64, Text,
-// URL, FileID and Attachment says where the content is.
+// Media is an image, audio, video or a file. Exactly one of Base64, Text, URL, FileID and
+// Attachment is set and holds or locates the content.
 type Media struct {
 	// Media is "image", "audio", "video" or "file".
 	Media string `json:"media,omitzero"`
-	// MIME is the content type; required beside Base64.
+	// MIME is the content type. It is required with Base64.
 	MIME string `json:"mime,omitzero"`
 	// Base64 is the content in standard base64, without a data: prefix.
 	Base64 string `json:"base64,omitzero"`
 	// Text is the content of a plain-text document.
 	Text string `json:"text,omitzero"`
 	URL  string `json:"url,omitzero"`
-	// FileID names a file the provider stores.
+	// FileID is the id of a file stored by the provider.
 	FileID string `json:"file_id,omitzero"`
-	// Attachment names content that a session stores apart from the message. A request
-	// with it cannot be encoded: the session puts the content back when a request is
-	// built.
+	// Attachment is the name of content that a session stores apart from the message. A request
+	// with an attachment cannot be encoded: the session restores the content when it builds a
+	// request.
 	Attachment string `json:"attachment,omitzero" hash:"ifset"`
-	// Name is the file's name, Title its title for the model.
+	// Name is the name of the file, Title its title for the model.
 	Name  string `json:"name,omitzero"`
 	Title string `json:"title,omitzero"`
 	// Detail is a resolution hint ("low", "high"); empty means the provider's
@@ -94,19 +94,19 @@ type Media struct {
 	Extra  *Extra     `json:"extra,omitzero"`
 }
 
-// Refusal is the model's refusal to answer, in its words.
+// Refusal is the text in which the model refuses to respond.
 type Refusal struct {
 	Text  string `json:"text,omitzero"`
 	Extra *Extra `json:"extra,omitzero"`
 }
 
-// Data is a JSON value, as a tool returned it.
+// Data is a JSON value that a tool returned.
 type Data struct {
 	JSON json.RawMessage `json:"json,omitzero"`
 }
 
-// Opaque is a native block, item or part that the model does not know. It is
-// kept, replayed unchanged to its dialect, and reported as lost elsewhere.
+// Opaque is a native block, item or part that the canonical model does not know. Encoders of
+// its dialect replay it unchanged; all others report it as a loss.
 type Opaque struct {
 	Dialect Dialect `json:"dialect,omitzero"`
 	// Type is the native type tag.
@@ -140,7 +140,7 @@ func (*Refusal) sealedPart()    {}
 func (*Data) sealedPart()       {}
 func (*Opaque) sealedPart()     {}
 
-// Image is an image part with its content.
+// Image returns an image part with the content.
 func Image(mime string, content []byte) *Media {
 	return &Media{Media: codes.MediaImage, MIME: mime, Base64: base64.StdEncoding.EncodeToString(content)}
 }

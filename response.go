@@ -6,60 +6,59 @@ import (
 	"time"
 )
 
-// Response is what a model answered.
+// Response is the response of a model.
 //
 //stored:top response
 type Response struct {
 	ID    string `json:"id,omitzero"`
 	Model string `json:"model,omitzero" hash:"-"`
-	// Created is when the provider says it was made; zero means unknown.
+	// Created is the creation time that the provider reported; zero means unknown.
 	Created time.Time `json:"created,omitzero"`
-	// Output is what the model added to the conversation: append it to the
-	// history as it is. Dialects that answer in items give several messages.
+	// Output holds the messages that the model added to the conversation: append them unchanged
+	// to the history. Dialects whose responses consist of items produce several messages.
 	Output []Message `json:"output,omitzero"`
 	Stop   Stop      `json:"stop,omitzero"`
 	Usage  Usage     `json:"usage,omitzero"`
-	// Alternatives are further candidates, when more than one was asked for.
+	// Alternatives are the further candidates, if the request asked for more than one.
 	Alternatives []Candidate `json:"alternatives,omitzero"`
 	ServiceTier  string      `json:"service_tier,omitzero"`
-	// Error is set when the provider reports a failed response in a
-	// well-formed answer.
+	// Error is set if the provider reported a failed response in a well-formed body.
 	Error  *APIError `json:"error,omitzero"`
 	Origin *Origin   `json:"origin,omitzero" hash:"-"`
 	Native *Sidecar  `json:"native,omitzero" hash:"-"`
 	Extra  *Extra    `json:"extra,omitzero"`
 
-	// Losses tells what encoding the request and decoding this answer could not
-	// keep. A [Model] fills it in, of a stream in its ResponseEnd; those of the
-	// request are in its ResponseStart, too. Never stored, never sent.
+	// Losses lists the losses of encoding the request and decoding the response. A [Model] sets
+	// it; in a stream, the ResponseEnd has all losses and the ResponseStart those of the
+	// request. Losses are never stored or sent.
 	Losses Report `json:"-"`
 
-	// Failover reports which model of a chain responded, and why others failed. It is nil
-	// if the [Model] is not a chain. It is never stored or sent.
+	// Failover reports which model of a chain responded, and why others failed. It is nil if
+	// the [Model] is not a chain. It is never stored or sent.
 	Failover *Failover `json:"-"`
 }
 
-// Failover describes how a chain of models came to a response.
+// Failover reports which model of a chain responded and which failed before it.
 type Failover struct {
-	// Model is the chain's name of the model that responded, such as "openai/gpt-5".
+	// Model is the name, within the chain, of the model that responded, such as "openai/gpt-5".
 	Model string
-	// Failed are the models that failed or were skipped, in order. It is empty if the
-	// first one responded.
+	// Failed lists the models that failed or were skipped, in order. It is empty if the first
+	// one responded.
 	Failed []FailedModel
 }
 
 // FailedModel is a model of a chain that failed or was skipped.
 type FailedModel struct {
 	Model string
-	// Err is the reason.
+	// Err is the reason why the model failed or was skipped.
 	Err error
 }
 
-// Candidate is one further answer to a request.
+// Candidate is one alternative response.
 //
 //stored:value candidate
 type Candidate struct {
-	// Index is its position, starting at 1.
+	// Index is the position of the candidate, starting at 1.
 	Index  int       `json:"index,omitzero"`
 	Output []Message `json:"output,omitzero"`
 	Stop   Stop      `json:"stop,omitzero"`
@@ -90,8 +89,8 @@ func (r *Response) ToolCalls() []*ToolCall {
 	return calls
 }
 
-// Usage counts tokens. Input and Output are totals: Input includes what was
-// read from and written to a cache, Output includes reasoning.
+// Usage holds token counts. Input and Output are totals: Input includes tokens read from and
+// written to a cache, Output includes reasoning.
 //
 //stored:value usage
 type Usage struct {
@@ -100,7 +99,7 @@ type Usage struct {
 	CacheWrite Count `json:"cache_write,omitzero"`
 	Output     Count `json:"output,omitzero"`
 	Reasoning  Count `json:"reasoning,omitzero"`
-	// Extra holds native counters that are not modelled.
+	// Extra holds unknown native counters.
 	Extra *Extra `json:"extra,omitzero"`
 }
 
@@ -110,10 +109,10 @@ type Count struct {
 	Known bool
 }
 
-// Counted is a known count.
+// Counted returns a known count.
 func Counted(n int64) Count { return Count{N: n, Known: true} }
 
-// Or returns the count, or n when it is unknown.
+// Or returns the count, or n if it is unknown.
 func (c Count) Or(n int64) int64 {
 	if c.Known {
 		return c.N
@@ -121,7 +120,7 @@ func (c Count) Or(n int64) int64 {
 	return n
 }
 
-// Merge returns u with every counter replaced that v knows.
+// Merge returns u with the known counters of v in place of its own.
 func (u Usage) Merge(v Usage) Usage {
 	pick := func(a, b Count) Count {
 		if b.Known {
@@ -137,7 +136,7 @@ func (u Usage) Merge(v Usage) Usage {
 	return u
 }
 
-// String is the number, or "unknown".
+// String returns the number, or "unknown".
 func (c Count) String() string {
 	if !c.Known {
 		return "unknown"

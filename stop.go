@@ -1,6 +1,6 @@
 package dragoman
 
-// StopReason says why a model stopped, in our words: one of the constants from
+// StopReason is the vendor-neutral reason why a model stopped: one of the constants from
 // [StopNone] to [StopUnknown].
 type StopReason string
 
@@ -10,35 +10,34 @@ const (
 	StopEnd       StopReason = "stop"
 	StopToolCalls StopReason = "tool_calls"
 	StopLength    StopReason = "length"
-	// StopSequence: a stop sequence was written; Stop.Sequence holds it.
+	// StopSequence: the model wrote a stop sequence; Stop.Sequence holds it.
 	StopSequence      StopReason = "stop_sequence"
 	StopContentFilter StopReason = "content_filter"
 	StopRefusal       StopReason = "refusal"
-	// StopPause: the provider paused its own tools; ask again with the content
-	// unchanged.
+	// StopPause: the provider paused its own tools; send the content back unchanged to
+	// continue.
 	StopPause         StopReason = "pause"
 	StopMalformedCall StopReason = "malformed_tool_call"
 	StopError         StopReason = "error"
-	// StopCancelled: the response was cancelled.
+	// StopCancelled: the response was canceled.
 	StopCancelled StopReason = "cancelled"
-	// StopCompaction: the response holds nothing but a compacted history.
+	// StopCompaction: the response contains only a compacted history.
 	StopCompaction StopReason = "compaction"
-	// StopUnknown: a word in no table. Nothing runs after it.
+	// StopUnknown: a reason that we do not know. Calls do not run after it.
 	StopUnknown StopReason = "unknown"
 )
 
-// Stop is why a response ended: derived from its content and the provider's
-// word, never trusted from the word alone.
+// Stop is the reason why a response ended. It is derived from the content and the provider's
+// reason, because the provider's reason alone is not reliable.
 //
 //stored:value stop
 type Stop struct {
 	Reason StopReason `json:"reason,omitzero"`
-	// Native is the provider's word.
+	// Native is the provider's own reason.
 	Native string `json:"native,omitzero"`
-	// Sequence is the stop sequence that was written, for StopSequence.
+	// Sequence is the stop sequence that the model wrote, for StopSequence.
 	Sequence string `json:"sequence,omitzero"`
-	// Details is the native record that explains the stop; replayed to its
-	// dialect.
+	// Details is the native object that explains the stop. It is replayed to its dialect.
 	Details *Native `json:"details,omitzero"`
 }
 

@@ -7,19 +7,21 @@ import (
 	"github.com/dragoman-go/dragoman/internal/text/fence"
 )
 
-// ToolSpec is the definition of a tool as its author wrote it. Encoding never
-// changes it: schemas are lowered into a copy, per target.
+// ToolSpec is the definition of a tool as its author wrote it. Encoding never changes it: each
+// encoder lowers a copy of the schema for its target.
 //
 //stored:top tool
 type ToolSpec struct {
-	// Kind is empty for a function, which takes a JSON object, "freeform" for a tool that
-	// takes text, optionally in a grammar, or "hosted" for a tool that the provider runs or
-	// defines: its definition is Source and nothing else.
+	// Kind is the kind of tool:
+	//
+	//   - "" is a function, which takes a JSON object.
+	//   - "freeform" is a tool that takes text, optionally in a grammar.
+	//   - "hosted" is a tool that the provider runs or defines. Only its Source counts.
 	Kind string `json:"kind,omitzero"`
-	// Name is the public name; the name on a wire may be an alias of it.
+	// Name is the public name; the name on the wire may be an alias.
 	Name string `json:"name,omitzero"`
-	// Namespace groups tools; empty means none. All members of a namespace
-	// carry the same NamespaceDescription.
+	// Namespace groups tools; empty means none. All tools of a namespace have the same
+	// NamespaceDescription.
 	Namespace            string `json:"namespace,omitzero"`
 	NamespaceDescription string `json:"namespace_description,omitzero"`
 	Description          string `json:"description,omitzero"`
@@ -28,33 +30,32 @@ type ToolSpec struct {
 	Parameters json.RawMessage `json:"parameters,omitzero"`
 	// Grammar constrains a freeform tool's input; nil means any text.
 	Grammar *Grammar `json:"grammar,omitzero"`
-	// Strict asks for a target's constrained decoding. Empty means off, because a strict flag
-	// changes what optional means.
-	//   - "on" asks for it. Targets that know no optional arguments then send null for an
-	//     absent one; schema.Validator.OmitNulls takes it out again before the arguments are validated.
-	//   - "auto" turns it on only where the schema satisfies the target's strict subset as it
-	//     is written.
-	//   - "unset" keeps a wire's absent flag absent toward its own dialect.
+	// Strict asks for the target's constrained decoding. Empty means off, because a strict flag
+	// changes the meaning of optional.
+	//   - "on" asks for it. Targets without optional arguments then send null for an absent
+	//     one; schema.Validator.OmitNulls removes it before the arguments are validated.
+	//   - "auto" turns it on only if the schema already satisfies the target's strict subset.
+	//   - "unset" keeps an absent wire flag absent in its own dialect.
 	Strict string `json:"strict,omitzero"`
 	// Deferred hides the definition until a tool search finds it.
 	Deferred bool `json:"deferred,omitzero"`
-	// OutputSchema describes the results where a dialect can say so.
+	// OutputSchema describes the results, for dialects that support it.
 	OutputSchema json.RawMessage `json:"output_schema,omitzero"`
 	// Examples are example arguments.
 	Examples    []json.RawMessage `json:"examples,omitzero"`
 	Annotations Annotations       `json:"annotations,omitzero"`
 	Cache       *CacheHint        `json:"cache,omitzero"`
-	// Source is the tool as authored, when it came as a wire object. It passes
-	// unchanged to a target that accepts its format, as long as the rest of the
-	// spec still says the same.
+	// Source is the original wire object of the tool, if it was decoded from one. It is sent
+	// unchanged to a target that accepts its format, as long as the rest of the spec has not
+	// changed.
 	Source *ToolSource `json:"source,omitzero" hash:"if=hosted,after=NamespaceExtra"`
-	// Extra holds members of Source that are not modelled, NamespaceExtra those
-	// of the namespace object around it.
+	// Extra holds unknown fields of Source. NamespaceExtra holds those of the namespace object
+	// around it.
 	Extra          *Extra `json:"extra,omitzero"`
 	NamespaceExtra *Extra `json:"namespace_extra,omitzero"`
 }
 
-// hosted reports whether the tool is its source and nothing else.
+// hosted reports whether Source is the whole definition of the tool.
 func (s *ToolSpec) hosted() bool { return s.Kind == codes.ToolHosted }
 
 // ToolSource is a tool definition as its author wrote it.
@@ -63,8 +64,8 @@ func (s *ToolSpec) hosted() bool { return s.Kind == codes.ToolHosted }
 type ToolSource struct {
 	Format Format          `json:"format,omitzero"`
 	JSON   json.RawMessage `json:"json,omitzero"`
-	// Mirror is the fingerprint of the spec that JSON was read into. Zero means
-	// that the spec was built around JSON and never edited.
+	// Mirror is the fingerprint of the spec that JSON was decoded into. Zero means that the
+	// spec was built around JSON and never edited.
 	Mirror Fingerprint `json:"mirror,omitzero" hash:"-"`
 }
 
@@ -77,8 +78,8 @@ type Grammar struct {
 	Definition string `json:"definition,omitzero"`
 }
 
-// Annotations are hints about a tool's effects. Nil means unknown; a hint
-// from another party is never proof.
+// Annotations are hints about the effects of a tool. Nil means unknown. Do not rely on hints
+// from an untrusted party.
 //
 //stored:value annotations
 type Annotations struct {
@@ -89,7 +90,7 @@ type Annotations struct {
 	OpenWorld   *bool  `json:"open_world,omitzero"`
 }
 
-// QualifiedName is "namespace.name", or the name alone.
+// QualifiedName returns "namespace.name", or the name alone if there is no namespace.
 func (s *ToolSpec) QualifiedName() string {
 	if s == nil {
 		return ""
@@ -113,67 +114,66 @@ const (
 	ChoiceTool = "tool"
 )
 
-// ToolRef names a tool in a choice.
+// ToolRef refers to a tool in a [ToolChoice].
 //
 //stored:value tool reference
 type ToolRef struct {
 	Namespace string `json:"namespace,omitzero"`
 	Name      string `json:"name,omitzero"`
-	// Kind is the kind of the tool, as in [ToolSpec].
+	// Kind is the kind of the tool, as in [ToolSpec.Kind].
 	Kind string `json:"kind,omitzero"`
-	// Native is a reference to something we do not model (a hosted tool, an
-	// MCP server), as it came.
+	// Native is an unchanged reference to something that we do not model (a hosted tool, an MCP
+	// server).
 	Native *Native `json:"native,omitzero"`
-	// Extra holds members of a reference that we do model.
+	// Extra holds unknown fields of a reference that we do model.
 	Extra *Extra `json:"extra,omitzero"`
 }
 
-// ToolChoice says which tools the model may or must call.
+// ToolChoice restricts which tools the model may or must call.
 //
 //stored:value tool choice
 type ToolChoice struct {
-	// Mode says how free the model is to call tools: [ChoiceAuto], [ChoiceNone],
-	// [ChoiceRequired] or [ChoiceTool], or "opaque" for a choice that only its own dialect
-	// understands.
+	// Mode is [ChoiceAuto], [ChoiceNone], [ChoiceRequired] or [ChoiceTool], or "opaque" for a
+	// choice that only its own dialect understands.
 	Mode string `json:"mode,omitzero"`
-	// Tools narrows auto and required to these tools; with ChoiceTool it holds
-	// exactly the forced one. Nil means all.
+	// Tools restricts auto and required to these tools. With ChoiceTool it holds exactly the
+	// forced tool. Nil means all tools.
 	Tools  []ToolRef `json:"tools,omitzero" hash:"nil"`
 	Native *Native   `json:"native,omitzero"`
 	Extra  *Extra    `json:"extra,omitzero"`
 }
 
-// ToolCall is the model's wish to run a tool.
+// ToolCall is a model's request to run a tool.
 type ToolCall struct {
-	// ID pairs the call with its result. It is the provider's string, or one we
-	// made when there was none (then Synthetic is set). Never a tool's identity.
+	// ID pairs the call with its result. It is the provider's id, or a generated one if the
+	// provider sent none (then Synthetic is set). It does not identify the tool.
 	ID        string `json:"id,omitzero"`
 	Synthetic bool   `json:"synthetic,omitzero" hash:"-"`
-	// ItemID is the identity of the native item, where that differs from ID.
+	// ItemID is the id of the native item, if it differs from ID.
 	ItemID    string `json:"item_id,omitzero"`
 	Name      string `json:"name,omitzero"`
 	Namespace string `json:"namespace,omitzero"`
-	// Payload is empty for an object, or "text".
+	// Payload is empty for a JSON object, or "text".
 	Payload string `json:"payload,omitzero"`
 	// Arguments is the payload exactly as received: JSON text for an object
 	// payload (not necessarily valid), the input itself for a text payload.
 	// Empty means {} for an object.
 	Arguments string `json:"arguments,omitzero"`
-	// PayloadFormat names the wire format that the payload was read from, such as
-	// "openai.responses.custom_tool_call", and PayloadMetadata is a JSON value that the accessor
-	// of a contributed format adds about the payload. A registry's InspectCall sets
-	// them; they are empty where a response was decoded, and reach no wire.
+	// PayloadFormat is the wire format of the payload, such as
+	// "openai.responses.custom_tool_call". PayloadMetadata is a JSON value that the accessor of
+	// a contributed format adds about the payload. A registry's InspectCall sets both. They are
+	// empty in decoded responses and are never written to a wire.
 	PayloadFormat   Format          `json:"payload_format,omitzero" hash:"-"`
 	PayloadMetadata json.RawMessage `json:"payload_metadata,omitzero" hash:"-"`
-	// Problem says why the call must not run; nil means it may.
+	// Problem is the reason why the call must not run; nil means it may.
 	Problem *CallProblem `json:"problem,omitzero" hash:"-"`
-	// Hosted calls are run by the provider; they are never dispatched.
+	// Hosted reports that the provider runs the call. Hosted calls are never dispatched.
 	Hosted bool   `json:"hosted,omitzero"`
 	Status string `json:"status,omitzero"`
-	// Async says that the model does not wait for the result.
+	// Async reports that the model does not wait for the result.
 	Async bool `json:"async,omitzero"`
-	// Caller is the native record of what made the call, echoed with its
-	// result; nil means the model itself.
+	// Caller is the native record of what made the call. It is sent back with the result. Nil
+	// means the model itself.
 	Caller json.RawMessage `json:"caller,omitzero"`
 	// Signature is opaque reasoning state bound to this call by its origin.
 	Signature string     `json:"signature,omitzero"`
@@ -181,7 +181,7 @@ type ToolCall struct {
 	Extra     *Extra     `json:"extra,omitzero"`
 }
 
-// QualifiedName is "namespace.name", or the name alone.
+// QualifiedName returns "namespace.name", or the name alone if there is no namespace.
 func (c *ToolCall) QualifiedName() string {
 	if c == nil {
 		return ""
@@ -189,18 +189,21 @@ func (c *ToolCall) QualifiedName() string {
 	return qualified(c.Namespace, c.Name)
 }
 
-// CallProblem says why a call must not run, in words a model can act on.
+// CallProblem is the reason why a call must not run. Its message tells the model what to
+// correct.
 //
 //stored:value call problem
 type CallProblem struct {
-	// Code is "invalid_json", "duplicate_key", "not_object", "truncated" (the output limit
-	// or the end of the stream cut the call), "no_name", "unreadable" (a field that says
-	// what runs has the wrong type) or "stopped" (the response ended in a way after which
-	// nothing runs).
+	// Code is one of:
+	//
+	//   - "invalid_json", "duplicate_key" or "not_object"
+	//   - "truncated": the output limit or the end of the stream cut off the call
+	//   - "no_name"
+	//   - "unreadable": a field that determines what runs has the wrong type
+	//   - "stopped": the response ended with a stop after which no calls run
 	Code    string `json:"code,omitzero"`
 	Message string `json:"message,omitzero"`
-	// Offset is the byte of Arguments at which the problem shows; -1 when it
-	// has no place.
+	// Offset is the byte offset of the problem in Arguments, or -1 if it has no position.
 	Offset int64 `json:"offset,omitzero"`
 }
 
@@ -211,25 +214,25 @@ func (p *CallProblem) Error() string {
 	return p.Code + ": " + p.Message
 }
 
-// ToolResult answers one call.
+// ToolResult is the result of one call.
 type ToolResult struct {
 	CallID string `json:"call_id,omitzero"`
-	// Name and Namespace of the tool that answered, where known.
+	// Name and Namespace identify the tool that produced the result, if known.
 	Name      string `json:"name,omitzero"`
 	Namespace string `json:"namespace,omitzero"`
-	// Payload is that of the call being answered.
+	// Payload is the payload of the call, as in [ToolCall].
 	Payload string `json:"payload,omitzero"`
-	// Content is text, media and data parts; empty is a result without output.
+	// Content holds text, media and data parts; empty means no output.
 	Content []Part `json:"content,omitzero"`
 	// Outcome is "ok", "error" or empty, which means unknown: most dialects have no error
 	// flag, and unknown is not success.
 	Outcome string `json:"outcome,omitzero"`
-	// Display is for humans and never sent to a model.
+	// Display is text for humans. It is never sent to a model.
 	Display string `json:"display,omitzero" hash:"-"`
-	// Envelope is a provider-native result that only a target that knows its
-	// format may use; others get Content.
+	// Envelope is a provider-native result for targets that know its format. Other targets get
+	// Content.
 	Envelope *Native `json:"envelope,omitzero"`
-	// Synthetic says that we made the result because there was none.
+	// Synthetic reports that we generated the result because there was none.
 	Synthetic bool            `json:"synthetic,omitzero" hash:"-"`
 	ItemID    string          `json:"item_id,omitzero"`
 	Status    string          `json:"status,omitzero"`
@@ -238,7 +241,7 @@ type ToolResult struct {
 	Extra     *Extra          `json:"extra,omitzero"`
 }
 
-// Text joins the text of the result; data parts are written as JSON.
+// Text joins the text parts of the result and the JSON of its data parts.
 func (r *ToolResult) Text() string {
 	if r == nil {
 		return ""
@@ -264,8 +267,8 @@ func (r *ToolResult) Text() string {
 }
 
 // PlainText returns [ToolResult.Text] without the fence that package tool puts around the
-// output of tools that are not trusted: the tool's own text, for people and programs. A
-// text without such a fence is unchanged.
+// output of untrusted tools. Use it to show the output to people and programs. Text without a
+// fence is unchanged.
 func (r *ToolResult) PlainText() string {
 	if r == nil {
 		return ""

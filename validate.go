@@ -15,12 +15,12 @@ import (
 // not JSON, an unknown kind of media.
 var ErrInvalid = errors.New("dragoman: invalid value")
 
-// Validate reports what makes a request impossible to encode, each with its
-// place. Encoders call it; a request that a decoder returned always passes.
+// Validate reports everything that makes the request impossible to encode, with its path.
+// Encoders call it. A request that a decoder returned is always valid.
 func (r *Request) Validate() error {
 	var v validator
 	if r == nil {
-		v.bad("", "a nil request")
+		v.bad("", "the request is nil")
 		return v.errs[0]
 	}
 	v.parts("/instructions", r.Instructions)
@@ -42,11 +42,11 @@ func (r *Request) Validate() error {
 	return errors.Join(v.errs...)
 }
 
-// Validate reports what makes a response impossible to encode.
+// Validate reports everything that makes the response impossible to encode.
 func (r *Response) Validate() error {
 	var v validator
 	if r == nil {
-		v.bad("", "a nil response")
+		v.bad("", "the response is nil")
 		return v.errs[0]
 	}
 	v.messages("/output", r.Output)
@@ -56,11 +56,11 @@ func (r *Response) Validate() error {
 	return errors.Join(v.errs...)
 }
 
-// ValidateEvent reports what makes an event impossible to encode.
+// ValidateEvent reports everything that makes an event impossible to encode.
 func ValidateEvent(ev Event) error {
 	var v validator
 	if isNilEvent(ev) {
-		v.bad("", "a nil event")
+		v.bad("", "the event is nil")
 		return v.errs[0]
 	}
 	switch ev := ev.(type) {
@@ -72,8 +72,8 @@ func ValidateEvent(ev Event) error {
 	return errors.Join(v.errs...)
 }
 
-// The values of string fields, as their comments list them. An empty string is the zero
-// value of a field, which some of them refuse.
+// The allowed values of string fields, as documented on the fields. An empty string is the zero
+// value of a field, which some fields do not allow.
 var (
 	mediaKinds     = []string{codes.MediaImage, codes.MediaAudio, codes.MediaVideo, codes.MediaFile}
 	toolKinds      = []string{codes.ToolFunction, codes.ToolFreeform, codes.ToolHosted}
@@ -135,7 +135,7 @@ func (v *validator) parts(path string, ps []Part) {
 // part reports what is wrong with an invalid part.
 func (v *validator) part(path string, p Part) {
 	if isNilPart(p) {
-		v.bad(path, "a nil part")
+		v.bad(path, "the part is nil")
 		return
 	}
 	switch p := p.(type) {
@@ -154,8 +154,8 @@ func (v *validator) part(path string, p Part) {
 	}
 }
 
-// sound reports whether a part is valid. It is the fast path: only an invalid part
-// needs its path.
+// sound reports whether a part is valid. It is the fast path: the path is computed only for
+// invalid parts.
 func sound(p Part) bool {
 	if isNilPart(p) {
 		return false

@@ -33,10 +33,10 @@ gateway:
 		t.Fatal("the file is taken")
 	}
 	for _, want := range []string{
-		`f:3:62: provider work: unknown field "retris"`, `f:4:17: type: "bedrok"`, `f:7:8: alias bad: there is no provider "wrk"`, `f:7:8: alias bad: there is no provider "anthropc"`,
+		`f:3:62: provider work: unknown field "retris"`, `f:4:17: type: "bedrok"`, `f:7:8: alias bad: unknown provider "wrk"`, `f:7:8: alias bad: unknown provider "anthropc"`,
 		`f:8:9: alias loop: `, `f:10:11: listen: `,
-		`f:12:13: to: there is no provider "wrok"`, `f:13:13: to: it is no alias`, `f:14:13: to: there is no provider "anthropc"`, `f:14:13: to: there is no provider "gemni"`,
-		`f:16:15: to: there is no provider "wrok"`, `did you mean work?`, `did you mean fast?`, `did you mean anthropic?`, `did you mean gemini?`,
+		`f:12:13: to: unknown provider "wrok"`, `f:13:13: to: not an alias`, `f:14:13: to: unknown provider "anthropc"`, `f:14:13: to: unknown provider "gemni"`,
+		`f:16:15: to: unknown provider "wrok"`, `did you mean work?`, `did you mean fast?`, `did you mean anthropic?`, `did you mean gemini?`,
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%s is missing", want)

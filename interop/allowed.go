@@ -7,9 +7,9 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
 )
 
-// AllowOnly remembers which tools an answer to the request may call, for wires
-// that cannot be told. Nil means all of them; a list that is empty, none. The
-// answer's decoder asks [Registry.Forbid].
+// AllowOnly restricts which tools the response to the request may call, for dialects that
+// cannot express the restriction. Nil means all of them; an empty list means none. The decoder
+// of the response calls [Registry.Forbid].
 func (r *Registry) AllowOnly(tools []dragoman.ToolRef) {
 	r.allowed = nil
 	if tools == nil {
@@ -21,14 +21,14 @@ func (r *Registry) AllowOnly(tools []dragoman.ToolRef) {
 	}
 }
 
-// Forbids reports whether the request allowed no calls of a tool.
+// Forbids reports whether the request does not allow calls of a tool.
 func (r *Registry) Forbids(namespace, name string) bool {
 	return r.allowed != nil && !r.allowed[toolID{namespace, name}]
 }
 
-// Forbid marks a settled call of an answer that the request did not allow: it
-// must not run (quirks B37, E2). It reports whether the call is such a one; a
-// call that has a problem keeps it.
+// Forbid marks a settled call of a response that the request did not allow: it must not run
+// (quirks B37, E2). It reports whether the call is forbidden. A call that has a problem keeps
+// it.
 func (r *Registry) Forbid(c *dragoman.ToolCall) bool {
 	if c.Hosted || !r.Forbids(c.Namespace, c.Name) {
 		return false
@@ -39,7 +39,7 @@ func (r *Registry) Forbid(c *dragoman.ToolCall) bool {
 			why = fmt.Sprintf("the request did not allow a call of %.80q; use one of the tools that were offered", c.Name)
 		}
 		c.Problem = &dragoman.CallProblem{Code: codes.ProblemStopped, Message: why, Offset: -1}
-		r.rewritten++ // whoever gets the bytes would not know
+		r.rewritten++ // a client that gets the original bytes would not see the problem
 	}
 	return true
 }

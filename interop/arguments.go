@@ -12,12 +12,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Sound reports whether nothing is wrong with the arguments of a call, as CheckArguments
-// does, and remembers it: an answer is asked that of each of its calls, to write it and
-// to see whether it may run.
+// Sound reports whether the arguments of a call are valid, like CheckArguments, and caches the
+// result: each call of a response is checked when it is written and when it is decided whether
+// it may run.
 func (r *Registry) Sound(c *dragoman.ToolCall) bool {
 	for _, text := range r.sound {
-		if text == c.Arguments { // the same memory in the end, and so no look at it
+		if text == c.Arguments { // usually the same memory, so the comparison is cheap
 			return true
 		}
 	}
@@ -29,25 +29,25 @@ func (r *Registry) Sound(c *dragoman.ToolCall) bool {
 	return true
 }
 
-// KeepArguments writes the arguments of a history's call as received although they repeat
-// an object key (requirement R7). It is meant for calls that the target's own model made:
-// its server has seen them, and every other target gets {}. Arguments with another fault
-// are not kept.
+// KeepArguments writes the arguments of a call in the history as received although they repeat
+// an object key (requirement R7). It is meant for calls that the target's own model made: its
+// server has seen them, and every other target gets {}. Arguments with another fault are not
+// kept.
 func (r *Registry) KeepArguments(c *dragoman.ToolCall) {
 	if c == nil || c.Hosted || c.Payload == codes.PayloadText || c.Problem == nil || c.Problem.Code != codes.ProblemDuplicateKey {
 		return
 	}
-	// The problem may be that of the call around sound arguments, and text behind the
-	// repeated key may be no JSON.
+	// The problem may be that of the call around valid arguments, and text after the repeated
+	// key may not be JSON.
 	if p := dragoman.CheckArguments(c.Arguments); p == nil || p.Code != codes.ProblemDuplicateKey || !jsontext.Value(c.Arguments).IsValid(jsontext.AllowDuplicateNames(true)) {
 		return
 	}
 	put(&r.received, c.Arguments, true)
 }
 
-// argumentText is the JSON text of a call's arguments for a wire that carries
-// it in a string. In an answer it is [toolwire.AnswerText]; in a history, which nobody
-// runs, it is as received while it is valid JSON of any type, {} otherwise.
+// argumentText returns the JSON text of a call's arguments for a wire that carries it in a
+// string. In a response it is [toolwire.AnswerText]. In a history, where calls do not run, it
+// is the text as received if it is valid JSON of any type, and {} otherwise.
 func (r *Registry) argumentText(c *dragoman.ToolCall, at extra.Path, rep *dragoman.Report) string {
 	if r.answer {
 		if c.Payload == codes.PayloadObject && c.Problem == nil && c.Arguments != "" && r.Sound(c) {
@@ -67,7 +67,7 @@ func (r *Registry) argumentText(c *dragoman.ToolCall, at extra.Path, rep *dragom
 		return c.Arguments
 	case p == nil && strings.HasPrefix(c.Arguments, "{"), p != nil && p.Code == codes.ProblemNotObject:
 		return c.Arguments
-	case p == nil: // blanks around it, or a spelling of no arguments
+	case p == nil: // blanks around it, or a spelling of "no arguments"
 		obj, _ := c.Object()
 		return string(obj)
 	}
@@ -75,7 +75,7 @@ func (r *Registry) argumentText(c *dragoman.ToolCall, at extra.Path, rep *dragom
 	return "{}"
 }
 
-// argumentObject is the arguments for a wire that carries an object.
+// argumentObject returns the arguments for a wire that carries an object.
 func (r *Registry) argumentObject(c *dragoman.ToolCall, at extra.Path, rep *dragoman.Report) json.RawMessage {
 	if r.answer {
 		obj, why := toolwire.AnswerObject(c)
@@ -104,9 +104,9 @@ func reportTold(why *dragoman.CallProblem, written string, at extra.Path, rep *d
 	}
 }
 
-// answerFormat is the format to answer in. Every text is an input that a
-// freeform tool runs, so a call that must not run is written as a function
-// call, which such a tool does not take.
+// answerFormat returns the format for a call in a response. A freeform tool runs any text as
+// its input, so a call that must not run is written as a function call, which such a tool does
+// not accept.
 func answerFormat(c *dragoman.ToolCall, format dragoman.Format, t *toolwire.Traits) dragoman.Format {
 	if toolwire.Unclear(c.Problem) && format == t.TextCall {
 		return t.Call
@@ -114,8 +114,8 @@ func answerFormat(c *dragoman.ToolCall, format dragoman.Format, t *toolwire.Trai
 	return format
 }
 
-// withoutTwins leaves out of an answer the members that a client which ignores
-// case would read in place of ours.
+// withoutTwins removes fields from a call in a response that a case-insensitive client would
+// read instead of ours.
 func withoutTwins(c *dragoman.ToolCall, t *toolwire.Traits, at extra.Path, rep *dragoman.Report) *dragoman.ToolCall {
 	fields := c.Extra.For(t.Dialect)
 	twin := func(f dragoman.Field) bool {

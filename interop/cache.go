@@ -9,12 +9,11 @@ import (
 	"github.com/dragoman-go/dragoman/schema"
 )
 
-// SchemaCache remembers how schemas were lowered, so that a conversation which
-// sends the same tools with every turn lowers them once. It belongs to whoever
-// sends those turns. The zero value is ready; it is safe for concurrent use,
-// and a nil cache remembers nothing.
+// SchemaCache caches lowered schemas, so that a conversation that sends the same tools in every
+// turn lowers them once. It belongs to the sender of the turns. The zero value is ready to use.
+// It is safe for concurrent use. A nil cache stores nothing.
 //
-// What comes out is the same with and without one, losses included.
+// The results, including losses, are the same with and without a cache.
 type SchemaCache struct {
 	mu      sync.Mutex
 	entries map[schemaKey]cachedSchema
@@ -31,11 +30,11 @@ type cachedSchema struct {
 	err error
 }
 
-// maxCachedBytes bounds what a cache holds. One that is full starts over: tools
-// that are still in use come back with the next request.
+// maxCachedBytes limits the size of a cache. A full cache is emptied: tools that are still in
+// use come back with the next request.
 const maxCachedBytes = 16 << 20
 
-// adapt is schema.Lower. Nobody may change what it returns.
+// adapt is schema.Lower with the cache. The result must not be changed.
 func (c *SchemaCache) adapt(src json.RawMessage, p schema.Profile) (*schema.Lowered, error) {
 	if c == nil {
 		return schema.Lower(src, p)
@@ -47,7 +46,7 @@ func (c *SchemaCache) adapt(src json.RawMessage, p schema.Profile) (*schema.Lowe
 	if ok {
 		return kept.low, kept.err
 	}
-	// Never the caller's memory, which the caller may use again.
+	// Clone src, because the caller may reuse its memory.
 	kept.low, kept.err = schema.Lower(bytes.Clone(src), p)
 	cost := costOf(kept.low, len(src))
 	if cost > maxCachedBytes {
@@ -65,8 +64,8 @@ func (c *SchemaCache) adapt(src json.RawMessage, p schema.Profile) (*schema.Lowe
 	return kept.low, kept.err
 }
 
-// costOf estimates the memory that a lowered schema holds. What it takes to
-// translate arguments is a tree over the source.
+// costOf estimates the memory of a lowered schema. Translating arguments needs a tree of the
+// source.
 func costOf(low *schema.Lowered, source int) int {
 	cost := len(low.Schema) + len(low.Note) + 256
 	if low.Translates() {

@@ -11,9 +11,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// WriteCall writes a call in the target's format. Arguments that a history
-// cannot hold are replaced in the copy and reported; the call itself is never
-// changed.
+// WriteCall writes a call in the target's format. Arguments that a history cannot hold are
+// replaced in the copy and reported; the call itself is never changed.
 func (r *Registry) WriteCall(w *jsonwire.Writer, c *dragoman.ToolCall, at extra.Path, rep *dragoman.Report) error {
 	t, err := r.wire()
 	if err != nil {
@@ -59,7 +58,7 @@ func (r *Registry) writeCallAs(w *jsonwire.Writer, format dragoman.Format, c *dr
 	return nil
 }
 
-// reportUnsaidOfCall reports the facts about a call that a format has no field for.
+// reportUnsaidOfCall reports the fields of a call that a format does not have.
 func reportUnsaidOfCall(c *dragoman.ToolCall, says toolwire.CallSays, at extra.Path, rep *dragoman.Report) {
 	if c.Cache != nil && !says.Cache {
 		rep.Add(dragoman.Dropped, dragoman.Info, at.String()+"/cache", "cache breakpoint after a call: the target caches by itself")
@@ -90,20 +89,19 @@ func (r *Registry) wireIDName(id, ns, name string, at extra.Path, rep *dragoman.
 	return wireID, wireName
 }
 
-// Settle turns a call as it came off the wire into the call the author of the
-// tool knows: aliases are reversed, those in arguments too, a freeform tool's
-// input is unwrapped, and arguments that must not run are marked with the
-// problem.
+// Settle converts a call from the wire to the call that the author of the tool knows: it
+// reverses aliases, also those in arguments, unwraps the input of a freeform tool, and sets
+// Problem on a call that must not run.
 func (r *Registry) Settle(c *dragoman.ToolCall, at extra.Path, rep *dragoman.Report) {
 	r.settleAll(c, false, at, rep)
 }
 
-// settleAll is Settle; the arguments that are sound need no look.
+// settleAll is Settle; sound reports that the arguments need no check.
 func (r *Registry) settleAll(c *dragoman.ToolCall, sound bool, at extra.Path, rep *dragoman.Report) {
 	stood := *c
 	r.settle(c, sound, at, rep)
 	renamed := c.ID != stood.ID || r.names.renamed(stood.Namespace, stood.Name, toolID{c.Namespace, c.Name})
-	// A client of a wire without freeform tools knows such a tool as a function.
+	// Clients of a wire without freeform tools know such a tool as a function.
 	asFunction := c.Payload == codes.PayloadText && r.own != nil && r.own.Traits().TextCall == ""
 	if renamed || !asFunction && (c.Payload != stood.Payload || c.Arguments != stood.Arguments) {
 		r.rewritten++
@@ -135,7 +133,7 @@ func (r *Registry) settle(c *dragoman.ToolCall, sound bool, at extra.Path, rep *
 		if c.Problem != nil && c.Problem.Code == codes.ProblemNotObject {
 			unwrapDoubleEncoded(c, at, rep)
 		}
-	case c.Problem.Code == codes.ProblemUnreadable: // which does not hide what is ambiguous
+	case c.Problem.Code == codes.ProblemUnreadable: // it does not replace a problem that reports ambiguity
 		if p := dragoman.CheckArguments(c.Arguments); p != nil && p.Code == codes.ProblemDuplicateKey {
 			c.Problem = p
 		}
@@ -160,9 +158,8 @@ func unwrapDoubleEncoded(c *dragoman.ToolCall, at extra.Path, rep *dragoman.Repo
 	rep.Add(dragoman.Lowered, dragoman.Info, at.String()+"/arguments", "arguments were JSON inside a JSON string; unwrapped once")
 }
 
-// unwrapFreeform takes the text out of the function call that stood in for a
-// freeform one: the argument "input", or what models write instead of it
-// (quirk B30).
+// unwrapFreeform extracts the text from the function call that replaced a freeform one: the
+// argument "input", or what models write instead of it (quirk B30).
 func (r *Registry) unwrapFreeform(c *dragoman.ToolCall, spec *dragoman.ToolSpec, at extra.Path, rep *dragoman.Report) {
 	text, how, problem := freeformText(c.Arguments)
 	if problem != nil {

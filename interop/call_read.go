@@ -11,14 +11,14 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// ReadCall reads a call object of the target's dialect. A call that says
-// something twice, or in a type that it must not have, is returned with its
-// Problem; only what is no object, or of a format nobody reads, is an error.
+// ReadCall reads a call object of the target's dialect. A call with a duplicate field, or with
+// a field of the wrong type, is returned with its Problem. Only input that is not an object, or
+// a format without a reader, is an error.
 func (r *Registry) ReadCall(obj json.RawMessage, at extra.Path, rep *dragoman.Report) (*dragoman.ToolCall, error) {
 	return r.ReadCallValue(jsonwire.Value{Raw: obj}, at, rep)
 }
 
-// ReadCallValue is ReadCall of an object of which something is known.
+// ReadCallValue is ReadCall for an object that was partly checked before.
 func (r *Registry) ReadCallValue(obj jsonwire.Value, at extra.Path, rep *dragoman.Report) (*dragoman.ToolCall, error) {
 	if r.own == nil {
 		return r.readCallAs(dragoman.Format(string(r.target.Dialect)+"."+toolwire.TypeOfValue(obj)), obj, at, rep)
@@ -50,7 +50,7 @@ func (r *Registry) readCallAs(format dragoman.Format, obj jsonwire.Value, at ext
 	return c, nil
 }
 
-// errNothing says that an accessor returned neither a view nor an error.
+// errNothing reports that an accessor returned neither a value nor an error.
 var errNothing = errors.New("the accessor found nothing")
 
 // readCall reads a call of a built-in format from its wire object.

@@ -15,16 +15,16 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// InspectSchema gives the canonical view of a tool definition: one tool, or
-// the members of a namespace.
+// InspectSchema returns the canonical form of a tool definition: one tool, or all tools of a
+// namespace.
 func (r *Registry) InspectSchema(obj dragoman.Native) ([]dragoman.ToolSpec, dragoman.Report, error) {
 	var rep dragoman.Report
 	specs, err := r.readToolAs(obj.Format, obj.JSON, extra.At(""), &rep)
 	return specs, rep, err
 }
 
-// InspectCall gives the canonical view of a call, with its payload format. An empty
-// format is recognized by the shape of the object: see [Registry.RecognizeCall].
+// InspectCall returns the canonical form of a call, with its payload format. If the format is
+// empty, it is recognized by the shape of the object: see [Registry.RecognizeCall].
 func (r *Registry) InspectCall(obj dragoman.Native) (*dragoman.ToolCall, dragoman.Report, error) {
 	var rep dragoman.Report
 	format := obj.Format
@@ -40,11 +40,11 @@ func (r *Registry) InspectCall(obj dragoman.Native) (*dragoman.ToolCall, dragoma
 	return c, rep, err
 }
 
-// InspectResult gives the canonical view of a result. An error told only in
-// the text is not lifted: without a flag the outcome is unknown. A part that holds a result
+// InspectResult returns the canonical form of a result. An error that only the text reports is
+// not detected: without a flag the outcome is unknown. A part that holds a result
 // ("functionResponse"), and the inner object of one ("toolResult"), are read as the result. A
-// result whose only content is data of the type "provider_native_tool_result" has its
-// Envelope, and the text for other formats as content.
+// result whose only content is data of the type "provider_native_tool_result" has its Envelope,
+// and the text for other formats as content.
 func (r *Registry) InspectResult(obj dragoman.Native) (*dragoman.ToolResult, dragoman.Report, error) {
 	var rep dragoman.Report
 	res, err := r.readShapedResult(obj.Format, obj.JSON, extra.At(""), &rep)
@@ -54,9 +54,9 @@ func (r *Registry) InspectResult(obj dragoman.Native) (*dragoman.ToolResult, dra
 	return res, rep, err
 }
 
-// ConvertSchemas writes tool definitions in the format to, in order. A
-// definition already in that format passes byte for byte; a definition that
-// cannot be converted is dropped and reported.
+// ConvertSchemas writes tool definitions in the format to, in order. A definition already in
+// that format passes through byte for byte. A definition that cannot be converted is dropped
+// and reported.
 func (r *Registry) ConvertSchemas(objs []dragoman.Native, to dragoman.Format) ([]dragoman.Native, dragoman.Report, error) {
 	var rep dragoman.Report
 	var out []dragoman.Native
@@ -103,8 +103,8 @@ func (r *Registry) isNamespace(f dragoman.Format) bool {
 	return c != nil && f == c.Traits().Namespace
 }
 
-// ConvertCalls writes calls in the format to, in order. A call already in that format
-// passes byte for byte. A part that holds a call ("functionCall") is written as the call
+// ConvertCalls writes calls in the format to, in order. A call already in that format passes
+// through byte for byte. A part that holds a call ("functionCall") is written as the call
 // alone. The inner object of a call ("function" or "toolUse") is written as the whole call.
 func (r *Registry) ConvertCalls(objs []dragoman.Native, to dragoman.Format) ([]dragoman.Native, dragoman.Report, error) {
 	return r.convert(codes.CallObject, objs, to, func(w *jsonwire.Writer, obj dragoman.Native, at extra.Path, rep *dragoman.Report) error {
@@ -120,9 +120,9 @@ func (r *Registry) ConvertCalls(objs []dragoman.Native, to dragoman.Format) ([]d
 	})
 }
 
-// reportNoID reports that a call or result without an id is written in a format that
-// requires one. A single object has no conversation around it to pair it in, so no id can
-// be made for it.
+// reportNoID reports that a call or result without an id is written in a format that requires
+// one. No id can be generated for it, because a single object has no conversation in which to
+// pair it.
 func reportNoID(codec toolwire.Codec, to dragoman.Format, at extra.Path, rep *dragoman.Report) {
 	if codec != nil && codec.Traits().RequiresIDs {
 		rep.Addf(dragoman.Lowered, dragoman.Warn, at.String(), "there is no call id, which %s requires; convert the whole conversation instead", to)
@@ -172,8 +172,8 @@ func (r *Registry) convert(kind string, objs []dragoman.Native, to dragoman.Form
 	return out, rep, nil
 }
 
-// convertDirectly takes the two short ways: an object in the format already,
-// and a contributed adapter that leads there.
+// convertDirectly handles the two direct cases: an object that is already in the format, and a
+// contributed adapter for both formats.
 func (r *Registry) convertDirectly(kind string, obj dragoman.Native, to dragoman.Format, out *[]dragoman.Native, at extra.Path, rep *dragoman.Report) (bool, error) {
 	if obj.Format == to {
 		if _, contributed := r.calls[to]; kind == codes.CallObject && !contributed {
@@ -212,13 +212,16 @@ func (r *Registry) adaptDirectly(kind string, from dragoman.Format, to []dragoma
 	return nil, false, nil
 }
 
-// SanitizeCall returns a copy of a call that is safe to keep in a history:
-// arguments that are not JSON become {}. Valid JSON of any type is unchanged, and so
-// are arguments that repeat a key, because the copy goes back to where the call came
-// from; so are text payloads and any shape that is not recognized. An empty format is
-// recognized by the shape of the object, and set in the copy. A call of a contributed
-// format is written again by its adapter; where there is none, the report says that
-// the call is unchanged. The input is never changed.
+// SanitizeCall returns a copy of a call that is safe to keep in a history.
+//
+//   - Arguments that are not JSON become {}. Valid JSON of any type is unchanged. So are
+//     arguments that repeat a key, because the copy goes back to where the call came from.
+//   - Text payloads and unknown shapes are unchanged.
+//   - If the format is empty, it is recognized by the shape of the object and set in the copy.
+//   - A call of a contributed format is rewritten by its adapter. If there is none, the report
+//     says that the call is unchanged.
+//
+// The input is never changed.
 func (r *Registry) SanitizeCall(obj dragoman.Native) (dragoman.Native, dragoman.Report) {
 	out := dragoman.Native{Format: obj.Format, JSON: slices.Clone(obj.JSON)}
 	var rep dragoman.Report
@@ -239,7 +242,7 @@ func (r *Registry) SanitizeCall(obj dragoman.Native) (dragoman.Native, dragoman.
 	if shape.Inner {
 		path = path[len(path)-1:]
 	}
-	// The wire is judged, not what the registry would make of it.
+	// Check the wire object itself, not what the registry would make of it.
 	c, _, err := r.readCall(obj.Format, jsonwire.Value{Raw: shape.Object})
 	if err != nil || c.Payload == codes.PayloadText || c.Problem != nil && c.Problem.Code == codes.ProblemUnreadable {
 		return out, rep

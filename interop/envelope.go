@@ -5,8 +5,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/envelope"
 )
 
-// unwrapEnvelope returns a result whose only content is an explicit envelope with the
-// envelope taken apart. Any other result is returned unchanged.
+// unwrapEnvelope unwraps a result whose only content is an explicit envelope. It returns any
+// other result unchanged.
 func unwrapEnvelope(res *dragoman.ToolResult) *dragoman.ToolResult {
 	if res.Envelope != nil || len(res.Content) != 1 {
 		return res

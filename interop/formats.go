@@ -47,13 +47,13 @@ func (r *Registry) hostCodec(f dragoman.Format) toolwire.Codec {
 	return r.codecOf(f, (*toolwire.Traits).Hosts)
 }
 
-// builtIn reports whether a format belongs to a known dialect, or is one of ours:
-// then a tool of it that no codec reads is the provider's own.
+// builtIn reports whether a format belongs to a known dialect, or is one of ours. A tool of
+// such a format that no codec reads is a provider's own tool.
 func (r *Registry) builtIn(f dragoman.Format) bool {
 	return f == toolformat.MCPTool || r.hostCodec(f) != nil
 }
 
-// whose says why a provider's tool goes to no other provider.
+// whose returns why a provider's tool cannot be sent to another provider.
 func (r *Registry) whose(f dragoman.Format) string {
 	if c := r.hostCodec(f); c != nil {
 		for _, prefix := range c.Traits().ClientRun {

@@ -9,9 +9,9 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// guard makes the accessors and adapters of a contributor safe to call. A panic in one of
-// them is an error. They get copies, so that they cannot change the request or the
-// definition of a tool (requirement R5).
+// guard makes the accessors and adapters of a contributor safe to call. A panic in one of them
+// becomes an error. They get copies, so that they cannot change the request or the definition
+// of a tool (requirement R5).
 type guard struct {
 	source string
 	format dragoman.Format
@@ -20,7 +20,7 @@ type guard struct {
 // Format implements the accessors.
 func (g guard) Format() dragoman.Format { return g.format }
 
-// catch turns a panic into an error.
+// catch converts a panic to an error.
 func (g guard) catch(hook string, err *error) {
 	if v := recover(); v != nil {
 		*err = fmt.Errorf("interop: %s of %q for %s panicked: %v", hook, g.source, g.format, v)
@@ -47,8 +47,8 @@ func (g callGuard) InspectCall(obj json.RawMessage) (c *dragoman.ToolCall, rep d
 	return g.accessor.InspectCall(slices.Clone(obj))
 }
 
-// recognizes calls the accessor's method Recognizes; known is false if it has none. A
-// panic recognizes nothing.
+// recognizes calls the accessor's method Recognizes; known is false if it has none. If the
+// method panics, the object is not recognized.
 func (g callGuard) recognizes(obj json.RawMessage) (yes, known bool) {
 	rec, known := g.accessor.(interface{ Recognizes(json.RawMessage) bool })
 	if !known {
@@ -72,7 +72,8 @@ func (g resultGuard) InspectResult(obj json.RawMessage) (res *dragoman.ToolResul
 	return g.accessor.InspectResult(slices.Clone(obj))
 }
 
-// adapterGuard also refuses what is not JSON: it would make the whole request unreadable.
+// adapterGuard also rejects output that is not JSON, which would make the whole request
+// invalid.
 type adapterGuard struct {
 	guard
 	kind    string

@@ -11,25 +11,24 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// ids aliases call ids that a target would reject, the same way on a call and
-// on its result, and reverses it. An id that is legal passes (quirks B13, B14),
-// unless it is the alias of another one already: no two ids are ever written
-// alike.
+// ids replaces call ids that a target would reject with aliases, the same way for a call and
+// its result, and reverses it. A valid id is unchanged (quirks B13, B14), unless it is already
+// the alias of another one: no two ids are ever written alike.
 type ids struct {
 	rule     targets.IDRule
-	origins  map[string]string // what was written to the id behind it
-	aliases  map[string]string // id to what was written for it; one that passes need not be here
-	seen     map[string]idMark // what is known of ids that stand in the request
-	numbered int               // calls that have their number
+	origins  map[string]string // maps what was written to the original id
+	aliases  map[string]string // maps an id to what was written for it; unchanged ids may be missing
+	seen     map[string]idMark // the marks of ids that occur in the request
+	numbered int               // the number of calls that were numbered
 }
 
-// idMark is what is known of an id before it is written.
+// idMark is what is known about an id before it is written.
 type idMark uint8
 
 const (
-	// announced: it stands in the request; no alias of another may be it.
+	// announced: the id occurs in the request; it must not be used as an alias.
 	announced idMark = 1 << iota
-	// kept: the target minted it itself.
+	// kept: the target generated the id itself.
 	kept
 )
 
@@ -39,7 +38,7 @@ func (s *ids) mark(id string, m idMark) {
 	}
 }
 
-// number gives the next call its number; one that is taken is passed over.
+// number assigns the next number to a call. It skips numbers that are taken.
 func (s *ids) number(id, name string) {
 	if s.aliases[id] != "" {
 		return
@@ -57,7 +56,7 @@ func (s *ids) number(id, name string) {
 }
 
 func (s *ids) alias(id string) string {
-	if id == "" { // no id is none: whoever needs one has made it before
+	if id == "" { // an empty id stays empty: callers that need one have generated it before
 		return id
 	}
 	if a, ok := s.aliases[id]; ok {
@@ -65,7 +64,7 @@ func (s *ids) alias(id string) string {
 	}
 	known := s.seen[id]
 	if (known&kept != 0 || s.rule.Allows(id)) && !s.takenFrom(id, id) {
-		if known == 0 { // an alias may be it, unless it is known to be taken
+		if known == 0 { // an alias may equal the id, unless the id is known to be taken
 			put(&s.origins, id, id)
 		}
 		return id
@@ -76,15 +75,15 @@ func (s *ids) alias(id string) string {
 	return a
 }
 
-// takenFrom reports whether a stands for another id.
+// takenFrom reports whether a is the alias of another id.
 func (s *ids) takenFrom(id, a string) bool {
 	owner, ok := s.origins[a]
 	return ok && owner != id
 }
 
-// free returns an alias of id that stands for nothing else. A hash that
-// somebody foresaw is made again; each try that fails costs them an id, so
-// there are at most as many as ids, unless the rule leaves no room for them.
+// free returns an unused alias of id. If the hash is taken, because an attacker predicted it,
+// free tries another one. Each failed try needs another id, so there are at most as many tries
+// as ids, unless the rule has too few possible aliases.
 func (s *ids) free(id string) string {
 	tries := len(s.origins) + len(s.seen) + 8
 	for try := 0; ; try++ {
@@ -107,7 +106,7 @@ func (s *ids) restore(alias string) string {
 
 const hashedIDPrefix = 15
 
-// aliasID is the alias of an id; each try gives another one.
+// aliasID returns the alias of an id; each try returns another one.
 func aliasID(id string, rule targets.IDRule, try int) string {
 	salted := id
 	if try > 0 {
@@ -115,8 +114,8 @@ func aliasID(id string, rule targets.IDRule, try int) string {
 	}
 	sum := sha256.Sum256([]byte(salted))
 	if rule.Exact > 0 {
-		// The hash in the wire's own letters and digits: truncating the id
-		// itself would collide.
+		// The hash uses the characters that the wire allows: truncating the id itself would
+		// cause collisions.
 		alphabet := make([]byte, 0, len(base62))
 		for i := range len(base62) {
 			if charset.Has(rule.Chars, base62[i]) {
@@ -137,7 +136,7 @@ func aliasID(id string, rule targets.IDRule, try int) string {
 	out := make([]byte, 0, hashedIDPrefix+17)
 	gap := separator(rule.Chars)
 	for i := 0; i < len(id) && len(out) < hashedIDPrefix; i++ {
-		// A character cut in two would come back as another one.
+		// A truncated multi-byte character would be decoded as another one.
 		if charset.Has(rule.Chars, id[i]) && id[i] < utf8.RuneSelf {
 			out = append(out, id[i])
 		} else {

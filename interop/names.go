@@ -13,21 +13,20 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// toolID is the identity of a tool: never its wire name.
+// toolID is the identity of a tool. It is never the wire name.
 type toolID struct{ namespace, name string }
 
-// names holds the wire names of one request, both ways. A wire name is the
-// public name where the target allows it, else a sanitised form with a hash of
-// the identity: legal, distinct, and independent of the order of tools
-// (quirks A34, A35).
+// names maps tools to wire names and back, for one request. A wire name is the public name if
+// the target allows it, otherwise a sanitized form with a hash of the identity: valid, unique,
+// and independent of the order of tools (quirks A34, A35).
 type names struct {
 	rule    targets.NameRule
-	flatten bool // namespaces have no place on this wire
-	// asTheyAre: bare names go to the one who chose them.
+	flatten bool // the wire has no namespaces
+	// asTheyAre: names without a namespace are sent unchanged to the client that chose them.
 	asTheyAre bool
 	wire      map[toolID]string
-	tools     map[string]*dragoman.ToolSpec // by wire name; of declared tools only
-	ids       map[string]toolID             // by wire name; of every name written
+	tools     map[string]*dragoman.ToolSpec // by wire name; declared tools only
+	ids       map[string]toolID             // by wire name; every name that was written
 }
 
 func newNames(rule targets.NameRule, flatten bool, tools []dragoman.ToolSpec) *names {
@@ -37,8 +36,8 @@ func newNames(rule targets.NameRule, flatten bool, tools []dragoman.ToolSpec) *n
 		n.tools = make(map[string]*dragoman.ToolSpec, len(tools))
 		n.ids = make(map[string]toolID, len(tools))
 	}
-	// How many identities want each natural name: those that share one are all
-	// hashed, except a bare name, which is its author's own.
+	// Count the tools that want each natural name: those that share one are all hashed, except
+	// a tool without a namespace, which keeps its author's name.
 	var wanted map[string]int
 	var bare map[string]bool
 	if slices.ContainsFunc(tools, func(t dragoman.ToolSpec) bool { return n.isFlattened(toolID{namespace: t.Namespace}) }) {
@@ -50,8 +49,8 @@ func newNames(rule targets.NameRule, flatten bool, tools []dragoman.ToolSpec) *n
 		n.ids[key] = id
 		n.tools[key] = spec
 	}
-	// Names that stay come first, so that no hash ever takes one of them,
-	// whatever the order of the tools.
+	// Assign unchanged names first, so that no hash takes one of them, whatever the order of
+	// the tools.
 	var rest []*dragoman.ToolSpec
 	for i := range tools {
 		id := toolID{tools[i].Namespace, tools[i].Name}
@@ -77,7 +76,7 @@ func newNames(rule targets.NameRule, flatten bool, tools []dragoman.ToolSpec) *n
 	return n
 }
 
-// wanted counts the tools that would like each name, and says which are bare.
+// wanted counts the tools that want each name, and returns the names without a namespace.
 func (n *names) wanted(tools []dragoman.ToolSpec) (wanted map[string]int, bare map[string]bool) {
 	wanted, bare = make(map[string]int, len(tools)), make(map[string]bool, len(tools))
 	seen := make(map[toolID]bool, len(tools))
@@ -96,8 +95,8 @@ func (n *names) wanted(tools []dragoman.ToolSpec) (wanted map[string]int, bare m
 	return wanted, bare
 }
 
-// asTheyStand returns the names for who chose them. What is written of the ones is known
-// of the others.
+// asTheyStand returns the names for the client that chose them. Both values share the names
+// that were written.
 func (n *names) asTheyStand() *names {
 	if n.wire == nil {
 		n.wire = map[toolID]string{}
@@ -121,7 +120,7 @@ func (n *names) flattened() *names {
 
 func (n *names) isFlattened(id toolID) bool { return n.flatten && id.namespace != "" }
 
-// natural is the name a tool would like on this wire.
+// natural returns the preferred name of a tool on this wire.
 func (n *names) natural(id toolID) string {
 	if n.isFlattened(id) {
 		return id.namespace + "__" + id.name
@@ -129,7 +128,7 @@ func (n *names) natural(id toolID) string {
 	return id.name
 }
 
-// key makes wire names unique where the wire keeps namespaces.
+// key makes wire names unique if the wire has namespaces.
 func (n *names) key(namespace, wire string) string {
 	if n.flatten || namespace == "" {
 		return wire
@@ -137,9 +136,9 @@ func (n *names) key(namespace, wire string) string {
 	return namespace + "\x00" + wire
 }
 
-// hashed returns an alias that no other tool has. A hash that somebody foresaw
-// grows, and is then made again: each try that fails costs them a tool, so
-// there are at most as many as names, unless the rule leaves no room for them.
+// hashed returns an unused alias. If the hash is taken, because an attacker predicted it,
+// hashed makes it longer and then tries another one. Each failed try needs another tool, so
+// there are at most as many tries as names, unless the rule has too few possible names.
 func (n *names) hashed(id toolID) string {
 	natural, seed := n.natural(id), id.namespace+"\x00"+id.name
 	sum := sha256.Sum256([]byte(seed))
@@ -156,7 +155,7 @@ func (n *names) hashed(id toolID) string {
 	}
 }
 
-// free reports whether w stands for no other tool.
+// free reports whether w is not the name of another tool.
 func (n *names) free(id toolID, w string) bool {
 	taken, ok := n.ids[n.key(id.namespace, w)]
 	return !ok || taken == id
@@ -181,21 +180,21 @@ func (n *names) wireName(namespace, name string) string {
 	return w
 }
 
-// announce takes a bare name, which no other tool gets from then on.
+// announce reserves a name without a namespace, so that no other tool gets it.
 func (n *names) announce(name string) {
 	if _, taken := n.ids[name]; !taken && name != "" {
 		put(&n.ids, name, toolID{name: name})
 	}
 }
 
-// shares reports whether a bare name was given to another tool already.
+// shares reports whether a name without a namespace was already given to another tool.
 func (n *names) shares(namespace, name string) bool {
 	id, taken := n.ids[name]
 	return n.asTheyAre && namespace == "" && taken && id != toolID{name: name}
 }
 
-// renamed reports whether a client of this wire knows a tool by another name
-// than the wire's.
+// renamed reports whether the clients of this wire know a tool by another name than the wire
+// name.
 func (n *names) renamed(namespace, wire string, id toolID) bool {
 	return wire != n.natural(id) || !n.flatten && namespace != id.namespace
 }
@@ -209,12 +208,12 @@ func (n *names) spec(id toolID) *dragoman.ToolSpec {
 	return n.tools[n.key(id.namespace, w)]
 }
 
-// resolve returns the identity behind a wire name; a name that was never
-// written, and is none of the declared ones decorated, is its own.
+// resolve returns the identity behind a wire name. A name that was never written, and is not a
+// decorated form of a declared name, is its own identity.
 func (n *names) resolve(namespace, wire string) (toolID, *dragoman.ToolSpec) {
 	if n.isFlattened(toolID{namespace: namespace}) {
-		// The call is in a format with namespaces: its name is the tool's own, unless it
-		// is the name of a tool of this namespace on the wire.
+		// The call is in a format with namespaces: its name is the tool's own, unless it is the
+		// wire name of a tool of this namespace.
 		id := toolID{namespace, wire}
 		if other, ok := n.ids[wire]; ok && other.namespace == namespace {
 			id = other
@@ -231,13 +230,13 @@ func (n *names) resolve(namespace, wire string) (toolID, *dragoman.ToolSpec) {
 	return toolID{namespace, wire}, nil
 }
 
-// decorations are what models put before the name of a tool they were given.
+// decorations are prefixes that models put before the name of a tool.
 var decorations = []string{"functions.", "functions:", "default_api.", "default_api:", "tools.", "tool."}
 
-// undecorated finds the declared tool that a model means by a name which is
-// none (quirk B22): blanks around it, the residue of a template behind it, its
-// qualified name, a well-known prefix, its namespace twice, another case. Each step
-// only takes what is exactly the name of one tool, so it never guesses between two.
+// undecorated finds the declared tool that a model means by an unknown name (quirk B22): with
+// blanks around it, template residue after it, its qualified name, a well-known prefix, a
+// repeated namespace, or another case. Each step only accepts the exact name of one tool, so it
+// never guesses between two.
 func (n *names) undecorated(namespace, wire string) (key string, ok bool) {
 	if len(n.tools) == 0 || len(wire) > maxDecorated {
 		return "", false
@@ -265,8 +264,8 @@ func (n *names) undecorated(namespace, wire string) (key string, ok bool) {
 	return n.folded(namespace, bare)
 }
 
-// qualified finds the one declared tool with a qualified name. Tool results name tools
-// so, and a model that reads them may call a tool by that name instead of its wire name.
+// qualified finds the only declared tool with a qualified name. Tool results use qualified
+// names, and a model that reads them may call a tool by that name instead of its wire name.
 func (n *names) qualified(namespace, name string) (key string, ok bool) {
 	if namespace != "" || name == "" {
 		return "", false
@@ -282,8 +281,8 @@ func (n *names) qualified(namespace, name string) (key string, ok bool) {
 	return key, ok
 }
 
-// isQualified is spec.QualifiedName() == name without an allocation: a response can make
-// the comparison run often.
+// isQualified is spec.QualifiedName() == name without an allocation, because a response can
+// trigger many comparisons.
 func isQualified(spec *dragoman.ToolSpec, name string) bool {
 	rest := name
 	if ns := spec.Namespace; ns != "" {
@@ -298,11 +297,11 @@ func isQualified(spec *dragoman.ToolSpec, name string) bool {
 	return rest == spec.Name
 }
 
-// maxDecorated bounds the names that are looked at more closely: no wire takes
+// maxDecorated limits the length of names that are checked for decorations: no wire allows
 // longer ones.
 const maxDecorated = 512
 
-// folded finds the one declared tool whose wire name differs by case only.
+// folded finds the only declared tool whose wire name differs in case only.
 func (n *names) folded(namespace, wire string) (key string, ok bool) {
 	want := n.key(namespace, wire)
 	for k := range n.tools {
@@ -316,8 +315,8 @@ func (n *names) folded(namespace, wire string) (key string, ok bool) {
 	return key, ok
 }
 
-// sanitise replaces what a rule forbids and ends the name with hash, within
-// the rule's length. A rule too short for both keeps what it can of the hash.
+// sanitise replaces the characters that a rule forbids and appends hash, within the rule's
+// length. If the rule is too short for both, it keeps as much of the hash as fits.
 func sanitise(name string, rule targets.NameRule, hash string) string {
 	first := rule.First
 	if first == "" {

@@ -10,11 +10,13 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// RecognizeCall returns the format of a call object by its shape, or "" where no
-// format has it. Contributed accessors with the method Recognizes come first, in
-// order of precedence, then the built-in formats, then the other contributed accessors:
-// the first that reads a call with a name. A part that holds a call ("functionCall") counts
-// as the call. Last come the inner objects of calls ("function" and "toolUse").
+// RecognizeCall returns the format of a call object by its shape, or "" if no format matches.
+// It tries, in this order:
+//
+//   - contributed accessors with the method Recognizes, in order of precedence
+//   - the built-in formats; a part that holds a call ("functionCall") counts as the call
+//   - the other contributed accessors: the first that reads a call with a name
+//   - the inner objects of calls ("function" and "toolUse")
 func (r *Registry) RecognizeCall(obj json.RawMessage) dragoman.Format {
 	if jsonwire.Check(obj) != nil {
 		return ""
@@ -90,8 +92,8 @@ func (r *Registry) sanitizeContributed(a callGuard, out *dragoman.Native, rep *d
 	out.JSON = raw
 }
 
-// ReadsSchema reports whether the registry reads tool definitions of a format: a
-// contributed one, or a built-in one.
+// ReadsSchema reports whether the registry can read tool definitions of a format, contributed
+// or built-in.
 func (r *Registry) ReadsSchema(f dragoman.Format) bool {
 	if _, ok := r.schemas[f]; ok {
 		return true
@@ -99,8 +101,8 @@ func (r *Registry) ReadsSchema(f dragoman.Format) bool {
 	return r.readsBuiltIn(f)
 }
 
-// unreadSpec reports whether all that is known of a tool is its source: nothing has read
-// its name, or the schema of its arguments, from there.
+// unreadSpec reports whether only the source of a tool is known: its name and the schema of its
+// arguments have not been read from it.
 func unreadSpec(s *dragoman.ToolSpec) bool {
 	if s.Source == nil || s.Kind == codes.ToolHosted {
 		return false

@@ -10,62 +10,59 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// Options compose a registry for one request.
+// Options are the options of [New].
 type Options struct {
-	// Target is what the request is encoded for; its Dialect selects the
-	// formats.
+	// Target is the target that the request is encoded for; its Dialect selects the formats.
 	Target targets.Target
-	// Limits are the target dialect's; overrides in Target.Caps beat them.
+	// Limits are the limits of the target's dialect; Target.Caps overrides them.
 	Limits targets.Limits
-	// Tools are the request's; their names are made legal and distinct.
+	// Tools are the tools of the request; their wire names are made valid and unique.
 	Tools []dragoman.ToolSpec
-	// Contributions in order of precedence: config, provider, extensions,
-	// tools. The built-in formats come last.
+	// Contributions are in order of precedence: config, provider, extensions, tools. The
+	// built-in formats come last.
 	Contributions []dragoman.Contribution
 	// Codecs are the codecs of tool objects that the registry knows. Package
 	// dialect/all has all of them; the codec of Target.Dialect must be among
 	// them. Objects of a dialect that is not in the list can be neither read nor
 	// written: conversions fail, and encoders report such a tool as dropped.
 	Codecs []toolwire.Codec
-	// Schemas remembers lowered schemas from one request to the next; nil
-	// lowers them each time.
+	// Schemas caches lowered schemas between requests; nil lowers them each time.
 	Schemas *SchemaCache
 }
 
-// Registry reads and writes the tool objects of one request. It remembers the
-// aliases it made, so it belongs to that request and is not safe for
-// concurrent use.
+// Registry reads and writes the tool objects of one request. It stores the aliases it made, so
+// it belongs to that request and is not safe for concurrent use.
 type Registry struct {
 	target targets.Target
-	// codecs are the known ones, own that of the target's dialect; nil if unknown.
+	// codecs are the known codecs, own that of the target's dialect; nil if unknown.
 	codecs []toolwire.Codec
 	own    toolwire.Codec
 	names  *names
 	ids    ids
 
-	// breakpoints is how many the wire takes, surplus how many are still to be left
-	// out.
+	// breakpoints is the number of cache breakpoints that the wire allows, surplus the number
+	// still to be left out.
 	breakpoints, surplus int
 	// answer: calls are written for a client to run, not as history.
 	answer bool
-	// checked is the request that passed the checks of an encoder; nil means none.
+	// checked is the request that passed the checks of an encoder, or nil.
 	checked *dragoman.Request
-	// received are arguments with repeated keys that the target wrote itself.
+	// received holds arguments with repeated keys that the target wrote itself.
 	received map[string]bool
-	// rewritten counts the calls that were read as others than they stood.
+	// rewritten counts the calls that differ from their wire form.
 	rewritten int
 	// strict counts the strict schemas that were written.
 	strict strictUse
-	// wrapped: the answer stands in a property of an object.
+	// wrapped: the response is wrapped in a property of an object.
 	wrapped bool
-	// allowed are the tools that an answer may call; nil means all.
+	// allowed holds the tools that a response may call; nil means all.
 	allowed map[toolID]bool
-	// sound are the last arguments that were found sound.
+	// sound holds the last arguments that were found valid.
 	sound [4]string
 	found int
 
-	// flat are the names for conversions to formats without namespaces, where the target
-	// has namespaces; nil until they are needed.
+	// flat holds the names for conversions to formats without namespaces, if the target has
+	// namespaces; nil until needed.
 	flat *names
 
 	accepts  []dragoman.Format
@@ -73,12 +70,12 @@ type Registry struct {
 	calls    map[dragoman.Format]callGuard
 	results  map[dragoman.Format]resultGuard
 	adapters map[adapterKey]adapterGuard
-	// listing are the contributions, and owners who serves what; the built-in
-	// formats come last and serve what is left.
+	// listing holds the contributions, and owners which of them serves each format; the
+	// built-in formats come last.
 	listing []Entry
 	owners  map[Entry]string
 	lowered *SchemaCache
-	// toolSchema is the profile that the target's capabilities name, once it was found.
+	// toolSchema caches the profile that the target's capabilities name.
 	toolSchema *schema.Profile
 
 	// lowering is the lowered schema of the current tool, forms those of all tools written so
@@ -93,15 +90,15 @@ type adapterKey struct {
 	from, to dragoman.Format
 }
 
-// Entry is one line of a registry's listing.
+// Entry is one entry of a registry's listing.
 type Entry struct {
 	Source string
 	// What is "schema", "call" or "result" for an accessor, and
 	// "schema adapter" and so on for an adapter.
 	What     string
 	From, To dragoman.Format
-	// Shadowed names the contributor that wins over this entry; empty when the
-	// entry is in use.
+	// Shadowed is the contributor that takes precedence over this entry; empty if the entry is
+	// in use.
 	Shadowed string
 }
 
@@ -119,14 +116,14 @@ func (e Entry) String() string {
 	return s
 }
 
-// key is what only one entry serves.
+// key returns the part of the entry that is unique among entries in use.
 func (e Entry) key() Entry { return Entry{What: e.What, From: e.From, To: e.To} }
 
 // builtIn is the source name of the built-in formats in a listing.
 const builtIn = "built-in"
 
-// New composes a registry. Contributing is additive; where two contributors
-// serve the same format the earlier wins, and the listing shows it.
+// New returns a registry. Contributions are additive. If two contributors serve the same
+// format, the earlier one wins, and the listing shows it.
 func New(o Options) *Registry {
 	rule := o.Limits.Name
 	if o.Target.Caps.Name != nil {
@@ -182,7 +179,7 @@ func New(o Options) *Registry {
 			}
 		}
 	}
-	// Writing the tools reports what is wrong with them.
+	// Ignore losses here: writing the tools reports them.
 	r.names = newNames(rule, flatten, r.expand(o.Tools, new(dragoman.Report)))
 	return r
 }
@@ -194,14 +191,14 @@ func put[K comparable, V any](m *map[K]V, k K, v V) {
 	(*m)[k] = v
 }
 
-// Target returns what the registry was composed for.
+// Target returns the target of the registry.
 func (r *Registry) Target() targets.Target { return r.target }
 
 // Accepts returns the schema formats that pass to the target unchanged.
 func (r *Registry) Accepts() []dragoman.Format { return slices.Clone(r.accepts) }
 
-// Listing shows every accessor and adapter in order of precedence, those that
-// an earlier one shadows included.
+// Listing returns all accessors and adapters in order of precedence, including those that an
+// earlier one shadows.
 func (r *Registry) Listing() []Entry {
 	out := slices.Clone(r.listing)
 	for _, b := range r.builtIns() {
@@ -216,8 +213,8 @@ func (r *Registry) WireName(namespace, name string) string {
 	return r.names.wireName(namespace, name)
 }
 
-// PublicName returns the identity behind a name on the wire, and the tool's
-// spec when the request declared it.
+// PublicName returns the identity behind a wire name, and the tool's spec if the request
+// declared it.
 func (r *Registry) PublicName(namespace, wire string) (ns, name string, spec *dragoman.ToolSpec) {
 	id, spec := r.names.resolve(namespace, wire)
 	return id.namespace, id.name, spec
@@ -226,13 +223,13 @@ func (r *Registry) PublicName(namespace, wire string) (ns, name string, spec *dr
 // WireID returns the call id to write.
 func (r *Registry) WireID(id string) string { return r.ids.alias(id) }
 
-// KeepID says that the target minted a call id itself: it goes back as it is,
+// KeepID records that the target generated a call id itself: it is sent back unchanged,
 // whatever the rule says (quirk B14).
 func (r *Registry) KeepID(id string) { r.ids.mark(id, kept) }
 
-// MayMint reports whether the target can have made an id for a call of a tool. A server
-// with a rule of its own makes no ids that break the rule. Kimi numbers calls, with or
-// without the prefix "functions.".
+// MayMint reports whether the target can have generated an id for a call of a tool. A server
+// with its own rule generates no ids that break the rule. Kimi numbers calls, with or without
+// the prefix "functions.".
 func (r *Registry) MayMint(id, name string) bool {
 	rule := r.target.Caps.ID
 	if rule == nil {
@@ -248,45 +245,45 @@ func (r *Registry) MayMint(id, name string) bool {
 	return strings.Trim(rest[1:], "0123456789") == ""
 }
 
-// AnnounceID says that a call id stands in the request, so that the alias of
-// another id is never made to look like it. An encoder that writes some
-// messages without the registry announces all ids before it writes the first.
+// AnnounceID records that a call id occurs in the request, so that no alias of another id
+// equals it. An encoder that writes some messages without the registry must announce all ids
+// before it writes the first.
 func (r *Registry) AnnounceID(id string) {
 	if id != "" {
 		r.ids.mark(id, announced)
 	}
 }
 
-// Rewritten counts the calls that were read as others than they stood on the
-// wire: with an alias reversed, a decoration taken off, or arguments translated.
-// Whoever passes the bytes on instead tells a client of tools it does not have.
+// Rewritten returns the number of calls that differ from their wire form: an alias was
+// reversed, a decoration removed, or arguments were translated. Passing the original bytes
+// through would show the client tools that it does not have.
 func (r *Registry) Rewritten() int { return r.rewritten }
 
-// WrapAnswer says whether the request asks for its answer in an object of one
-// property, because its schema describes none and the API wants one (quirk F6).
+// WrapAnswer records whether the request asks for its response in an object with one property,
+// because its schema does not describe an object and the API requires one (quirk F6).
 func (r *Registry) WrapAnswer(wrapped bool) { r.wrapped = wrapped }
 
-// AnswerWrapped reports whether the answer to the request stands in the object
-// that [schema.Wrap] made of its output schema. Decoding leaves the text as it
-// came, in pieces or whole; [schema.Unwrap] takes the answer out of it.
+// AnswerWrapped reports whether the response is wrapped in the object that [schema.Wrap] made
+// of its output schema. Decoding leaves the text unchanged, streamed or complete;
+// [schema.Unwrap] extracts the value.
 func (r *Registry) AnswerWrapped() bool { return r.wrapped }
 
-// NumberID says that a call id is that of the next call in a conversation, to the
-// tool with this name. Where the wire has numbers for ids, it gets its number,
-// unless the target minted it: that one keeps its own (quirk B14). The calls of
-// a conversation are given in their order, before any of them is written.
+// NumberID records that a call id belongs to the next call in a conversation, to the tool with
+// this name. If the wire uses numbers as ids, the call gets its number, unless the target
+// generated the id: that id is kept (quirk B14). Call it for all calls of a conversation, in
+// order, before writing any of them.
 func (r *Registry) NumberID(id, namespace, name string) {
 	if r.ids.rule.Numbered && id != "" {
 		r.ids.number(id, r.WireName(namespace, name))
 	}
 }
 
-// AnnounceName says that an answer calls a bare tool of this name, so that no
-// tool of a namespace is written under it.
+// AnnounceName records that a response calls a tool of this name without a namespace, so that
+// no tool of a namespace is written under it.
 func (r *Registry) AnnounceName(name string) { r.names.announce(name) }
 
-// flattenFor writes namespaces as parts of names until the function that it returns is
-// called, where the target has namespaces and the format of a conversion has none.
+// flattenFor writes namespaces as parts of names until the returned function is called, if the
+// target has namespaces and the format of a conversion has none.
 func (r *Registry) flattenFor(c toolwire.Codec) (restore func()) {
 	if r.names.flatten || c != nil && c.Traits().Namespace != "" {
 		return func() {}
@@ -299,10 +296,10 @@ func (r *Registry) flattenFor(c toolwire.Codec) (restore func()) {
 	return func() { r.names = kept }
 }
 
-// ForAnswer returns the registry to write an answer with. A client runs what
-// it gets and sends the ids back, so names, ids and sound arguments pass as they
-// are: it knows no alias, and could not reverse one. Arguments that must not run are
-// never replaced by ones that would.
+// ForAnswer returns the registry for writing a response. A client runs the calls it gets and
+// sends the ids back, so names, ids and valid arguments are unchanged: the client knows no
+// aliases and could not reverse one. Arguments that must not run are never replaced by ones
+// that would.
 func (r *Registry) ForAnswer() *Registry {
 	a := *r
 	a.ids = ids{}
@@ -311,9 +308,9 @@ func (r *Registry) ForAnswer() *Registry {
 	return &a
 }
 
-// LimitBreakpoints says that a request asks for n cache breakpoints. Those
-// beyond the wire's number are left out and reported, the first ones first: a
-// later breakpoint remembers all that stands before it.
+// LimitBreakpoints records that a request has n cache breakpoints. If the wire allows fewer,
+// the first ones are left out and reported, because a later breakpoint covers everything before
+// it.
 func (r *Registry) LimitBreakpoints(n int) {
 	r.surplus = max(n-r.breakpoints, 0)
 }

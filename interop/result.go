@@ -12,9 +12,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// WriteResult writes a result in the target's format. Media that the target
-// cannot carry in a result is replaced by a note and returned, for the dialect
-// to place elsewhere (quirk D13).
+// WriteResult writes a result in the target's format. Media that the target cannot carry in a
+// result is replaced by a note and returned, for the dialect to put somewhere else (quirk D13).
 func (r *Registry) WriteResult(w *jsonwire.Writer, res *dragoman.ToolResult, at extra.Path, rep *dragoman.Report) (spill []dragoman.Part, err error) {
 	t, err := r.wire()
 	if err != nil {
@@ -53,8 +52,8 @@ func (r *Registry) writeResultAs(w *jsonwire.Writer, format dragoman.Format, res
 	return spill, nil
 }
 
-// ReadResult reads a result object of the target's dialect. lift reads the
-// error prefix as the flag, where the dialect has none.
+// ReadResult reads a result object of the target's dialect. If lift is set and the dialect has
+// no error flag, the error prefix of the text sets the outcome.
 func (r *Registry) ReadResult(obj json.RawMessage, lift bool, at extra.Path, rep *dragoman.Report) (*dragoman.ToolResult, error) {
 	t, err := r.wire()
 	if err != nil {

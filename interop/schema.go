@@ -14,11 +14,13 @@ import (
 	"github.com/dragoman-go/dragoman/schema"
 )
 
-// WriteTools writes the definitions as elements of the array that w is
-// writing. A tool already in an accepted format passes byte for byte: who wrote
-// it for this very API knows what it takes, and lint tells. A tool that the
-// target would reject is dropped and reported; it never takes the others down
-// (quirk A45). It returns how many elements were written.
+// WriteTools writes the definitions as elements of the array that w is writing, and returns the
+// number of elements written.
+//
+//   - A tool already in an accepted format passes through byte for byte: its author wrote it
+//     for this API, and lint reports problems.
+//   - A tool that the target would reject is dropped and reported, without affecting the others
+//     (quirk A45).
 func (r *Registry) WriteTools(w *jsonwire.Writer, tools []dragoman.ToolSpec, rep *dragoman.Report) (int, error) {
 	f, err := r.wire()
 	if err != nil {
@@ -75,9 +77,9 @@ func (r *Registry) WriteTools(w *jsonwire.Writer, tools []dragoman.ToolSpec, rep
 	return written, nil
 }
 
-// expand reads the tools of which only the source is known, so that they have names
-// and schemas like any other. Those whose source goes to the target unchanged, or
-// through an adapter of its own, are left alone.
+// expand reads the tools of which only the source is known, so that they have names and schemas
+// like any other. It skips those whose source is sent unchanged, or through an adapter of its
+// own.
 func (r *Registry) expand(tools []dragoman.ToolSpec, rep *dragoman.Report) []dragoman.ToolSpec {
 	var out []dragoman.ToolSpec
 	for i := range tools {
@@ -111,8 +113,8 @@ func (r *Registry) expand(tools []dragoman.ToolSpec, rep *dragoman.Report) []dra
 	return out
 }
 
-// completed returns a named tool with everything that its source says and the tool itself
-// leaves out. The name and the namespace are the tool's own.
+// completed returns a named tool with the fields of its source that the tool itself leaves out.
+// The name and the namespace are the tool's own.
 func completed(s, read *dragoman.ToolSpec) dragoman.ToolSpec {
 	out := *read
 	out.Name, out.Namespace, out.NamespaceDescription, out.NamespaceExtra = s.Name, s.Namespace, s.NamespaceDescription, s.NamespaceExtra
@@ -139,8 +141,7 @@ func completed(s, read *dragoman.ToolSpec) dragoman.ToolSpec {
 	return out
 }
 
-// direct reports whether a source of format f reaches the target without the
-// canonical view.
+// direct reports whether a source of format f reaches the target without the canonical form.
 func (r *Registry) direct(f dragoman.Format) bool {
 	if slices.Contains(r.accepts, f) {
 		return true
@@ -191,8 +192,7 @@ func (r *Registry) writeNamespace(w *jsonwire.Writer, tools []dragoman.ToolSpec,
 	return true
 }
 
-// writeTool writes a tool for the target, and remembers what its arguments
-// have to be told about that.
+// writeTool writes a tool for the target, and records how its arguments are translated.
 func (r *Registry) writeTool(w *jsonwire.Writer, f *toolwire.Traits, s *dragoman.ToolSpec, at extra.Path, rep *dragoman.Report) (bool, error) {
 	r.lowering = nil
 	ok, err := r.writeToolFor(w, f, s, at, rep)
@@ -225,7 +225,7 @@ func (r *Registry) writeToolFor(w *jsonwire.Writer, f *toolwire.Traits, s *drago
 			switch host := r.hostCodec(src.Format); {
 			case host != nil && host.Traits().NoHosted:
 				why = fmt.Sprintf("tool %q (%s) is of a type that its dialect does not define, so it cannot be written for %s", s.Name, src.Format, r.target.Dialect)
-			case r.builtIn(src.Format), len(r.codecs) == 1 && src.Mirror != dragoman.Fingerprint{}: // read by a dialect that is not in the list
+			case r.builtIn(src.Format), len(r.codecs) == 1 && src.Mirror != dragoman.Fingerprint{}: // decoded by a dialect that is not in the list
 				why = fmt.Sprintf("tool %q (%s) is %s; %s has no such tool", s.Name, src.Format, r.whose(src.Format), r.target.Dialect)
 			}
 			rep.Add(dragoman.Dropped, dragoman.Serious, at.String(), why)
@@ -243,9 +243,8 @@ func (r *Registry) writeToolFor(w *jsonwire.Writer, f *toolwire.Traits, s *drago
 	return r.writeToolAs(w, format, s, at, rep)
 }
 
-// adaptSource takes the direct way to the target with an adapter for the source of a
-// tool, unless the tool was edited or has another name there: the adapter knows only the
-// source.
+// adaptSource converts the source of a tool directly to the target with an adapter, unless the
+// tool was edited or renamed: the adapter knows only the source.
 func (r *Registry) adaptSource(adapts bool, src *dragoman.ToolSource, at extra.Path, rep *dragoman.Report) (json.RawMessage, bool, error) {
 	if !adapts {
 		return nil, false, nil
@@ -253,16 +252,16 @@ func (r *Registry) adaptSource(adapts bool, src *dragoman.ToolSource, at extra.P
 	return r.adaptDirectly(codes.SchemaObject, src.Format, r.accepts, src.JSON, at, rep)
 }
 
-// unread says what is missing for a tool of a format that nobody contributed.
+// unread returns the error text for a tool of a format without an accessor.
 func unread(f dragoman.Format) string {
 	return fmt.Sprintf("nothing here reads the format %.80q; contribute a SchemaAccessor, or pass the codecs of package dialect/all if it is a dialect's", string(f))
 }
 
-// passes reports whether an authored tool can go to the target as it is: under
-// its own name, with the flags the target takes.
+// passes reports whether an authored tool can be sent unchanged: under its own name, with flags
+// that the target accepts.
 func (r *Registry) passes(src *dragoman.ToolSource, s *dragoman.ToolSpec) bool {
 	c := r.target.Caps
-	// Without a name of its own the tool is all in its source.
+	// A tool without a name is defined by its source alone.
 	return (s.Name == "" || r.names.wireName(s.Namespace, s.Name) == s.Name) &&
 		!(c.NoStrict && s.Strict == codes.StrictOn) &&
 		!(c.NoCustomTools && s.Kind == codes.ToolFreeform) &&
@@ -285,8 +284,8 @@ func (r *Registry) sourcePasses(f dragoman.Format, s *dragoman.ToolSpec) bool {
 	return !cached && !byDefault
 }
 
-// subset is the server's own subset of JSON Schema; nil if it has none, or one that
-// no codec knows.
+// subset returns the server's own subset of JSON Schema; nil if it has none, or one that no
+// codec knows.
 func (r *Registry) subset() *schema.Profile {
 	name := r.target.Caps.ToolSchema
 	if name == "" || r.toolSchema != nil {
@@ -304,14 +303,13 @@ func (r *Registry) subset() *schema.Profile {
 	return nil
 }
 
-// subsetFits reports whether the schema of a tool lies in the server's own subset.
+// subsetFits reports whether the schema of a tool satisfies the server's own subset.
 func (r *Registry) subsetFits(s *dragoman.ToolSpec) bool {
 	p := r.subset()
 	return p == nil || s.Kind != codes.ToolFunction || len(s.Parameters) == 0 || len(schema.Check(s.Parameters, *p)) == 0
 }
 
-// surfaces are the rules for the schema of a function, without the strict flag
-// and with it.
+// surfaces returns the rules for the schema of a function, without and with the strict flag.
 func (r *Registry) surfaces(c toolwire.Codec) (loose, strict *schema.Profile) {
 	loose, strict = c.Surfaces(&r.target.Caps)
 	if p := r.subset(); p != nil {
@@ -361,16 +359,15 @@ func (r *Registry) writeToolAs(w *jsonwire.Writer, format dragoman.Format, s *dr
 	return codec.WriteTool(view{r}, w, format, s, name, at, rep), nil
 }
 
-// lower makes the parameters legal for the target. Strictness is asked for
-// only where the author did, and given up with a report where the schema
-// cannot be made to fit.
+// lower makes the parameters valid for the target. It sets the strict flag only if the author
+// asked for it, and drops the flag with a report if the schema cannot be made to fit.
 func (r *Registry) lower(codec toolwire.Codec, s *dragoman.ToolSpec, want string, at extra.Path, rep *dragoman.Report) (toolwire.Lowered, bool) {
 	loose, strict := r.surfaces(codec)
 	src := s.Parameters
 	if s.Kind == codes.ToolFreeform {
 		src = freeformSchema(s)
 		rep.Add(dragoman.Lowered, dragoman.Warn, at.String(), freeformLoss(s))
-		rep = new(dragoman.Report) // the schema is ours: nothing of its author's can get lost
+		rep = new(dragoman.Report) // the schema is ours: there is nothing to lose
 	}
 	if src == nil {
 		src = noArguments
@@ -402,7 +399,7 @@ func (r *Registry) lower(codec toolwire.Codec, s *dragoman.ToolSpec, want string
 	return r.fitted(s, low, false, at, rep), true
 }
 
-// refusesStrict says why no strict flag is sent; empty if one may be.
+// refusesStrict returns why no strict flag is sent; empty if one may be.
 func (r *Registry) refusesStrict(t *toolwire.Traits) string {
 	switch c := r.target.Caps; {
 	case c.NoStrict:
@@ -414,8 +411,7 @@ func (r *Registry) refusesStrict(t *toolwire.Traits) string {
 	}
 }
 
-// strictAt is the place of the wish for strictness: the tool itself where nobody
-// wrote the wish down.
+// strictAt returns the path of the strict field, or of the tool itself if the field is not set.
 func strictAt(want string, at extra.Path) string {
 	if want == codes.StrictAuto {
 		return at.String()
@@ -439,8 +435,8 @@ func (r *Registry) fitted(s *dragoman.ToolSpec, low *schema.Lowered, strict bool
 	return out
 }
 
-// noArguments is the schema of a tool without any: what the absence of one
-// means is not lost by being written out.
+// noArguments is the schema of a tool without arguments. Writing it for an absent schema is not
+// a loss.
 var noArguments = json.RawMessage(`{"type":"object","properties":{}}`)
 
 func freeformLoss(s *dragoman.ToolSpec) string {
@@ -450,8 +446,7 @@ func freeformLoss(s *dragoman.ToolSpec) string {
 	return `freeform tool written as a function with one string argument "input"; its grammar is told in the description, not enforced`
 }
 
-// freeformSchema is the function that stands in for a freeform tool (quirk
-// A43).
+// freeformSchema returns the schema of the function that replaces a freeform tool (quirk A43).
 func freeformSchema(s *dragoman.ToolSpec) json.RawMessage {
 	description := "The whole input of the tool, as plain text."
 	if s.Grammar != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// ReadTool reads a tool definition of the target's dialect: one tool, or the
-// members of a namespace. A definition of a type that is not built in is the
-// provider's own tool and kept as it is.
+// ReadTool reads a tool definition of the target's dialect: one tool, or all tools of a
+// namespace. A definition of a type that is not built in is the provider's own tool and kept
+// unchanged.
 func (r *Registry) ReadTool(obj json.RawMessage, at extra.Path, rep *dragoman.Report) ([]dragoman.ToolSpec, error) {
 	if r.own == nil {
 		return r.readToolAs(dragoman.Format(string(r.target.Dialect)+"."+toolwire.TypeOf(obj)), obj, at, rep)
@@ -84,7 +84,7 @@ func readMCPTool(rd *jsonwire.Reader, s *dragoman.ToolSpec) {
 				}
 			}
 		default:
-			rd.Skip() // _meta and the like are between client and server (quirk H14)
+			rd.Skip() // _meta and similar fields are between client and server (quirk H14)
 		}
 	}
 }

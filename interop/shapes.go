@@ -9,10 +9,9 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// Programs store calls and results as the object of their dialect, but also with
-// the object around it, such as a part with a "functionCall", or without the outer
-// object, such as the "function" of a call. Decoders do not read these shapes: they know
-// where the call is.
+// Programs store calls and results as the object of their dialect, but also with the object
+// around it, such as a part with a "functionCall", or without the outer object, such as the
+// "function" of a call. Decoders do not need these shapes: they know where the call is.
 
 // partPrefix is the path under which calls and results store the fields of the
 // object around them.

@@ -11,9 +11,9 @@ import (
 // unions.
 type strictUse struct{ tools, optional, unions int }
 
-// ReserveStrict counts the output schema of a request among its strict schemas, which
-// some dialects bound together. Call it before [Registry.WriteTools], which sends
-// tools that do not fit into the rest without the strict flag.
+// ReserveStrict counts the output schema of a request as one of its strict schemas, because
+// some dialects limit them together. Call it before [Registry.WriteTools], which sends tools
+// beyond the limit without the strict flag.
 func (r *Registry) ReserveStrict(schema json.RawMessage) {
 	use := sizeOf(schema)
 	r.strict.optional += use.optional
@@ -48,7 +48,7 @@ func (r *Registry) takeStrict(most toolwire.StrictLimits, schema json.RawMessage
 func sizeOf(schema json.RawMessage) strictUse {
 	var use strictUse
 	var root any
-	if json.Unmarshal(schema, &root) == nil { // what is not JSON is reported elsewhere
+	if json.Unmarshal(schema, &root) == nil { // other code reports invalid JSON
 		use.add(root)
 	}
 	return use

@@ -2,8 +2,8 @@ package interop
 
 import dragoman "github.com/dragoman-go/dragoman"
 
-// maxAlike is how many losses of one kind and severity a list of tools may
-// report one by one. A hostile list must not decide how long a report is.
+// maxAlike is the number of losses of one kind and severity that are reported one by one for a
+// list of tools, so that a hostile list cannot make the report arbitrarily long.
 const maxAlike = 1000
 
 type alike struct {
@@ -11,14 +11,14 @@ type alike struct {
 	severity dragoman.Severity
 }
 
-// tally moves losses into a report, the first ones of each kind and severity
-// one by one and the others as a number.
+// tally moves losses into a report: the first ones of each kind and severity one by one, the
+// others as a number.
 type tally struct {
 	count map[alike]int
 	order []alike
 }
 
-// move takes the losses out of sub.
+// move moves the losses of sub.
 func (t *tally) move(rep, sub *dragoman.Report) {
 	for _, l := range sub.Losses {
 		k := alike{l.Kind, l.Severity}
@@ -34,7 +34,7 @@ func (t *tally) move(rep, sub *dragoman.Report) {
 	sub.Losses = sub.Losses[:0]
 }
 
-// finish moves what is left and reports the numbers.
+// finish moves the rest and reports the numbers.
 func (t *tally) finish(rep, sub *dragoman.Report) {
 	t.move(rep, sub)
 	for _, k := range t.order {

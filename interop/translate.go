@@ -11,8 +11,8 @@ import (
 	"github.com/dragoman-go/dragoman/schema"
 )
 
-// forms says of each tool that was looked at how its arguments are translated;
-// nil where they are the same on the wire.
+// forms holds how the arguments of each written tool are translated; nil if they are the same
+// on the wire.
 type forms map[toolID]*schema.Lowered
 
 func (r *Registry) remember(s *dragoman.ToolSpec, low *schema.Lowered) {
@@ -25,19 +25,18 @@ func (r *Registry) remember(s *dragoman.ToolSpec, low *schema.Lowered) {
 	r.forms[toolID{s.Namespace, s.Name}] = low
 }
 
-// Translates reports whether a function call of a tool, given by its public
-// name, carries other arguments on the wire than the tool takes: those of a
-// freeform tool that was sent as a function, and of one whose schema the
-// target could not be told in the author's words (quirks A10, A23, A42). What
-// streams of such arguments is not what the tool will get.
+// Translates reports whether the arguments of a function call differ between the wire and the
+// tool, which is given by its public name. They do for a freeform tool that was sent as a
+// function, and for a tool whose schema the target could not accept in the author's form
+// (quirks A10, A23, A42). Streamed fragments of such arguments are not what the tool will get.
 func (r *Registry) Translates(namespace, name string) bool {
 	spec := r.names.spec(toolID{namespace, name})
 	return spec != nil && (spec.Kind == codes.ToolFreeform || r.form(spec) != nil)
 }
 
-// form returns how the arguments of a tool are translated; nil for as they
-// are. A tool that was not written yet, since some wires have their messages
-// before their tools, is written for nobody, and its schema lowered for both.
+// form returns how the arguments of a tool are translated; nil means unchanged. Some wires have
+// their messages before their tools. For a tool that was not written yet, form writes it to a
+// scratch buffer, and the lowered schema serves both.
 func (r *Registry) form(s *dragoman.ToolSpec) *schema.Lowered {
 	id := toolID{s.Namespace, s.Name}
 	low, known := r.forms[id]
@@ -53,7 +52,7 @@ func (r *Registry) form(s *dragoman.ToolSpec) *schema.Lowered {
 	return r.forms[id]
 }
 
-// scratch is a place for what is written only to see how it is written.
+// scratch is a buffer for output that is discarded.
 type scratch struct {
 	w   *jsonwire.Writer
 	rep *dragoman.Report
@@ -75,8 +74,8 @@ func (s *scratch) report() *dragoman.Report {
 	return s.rep
 }
 
-// fromWire puts arguments that the model wrote into the words of the tool's
-// author. Those that could be meant in two ways must not run.
+// fromWire translates arguments that the model wrote into the form of the tool's author.
+// Ambiguous arguments must not run.
 func (r *Registry) fromWire(c *dragoman.ToolCall, s *dragoman.ToolSpec) {
 	low := r.form(s)
 	if low == nil {
@@ -93,8 +92,8 @@ func (r *Registry) fromWire(c *dragoman.ToolCall, s *dragoman.ToolSpec) {
 	c.Arguments = string(args)
 }
 
-// toWire returns a call of the history as the target's model would have
-// written it. An answer's client has the tools of its own request.
+// toWire returns a call of the history as the target's model would have written it. Calls in a
+// response are unchanged, because the client has its own tools.
 func (r *Registry) toWire(c *dragoman.ToolCall, codec toolwire.Codec, at extra.Path, rep *dragoman.Report) *dragoman.ToolCall {
 	if r.answer || c.Payload == codes.PayloadText || codec != r.own {
 		return c
@@ -110,12 +109,12 @@ func (r *Registry) toWire(c *dragoman.ToolCall, codec toolwire.Codec, at extra.P
 	args, err := low.ToWire(json.RawMessage(c.Arguments))
 	switch {
 	case err != nil:
-		rep.Addf(dragoman.Lowered, dragoman.Warn, at.String()+"/arguments", "arguments written as they are, not as the target was told of them: %v", err)
+		rep.Addf(dragoman.Lowered, dragoman.Warn, at.String()+"/arguments", "arguments written unchanged, not in the form of the lowered schema: %v", err)
 		return c
 	case string(args) == c.Arguments:
 		return c
 	}
-	rep.Add(dragoman.Renamed, dragoman.Info, at.String()+"/arguments", "arguments written as the target was told of them")
+	rep.Add(dragoman.Renamed, dragoman.Info, at.String()+"/arguments", "arguments written in the form of the lowered schema")
 	out := *c
 	out.Arguments = string(args)
 	return &out

@@ -5,13 +5,13 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// Writer is what the Write methods of a [Registry] append to: a buffer of JSON,
-// Buf, into which they place their own commas. The zero value is ready. It is
-// for who writes a dialect; everybody else has ConvertSchemas and its kin.
+// Writer is the JSON buffer that the Write methods of a [Registry] append to. It places commas
+// itself. The zero value is ready to use. Only implementations of a dialect need it; other code
+// uses ConvertSchemas, ConvertCalls and ConvertResults.
 //
-// Around them, BeginObject and EndObject, BeginArray and EndArray, and Key
-// write the frame; String, Int, Bool, Null and Raw write a value; StringField
-// and its kin write a member. Err is the first thing that was no JSON:
+// BeginObject and EndObject, BeginArray and EndArray, and Key write the structure; String, Int,
+// Bool, Null and Raw write a value; StringField and similar methods write a field. Buf holds
+// the JSON; Err is the first error:
 //
 //	var w interop.Writer
 //	w.BeginObject()
@@ -24,10 +24,9 @@ import (
 //	// send w.Buf
 type Writer = jsonwire.Writer
 
-// Path is the place of an object in the document it stands in, for losses.
-// [At] makes one; its method Elem goes on to an element of a member. Its String
-// is a JSON pointer.
+// Path is the position of an object in its document, for losses. [At] returns one; its method
+// Elem returns the path of an element of a field. Its String is a JSON pointer.
 type Path = extra.Path
 
-// At is the path that a JSON pointer says; the empty one is the document.
+// At returns the path for a JSON pointer; empty means the document.
 func At(pointer string) Path { return extra.At(pointer) }

@@ -10,15 +10,14 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// UnfoldParallel replaces a call of the dispatcher that some servers leak, a
-// function named "parallel" that holds other calls, by the calls it holds
-// (quirk B23). It does so only where the request declared no tool of that
-// name, the call may run, and every call within is sound and of a declared
-// tool; any other call stays as it is.
+// UnfoldParallel replaces a call of the dispatcher that some servers leak, a function named
+// "parallel" that contains other calls, with the calls it contains (quirk B23). It does so only
+// if the request declared no tool of that name, the call may run, and every inner call is valid
+// and of a declared tool. Any other call is unchanged.
 //
-// It is for who runs the calls of an answer, before the first one runs: the
-// calls get ids made from the wrapper's, and the message is then no longer the
-// one that came, so that the next request tells the model of these calls.
+// Call it before the first call of a response runs. The inner calls get ids derived from the
+// wrapper's id. The message then differs from the original, so the next request shows the model
+// these calls.
 func (r *Registry) UnfoldParallel(resp *dragoman.Response, rep *dragoman.Report) {
 	taken := map[string]bool{}
 	for _, c := range resp.ToolCalls() {
@@ -51,8 +50,8 @@ func (r *Registry) isWrapper(c *dragoman.ToolCall) bool {
 	return declared == nil && c.Namespace == "" && c.Problem == nil && !c.Hosted && c.Payload != codes.PayloadText
 }
 
-// unfold returns the calls within a wrapper, or nothing where it holds
-// anything but sound calls of declared tools.
+// unfold returns the calls in a wrapper, or nothing if it contains anything but valid calls of
+// declared tools.
 func (r *Registry) unfold(wrapper *dragoman.ToolCall, at extra.Path, rep *dragoman.Report) (calls []dragoman.Part) {
 	rd := jsonwire.NewReader([]byte(wrapper.Arguments))
 	sound := true
@@ -78,8 +77,7 @@ func (r *Registry) unfold(wrapper *dragoman.ToolCall, at extra.Path, rep *dragom
 	return calls
 }
 
-// readRecipient reads one use of a tool; false means that it says more than a
-// call can.
+// readRecipient reads one use of a tool; false means that it has more than a call can hold.
 func readRecipient(rd *jsonwire.Reader, c *dragoman.ToolCall) bool {
 	known := true
 	for key := range rd.Object() {

@@ -15,7 +15,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/contexts/callcontext"
 )
 
-// whole makes one attempt to get the answer at once.
+// whole makes one attempt to get a response that is not streamed.
 func (x *exchange) whole(ctx context.Context) (*dragoman.Response, error) {
 	a, err := x.send(ctx)
 	if err != nil {
@@ -29,13 +29,14 @@ func (x *exchange) whole(ctx context.Context) (*dragoman.Response, error) {
 	return x.understand(ctx, a, body)
 }
 
-// understand reads a whole answer. One that failed is returned with its error.
+// understand decodes a response that is not streamed. A failed response is returned with its
+// error.
 func (x *exchange) understand(ctx context.Context, a *answer, body []byte) (*dragoman.Response, error) {
 	x.restart()
 	resp, back, err := x.codec.DecodeResponse(body, x.decoding(ctx))
 	switch {
 	case err != nil && !isJSON(body):
-		return nil, a.unanswered("the server's answer is no JSON", body, err)
+		return nil, a.unanswered("the server's response is not JSON", body, err)
 	case err != nil:
 		return nil, err
 	}
@@ -56,12 +57,12 @@ func (x *exchange) understand(ctx context.Context, a *answer, body []byte) (*dra
 	return resp, nil
 }
 
-// drain is how long the end of a stream is waited for once its last event has
-// come. A connection can be used again only then.
+// drain is how long to wait for the end of the body after the last event of a stream. Only a
+// body that was read to its end frees its connection for reuse.
 const drain = time.Second
 
-// errLeft says that the caller left the loop.
-var errLeft = errors.New("provider: loop left")
+// errLeft reports that the caller left the loop.
+var errLeft = errors.New("provider: the caller left the loop")
 
 // events makes one attempt to get the response as a stream, and adds its events to out. It
 // returns nil only after a ResponseEnd, errLeft if the caller wants no more, and otherwise
@@ -89,13 +90,13 @@ func (x *exchange) decode(ctx context.Context, a *answer, r io.Reader, out *star
 	decoder := x.codec.NewStreamDecoder(x.decoding(ctx))
 	x.opaque = wirekit.ReencodedIn(ctx) == x.limits.Dialect
 	chunks := x.chunks(ctx)
-	var failed error // what the stream says of itself
+	var failed error // the error that the stream itself reports
 	ended := false
 	x.restart()
 	finish := x.newFinisher()
 	for ev, err := range unwrapEvents(x.registry, thinkTags(x.client.ThinkTags).split(dialect.Events(decoder, r))) {
 		switch {
-		case ended: // nothing that comes behind the end changes it
+		case ended: // ignore everything after the end
 			if err != nil {
 				return nil
 			}
@@ -116,7 +117,7 @@ func (x *exchange) decode(ctx context.Context, a *answer, r io.Reader, out *star
 				}
 				continue
 			}
-			if bytes.Contains(ev.Raw, []byte("error")) { // in which servers repeat credentials
+			if bytes.Contains(ev.Raw, []byte("error")) { // servers repeat credentials in errors
 				ev.Raw = x.secrets.bytes(ev.Raw)
 			}
 		case *dragoman.ResponseStart: // servers report losses before the first byte
@@ -158,8 +159,7 @@ func (x *exchange) decode(ctx context.Context, a *answer, r io.Reader, out *star
 	}
 }
 
-// broken is what to say of a stream that broke: why, where that is known, rather
-// than that it did.
+// broken returns the error for a stream that was cut off: the cause if it is known.
 func broken(err, failed error) error {
 	var timeout *TimeoutError
 	var transport *TransportError

@@ -10,20 +10,20 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// Auth puts a credential on a request. It is safe for concurrent use. What it
-// adds to the headers or the query is kept out of logs and errors.
+// Auth adds a credential to a request. It is safe for concurrent use. What it adds to the
+// headers or the query is redacted in logs and errors.
 type Auth interface {
-	// Authorize changes the headers or the URL of a request whose body is known.
-	// It is called for every attempt, so that credentials may be renewed.
+	// Authorize changes the headers or the URL of a request with this body. It is called for
+	// every attempt, so that it can renew credentials.
 	Authorize(ctx context.Context, req *http.Request, body []byte) error
 }
 
-// accountant is an Auth that can tell accounts apart. What it returns is a
-// secret: only a hash that it keys leaves the package.
+// accountant is an Auth that can distinguish accounts. account returns a secret: only a hash
+// keyed with it leaves the package.
 type accountant interface{ account(context.Context) string }
 
-// Key gives a credential when it is needed. It is safe for concurrent use. It
-// may read it from wherever it is kept, or renew it:
+// Key returns a credential. It is called for each attempt and must be safe for concurrent use.
+// It may read the credential from a store or renew it:
 //
 //	provider.Bearer(func(ctx context.Context) (string, error) {
 //		t, err := tokens.Token() // of golang.org/x/oauth2
@@ -34,13 +34,13 @@ type accountant interface{ account(context.Context) string }
 //	})
 type Key func(context.Context) (string, error)
 
-// FixedKey is a key that is known.
+// FixedKey returns a Key with a constant value.
 func FixedKey(key string) Key {
 	return func(context.Context) (string, error) { return key, nil }
 }
 
-// EnvKey is a key in the environment, in the first of some variables that is
-// set. It is looked up with every request: without one, the request fails with a
+// EnvKey returns a Key that reads the first of the environment variables that is set. It reads
+// the environment for every request. If none is set, the request fails with a
 // [*MissingKeyError].
 func EnvKey(variables ...string) Key { return envKey(os.Getenv, variables...) }
 
@@ -53,11 +53,10 @@ func envKey(getenv func(string) string, variables ...string) Key {
 	}
 }
 
-// MissingKeyError says which variables of the environment a credential was
-// looked for in. It is the cause of a [*dragoman.APIError] of the class
-// authentication.
+// MissingKeyError reports that none of the environment variables for a credential is set. It is
+// the cause of a [*dragoman.APIError] of class [dragoman.ErrorAuth].
 type MissingKeyError struct {
-	// Variables are the ones that can be set.
+	// Variables lists the variables; setting one of them is enough.
 	Variables []string
 }
 
@@ -70,29 +69,29 @@ func missing(variables ...string) error {
 	return &dragoman.APIError{Class: dragoman.ErrorAuth, Message: "provider: " + cause.Error(), Err: cause}
 }
 
-// unusable says that a credential cannot be had, or cannot be sent.
+// unusable returns the error for a credential that cannot be obtained or cannot be sent.
 func unusable(err error) error {
 	return &dragoman.APIError{Class: dragoman.ErrorAuth, Message: fmt.Sprintf("provider: no credential: %v", err), Err: err}
 }
 
-// headerAuth is a key in a header.
+// headerAuth sends a key in a header.
 type headerAuth struct {
 	header, prefix string
 	key            Key
-	// fleeting keys are renewed: they tell nothing of whose they are.
+	// fleeting keys are renewed, so they do not identify an account.
 	fleeting bool
 }
 
 // Bearer sends a key as "Authorization: Bearer …".
 func Bearer(k Key) Auth { return headerAuth{header: "Authorization", prefix: "Bearer ", key: k} }
 
-// Token is Bearer for keys that are renewed from time to time, as those of
-// Google Cloud are: that one is new does not make the account another.
+// Token is like Bearer, for keys that are renewed from time to time, such as those of Google
+// Cloud. A renewed key still counts as the same account.
 func Token(k Key) Auth {
 	return headerAuth{header: "Authorization", prefix: "Bearer ", key: k, fleeting: true}
 }
 
-// HeaderKey sends a key in a header of its own, such as "x-api-key".
+// HeaderKey sends a key in the given header, such as "x-api-key".
 func HeaderKey(header string, k Key) Auth { return headerAuth{header: header, key: k} }
 
 // Authorize implements [Auth].

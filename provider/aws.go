@@ -12,37 +12,37 @@ import (
 	"github.com/dragoman-go/dragoman/provider/internal/awssign"
 )
 
-// AWSKeys are a credential of Amazon Web Services.
+// AWSKeys is a credential for Amazon Web Services.
 type AWSKeys struct {
 	AccessKeyID     string
 	SecretAccessKey string
-	// SessionToken belongs to keys that expire; empty means that they last.
+	// SessionToken is set for temporary keys; empty means that they do not expire.
 	SessionToken string
 }
 
-// String tells nothing.
+// String returns a placeholder, to keep the keys out of logs.
 func (AWSKeys) String() string { return redacted }
 
-// GoString tells nothing.
+// GoString returns a placeholder, to keep the keys out of logs.
 func (AWSKeys) GoString() string { return redacted }
 
-// SigV4 signs requests to Amazon Bedrock, with Amazon's own signer. The zero
-// value takes everything from the environment.
+// SigV4 signs requests to Amazon Bedrock with Amazon's own signer. The zero value reads all
+// settings from the environment.
 type SigV4 struct {
-	// Region is where the model is, such as "us-east-1"; empty means AWS_REGION
-	// or AWS_DEFAULT_REGION.
+	// Region is the region of the model, such as "us-east-1"; empty means AWS_REGION or
+	// AWS_DEFAULT_REGION.
 	Region string
-	// Keys gives the credential; nil means AWS_ACCESS_KEY_ID,
-	// AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN. To use a profile or a role,
-	// give what the config package of Amazon's library resolved.
+	// Keys returns the credential; nil means AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and
+	// AWS_SESSION_TOKEN. To use a profile or a role, return what the config package of the AWS
+	// SDK resolved.
 	Keys func(context.Context) (AWSKeys, error)
-	// Now is when it is; nil means the system's clock.
+	// Now returns the current time; nil means the system clock.
 	Now func() time.Time
 
 	getenv func(string) string
 }
 
-// The variables of the environment that name a credential of AWS.
+// The environment variables that hold AWS credentials.
 const (
 	envAWSID     = "AWS_ACCESS_KEY_ID"
 	envAWSSecret = "AWS_SECRET_ACCESS_KEY"
@@ -108,8 +108,8 @@ func (s SigV4) keys(ctx context.Context) (AWSKeys, error) {
 	}
 }
 
-// Bedrock is the credential for Amazon Bedrock that the environment has: a key
-// of Bedrock's own in AWS_BEARER_TOKEN_BEDROCK, or the signature of a [SigV4].
+// Bedrock returns the credential for Amazon Bedrock that the environment provides: the Bedrock
+// API key in AWS_BEARER_TOKEN_BEDROCK, or a signature by sign.
 func Bedrock(sign SigV4) Auth { return tokenOrSignature{sign} }
 
 type tokenOrSignature struct{ sign SigV4 }
@@ -122,7 +122,7 @@ func (a tokenOrSignature) Authorize(ctx context.Context, req *http.Request, body
 	return a.sign.Authorize(ctx, req, body)
 }
 
-// firstOf is the first variable that is set.
+// firstOf returns the value of the first variable that is set.
 func firstOf(getenv func(string) string, names ...string) string {
 	for _, name := range names {
 		if v := strings.TrimSpace(getenv(name)); v != "" {

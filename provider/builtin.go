@@ -11,18 +11,18 @@ import (
 	"github.com/dragoman-go/dragoman/internal/dialects"
 )
 
-// builtin is a provider that is known by name, as data.
+// builtin describes a provider that is known by name.
 type builtin struct {
 	wire.Provider
 	codec dialect.Codec
-	// base is where it is; empty means that of the dialect's vendor.
+	// base is the base URL; empty means that of the dialect's vendor.
 	base string
 }
 
-// builtins returns the providers that are known, vendors first. The table is made once,
-// because requests look names up in it. It must not be changed.
+// builtins returns the built-in providers, vendors first. The table is built once, because
+// requests look names up in it. It must not be changed.
 var builtins = sync.OnceValue(func() []builtin {
-	chat := dialects.Default() // compatible servers speak it
+	chat := dialects.Default() // the dialect of compatible servers
 	return append(vendors(), []builtin{
 		{wire.Provider{Names: []string{"deepseek"}, KeyEnv: []string{"DEEPSEEK_API_KEY"}}, chat, "https://api.deepseek.com"},
 		{wire.Provider{Names: []string{"mistral"}, KeyEnv: []string{"MISTRAL_API_KEY"}}, chat, "https://api.mistral.ai/v1"},
@@ -35,17 +35,17 @@ var builtins = sync.OnceValue(func() []builtin {
 		{wire.Provider{Names: []string{"together"}, KeyEnv: []string{"TOGETHER_API_KEY"}}, chat, "https://api.together.xyz/v1"},
 		{wire.Provider{Names: []string{"fireworks"}, KeyEnv: []string{"FIREWORKS_API_KEY"}}, chat, "https://api.fireworks.ai/inference/v1"},
 		{wire.Provider{Names: []string{"cerebras"}, KeyEnv: []string{"CEREBRAS_API_KEY"}}, chat, "https://api.cerebras.ai/v1"},
-		// What runs at home.
+		// Local servers.
 		{wire.Provider{Names: []string{"vllm"}, KeyEnv: []string{"VLLM_API_KEY"}, Keyless: true}, chat, "http://127.0.0.1:8000/v1"},
 		{wire.Provider{Names: []string{"llamacpp", "llama.cpp"}, KeyEnv: []string{"LLAMACPP_API_KEY"}, Keyless: true}, chat, "http://127.0.0.1:8080/v1"},
 		{wire.Provider{Names: []string{"lmstudio"}, KeyEnv: []string{"LMSTUDIO_API_KEY"}, Keyless: true}, chat, "http://127.0.0.1:1234/v1"},
-		// Any server of the dialect; it has no place of its own.
+		// Any server of the dialect; it has no default base URL.
 		{wire.Provider{Names: []string{"compatible"}, Keyless: true}, chat, nowhere},
 	}...)
 })
 
-// vendors returns the providers that the dialects declare. One with another vendor's server
-// is listed behind that vendor.
+// vendors returns the providers that the dialects declare. A provider that uses the server of
+// another vendor follows that vendor.
 func vendors() (out []builtin) {
 	var others []builtin
 	for _, codec := range dialects.All() {
@@ -66,7 +66,7 @@ func vendors() (out []builtin) {
 	return out
 }
 
-// nowhere is the base of what has none.
+// nowhere is the base of providers without a default base URL.
 const nowhere = "-"
 
 // builtinNamed finds a provider by one of its names.
@@ -79,13 +79,13 @@ func builtinNamed(name string) (builtin, bool) {
 	return all[i], true
 }
 
-// accent is the name by which extensions know the server.
+// accent returns the name under which extensions know the server.
 func (b builtin) accent() string { return cmp.Or(b.Server, b.name()) }
 
-// name is the provider's own name, which is also its type.
+// name returns the provider's first name, which is also its type.
 func (b builtin) name() string { return b.Names[0] }
 
-// baseVariables are the variables that may say where a provider is.
+// baseVariables returns the environment variables that may hold the provider's base URL.
 func (b builtin) baseVariables() []string {
 	own := strings.ToUpper(strings.NewReplacer("-", "_", ".", "_").Replace(b.name())) + "_BASE_URL"
 	return append([]string{own}, b.BaseEnv...)

@@ -14,27 +14,30 @@ import (
 	"github.com/dragoman-go/dragoman/internal/contexts"
 )
 
-// Chain asks one model after the other until one answers. A model that failed
-// again and again is left alone for a while. It is safe for concurrent use; its
-// fields must not be changed once it is in use.
+// Chain calls models in order until one responds. A model that fails repeatedly is skipped for
+// a while. A Chain is safe for concurrent use; its fields must not be changed once it is in
+// use.
 //
-// An error of the request's own (it is wrong, refused by a policy, or not
-// authorised) ends the chain, because the next model would say the same. One
-// that only says that this model does not exist, or cannot take such a request,
-// is left to the next, and not held against it. All others are failures: so is
-// an answer without any content.
+// What an error does depends on its cause:
 //
-// A stream moves on until there is content, reasoning or a call: events before
-// that are held back. Then its errors are the caller's.
+//   - An error in the request itself (invalid, refused by a policy, not authorized) ends the
+//     chain, because the next model would return the same error.
+//   - If the model does not exist, or does not support the request, the chain continues and
+//     does not count it as a failure of the model.
+//   - Every other error is a failure of the model, and so is a response without content. The
+//     chain continues with the next model.
+//
+// A stream can move to the next model until content, reasoning or a call arrives: earlier
+// events are held back. After that, errors are returned to the caller.
 type Chain struct {
-	// Links are the models, the best first.
+	// Links are the models in order of preference.
 	Links []Link
-	// Health remembers which links failed; chains that share links share it. Nil
-	// means one of this chain's own, with zero settings.
+	// Health records which links failed. Chains that share links should share it. Nil means a
+	// Health of this chain's own, with default settings.
 	Health *Health
-	// Anyway moves on after the request's own errors as well; zero does not.
+	// Anyway continues with the next model even after an error in the request itself.
 	Anyway bool
-	// Log gets a line for every link that failed; nil logs nothing.
+	// Log gets a record for every link that failed; nil disables logging.
 	Log *slog.Logger
 
 	own Health
@@ -42,27 +45,26 @@ type Chain struct {
 
 // Link is one model of a [Chain].
 type Link struct {
-	// Name is how health and errors know it, such as "openai/gpt-5".
+	// Name identifies the link in Health and in errors, such as "openai/gpt-5".
 	Name  string
 	Model dragoman.Model
 }
 
 var _ dragoman.Model = (*Chain)(nil)
 
-// ChainError says why no model of a [Chain] answered. It wraps the errors of all
-// that were asked.
+// ChainError reports why no model of a [Chain] responded. It wraps the errors of all links that
+// were called.
 type ChainError struct {
-	// Attempts are the links in the order of the chain.
+	// Attempts lists the links in the order of the chain.
 	Attempts []Attempt
 }
 
-// Attempt is what became of one link.
+// Attempt is the outcome of one link.
 type Attempt struct {
 	Link string
-	// Err is why it did not answer; nil where it was not asked.
+	// Err is the error of the link; nil if it was skipped.
 	Err error
-	// Benched is until when it is left alone, for one that was not asked; zero
-	// for one that was.
+	// Benched is the time until which the link is skipped; zero if the link was called.
 	Benched time.Time
 }
 
@@ -73,7 +75,7 @@ func (e *ChainError) Error() string {
 		case a.Err != nil:
 			reasons[i] = fmt.Sprintf("%s: %v", a.Link, a.Err)
 		default:
-			reasons[i] = fmt.Sprintf("%s: left alone until %s after failures", a.Link, a.Benched.UTC().Format(time.RFC3339))
+			reasons[i] = fmt.Sprintf("%s: skipped until %s after failures", a.Link, a.Benched.UTC().Format(time.RFC3339))
 		}
 	}
 	if len(reasons) == 0 {
@@ -82,7 +84,7 @@ func (e *ChainError) Error() string {
 	return "provider: no model answered: " + strings.Join(reasons, "; ")
 }
 
-// Unwrap returns the errors of the links that were asked.
+// Unwrap returns the errors of the links that were called.
 func (e *ChainError) Unwrap() []error {
 	var errs []error
 	for _, a := range e.Attempts {
@@ -93,22 +95,20 @@ func (e *ChainError) Unwrap() []error {
 	return errs
 }
 
-// ErrEmpty says that an answer had neither text nor reasoning nor a call, and no
-// reason for that.
-var ErrEmpty = errors.New("provider: the model answered nothing")
+// ErrEmpty reports that a response had no text, no reasoning and no call, and did not say why.
+var ErrEmpty = errors.New("provider: the model returned an empty response")
 
-// ErrBegun is wrapped by the error of an attempt of [Chain.Walk] of which the caller
-// has seen a part already, so that no other model may go on.
-var ErrBegun = errors.New("provider: the answer has begun")
+// ErrBegun is wrapped by the error of an attempt in [Chain.Walk] if the caller has already seen
+// part of the response, so that no other model may continue.
+var ErrBegun = errors.New("provider: the response has begun")
 
-// Walk asks the links in their order, by an attempt of the caller's own, until one
-// returns no error. Which are passed over, what an error means, what is remembered
-// and logged is as for Generate and Stream.
+// Walk calls try for each link in order until it returns nil. Skipping links, judging errors,
+// recording failures and logging work as for Generate and Stream.
 //
-// An error that wraps [ErrBegun] ends the walk and is returned alone; what else it
-// wraps is held against the link as ever. ErrBegun itself says that the caller wants
-// no more, which is nobody's failure. Any other error is the one of the only link
-// that there was, or a [*ChainError].
+// An error that wraps [ErrBegun] ends the walk and is returned by itself. The other errors that
+// it wraps count as failures of the link as usual. ErrBegun itself means that the caller wants
+// no more, which is not a failure. If all links fail, Walk returns a [*ChainError], or the
+// error itself if there was only one link.
 func (c *Chain) Walk(ctx context.Context, try func(context.Context, Link) error) error {
 	return c.begin().walk(ctx, try)
 }
@@ -127,7 +127,7 @@ func (p *pass) walk(ctx context.Context, try func(context.Context, Link) error) 
 		case err == nil:
 			p.answered(link)
 			return nil
-		case err == ErrBegun: //nolint:errorlint // itself, and not what wraps it
+		case err == ErrBegun: //nolint:errorlint // ErrBegun itself, not an error that wraps it
 			return err
 		}
 		next := p.failed(ctx, link, err)
@@ -177,13 +177,13 @@ func (e *stoppedError) Error() string {
 	if all := new(*ChainError); !errors.As(e.err, all) { // a ChainError names its links
 		text = e.link + ": " + text
 	}
-	return fmt.Sprintf("%s; not asked: %s, because an error of the class %s ends a list of models (failover.anyway asks the next one)", text, strings.Join(e.rest, ", "), e.class)
+	return fmt.Sprintf("%s; not called: %s, because an error of class %s ends a list of models (set failover.anyway to continue)", text, strings.Join(e.rest, ", "), e.class)
 }
 
 func (e *stoppedError) Unwrap() error { return e.err }
 
-// Generate implements [dragoman.Model]. Where no model answered, the response is
-// that of the last, if it gave one with its error.
+// Generate implements [dragoman.Model]. If no model responded, Generate returns the error with
+// the response of the last model, if there was one.
 func (c *Chain) Generate(ctx context.Context, req *dragoman.Request) (*dragoman.Response, error) {
 	var resp *dragoman.Response
 	p := c.begin()
@@ -225,7 +225,7 @@ func (c *Chain) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[dra
 			switch {
 			case out.left:
 				return ErrBegun
-			case err != nil && out.open: // of this link alone: the caller has seen its events
+			case err != nil && out.open: // of this link only: the caller has seen its events
 				return begun{err}
 			default:
 				return err
@@ -257,7 +257,8 @@ type unbuilt struct{ error }
 
 func (u unbuilt) Unwrap() error { return u.error }
 
-// begun is an error behind a part of an answer, in its own words.
+// begun is an error that occurred after part of the response was sent. It keeps the text of the
+// original error.
 type begun struct{ error }
 
 func (b begun) Unwrap() []error { return []error{ErrBegun, b.error} }
@@ -287,12 +288,12 @@ func (b *startBuffer) fill(ctx context.Context, model dragoman.Model, req *drago
 	}
 }
 
-// pass is one request on its way along a chain.
+// pass is one request that goes through a chain.
 type pass struct {
 	chain    *Chain
 	health   *Health
 	attempts []Attempt
-	// asked counts the links that were asked.
+	// asked counts the links that were called.
 	asked int
 }
 
@@ -304,8 +305,8 @@ func (c *Chain) begin() *pass {
 	return p
 }
 
-// links are the links to ask, in order. Those that are left alone are passed
-// over; where that is all of them, the one whose time comes first is asked.
+// links yields the links to call, in order, without those that Health benches. If all are
+// benched, it yields the one that becomes available first.
 func (p *pass) links(yield func(Link) bool) {
 	var soonest *Link
 	var at time.Time
@@ -331,8 +332,7 @@ func (p *pass) links(yield func(Link) bool) {
 
 func (p *pass) answered(link Link) { p.health.Succeeded(link.Name) }
 
-// failed takes note of an error and reports whether the next link is to be
-// asked.
+// failed records an error and reports whether to call the next link.
 func (p *pass) failed(ctx context.Context, link Link, err error) bool {
 	var own unbuilt
 	if errors.As(err, &own) {
@@ -354,12 +354,12 @@ func (p *pass) failed(ctx context.Context, link Link, err error) bool {
 	return next
 }
 
-// failover describes the response of a link.
+// failover describes how the chain came to the response of a link.
 func (p *pass) failover(answered Link) *dragoman.Failover {
 	f := &dragoman.Failover{Model: answered.Name}
 	for _, a := range p.attempts {
 		switch {
-		case a.Link == answered.Name && a.Err == nil: // its time came first, so it was asked
+		case a.Link == answered.Name && a.Err == nil: // it was benched, but was called because it became available first
 		case a.Err != nil:
 			f.Failed = append(f.Failed, dragoman.FailedModel{Model: a.Link, Err: a.Err})
 		default:
@@ -369,7 +369,7 @@ func (p *pass) failover(answered Link) *dragoman.Failover {
 	return f
 }
 
-// note adds an attempt, in the place of the one that said it was not made.
+// note records an attempt. It replaces an entry that says the link was skipped.
 func (p *pass) note(a Attempt) {
 	for i := range p.attempts {
 		if p.attempts[i].Link == a.Link && p.attempts[i].Err == nil {
@@ -380,7 +380,7 @@ func (p *pass) note(a Attempt) {
 	p.attempts = append(p.attempts, a)
 }
 
-// err is why the chain has no answer: the error of its only attempt, or all.
+// err returns why the chain has no response: the error of its only attempt, or a ChainError.
 func (p *pass) err() error {
 	if len(p.attempts) == 1 && p.attempts[0].Err != nil {
 		return p.attempts[0].Err
@@ -388,16 +388,16 @@ func (p *pass) err() error {
 	return &ChainError{Attempts: p.attempts}
 }
 
-// verdict is what an error means for a chain.
+// verdict is the consequence of an error for a chain.
 type verdict int
 
 const (
-	failure verdict = iota // of the model: held against it, and the next is asked
-	unfit                  // the model cannot; the next is asked
-	final                  // the request's own
+	failure verdict = iota // a failure of the model: record it and call the next one
+	unfit                  // the model does not support the request: call the next one
+	final                  // an error in the request itself
 )
 
-// judge says what an error means.
+// judge classifies an error.
 func judge(err error) verdict {
 	var api *dragoman.APIError
 	var setting *SettingError

@@ -171,7 +171,7 @@ func TestX14_AnExhaustedChainTellsOfEveryModel(t *testing.T) {
 		if b := all.Attempts[1]; b.Link != "b" || b.Err == nil {
 			t.Errorf("b: %+v", b)
 		}
-		if !strings.Contains(err.Error(), "a: left alone until") || !strings.Contains(err.Error(), "b: it is not_found") {
+		if !strings.Contains(err.Error(), "a: skipped until") || !strings.Contains(err.Error(), "b: it is not_found") {
 			t.Errorf("it says %v", err)
 		}
 	})

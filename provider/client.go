@@ -19,67 +19,66 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// Client is a model behind an HTTP API. The zero value speaks OpenAI Chat to
-// OpenAI, without a credential. It is safe for concurrent use; its fields must
-// not be changed, nor the Client copied, once it is in use.
+// Client is a model behind an HTTP API. The zero value uses OpenAI Chat at OpenAI, without a
+// credential. A Client is safe for concurrent use; its fields must not be changed, nor the
+// Client copied, once it is in use.
 type Client struct {
-	// Name is who serves the model, such as "openai": what the model mints goes
-	// back to providers of the same name only. Empty means unknown, which
-	// matches every name.
+	// Name identifies the provider of the model, such as "openai". Opaque state that the model
+	// produces (signatures, encrypted reasoning) is sent back only to providers of the same
+	// name. Empty means unknown, which matches every name.
 	Name string
-	// Server is the built-in provider whose server this is, such as "openai" or
-	// "deepseek". It selects the extensions and the provider under which models are looked
-	// up; Name does neither. Empty means unknown: models are looked up at the dialect's
-	// vendor.
+	// Server is the built-in provider whose server this is, such as "openai" or "deepseek". It
+	// selects the extensions and the provider under which models are looked up; Name does
+	// neither. Empty means unknown: models are looked up under the dialect's vendor.
 	Server string
-	// Codec is the wire language; nil means OpenAI Chat.
+	// Codec is the codec of the dialect; nil means OpenAI Chat.
 	Codec dialect.Codec
-	// BaseURL is where the API is; empty means that of the dialect's vendor.
-	// Providers whose URL names a region or project have none.
+	// BaseURL is the base URL of the API; empty means that of the dialect's vendor. Providers
+	// whose URL contains a region or project have no default.
 	BaseURL string
-	// Path is what stands behind BaseURL for whole answers, StreamPath for
-	// streams; a query may follow, and "{model}" stands for the model. Empty
-	// means the dialect's own; an empty StreamPath beside a Path means Path.
+	// Path is appended to BaseURL for complete responses, StreamPath for streams. Both may
+	// contain a query, and "{model}" is replaced by the model. Empty means the dialect's path.
+	// If only Path is set, it is used for streams too.
 	Path, StreamPath string
-	// Model is the model to ask; empty means the one that each request names.
+	// Model is the model to call; empty means the model named in each request.
 	Model string
-	// Auth puts the credential on requests; nil sends none.
+	// Auth adds the credential to requests; nil sends none.
 	Auth Auth
-	// Header is sent with every request; its values are taken for secrets.
+	// Header is sent with every request. Its values are redacted in logs and errors.
 	Header http.Header
 
-	// Capabilities returns the capabilities of a model; nil means those that the dialect
-	// and Models know by its name.
+	// Capabilities returns the capabilities of a model; nil means those that the dialect and
+	// Models list under its name.
 	Capabilities func(model string) targets.Capabilities
 	// Models is the table of model facts; nil means [models.Default].
 	Models *models.Catalog
-	// Override changes the capabilities of a model, after extensions; nil changes nothing.
+	// Override changes the capabilities of a model after extensions did; nil changes nothing.
 	Override func(*targets.Capabilities)
-	// Extensions adapt requests and answers; the zero value has none.
+	// Extensions adapt requests and responses; the zero value has none.
 	Extensions Extensions
-	// Contributions to the registry of every request, before those of extensions
-	// and tools.
+	// Contributions are added to the registry of every request, before those of extensions and
+	// tools.
 	Contributions []dragoman.Contribution
-	// Abandon says which calls without a result are given up before a request is
-	// sent; zero means none, so that such a request is refused.
+	// Abandon selects the calls without a result that are given up before a request is sent.
+	// Empty means none: a request with such calls is refused.
 	Abandon string
-	// ReasoningAsText sends the visible thinking of other models as text; zero
-	// leaves it out.
+	// ReasoningAsText sends the visible thinking of other models as text. By default it is
+	// omitted.
 	ReasoningAsText bool
-	// ThinkTags makes reasoning parts of thinking that the server marks within its text
+	// ThinkTags turns thinking that the server marks within its text into reasoning parts
 	// (quirk G7): "marked" if it begins with <think>, "open" if the text begins within
-	// thinking, because the model's template has opened it. Empty leaves the text as it is.
+	// thinking, because the model's template has opened it. Empty leaves the text unchanged.
 	ThinkTags string
-	// Chunks passes on the raw bytes of a stream before the events they mean; zero
-	// leaves them out, unless an agent asks for them for a run.
+	// Chunks emits the raw bytes of a stream before their events. By default they are omitted,
+	// unless an agent asks for them in a run.
 	Chunks bool
 
-	// Timeouts bound the phases of a request; each has its own zero value.
+	// Timeouts limit the phases of a request. See [Timeouts] for the defaults.
 	Timeouts Timeouts
-	// Retry says when to ask again; zero means twice more.
+	// Retry controls retries. The zero value means two retries.
 	Retry Retry
-	// MaxRequestBytes bounds the body of a request, MaxResponseBytes that of a
-	// whole answer and what is kept of a stream; 0 means 64 MiB each.
+	// MaxRequestBytes limits the body of a request. MaxResponseBytes limits a complete response
+	// and the stored part of a stream. 0 means 64 MiB each.
 	MaxRequestBytes, MaxResponseBytes int
 	// Strict refuses a request if encoding it loses something at least this severe. The
 	// request is not sent. The error wraps [dragoman.ErrUnsupported] and contains a
@@ -91,25 +90,25 @@ type Client struct {
 	// of [http.DefaultTransport] that keeps more idle connections. Redirects are never
 	// followed, because they would send the credential to another server.
 	HTTP *http.Client
-	// Log gets a line for every request and, at debug level, requests, responses and
-	// losses, without credentials; nil logs nothing.
+	// Log gets a record for every request and, at debug level, requests, responses and losses,
+	// without credentials. Nil disables logging.
 	Log *slog.Logger
 
 	// setKey is the advice on how to set the credential, for errors of servers that require
 	// one; empty means unknown.
 	setKey  string
 	schemas interop.SchemaCache
-	// to is where the last request went, scoped what was last told apart.
+	// to caches the address of the last request, scoped its scope.
 	to     atomic.Pointer[address]
 	scoped atomic.Pointer[scope]
-	// facts are those of the last requested model.
+	// facts caches the facts about the last requested model.
 	facts atomic.Pointer[knownModel]
 
-	// initialized are the extensions that have been.
+	// initialized holds the extensions that have been initialized.
 	begun       sync.Mutex
 	initialized map[string]bool
 
-	// through is whether the client's own model is transparent, once looked is done.
+	// through reports whether the client's own model is transparent. It is valid after looked.
 	looked  sync.Once
 	through bool
 
@@ -118,8 +117,7 @@ type Client struct {
 
 var _ dragoman.Model = (*Client)(nil)
 
-// Generate implements [dragoman.Model]. A response that failed is returned with
-// its error.
+// Generate implements [dragoman.Model]. A failed response is returned with its error.
 func (c *Client) Generate(ctx context.Context, req *dragoman.Request) (*dragoman.Response, error) {
 	x := newExchange(c, req, false)
 	x.passed = callcontext.Betas(ctx)
@@ -136,10 +134,9 @@ func (c *Client) Generate(ctx context.Context, req *dragoman.Request) (*dragoman
 	}
 }
 
-// Stream implements [dragoman.Model]. Events are decoded as the caller takes
-// them, so that a slow caller slows the server down. Until there is content,
-// reasoning or a call they are held back, so that a request that fails early can
-// be sent again.
+// Stream implements [dragoman.Model]. Events are decoded as the caller consumes them, so a slow
+// caller slows down the server. Events are held back until there is content, reasoning or a
+// call, so that a request that fails early can be retried.
 func (c *Client) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[dragoman.Event, error] {
 	used := false
 	return func(yield func(dragoman.Event, error) bool) {
@@ -164,8 +161,8 @@ func (c *Client) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[dr
 	}
 }
 
-// stream makes attempts to get the response as a stream, until one has content or none is
-// left. What the last attempt sent before its content stays in out.
+// stream makes attempts to get the response as a stream, until one has content or none is left.
+// Events of the last attempt before its content stay in out.
 func (c *Client) stream(ctx context.Context, req *dragoman.Request, out *startBuffer) error {
 	x := newExchange(c, req, true)
 	x.passed = callcontext.Betas(ctx)
@@ -184,10 +181,10 @@ func (c *Client) stream(ctx context.Context, req *dragoman.Request, out *startBu
 	}
 }
 
-// errUsedStream says that a stream was ranged over twice.
-var errUsedStream = errors.New("provider: a stream can be ranged over once")
+// errUsedStream reports that a stream was iterated twice.
+var errUsedStream = errors.New("provider: a stream can be iterated only once")
 
-// String names the model, without any setting that could hold a secret.
+// String returns the name of the model, without settings that may be secret.
 func (c *Client) String() string {
 	if c == nil {
 		return "provider.Client(nil)"
@@ -195,16 +192,16 @@ func (c *Client) String() string {
 	return c.label(c.Model)
 }
 
-// GoString is String: the fields may hold secrets.
+// GoString returns String: the fields may hold secrets.
 func (c *Client) GoString() string { return c.String() }
 
-// LogValue is String: the fields may hold secrets.
+// LogValue returns String: the fields may hold secrets.
 func (c *Client) LogValue() slog.Value { return slog.StringValue(c.String()) }
 
-// Dialect is the wire language that the client speaks. [Client.Target] tells more.
+// Dialect returns the dialect of the client. [Client.Target] returns more details.
 func (c *Client) Dialect() dragoman.Dialect { return c.codec().Dialect() }
 
-// label names a model for people.
+// label returns the display name of a model.
 func (c *Client) label(model string) string {
 	name := c.Name
 	if name == "" {
@@ -216,7 +213,7 @@ func (c *Client) label(model string) string {
 	return name + "/" + model
 }
 
-// Limits are the rules of the wire, as data.
+// Limits returns the limits of the dialect.
 func (c *Client) Limits() targets.Limits { return c.codec().Limits() }
 
 func (c *Client) codec() dialect.Codec {

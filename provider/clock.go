@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// clock tells the time and wakes. It is safe for concurrent use. Tests bring
-// their own, so that they need not wait.
+// clock returns the time and starts timers. It is safe for concurrent use. Tests replace it, so
+// that they do not have to wait.
 type clock interface {
 	Now() time.Time
-	// AfterFunc calls f in a goroutine of its own when d has passed.
+	// AfterFunc calls f in its own goroutine after d.
 	AfterFunc(d time.Duration, f func()) timer
 }
 
-// timer is what a [clock] will do. A *time.Timer is one.
+// timer is a timer that a [clock] started, such as a *time.Timer.
 type timer interface {
 	Stop() bool
 	Reset(d time.Duration) bool
@@ -25,7 +25,7 @@ func (systemClock) Now() time.Time { return time.Now() }
 
 func (systemClock) AfterFunc(d time.Duration, f func()) timer { return time.AfterFunc(d, f) }
 
-// sleep waits, and says why it did not wait to the end.
+// sleep waits for d. It returns an error if the context ends first.
 func sleep(ctx context.Context, c clock, d time.Duration) error {
 	if d <= 0 || ctx.Err() != nil {
 		return context.Cause(ctx)

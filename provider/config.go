@@ -26,21 +26,20 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// Config is what models are opened from. The zero value knows the built-in
-// providers, and takes their settings from the environment, but for
-// DRAGOMAN_CONFIG: [Load] reads that file. It is safe for
-// concurrent use; its fields must not be changed, nor the Config copied, once it
-// is in use.
+// Config holds the settings from which models are opened. The zero value has the built-in
+// providers, with settings from the environment. It does not read the file that DRAGOMAN_CONFIG
+// names: [Default] does. A Config is safe for concurrent use; its fields must not be changed,
+// nor the Config copied, once it is in use.
 type Config struct {
-	// Providers are those of the caller, by name; they come before the built-in
-	// ones of the same name.
+	// Providers are the caller's providers by name. They take precedence over built-in
+	// providers of the same name.
 	Providers map[string]Settings
-	// Aliases are names for specs, which may be aliases again.
+	// Aliases maps names to specs, which may contain aliases again.
 	Aliases map[string]string
 
-	// Extensions are those of every [Client] that is opened, behind those that
-	// this module has for servers (see package servers) and [extension.Compact], which one
-	// of the same name replaces.
+	// Extensions are added to every [Client] that is opened, after the extensions that this
+	// module has for servers (see package servers) and [extension.Compact]. An extension
+	// replaces a built-in one of the same name.
 	Extensions []extension.Extension
 
 	// Models is the table of model facts; nil means the table of package models with the
@@ -51,22 +50,23 @@ type Config struct {
 	// DRAGOMAN_MODELS. The file is read when the first model is opened.
 	ModelFile string
 
-	// Failover says how chains go on; zero values are those of [Chain] and [Health].
+	// Failover controls how chains continue after errors; zero values are those of [Chain] and
+	// [Health].
 	Failover Failover
 
 	// Getenv reads the environment; nil means os.Getenv.
 	Getenv func(string) string
-	// Token gives access tokens of Google Cloud, for Vertex; nil means the
-	// variable GOOGLE_OAUTH_ACCESS_TOKEN.
+	// Token returns access tokens for Google Cloud, for Vertex; nil means the variable
+	// GOOGLE_OAUTH_ACCESS_TOKEN.
 	Token Key
-	// AWSKeys gives credentials of AWS, for Bedrock; nil means the environment.
+	// AWSKeys provides AWS credentials, for Bedrock; nil keys mean the environment.
 	AWSKeys SigV4
-	// Client, where it is set, may change every [Client] that is opened before anybody
-	// has it, those that are links of a [Chain] as well.
+	// Client, if set, is called with every [Client] that is opened, including the links of a
+	// [Chain], before it is used. It may change the Client.
 	Client func(*Client)
-	// HTTP and Log are those of every [Client] that is opened. Log shows the
-	// wire at debug level, see [Client]; of the simulator, which has none when it is
-	// opened as sim/…, requests and answers in their canonical form.
+	// HTTP and Log are used by every [Client] that is opened. Log shows the wire traffic at
+	// debug level, see [Client]. The simulator has no wire when it is opened as sim/…: its
+	// requests and responses are logged in canonical form.
 	HTTP *http.Client
 	Log  *slog.Logger
 
@@ -75,15 +75,15 @@ type Config struct {
 	once   sync.Once
 	health Health
 
-	// modelFileFrom is the variable that named ModelFile; empty if none did.
+	// modelFileFrom is the environment variable that ModelFile was read from; empty if none.
 	modelFileFrom string
 	tableOnce     sync.Once
 	table         *models.Catalog
 	tableErr      error
 }
 
-// modelTable returns the table of model facts; nil means that of package models,
-// which is not read before it is needed.
+// modelTable returns the table of model facts. Nil means the table of package models, which is
+// loaded on first use.
 func (c *Config) modelTable() (*models.Catalog, error) {
 	if c.Models != nil {
 		return c.Models, nil
@@ -110,70 +110,70 @@ func unopened(variable string, err error) error {
 	return err
 }
 
-// Failover is how the chains of a [Config] go on.
+// Failover controls how the chains of a [Config] continue after errors.
 type Failover struct {
-	// Anyway moves on after the request's own errors as well; see [Chain].
+	// Anyway continues even after an error in the request itself; see [Chain].
 	Anyway bool
-	// After, Bench and Cap are those of [Health].
+	// After, Bench and Cap are the settings of [Health].
 	After      int
 	Bench, Cap time.Duration
 }
 
-// Settings are those of one provider. Zero values are those of its type.
+// Settings are the settings of one provider. Zero values mean the defaults of its type.
 type Settings struct {
-	// Type is the built-in provider that this one is like: its dialect, its
-	// credential and what its server lacks. "compatible" is any server of
-	// OpenAI's Chat, "anthropic" with a BaseURL any of Anthropic's. Empty means
+	// Type is the built-in provider that this one is based on. It determines the dialect, the
+	// credential and the known gaps of the server. "compatible" is any server with the OpenAI
+	// Chat API; "anthropic" with a BaseURL is any server with the Anthropic API. Empty means
 	// the provider's own name.
 	Type string
-	// BaseURL, Path and StreamPath say where it is; see [Client].
+	// BaseURL, Path and StreamPath locate the API; see [Client].
 	BaseURL, Path, StreamPath string
-	// APIKeyEnv are variables of the environment, of which the first that is set
-	// holds the key. KeyHeader is the header that takes it, where that is not the
-	// type's.
+	// APIKeyEnv lists environment variables; the first one that is set holds the key. KeyHeader
+	// is the header for the key, if it differs from the type's.
 	APIKeyEnv []string
 	KeyHeader string
 	// Headers are sent with every request.
 	Headers map[string]string
-	// Region is that of Bedrock; Project and Location are those of Vertex.
+	// Region applies to Bedrock; Project and Location apply to Vertex.
 	Region, Project, Location string
-	// Capabilities beat what is known of the server and its models: names as in a
-	// config file ("no_strict"), with "true", "false" or a word.
+	// Capabilities override the known capabilities of the server and its models. Names are as
+	// in a config file ("no_strict"); values are "true", "false" or a word.
 	Capabilities map[string]string
-	// Extensions are the settings of extensions by their names, such as
-	// {"deepseek": {"thinking": "disabled"}}, also of those in Config.Extensions,
-	// which a config file cannot name; Switches say which are on or off whatever the
-	// tags are. Settings of an extension that no request to this provider can switch on
-	// are an error; those that a request makes no use of are reported with its losses.
+	// Extensions holds the settings of extensions by name, such as {"deepseek": {"thinking":
+	// "disabled"}}. It may name those in Config.Extensions, which a config file cannot name.
+	// Switches turn extensions on or off regardless of tags.
+	//
+	// Settings of an extension that no request to this provider can turn on are an error.
+	// Settings that a request does not use are reported among its losses.
 	Extensions map[string]json.RawMessage
 	Switches   extension.Switches
-	// Tags are added to those of every request to this provider, and switch extensions
-	// on or off.
+	// Tags are added to the tags of every request to this provider. They turn extensions on or
+	// off.
 	Tags []extension.Tag
-	// ThinkTags is that of [Client].
+	// ThinkTags is the setting of the same name in [Client].
 	ThinkTags string
-	// Models are names for models of this provider.
+	// Models defines names for models of this provider.
 	Models map[string]ModelSettings
-	// Timeouts and Retry are those of [Client].
+	// Timeouts and Retry are the settings of the same names in [Client].
 	Timeouts Timeouts
 	Retry    Retry
-	// MaxRequestBytes and MaxResponseBytes are those of [Client].
+	// MaxRequestBytes and MaxResponseBytes are the settings of the same names in [Client].
 	MaxRequestBytes, MaxResponseBytes int
-	// Strict is that of [Client].
+	// Strict is the setting of the same name in [Client].
 	Strict *dragoman.Severity
 }
 
-// ModelSettings are those of one model of a provider.
+// ModelSettings are the settings of one model of a provider.
 type ModelSettings struct {
-	// Name is the provider's name for it; empty means the same.
+	// Name is the provider's name for the model; empty means the same name.
 	Name string
-	// Capabilities beat those of the provider.
+	// Capabilities override those of the provider.
 	Capabilities map[string]string
 	// Tags are added to those of the provider.
 	Tags []extension.Tag
 }
 
-// SpecError says why a spec leads to no model.
+// SpecError reports why a spec cannot be opened.
 type SpecError struct {
 	Spec   string
 	Reason string
@@ -181,13 +181,15 @@ type SpecError struct {
 
 func (e *SpecError) Error() string { return fmt.Sprintf("provider: model %q: %s", e.Spec, e.Reason) }
 
-// Open opens a model by its spec: "provider/model", of which all behind the
-// first slash is the model, an alias, or several of these with commas between
-// them, which stand in for each other (see [Chain]).
+// Open opens a model by its spec. A spec is one of:
 //
-// Settings come from the environment, and from the file that the variable
-// DRAGOMAN_CONFIG names, if it is set; see [Parse] for its format. Credentials
-// are not looked at before a request is sent.
+//   - "provider/model"; everything after the first slash is the model
+//   - an alias
+//   - several of these, separated by commas: a [Chain] tries them in order
+//
+// Settings come from the environment, and from the file that the variable DRAGOMAN_CONFIG
+// names, if it is set; see [Parse] for its format. Credentials are read when a request is sent,
+// not before.
 //
 //	OPENAI_API_KEY, OPENAI_BASE_URL, OPENAI_ORG_ID, OPENAI_PROJECT_ID
 //	ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN, ANTHROPIC_BASE_URL
@@ -197,18 +199,17 @@ func (e *SpecError) Error() string { return fmt.Sprintf("provider: model %q: %s"
 //	AWS_REGION, AWS_BEARER_TOKEN_BEDROCK or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY
 //	BEDROCK_BASE_URL or AWS_ENDPOINT_URL_BEDROCK_RUNTIME
 //
-// The other built-in providers have a variable NAME_API_KEY and NAME_BASE_URL
-// each: deepseek, mistral, groq, openrouter, xai, moonshot (or kimi), qwen
-// (DASHSCOPE_API_KEY), zai (or glm), together, fireworks, cerebras, vllm, llamacpp
-// and lmstudio.
+// The other built-in providers use NAME_API_KEY and NAME_BASE_URL: deepseek, mistral, groq,
+// openrouter, xai, moonshot (or kimi), qwen (DASHSCOPE_API_KEY), zai (or glm), together,
+// fireworks, cerebras, vllm, llamacpp and lmstudio.
 //
-// "openai" is the Responses API, "openai-chat" the older one.
+// "openai" is the Responses API, "openai-chat" the older Chat Completions API.
 //
-// A base URL is what the vendor's own client takes: with /v1 for OpenAI and all that
-// are compatible (http://127.0.0.1:8080/v1), without for Anthropic, Gemini, Ollama
-// and Bedrock. The built-in providers refuse to send without their
-// credential, also to a server of your own that wants none: "compatible", vllm,
-// llamacpp, lmstudio and ollama do not.
+// A base URL has the form that the vendor's own client takes: with /v1 for OpenAI and
+// compatible servers (http://127.0.0.1:8080/v1), without it for Anthropic, Gemini, Ollama and
+// Bedrock. The built-in providers do not send requests without their credential, even to your
+// own server that requires none. The exceptions are "compatible", vllm, llamacpp, lmstudio and
+// ollama.
 //
 // To log, to use another transport or to add extensions, use [Config.Open].
 func Open(spec string, opts ...Option) (dragoman.Model, error) {
@@ -219,9 +220,8 @@ func Open(spec string, opts ...Option) (dragoman.Model, error) {
 	return c.Open(spec, opts...)
 }
 
-// An Option changes the settings of the provider whose model is opened, for this
-// model only. A list of models of several providers takes no options: write their
-// settings into the Config.
+// An Option changes the settings of the provider whose model is opened, for this model only. A
+// list with models of several providers takes no options: put their settings into the Config.
 type Option func(*Settings)
 
 // WithBaseURL sends requests to another server of the same API, such as a proxy. The URL
@@ -229,9 +229,9 @@ type Option func(*Settings)
 // environment and the config file.
 func WithBaseURL(url string) Option { return func(s *Settings) { s.BaseURL = url } }
 
-// Default is what [Open] opens models from: the file that the variable
-// DRAGOMAN_CONFIG names, or an empty Config where it names none. Who wants a log, a
-// client or extensions of its own sets them before models are opened from it.
+// Default returns the Config that [Open] uses: the file that the variable DRAGOMAN_CONFIG
+// names, or an empty Config if it is not set. To set a log, an HTTP client or extensions,
+// change the Config before you open models from it.
 //
 // If the config file names no file of model facts, the variable DRAGOMAN_MODELS does; see
 // [Config.ModelFile].
@@ -249,8 +249,8 @@ func Default(own ...extension.Extension) (*Config, error) {
 	return c, nil
 }
 
-// MustOpen is Open for programs whose models are known when they are written. It
-// panics where Open returns an error.
+// MustOpen is like Open but panics if the model cannot be opened. It is for programs whose
+// models are fixed in the source.
 func MustOpen(spec string, opts ...Option) dragoman.Model {
 	m, err := Open(spec, opts...)
 	if err != nil {
@@ -259,10 +259,13 @@ func MustOpen(spec string, opts ...Option) dragoman.Model {
 	return m
 }
 
-// Open opens a model; see the function of the same name. It is a [*Client], a
-// [*Chain] where the spec leads to several, or for "sim/…" a model of package sim,
-// which has no wire; so are the links of a chain, but that none is a chain. Each is
-// a new one. Chains that are opened from one Config share their health.
+// Open opens a model; see the function [Open] for the spec. It returns a new model each time:
+//
+//   - a [*Client] for a single model
+//   - a [*Chain] of these for a spec with several models
+//   - a model of package sim for "sim/…", which has no wire
+//
+// Chains that are opened from one Config share their Health.
 func (c *Config) Open(spec string, opts ...Option) (dragoman.Model, error) {
 	specs, err := c.Resolve(spec)
 	if err != nil {
@@ -288,8 +291,7 @@ func (c *Config) Open(spec string, opts ...Option) (dragoman.Model, error) {
 	return &Chain{Links: links, Health: &c.health, Anyway: c.Failover.Anyway, Log: c.Log}, nil
 }
 
-// checkOptions refuses options that no provider would use, or that would be used for
-// several.
+// checkOptions rejects options that would apply to no provider or to several.
 func checkOptions(spec string, specs []string, opts []Option) error {
 	if len(opts) == 0 {
 		return nil
@@ -308,8 +310,8 @@ func checkOptions(spec string, specs []string, opts []Option) error {
 	return nil
 }
 
-// Resolve turns a spec into those of single models: lists are taken apart, and
-// aliases followed. Each model is there once. Whether there is such a provider, Open says.
+// Resolve expands a spec into the specs of single models: it splits lists and follows aliases.
+// Each model appears once. Resolve does not check that the provider exists; Open does.
 func (c *Config) Resolve(spec string) ([]string, error) {
 	w := aliasWalk{aliases: c.Aliases, seen: map[string]bool{}, done: map[string]error{}}
 	err := w.list(spec, nil)
@@ -320,16 +322,16 @@ func (c *Config) Resolve(spec string) ([]string, error) {
 	return w.out, err
 }
 
-// maxAliases is how many aliases may lead to each other.
+// maxAliases limits the length of a chain of aliases.
 const maxAliases = 100
 
-// aliasWalk follows aliases. Each is followed once, however often it is named.
+// aliasWalk follows aliases. It follows each alias once, however often it is named.
 type aliasWalk struct {
 	aliases map[string]string
-	// out are the names that are no aliases, each once; seen are the same.
+	// out lists the names that are not aliases, each once; seen is the set of them.
 	out  []string
 	seen map[string]bool
-	// done are the aliases that were followed, with what was wrong.
+	// done maps each followed alias to its error.
 	done map[string]error
 }
 
@@ -382,20 +384,20 @@ func (c *Config) open(spec string, opts ...Option) (dragoman.Model, error) {
 	case !ok && (own || known || name == simName):
 		return nil, &SpecError{Spec: spec, Reason: "which model of it? Write " + name + "/…"}
 	case !ok:
-		return nil, &SpecError{Spec: spec, Reason: "it is no alias" + c.known() + "; a model is written as provider/model" + c.suggestSpec(spec)}
+		return nil, &SpecError{Spec: spec, Reason: "not an alias" + c.known() + "; a model is written as provider/model" + c.suggestSpec(spec)}
 	case model == "":
 		return nil, &SpecError{Spec: spec, Reason: "the name behind the slash is missing"}
 	case name == simName && !own:
 		return c.openSim(model)
 	case !own && !known:
-		return nil, &SpecError{Spec: spec, Reason: fmt.Sprintf("there is no provider %q; there are %s%s", name, some(c.openable()), words.Meant(name, c.meant()))}
+		return nil, &SpecError{Spec: spec, Reason: fmt.Sprintf("unknown provider %q: known providers are %s%s", name, some(c.openable()), words.Meant(name, c.meant()))}
 	case !known:
 		return nil, &SettingError{Setting: "type of the provider " + name, Reason: fmt.Sprintf("%q is not one of %s", typ, strings.Join((&Config{}).providers(), ", "))}
 	}
 	return c.client(name, model, settings, b)
 }
 
-// providers are the names of all providers.
+// providers returns the names of all providers.
 func (c *Config) providers() []string {
 	names := slices.Sorted(maps.Keys(c.Providers))
 	for _, b := range builtins() {
@@ -406,7 +408,7 @@ func (c *Config) providers() []string {
 	return names
 }
 
-// openable are the names that a spec may begin with.
+// openable returns the names that a spec may begin with.
 func (c *Config) openable() []string {
 	names := c.providers()
 	if !slices.Contains(names, simName) {
@@ -415,7 +417,7 @@ func (c *Config) openable() []string {
 	return names
 }
 
-// meant are all names that a spec may begin with, the second names of providers too.
+// meant returns all names that a spec may begin with, including the second names of providers.
 func (c *Config) meant() []string {
 	names := c.openable()
 	for _, b := range builtins() {
@@ -459,13 +461,13 @@ func (c *Config) suggestSpec(name string) string {
 	return ""
 }
 
-// wholeSpecs are the specs that are known as a whole: aliases, and the models of the
-// simulator, which somebody may write without its name.
+// wholeSpecs returns the specs that are known as a whole: aliases, and the models of the
+// simulator, which users may write without the provider name.
 func (c *Config) wholeSpecs() []string {
 	return append(slices.Sorted(maps.Keys(c.Aliases)), sim.Names()...)
 }
 
-// known lists the aliases in words.
+// known returns the aliases as text for an error.
 func (c *Config) known() string {
 	if len(c.Aliases) == 0 {
 		return ""
@@ -473,7 +475,7 @@ func (c *Config) known() string {
 	return " (there are " + some(slices.Sorted(maps.Keys(c.Aliases))) + ")"
 }
 
-// some lists names, but for those that are too many to be read.
+// some joins names, and shortens a list that is too long to read.
 func some(names []string) string {
 	const most = 50
 	if len(names) > most {
@@ -482,7 +484,7 @@ func some(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// client makes the client of one model.
+// client creates the client of one model.
 func (c *Config) client(name, model string, s Settings, b builtin) (*Client, error) {
 	m := s.Models[model]
 	if m.Name == "" {
@@ -519,7 +521,7 @@ func (c *Config) client(name, model string, s Settings, b builtin) (*Client, err
 	return client, nil
 }
 
-// checkTags refuses invalid tags.
+// checkTags rejects invalid tags.
 func checkTags(provider string, tags []extension.Tag) error {
 	for _, t := range tags {
 		if err := t.Check(); err != nil {
@@ -539,8 +541,8 @@ func setHeader(c *Client, name, value string) {
 	c.Header.Set(name, value)
 }
 
-// extensions are those of a provider: what is known of servers, those of the
-// caller, and what the settings say of the server, which has the last word.
+// extensions returns the extensions of a provider: those for known servers, those of the
+// caller, and the capabilities from the settings, which come last and override the others.
 func (c *Config) extensions(provider string, s Settings, m ModelSettings, tags []extension.Tag) (*extension.Set, error) {
 	last := overrides{provider: provider, sets: []map[string]string{s.Capabilities, m.Capabilities}}
 	if err := last.apply(&targets.Capabilities{}); err != nil {
@@ -563,22 +565,22 @@ func (c *Config) shipped() []extension.Extension {
 	return append(all, extension.Compact{})
 }
 
-// overrides are capabilities that were set by name, the later beating the earlier:
-// an extension that is always on.
+// overrides holds capabilities that the settings set by name; later entries override earlier
+// ones. It is an extension that is always on.
 type overrides struct {
 	provider string
 	sets     []map[string]string
 }
 
-// Info says that it is always on.
+// Info returns no tags, so the extension is always on.
 func (overrides) Info() extension.Info { return extension.Info{Name: "settings"} }
 
-// Prepare sets what was set.
+// Prepare applies the capabilities.
 func (o overrides) Prepare(_ context.Context, x *extension.Exchange) error {
 	return o.apply(&x.Target.Caps)
 }
 
-// Idle reports whether nothing was set.
+// Idle reports whether there are no capabilities to apply.
 func (o overrides) Idle(json.RawMessage) bool {
 	return !slices.ContainsFunc(o.sets, func(s map[string]string) bool { return len(s) > 0 })
 }

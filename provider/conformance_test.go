@@ -58,7 +58,7 @@ func builtinNames(t *testing.T) []string {
 	if !errors.As(err, &spec) {
 		t.Fatal(err)
 	}
-	_, list, _ := strings.Cut(spec.Reason, "there are ")
+	_, list, _ := strings.Cut(spec.Reason, "known providers are ")
 	return slices.DeleteFunc(strings.Split(list, ", "), func(name string) bool { return name == "sim" }) // it has no wire
 }
 

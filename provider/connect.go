@@ -8,8 +8,8 @@ import (
 
 var _ modelwire.Model = (*Client)(nil)
 
-// Wire is for package session, which keeps native histories of conversations with the
-// model. An empty name means the client's own model.
+// Wire is for package session, which stores native histories of conversations with the model.
+// An empty name means the client's own model.
 func (c *Client) Wire(ctx context.Context, model string) (modelwire.Wire, error) {
 	target, on, err := c.Target(ctx, model)
 	if err != nil {

@@ -52,8 +52,8 @@ func (x *exchange) cure(err error) bool {
 	return true
 }
 
-// unreasoned is a request without the reasoning of earlier turns, and without
-// the state of it that stands on other parts.
+// unreasoned returns the request without the reasoning of earlier turns, and without the
+// reasoning state on other parts.
 func unreasoned(req *dragoman.Request) (*dragoman.Request, dragoman.Report) {
 	var rep dragoman.Report
 	out := *req
@@ -81,7 +81,7 @@ func unreasoned(req *dragoman.Request) (*dragoman.Request, dragoman.Report) {
 	return &out, rep
 }
 
-// bareOf is a part without its reasoning; nil where nothing is left.
+// bareOf returns a part without its reasoning, or nil if nothing is left.
 func bareOf(p dragoman.Part) (bare dragoman.Part, changed bool) {
 	switch p := p.(type) {
 	case *dragoman.Reasoning:

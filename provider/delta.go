@@ -63,7 +63,7 @@ func joinDeltas(deltas []json.RawMessage, skip func(name string) bool) ([]joined
 
 // joinValues merges the values of one field.
 func joinValues(values []json.RawMessage) (json.RawMessage, error) {
-	var run []json.RawMessage // of one kind, up to here
+	var run []json.RawMessage // consecutive values of one kind
 	kind := byte('n')
 	for _, v := range values {
 		k := bytes.TrimLeft(v, " \t\r\n")[0]

@@ -18,24 +18,24 @@ func (c *Client) base() string {
 	return wire.Of(c.codec()).Endpoint.BaseURL
 }
 
-// SettingError says which setting of a [Client] or [Config] is missing or wrong.
+// SettingError reports a missing or invalid setting of a [Client] or [Config].
 type SettingError struct {
-	// Setting is its name, such as "base_url".
+	// Setting is the name of the setting, such as "base_url".
 	Setting string
 	Reason  string
 }
 
 func (e *SettingError) Error() string { return "provider: " + e.Setting + ": " + e.Reason }
 
-// address is where the requests for a model go: a request without a body and headers.
+// address caches the address of requests for a model: a request without a body and headers.
 type address struct {
 	model  string
 	stream bool
 	bare   *http.Request
 }
 
-// addressed is a request for a model, without a body and headers. What the settings
-// of a Client, which do not change, make of the URL is worked out once for a model.
+// addressed returns a request for a model, without a body and headers. The URL is computed once
+// per model, because the settings of a Client do not change.
 func (c *Client) addressed(ctx context.Context, model string, stream bool) (*http.Request, error) {
 	to := c.to.Load()
 	if to == nil || to.model != model || to.stream != stream {
@@ -43,7 +43,7 @@ func (c *Client) addressed(ctx context.Context, model string, stream bool) (*htt
 		if err != nil {
 			return nil, err
 		}
-		bare, err := http.NewRequest(http.MethodPost, u.String(), nil) //nolint:noctx // every use has its own
+		bare, err := http.NewRequest(http.MethodPost, u.String(), nil) //nolint:noctx // every use sets its own context
 		if err != nil {
 			return nil, &SettingError{Setting: "base_url", Reason: "no request can be sent there"}
 		}
@@ -55,7 +55,7 @@ func (c *Client) addressed(ctx context.Context, model string, stream bool) (*htt
 	return req, nil
 }
 
-// url is where a request for a model goes.
+// url returns the URL of a request for a model.
 func (c *Client) url(model string, stream bool) (*url.URL, error) {
 	e := &wire.Of(c.codec()).Endpoint
 	path := e.Path
@@ -78,7 +78,7 @@ func (c *Client) url(model string, stream bool) (*url.URL, error) {
 		}
 	}
 	path, query, _ := strings.Cut(path, "?")
-	u, err := url.Parse("http://host" + join(base.EscapedPath(), path)) // two slashes would begin a host
+	u, err := url.Parse("http://host" + join(base.EscapedPath(), path)) // a path that begins with two slashes would be parsed as a host
 	if err != nil {
 		return nil, &SettingError{Setting: "path", Reason: "it cannot be part of a URL"}
 	}
@@ -90,18 +90,18 @@ func (c *Client) url(model string, stream bool) (*url.URL, error) {
 	return base, nil
 }
 
-// parseBase reads a base URL. The error does not quote it: it may hold a secret.
+// parseBase parses a base URL. The error does not quote it, because it may hold a secret.
 func parseBase(s string) (*url.URL, error) {
 	if s == "" {
 		return nil, &SettingError{Setting: "base_url", Reason: "it is missing, and the API has none of its own"}
 	}
 	u, err := url.Parse(s)
 	switch {
-	case !strings.Contains(s, "://"): // 127.0.0.1:8000, which the parser does not even take for a URL
+	case !strings.Contains(s, "://"): // 127.0.0.1:8000, which url.Parse rejects
 		return nil, &SettingError{Setting: "base_url", Reason: "it must begin with http:// or https://"}
 	case err != nil:
-		// Nor is what the parser says: it takes a part of a password for a port.
-		return nil, &SettingError{Setting: "base_url", Reason: "it is no URL; what a URL cannot hold is written as %XX in it"}
+		// Do not quote the parser's error either: it reports a part of a password as a port.
+		return nil, &SettingError{Setting: "base_url", Reason: "not a valid URL: escape special characters as %XX"}
 	case u.Scheme != "http" && u.Scheme != "https", u.Host == "":
 		return nil, &SettingError{Setting: "base_url", Reason: "want a URL that begins with https:// or http:// and a host"}
 	case u.Fragment != "":
@@ -110,8 +110,9 @@ func parseBase(s string) (*url.URL, error) {
 	return u, nil
 }
 
-// join puts a path behind that of a base URL. A first element that the base
-// ends with is not said twice: people write a base with and without its version.
+// join appends a path to the path of a base URL. If the base already ends with the first
+// element of the path, join does not repeat it: people write a base with and without its
+// version.
 func join(base, path string) string {
 	base = strings.TrimRight(base, "/")
 	path = strings.TrimLeft(path, "/")
@@ -122,18 +123,18 @@ func join(base, path string) string {
 	return base + "/" + path
 }
 
-// withModel puts the name of a model into a path.
+// withModel inserts the name of a model into a path.
 func withModel(path string, e *wire.Endpoint, model string) (string, error) {
 	if e.ModelPath != nil {
 		model, path = e.ModelPath(model, path)
 	}
 	switch {
 	case model == "":
-		return "", fmt.Errorf("provider: a model is needed, in the Client or the request: %w", dragoman.ErrInvalid)
-	case hasDotSegment(model): // proxies unescape slashes, and then the path leads to another model
-		return "", fmt.Errorf("provider: %q cannot be the name of a model: %w", model, dragoman.ErrInvalid)
+		return "", fmt.Errorf("provider: no model: set it in the Client or in the request: %w", dragoman.ErrInvalid)
+	case hasDotSegment(model): // proxies unescape slashes, and the path would then lead to another model
+		return "", fmt.Errorf("provider: %q is not a valid model name: %w", model, dragoman.ErrInvalid)
 	}
-	// AWS's own clients escape the colons of an ARN too.
+	// AWS clients also escape the colons of an ARN.
 	escaped := strings.ReplaceAll(url.PathEscape(model), ":", "%3A")
 	return strings.ReplaceAll(path, "{model}", escaped), nil
 }

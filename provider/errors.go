@@ -14,7 +14,7 @@ import (
 
 var (
 	errNoKey  = errors.New("it is empty")
-	errBadKey = errors.New("it has characters that no header can carry")
+	errBadKey = errors.New("it has characters that are not allowed in a header")
 )
 
 func isAPIError(err error) bool {
@@ -29,23 +29,27 @@ func isExtensionError(err error) bool {
 }
 
 // RequestTooLargeError reports that a request was not sent because it has more bytes than
-// [Client].MaxRequestBytes. It wraps [dragoman.ErrTooLarge], as the error for a response
-// above its bound does.
+// [Client].MaxRequestBytes. It wraps [dragoman.ErrTooLarge], like the error for a response that
+// is too large.
 type RequestTooLargeError struct {
 	Bytes, Max int
 }
 
 func (e *RequestTooLargeError) Error() string {
-	return fmt.Sprintf("provider: the request has %d bytes, and at most %d are sent: %v", e.Bytes, e.Max, dragoman.ErrTooLarge)
+	return fmt.Sprintf("provider: the request has %d bytes, the limit is %d: %v", e.Bytes, e.Max, dragoman.ErrTooLarge)
 }
 
 // Unwrap returns [dragoman.ErrTooLarge].
 func (e *RequestTooLargeError) Unwrap() error { return dragoman.ErrTooLarge }
 
-// Retryable reports whether asking the same again may succeed: after an error of
-// the server's that says so, a connection that could not be made or broke, a
-// phase that took too long, and a stream that ended early; of a chain, where
-// that holds for one of its models.
+// Retryable reports whether the same request may succeed if it is sent again. This is the case
+// after
+//
+//   - a server error that allows it,
+//   - a connection that failed or was cut off,
+//   - a timeout of a phase,
+//   - a stream that ended early,
+//   - a chain error, if one of these is the error of one of its models.
 func Retryable(err error) bool {
 	var (
 		api       *dragoman.APIError
@@ -63,12 +67,12 @@ func Retryable(err error) bool {
 		return timeout.Phase != phaseTotal
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return false
-	case errors.Is(err, dragoman.ErrTooLarge): // and a stream that was given up for it ended early, too
+	case errors.Is(err, dragoman.ErrTooLarge): // a stream that was stopped for its size also ended early
 		return false
 	case errors.As(err, &api):
 		return api.Retryable()
 	case errors.As(err, &transport):
-		return !errors.As(err, &untrusted) && !errors.Is(err, sim.ErrNotRecorded) // asking again records nothing
+		return !errors.As(err, &untrusted) && !errors.Is(err, sim.ErrNotRecorded) // sending it again does not record a response
 	default:
 		return errors.Is(err, dragoman.ErrIncompleteStream)
 	}

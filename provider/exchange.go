@@ -22,54 +22,54 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// exchange is one request and its answer: all that is known of them on their
-// way. It belongs to one call and is not safe for concurrent use.
+// exchange is one request and its response, with all state in between. It belongs to one call
+// and is not safe for concurrent use.
 type exchange struct {
 	client *Client
 	codec  dialect.Codec
 	limits targets.Limits
 	wire   *wire.Wire
 	clock  clock
-	// req is the request as it was given, which is never changed; nil where native
-	// bytes are passed on, with the headers and the query of who sent them, whose names
-	// that are sent are in params. stream says that the answer is asked for as a stream.
+	// req is the caller's request, which is never changed. It is nil for native bytes that are
+	// passed through with the client's headers and query; params holds the names of the query
+	// parameters that are sent. stream reports that a stream is requested.
 	req    *dragoman.Request
 	passed http.Header
 	query  string
 	params []string
-	// kept and method are those of a request that asks no model.
+	// kept and method belong to a request that calls no model.
 	kept, method string
-	// count is where tokens are counted, of a request that asks for that.
+	// count is the path of the token counter, for a request to count tokens.
 	count  string
 	stream bool
 	model  string
 
-	// What preparing made of it: the target, the registry, which nobody else
-	// shares, the native payload, and what was lost. cured says that content was
-	// removed which the server refused.
+	// The results of preparing the request: the target, the registry, which is not shared, the
+	// native payload, and the losses. cured reports that content was removed because the server
+	// refused it.
 	target   targets.Target
 	registry *interop.Registry
 	payload  []byte
 	losses   dragoman.Report
 	prepared bool
 	cured    bool
-	// extended is the exchange for extensions.
+	// extended is the state of the exchange for extensions.
 	extended *extension.Exchange
-	// patches are to be sent to patchesTo. deltas are the message deltas of a stream, for
-	// FromNative hook.
+	// patches are waiting to be sent to patchesTo. deltas are the message deltas of a stream,
+	// for the FromNative hook.
 	patches   []extension.Patch
 	patchesTo []func(extension.Patch)
 	deltas    []json.RawMessage
-	// opaque says that the caller gets opaque chunks.
+	// opaque reports that the caller gets opaque chunks.
 	opaque bool
 
-	// tries counts the attempts, asked is what the last answer's headers say of
-	// another one.
+	// tries counts the attempts. asked holds what the headers of the last response say about a
+	// retry.
 	tries int
 	asked asked
-	// ends is when the time for the whole is over; zero where it has no bound.
+	// ends is the deadline of the whole exchange; zero means none.
 	ends time.Time
-	// secrets are what must not be told to anybody.
+	// secrets are the texts to redact in logs and errors.
 	secrets secrets
 }
 
@@ -82,7 +82,7 @@ func newExchange(c *Client, req *dragoman.Request, stream bool) *exchange {
 	return x
 }
 
-// begin bounds the whole of the exchange. done must be called at its end.
+// begin applies the total timeout. The caller must call done at the end of the exchange.
 func (x *exchange) begin(ctx context.Context) (bounded context.Context, done func()) {
 	limit := x.client.Timeouts.of(phaseTotal)
 	if limit <= 0 {
@@ -97,8 +97,7 @@ func (x *exchange) begin(ctx context.Context) (bounded context.Context, done fun
 	}
 }
 
-// prepare makes the payload, once: an attempt that is made again sends the same
-// bytes.
+// prepare builds the payload once: every attempt sends the same bytes.
 func (x *exchange) prepare(ctx context.Context) error {
 	if x.prepared {
 		return nil
@@ -110,10 +109,10 @@ func (x *exchange) prepare(ctx context.Context) error {
 	if err := x.extend(ctx); err != nil {
 		return cmp.Or(x.req.Validate(), err) // the extension may have failed on an invalid request
 	}
-	losses := x.losses // of a cure
+	losses := x.losses // losses of a cure
 	tools, asked := x.injectedTools(), x.addressed()
 	tools.request(asked, &x.extended.Report)
-	// Normalize validates the request, the only time on its way.
+	// Normalize validates the request; nothing else on this path does.
 	req, rep, err := history.Normalize(asked, history.Options{
 		Target: x.target, Limits: x.limits, Abandon: x.client.Abandon, ReasoningAsText: x.client.ReasoningAsText,
 	})
@@ -147,18 +146,18 @@ func (x *exchange) prepare(ctx context.Context) error {
 	return x.load(payload)
 }
 
-// strict refuses a request that loses more than the client allows.
+// strict rejects a request that loses more than the client allows.
 func (x *exchange) strict() error {
 	if x.client.Strict == nil {
 		return nil
 	}
 	if err := x.losses.Err(*x.client.Strict); err != nil {
-		return fmt.Errorf("provider: %w: the request is not sent to %s, because strict allows no loss of the severity %s: %w", dragoman.ErrUnsupported, x.model, *x.client.Strict, err)
+		return fmt.Errorf("provider: %w: the request was not sent to %s, because strict allows no loss of severity %s: %w", dragoman.ErrUnsupported, x.model, *x.client.Strict, err)
 	}
 	return nil
 }
 
-// load takes the bytes that are sent.
+// load sets the bytes to send.
 func (x *exchange) load(payload []byte) error {
 	if most := x.client.maxRequest(); len(payload) > most {
 		return &RequestTooLargeError{Bytes: len(payload), Max: most}
@@ -167,7 +166,7 @@ func (x *exchange) load(payload []byte) error {
 	return nil
 }
 
-// aim says what the request is encoded for.
+// aim sets the target that the request is encoded for.
 func (x *exchange) aim(ctx context.Context) {
 	x.target = targets.Target{
 		Dialect: x.limits.Dialect, Provider: x.client.Name, Scope: x.client.scope(ctx), Model: x.model,
@@ -175,8 +174,8 @@ func (x *exchange) aim(ctx context.Context) {
 	}
 }
 
-// addressed is the request for this model and manner of answer. What stands in
-// the URL is left out of it, so that it is not told as lost.
+// addressed returns the request with the model and the stream flag of this exchange. What the
+// URL contains is left out, so that it is not reported as lost.
 func (x *exchange) addressed() *dragoman.Request {
 	req := *x.req
 	req.Model = x.model
@@ -190,8 +189,8 @@ func (x *exchange) addressed() *dragoman.Request {
 	return &req
 }
 
-// compose makes the registry of this request. The earlier contribution wins:
-// those of the configuration, then those of extensions, then those of the tools.
+// compose builds the registry of this request. The earlier contribution wins: those of the
+// configuration, then those of extensions, then those of the tools.
 func (x *exchange) compose(req *dragoman.Request) error {
 	extensions, err := x.extended.Contributions()
 	x.registry = all.Registry(interop.Options{
@@ -202,15 +201,15 @@ func (x *exchange) compose(req *dragoman.Request) error {
 	return err
 }
 
-// decoding is how the answer is read.
+// decoding returns the options for decoding the response.
 func (x *exchange) decoding(ctx context.Context) dialect.DecodeOptions {
 	sum := sha256.Sum256(x.payload)
 	to := wirekit.ReencodedIn(ctx)
 	return dialect.DecodeOptions{
 		Registry: x.registry,
 		Origin:   x.target.Origin(),
-		// A conversation that has grown is another one, so that calls without an
-		// id get ids that no earlier turn has.
+		// The seed depends on the whole conversation, so that calls without an id get ids that
+		// no earlier turn has.
 		Seed:     hex.EncodeToString(sum[:8]),
 		MaxBytes: x.client.maxResponse(),
 		NoNative: to != "" && to != x.limits.Dialect && !x.chunks(ctx) && !x.extended.ReadsChunks() && !x.extended.ReadsNative(),
@@ -222,8 +221,8 @@ func (x *exchange) chunks(ctx context.Context) bool {
 	return x.client.Chunks || wirekit.ChunksIn(ctx)
 }
 
-// lost is what was lost on the way there, and back. What was lost may be told in
-// the server's words, and those are without the secrets, too.
+// lost returns the losses of encoding the request and of decoding the response. The details may
+// quote the server, so secrets are removed from them too.
 func (x *exchange) lost(back dragoman.Report) dragoman.Report {
 	all := slices.Concat(x.losses.Losses, back.Losses)
 	for i := range all {

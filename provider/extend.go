@@ -16,21 +16,21 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// Extensions adapt the requests and answers of a [Client]. The zero value has none.
+// Extensions adapt the requests and responses of a [Client]. The zero value has none.
 type Extensions struct {
-	// Set are those that may be on; nil means none. A client that a
-	// [Config] opens has those of this module for its server.
+	// Set holds the extensions that may be on; nil means none. A client that a [Config] opens
+	// has this module's extensions for its server.
 	Set *extension.Set
-	// Switches say which are on or off whatever the tags are.
+	// Switches turn extensions on or off regardless of tags.
 	Switches extension.Switches
-	// Tags are added to those of the dialect, the server, the model's family, and the
-	// names and formats of the tools.
+	// Tags are added to the tags of the dialect, the server, the model's family, and the names
+	// and formats of the tools.
 	Tags []extension.Tag
 	// TagsFor returns more tags for a request, given the settings, the model and the
 	// tools; nil adds none.
 	TagsFor func(setup extension.Setup) []extension.Tag
-	// Config are the settings of extensions by their names, which must be in Set. Those
-	// of one that is off for a request, and not switched off, are reported as lost.
+	// Config holds the settings of extensions by name. The names must be in Set. Settings of an
+	// extension that is off for a request, but not switched off, are reported as lost.
 	Config map[string]json.RawMessage
 	// Patches receives the values that extensions collect while a response streams; nil
 	// drops them. Patches of an attempt that failed before its first content are not sent.
@@ -56,7 +56,7 @@ func serverTags(d dragoman.Dialect, name, server, model string) []extension.Tag 
 	return tags
 }
 
-// tags are those of a request.
+// tags returns the tags of a request.
 func (x *exchange) tags() []extension.Tag {
 	tags := append(serverTags(x.limits.Dialect, x.client.Name, x.client.Server, x.model), x.client.Extensions.Tags...)
 	if f := x.client.Extensions.TagsFor; f != nil {
@@ -96,8 +96,8 @@ func (x *exchange) setup() extension.Setup {
 	return s
 }
 
-// Target is what a request for a model is encoded for, with what extensions say of
-// it, and which of them are on and why. An empty model means the client's.
+// Target returns the target that a request for a model is encoded for, after extensions changed
+// it, and which extensions are on and why. An empty model means the client's.
 func (c *Client) Target(ctx context.Context, model string) (targets.Target, *extension.Resolution, error) {
 	x := newExchange(c, &dragoman.Request{Model: model}, false)
 	x.aim(ctx)
@@ -115,7 +115,7 @@ func (x *exchange) extend(ctx context.Context) error {
 		return err
 	}
 	if name := unknownExtension(e.Set, e.Config); name != "" {
-		return &SettingError{Setting: "extensions", Reason: fmt.Sprintf("there is no extension %q", name)}
+		return &SettingError{Setting: "extensions", Reason: fmt.Sprintf("unknown extension %q", name)}
 	}
 	x.extended = extension.NewExchange(extension.Options{
 		Request: x.req, Stream: x.stream, Target: x.target, Resolution: r, Config: e.Config,
@@ -133,7 +133,7 @@ func (x *exchange) extend(ctx context.Context) error {
 	return err
 }
 
-// initialize calls what is called once for a client.
+// initialize calls the hooks that run once per client.
 func (c *Client) initialize(ctx context.Context, x *extension.Exchange) error {
 	if !x.Initializes() {
 		return nil
@@ -180,8 +180,8 @@ func (x *exchange) restart() {
 	x.patches, x.deltas = nil, nil
 }
 
-// finish lets extensions map what a complete response says in its native form, and
-// what they gathered, into it.
+// finish lets extensions map the native form of a complete response, and what they collected,
+// into the response.
 func (x *exchange) finish(ctx context.Context, resp *dragoman.Response, native func(*dragoman.Response) ([]json.RawMessage, error)) error {
 	if err := x.extended.ApplyChanges(resp); err != nil {
 		return err
@@ -198,7 +198,7 @@ func (x *exchange) finish(ctx context.Context, resp *dragoman.Response, native f
 	return x.extended.Finish(ctx, resp)
 }
 
-// gatheredMessage is where extensions collect fields of the message.
+// gatheredMessage is the path below which extensions collect fields of the message.
 const gatheredMessage = "/message"
 
 // hasGathered reports whether extensions collected fields of the message.
@@ -220,8 +220,7 @@ func (x *exchange) completeFields(m *dragoman.Message) {
 	}
 }
 
-// readChunk shows the native bytes of some events to the extensions, as JSON,
-// without the frames around it.
+// readChunk passes the native bytes of some events to the extensions, as JSON without framing.
 func (x *exchange) readChunk(ctx context.Context, raw []byte) error {
 	if !x.extended.ReadsChunks() && !x.extended.ReadsNative() {
 		return nil
@@ -278,7 +277,7 @@ func (f *finisher) finish(ctx context.Context, end *dragoman.ResponseEnd) ([]dra
 	if err != nil {
 		return nil, err
 	}
-	// Extensions get a copy: the parts were handed out.
+	// Extensions get a copy: the caller already has the parts.
 	var sent []dragoman.Message
 	sent, resp.Output = resp.Output, nil
 	if err := json.Unmarshal(before, &resp.Output); err != nil {
@@ -312,7 +311,7 @@ func (f *finisher) added(sent, output []dragoman.Message) (out []dragoman.Event)
 		return nil
 	}
 	before := len(sent[last].Parts)
-	for i := range before { // a part was put before others: nothing is behind the last one
+	for i := range before { // a part was inserted before others, so none was added at the end
 		if !bytes.Equal(partJSON(sent[last].Parts[i]), partJSON(output[last].Parts[i])) {
 			return nil
 		}
@@ -331,6 +330,6 @@ func (f *finisher) added(sent, output []dragoman.Message) (out []dragoman.Event)
 
 // partJSON returns the stored form of a part, for comparing.
 func partJSON(p dragoman.Part) []byte {
-	b, _ := dragoman.MarshalPart(p) // a part without one equals none
+	b, _ := dragoman.MarshalPart(p) // a part without a stored form equals no other part
 	return b
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/dragoman-go/dragoman/schema"
 )
 
-// FileError says what is wrong with a config file, and where.
+// FileError reports an error in a config file with its position.
 type FileError struct {
 	File         string
 	Line, Column int
@@ -43,14 +43,14 @@ func Load(name string, own ...extension.Extension) (*Config, error) {
 	return Parse(name, data, own...)
 }
 
-// readFile reads a file, and at most one byte more than MaxFile, so that its parser
-// can say that it is too long.
+// readFile reads a file, but at most one byte more than MaxFile, so that the parser can report
+// that it is too long.
 func readFile(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("provider: %w", err)
 	}
-	defer func() { _ = f.Close() }() // it was read
+	defer func() { _ = f.Close() }() // the file was only read
 	data, err := io.ReadAll(io.LimitReader(f, bodies.MaxConfigFile+1))
 	if err != nil {
 		return nil, fmt.Errorf("provider: %w", err)
@@ -58,8 +58,8 @@ func readFile(name string) ([]byte, error) {
 	return data, nil
 }
 
-// Parse reads a config file of YAML or JSON. The name is for messages. The error
-// says everything that is wrong, each a [*FileError] with its line.
+// Parse reads a config file in YAML or JSON. The name is used in error messages. The error
+// reports everything that is wrong, each as a [*FileError] with its line.
 //
 //	version: 1
 //	providers:
@@ -67,36 +67,35 @@ func readFile(name string) ([]byte, error) {
 //	    type: vllm                 # a built-in provider, or compatible
 //	    base_url: https://llm.example.com/v1
 //	    api_key_env: WORK_API_KEY  # a variable, or a list of them
-//	    key_header: api-key        # where it is no bearer
+//	    key_header: api-key        # if the key is not sent as a bearer token
 //	    headers: {x-team: search}
 //	    capabilities: {no_strict: true, reasoning_field: reasoning}
 //	    extensions: {vllm: {enable_thinking: false}, openai.compatible: false}
-//	    tags: [region:eu]          # switch extensions on and off
+//	    tags: [region:eu]          # turn extensions on and off
 //	    models:
 //	      small: {name: llama-9b-instruct, capabilities: {no_images: true}, tags: [tier:small]}
 //	    timeouts: {connect: 5s, first_byte: 2m, idle: 30s, total: 10m}
-//	    think_tags: marked         # <think> in the text becomes reasoning; open: without its beginning
+//	    think_tags: marked         # <think> in the text becomes reasoning; open: the text begins within it
 //	    retries: 4
 //	    max_request_bytes: 8000000
 //	    max_response_bytes: 8000000
-//	    strict: serious            # refuse requests that lose so much
+//	    strict: serious            # refuse requests with losses of this severity
 //	  cloud: {type: vertex, project: my-project, location: europe-west4} # a region for providers on AWS
 //	model_file: models.yaml        # facts about models; relative to this file
 //	aliases:
 //	  fast: work/small
 //	  best: anthropic/claude-opus-5-5, openai/gpt-5, fast
-//	failover:                      # of lists
-//	  anyway: true                 # even where the request is refused
-//	  after: 3                     # failures in a row, and a model is left alone
-//	  bench: 30s                   # for so long, and twice as long each time
+//	failover:                      # for lists of models
+//	  anyway: true                 # continue even if the request itself is refused
+//	  after: 3                     # failures in a row before a model is skipped
+//	  bench: 30s                   # for this long, doubled each time
 //	  cap: 10m                     # at most
-//	gateway: {…}                   # passed over: package gateway reads it
+//	gateway: {…}                   # ignored here: package gateway reads it
 //
-// Credentials do not stand in the file. What a capability says is in
-// [targets.Capabilities]. Extensions of the program's own are given beside it:
-// they become Config.Extensions, and the file may speak of them. Settings switch one
-// on that is off until it is switched on; those of one that the type of the provider
-// keeps off are an error when a model is opened.
+// The file must not contain credentials. [targets.Capabilities] documents the capabilities. The
+// own extensions of the program become Config.Extensions, and the file may configure them.
+// Settings turn on an extension that is off by default. Settings of an extension that the type
+// of the provider keeps off are an error when a model is opened.
 func Parse(name string, data []byte, own ...extension.Extension) (*Config, error) {
 	fail := func(errs ...*filetree.Error) error {
 		slices.SortStableFunc(errs, func(a, b *filetree.Error) int { return a.Line - b.Line })
@@ -122,12 +121,12 @@ func Parse(name string, data []byte, own ...extension.Extension) (*Config, error
 	return r.config, nil
 }
 
-// configReader turns the tree of a file into a config.
+// configReader converts the tree of a file to a Config.
 type configReader struct {
 	filetree.Reader
 	name   string
 	config *Config
-	// aliases are where they stand.
+	// aliases maps each alias to its node.
 	aliases map[string]*filetree.Node
 }
 
@@ -168,19 +167,19 @@ func (r *configReader) read(root *node) {
 
 func (r *configReader) alias(key, value *node) {
 	if key.Text == "" || strings.ContainsAny(key.Text, "/,") || strings.TrimSpace(key.Text) != key.Text {
-		r.Bad(key, "aliases: %q can be no alias: it has a slash or a comma, spaces around it, or nothing in it", key.Text)
+		r.Bad(key, "aliases: %q is not a valid alias: it must not be empty, contain a slash or a comma, or begin or end with spaces", key.Text)
 		return
 	}
 	r.config.Aliases[key.Text] = strings.Join(r.Strings(value, "alias "+key.Text), ",")
 	r.aliases[key.Text] = value
 }
 
-// manyErrors are so many that no more aliases are looked at.
+// manyErrors is the number of errors after which aliases are no longer checked.
 const manyErrors = 100
 
-// follow finds aliases that lead nowhere. Each is followed once, and each provider
-// opened once, however many lead to it; what is wrong is said of the alias that
-// names it.
+// follow reports aliases that lead nowhere. It follows each alias once and opens each provider
+// once, however many aliases lead to it. It reports an error for the alias that names the
+// provider.
 func (r *configReader) follow() {
 	walk := aliasWalk{aliases: r.config.Aliases, seen: map[string]bool{}, done: map[string]error{}}
 	opened := map[string]error{}
@@ -222,7 +221,7 @@ func (r *configReader) follow() {
 func (r *configReader) provider(key, value *node) (s Settings) {
 	what := "provider " + key.Text
 	if key.Text == "" || strings.ContainsAny(key.Text, "/, ") {
-		r.Bad(key, "providers: %q can be no name of a provider", key.Text)
+		r.Bad(key, "providers: %q is not a valid provider name", key.Text)
 	}
 	set := func(to *string, name string) func(*node) {
 		return func(n *node) { *to = r.String(n, name) }
@@ -240,11 +239,11 @@ func (r *configReader) provider(key, value *node) (s Settings) {
 		"stream_path": set(&s.StreamPath, "stream_path"),
 		"api_key_env": func(n *node) { s.APIKeyEnv = r.Strings(n, "api_key_env") },
 		"api_key": func(n *node) {
-			r.Bad(n, "api_key: a credential does not stand in this file; name the variable that holds it with api_key_env")
+			r.Bad(n, "api_key: credentials are not allowed in this file; name the variable that holds it with api_key_env")
 		},
 		"key_header": func(n *node) {
 			if s.KeyHeader = r.String(n, "key_header"); n.Kind == filetree.String && !isToken(s.KeyHeader) {
-				r.Bad(n, "key_header: %.80q is no name of a header", s.KeyHeader)
+				r.Bad(n, "key_header: %.80q is not a valid header name", s.KeyHeader)
 			}
 		},
 		"headers":      func(n *node) { s.Headers = r.headers(n) },
@@ -309,7 +308,7 @@ func (r *configReader) extensions(n *node, s *Settings) {
 			}
 			s.Extensions[key.Text] = r.JSON(value, "extensions")
 			r.settings(key, value, s.Extensions[key.Text])
-			if r.optIn(key.Text) { // there is no other way to say both
+			if r.optIn(key.Text) { // settings are the only way to turn it on and configure it
 				s.Switches.On = append(s.Switches.On, key.Text)
 			}
 		default:
@@ -318,7 +317,7 @@ func (r *configReader) extensions(n *node, s *Settings) {
 	})
 }
 
-// settings holds those of an extension against its schema.
+// settings validates the settings of an extension against its schema.
 func (r *configReader) settings(key, value *node, settings json.RawMessage) {
 	for _, e := range r.known() {
 		c, ok := e.(interface{ ConfigSchema() json.RawMessage })
@@ -335,17 +334,17 @@ func (r *configReader) settings(key, value *node, settings json.RawMessage) {
 	}
 }
 
-// optIn reports whether an extension is off until it is switched on.
+// optIn reports whether an extension is off by default.
 func (r *configReader) optIn(name string) bool {
 	return slices.ContainsFunc(r.known(), func(e extension.Extension) bool { return e.Info().Name == name && e.Info().OptIn })
 }
 
-// known are the extensions that a file may speak of.
+// known returns the extensions that a file may configure.
 func (r *configReader) known() []extension.Extension {
 	return slices.Concat(r.config.shipped(), r.config.Extensions)
 }
 
-// extensionNames are their names.
+// extensionNames returns their names.
 func (r *configReader) extensionNames() (names []string) {
 	for _, e := range r.known() {
 		names = append(names, e.Info().Name)
@@ -371,10 +370,10 @@ func (r *configReader) headers(n *node) map[string]string {
 	out := map[string]string{}
 	r.Each(n, "headers", func(key, value *node) {
 		if !isToken(key.Text) {
-			r.Bad(key, "headers: %.80q is no name of a header", key.Text)
+			r.Bad(key, "headers: %.80q is not a valid header name", key.Text)
 		}
 		if out[key.Text] = r.String(value, "headers: "+key.Text); unprintable(out[key.Text]) {
-			r.Bad(value, "headers: %s: the value has characters that no header can carry", key.Text)
+			r.Bad(value, "headers: %s: the value has characters that are not allowed in a header", key.Text)
 		}
 	})
 	return out
@@ -411,7 +410,7 @@ func (r *configReader) severity(n *node) *dragoman.Severity {
 	return &s
 }
 
-// thinkTags reads how thinking is marked.
+// thinkTags reads the setting think_tags.
 func (r *configReader) thinkTags(n *node) string {
 	switch t := r.String(n, "think_tags"); {
 	case t == thinkTagsMarked || t == thinkTagsOpen:
@@ -422,7 +421,7 @@ func (r *configReader) thinkTags(n *node) string {
 	return thinkTagsOff
 }
 
-// failover reads how chains go on.
+// failover reads the section failover.
 func (r *configReader) failover(n *node) {
 	f := &r.config.Failover
 	r.Fields(n, "failover", map[string]func(*node){
@@ -450,7 +449,7 @@ func (r *configReader) timeouts(n *node) (t Timeouts) {
 	return t
 }
 
-// retries is how many times to ask again; in a file, 0 means never.
+// retries reads the number of retries; in a file, 0 means none.
 func (r *configReader) retries(n *node) int {
 	if !r.Want(n, filetree.Number, "retries") {
 		return 0

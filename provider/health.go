@@ -8,15 +8,15 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// Health remembers which models failed, so that they are left alone for a while.
-// The zero value is ready. It is safe for concurrent use, and must not be copied.
+// Health records which models failed, so that chains skip them for a while. The zero value is
+// ready to use. A Health is safe for concurrent use and must not be copied.
 type Health struct {
-	// After is how many failures in a row bench a model; 0 means 3.
+	// After is the number of failures in a row after which a model is benched; 0 means 3.
 	After int
-	// Bench is how long it is left alone then; it doubles with each failure that
-	// follows, and begins anew after a success. 0 means 30 seconds.
+	// Bench is how long a model is skipped. It doubles with each further failure and is reset
+	// by a success. 0 means 30 seconds.
 	Bench time.Duration
-	// Cap is the longest time; 0 means 10 minutes.
+	// Cap limits Bench; 0 means 10 minutes.
 	Cap time.Duration
 
 	testClock clock // nil means the system clock
@@ -24,31 +24,31 @@ type Health struct {
 	models    map[string]condition
 }
 
-// condition is how a model does.
+// condition is the recorded state of a model.
 type condition struct {
 	failures int
 	until    time.Time
 }
 
-// Benched reports whether a model is left alone, and until when.
+// Benched reports whether a model is to be skipped, and until when.
 func (h *Health) Benched(name string) (until time.Time, benched bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	until = h.models[name].until
-	// A time that is further off than any was made by a clock that was set back.
+	// A time further away than the longest bench means that the clock was set back.
 	left := until.Sub(h.now())
 	return until, left > 0 && left <= h.cap()
 }
 
-// Succeeded says that a model answered, which makes up for everything.
+// Succeeded records that a model responded. It clears all failures.
 func (h *Health) Succeeded(name string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.models, name)
 }
 
-// Failed says that a model did not. Where its server asks for a wait, it is left
-// alone for that time at once.
+// Failed records that a model failed. If its server asked for a delay, the model is benched for
+// that time at once.
 func (h *Health) Failed(name string, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -68,10 +68,10 @@ func (h *Health) Failed(name string, err error) {
 	h.models[name] = c
 }
 
-// maxModels is how many models are remembered: names may come from anybody.
+// maxModels limits the number of recorded models, because names may come from clients.
 const maxModels = 10_000
 
-// forget leaves those that are benched, or nobody where those are too many.
+// forget removes the models that are not benched, or all of them if too many are benched.
 func (h *Health) forget() {
 	now, benched := h.now(), map[string]condition{}
 	for name, c := range h.models {
@@ -85,7 +85,7 @@ func (h *Health) forget() {
 	h.models = benched
 }
 
-// bench is how long so many failures are worth.
+// bench returns the bench time after this many failures.
 func (h *Health) bench(failures int) time.Duration {
 	after, d := h.After, h.Bench
 	if after <= 0 {

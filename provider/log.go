@@ -15,7 +15,7 @@ import (
 // maxLogged bounds each body in the log.
 const maxLogged = 16 << 10
 
-// sample is how a body begins, and how long it is.
+// sample holds the beginning of a body and its length.
 type sample struct {
 	head  []byte
 	total int
@@ -28,7 +28,7 @@ func (s *sample) add(p []byte) {
 	}
 }
 
-// sample keeps how the body begins, where the log wants it.
+// sample records the beginning of the body if the log needs it.
 func (a *answer) sample() {
 	if a.x.debugs(a.ctx) {
 		a.seen = &sample{}
@@ -39,9 +39,9 @@ func (x *exchange) debugs(ctx context.Context) bool {
 	return x.client.Log != nil && x.client.Log.Enabled(ctx, slog.LevelDebug)
 }
 
-// logged is a body as the log shows it: without secrets and not too long.
+// logged returns a body for the log: without secrets and shortened.
 func (x *exchange) logged(body []byte, total int) slog.Value {
-	// A secret that the bound cuts in two is not found any more.
+	// Redact first, and cut a secret that the limit splits in two: it would not be found.
 	text := x.secrets.cut(x.secrets.text(string(body)))
 	if len(text) > maxLogged {
 		text = text[:maxLogged]
@@ -52,8 +52,7 @@ func (x *exchange) logged(body []byte, total int) slog.Value {
 	return slog.StringValue(strings.ToValidUTF8(text, "?"))
 }
 
-// logRequest shows a request before and after it was encoded, with what that
-// lost.
+// logRequest logs a request before and after encoding, with the losses.
 func (x *exchange) logRequest(ctx context.Context, req *http.Request) {
 	if !x.debugs(ctx) {
 		return
@@ -64,7 +63,7 @@ func (x *exchange) logRequest(ctx context.Context, req *http.Request) {
 		slog.String("url", x.secrets.text(shownURL(req))),
 		slog.Any("headers", shownHeaders(req.Header)),
 	}
-	if x.req != nil { // what is passed on has nothing before it
+	if x.req != nil { // bytes that are passed through have no form before encoding
 		canonical, err := json.Marshal(x.req)
 		if err != nil {
 			canonical = []byte(err.Error())
@@ -78,7 +77,7 @@ func (x *exchange) logRequest(ctx context.Context, req *http.Request) {
 	)...)
 }
 
-// logPassed tells of an answer that was passed on, once nobody reads it any more.
+// logPassed logs a response that was passed through, once its body is closed.
 func (x *exchange) logPassed(a *answer) {
 	log := x.client.Log
 	if log == nil {
@@ -94,10 +93,10 @@ func (x *exchange) logPassed(a *answer) {
 		level = slog.LevelDebug
 		attrs = append(attrs, slog.Attr{Key: "body", Value: x.logged(a.seen.head, a.seen.total)}, slog.Int("bytes", a.seen.total))
 	}
-	log.LogAttrs(a.ctx, level, "model answer passed on", attrs...)
+	log.LogAttrs(a.ctx, level, "model response passed through", attrs...)
 }
 
-// logAnswer shows an answer and what reading it lost.
+// logAnswer logs a response and the losses of decoding it.
 func (x *exchange) logAnswer(a *answer, stop dragoman.Stop, usage dragoman.Usage, losses dragoman.Report) {
 	log := x.client.Log
 	if log == nil {
@@ -125,7 +124,7 @@ func (x *exchange) logAnswer(a *answer, stop dragoman.Stop, usage dragoman.Usage
 	log.LogAttrs(a.ctx, level, "model answer", attrs...)
 }
 
-// logRefusal shows the error of a server, which is without secrets.
+// logRefusal logs an error of the server, from which secrets were removed.
 func (x *exchange) logRefusal(a *answer, e *dragoman.APIError) {
 	log := x.client.Log
 	if log == nil {
@@ -146,12 +145,12 @@ func (x *exchange) logRefusal(a *answer, e *dragoman.APIError) {
 	log.LogAttrs(a.ctx, slog.LevelWarn, "model refused", attrs...)
 }
 
-// logRetry tells that a request is sent again.
+// logRetry logs that a request is sent again.
 func (x *exchange) logRetry(ctx context.Context, err error, wait time.Duration) {
 	if x.client.Log == nil {
 		return
 	}
-	x.client.Log.LogAttrs(ctx, slog.LevelInfo, "model asked again",
+	x.client.Log.LogAttrs(ctx, slog.LevelInfo, "model request retried",
 		slog.String("model", x.secrets.text(x.client.label(x.model))),
 		slog.Int("attempt", x.tries+1),
 		slog.Duration("wait", wait),
@@ -160,7 +159,7 @@ func (x *exchange) logRetry(ctx context.Context, err error, wait time.Duration) 
 	)
 }
 
-// shownURL is a URL without what may be secret in it.
+// shownURL returns a URL without the parts that may be secret.
 func shownURL(req *http.Request) string {
 	u := *req.URL
 	u.User = nil
@@ -168,8 +167,7 @@ func shownURL(req *http.Request) string {
 	return u.String()
 }
 
-// shownHeaders are the names of the headers, and the values of those that tell
-// no secret.
+// shownHeaders returns the names of the headers, with the values of those that are not secret.
 func shownHeaders(h http.Header) []string {
 	var out []string
 	for name, values := range h {

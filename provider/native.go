@@ -23,7 +23,7 @@ func (x *exchange) toNative(messages []dragoman.Message, body []byte) ([]byte, e
 	if !x.limits.GroupedResults {
 		messages = oneResultEach(messages)
 	}
-	// What the wire has before the conversation are the instructions.
+	// The wire has the instructions before the conversation.
 	head := len(all) - len(messages)
 	if head < 0 || !areInstructions(all[:head]) {
 		return body, nil
@@ -41,7 +41,7 @@ func (x *exchange) toNative(messages []dragoman.Message, body []byte) ([]byte, e
 	return payload.JSON(), nil
 }
 
-// fromNative lets extensions map the native form of an answer into its messages.
+// fromNative lets extensions map the native form of a response into its messages.
 func (x *exchange) fromNative(resp *dragoman.Response, native []json.RawMessage) error {
 	if !x.extended.ReadsNative() || len(native) != len(resp.Output) {
 		return nil
@@ -53,7 +53,7 @@ func (x *exchange) fromNative(resp *dragoman.Response, native []json.RawMessage)
 	return err
 }
 
-// nativeOf is the native form of the messages of a whole answer.
+// nativeOf returns the native form of the messages of a complete response.
 func (x *exchange) nativeOf(body []byte) []json.RawMessage {
 	if !x.extended.ReadsNative() {
 		return nil
@@ -85,9 +85,9 @@ func (x *exchange) gatherDelta(chunk json.RawMessage) {
 	}
 }
 
-// streamedNative assembles the native form of the messages of a stream: each as its
-// dialect writes it, the last one with the fields that only the chunks had, and with what
-// extensions collected below "/message".
+// streamedNative assembles the native messages of a stream: each as its dialect encodes it, the
+// last one with the fields that only the chunks had, and with what extensions collected below
+// "/message".
 func (x *exchange) streamedNative(resp *dragoman.Response) ([]json.RawMessage, error) {
 	out := make([]json.RawMessage, len(resp.Output))
 	for i := range resp.Output {
@@ -100,7 +100,7 @@ func (x *exchange) streamedNative(resp *dragoman.Response) ([]json.RawMessage, e
 		default:
 			bare := *m
 			if i == len(out)-1 && len(x.deltas) > 0 {
-				bare.Extra = nil // the deltas have the unknown fields, in all their pieces
+				bare.Extra = nil // the deltas have the unknown fields in full
 			}
 			enc, err := x.codec.EncodeRequest(&dragoman.Request{Model: x.model, Messages: []dragoman.Message{bare}}, dialect.EncodeOptions{Target: x.target, Registry: x.registry})
 			if err != nil {
@@ -111,7 +111,7 @@ func (x *exchange) streamedNative(resp *dragoman.Response) ([]json.RawMessage, e
 				return nil, err
 			}
 			all := elements(body.Get(x.wire.Body.Messages))
-			if len(all) != 1 { // it is no single message there: nothing lines up
+			if len(all) != 1 { // not a single native message: they cannot be matched
 				return nil, nil
 			}
 			out[i] = all[0]
@@ -142,7 +142,7 @@ func (x *exchange) streamedNative(resp *dragoman.Response) ([]json.RawMessage, e
 	return out, nil
 }
 
-// elements are those of a list; any other value is a list of one.
+// elements returns the elements of a list; any other value is a list of one.
 func elements(raw json.RawMessage) []json.RawMessage {
 	if raw == nil {
 		return nil
@@ -157,7 +157,7 @@ func elements(raw json.RawMessage) []json.RawMessage {
 	return out
 }
 
-// list writes elements as they are.
+// list returns a JSON list of the elements, unchanged.
 func list(all []json.RawMessage) json.RawMessage {
 	out := []byte{'['}
 	for i, e := range all {
@@ -180,7 +180,7 @@ func areInstructions(native []json.RawMessage) bool {
 	return true
 }
 
-// oneResultEach are messages of which none has more than one result of a tool.
+// oneResultEach splits messages so that none has more than one tool result.
 func oneResultEach(messages []dragoman.Message) []dragoman.Message {
 	var out []dragoman.Message
 	for i := range messages {

@@ -12,14 +12,14 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// Proxies, portals and wrong addresses answer with pages, under any status. What
-// they say is for people, and told as such: their words without the markup, short.
+// Proxies, portals and wrong addresses respond with HTML pages, under any status. Errors quote
+// the text of the page without markup, shortened, because it is meant for people.
 
-// maxPageText is how many characters of a page are told.
+// maxPageText is the number of characters of a page that an error quotes.
 const maxPageText = 300
 
 var (
-	// unseen are the elements of a page that nobody sees; element is the markup of
+	// unseen matches elements of a page that are not displayed; element matches the markup of
 	// the others.
 	unseen  = regexp.MustCompile(`(?is)<(script|style|svg)\b.*?</(?:script|style|svg)\s*>|<!--.*?-->`)
 	element = regexp.MustCompile(`<[^<>]*>`)
@@ -31,19 +31,19 @@ func isPage(text string) bool {
 	return strings.HasPrefix(head, "<!doctype html") || strings.HasPrefix(head, "<html")
 }
 
-// pageText is what a page says, in one line.
+// pageText returns the visible text of a page in one line.
 func pageText(page string) string {
 	text := html.UnescapeString(element.ReplaceAllString(unseen.ReplaceAllString(page, " "), " "))
 	return strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " ")
 }
 
-// excerpt tells how a text begins, or what it says where it is a page.
+// excerpt returns the beginning of a text, or the visible text if it is a page.
 func excerpt(text string) string {
 	switch page := isPage(text); {
 	case page && pageText(text) == "":
 		return "a page of HTML without words"
 	case page:
-		return fmt.Sprintf("a page of HTML that says %q", shortened(pageText(text)))
+		return fmt.Sprintf("an HTML page that says %q", shortened(pageText(text)))
 	default:
 		return fmt.Sprintf("it begins with %q", shortened(strings.TrimSpace(strings.ToValidUTF8(text, "?"))))
 	}
@@ -56,8 +56,8 @@ func shortened(s string) string {
 	return s
 }
 
-// unanswered is the error of an answer that is none, under a status that says it is
-// one. The cause is what could not be read.
+// unanswered returns the error for a body that is not a response although the status says so.
+// The cause is the decoding error.
 func (a *answer) unanswered(what string, body []byte, cause error) error {
 	if len(bytes.TrimSpace(body)) == 0 {
 		what += ": it is empty"
@@ -73,8 +73,8 @@ func (a *answer) unanswered(what string, body []byte, cause error) error {
 	return e
 }
 
-// contentType is that of the body, in brackets; empty where it has none, or one that
-// says nothing else.
+// contentType returns the content type of the body in parentheses; empty if there is none, or
+// if it is JSON.
 func (a *answer) contentType() string {
 	if t, _, err := mime.ParseMediaType(a.Header.Get("Content-Type")); err == nil && t != "application/json" {
 		return " (" + clip(t, 80) + ")"
@@ -82,15 +82,15 @@ func (a *answer) contentType() string {
 	return ""
 }
 
-// isJSON reports whether a body is meant to be JSON, if perhaps not well made: then
-// the codec knows better what is wrong.
+// isJSON reports whether a body looks like JSON, valid or not. If so, the codec reports a
+// better error.
 func isJSON(body []byte) bool {
 	body = bytes.TrimLeft(body, " \t\r\n\ufeff")
 	return len(body) > 0 && (body[0] == '{' || body[0] == '[')
 }
 
-// noStream reports whether a body that begins with a byte is no stream, nor an answer
-// or an error as JSON: markup, or a text that is called one.
+// noStream reports whether a body that begins with this byte is neither a stream nor JSON:
+// markup, or text with the content type of a stream.
 func (a *answer) noStream(first byte) bool {
 	if first == '<' {
 		return true
@@ -99,13 +99,12 @@ func (a *answer) noStream(first byte) bool {
 	if err != nil || t != "text/html" && t != "text/plain" {
 		return false
 	}
-	// What an event begins with: one of its fields, a comment, or the mark of UTF-8;
-	// and JSON, which servers send instead.
+	// An event begins with a field, a comment, or a UTF-8 byte order mark. Servers may also
+	// send JSON instead.
 	return first != 0 && first < 0x80 && !strings.ContainsRune("deir:{[\"", rune(first))
 }
 
-// page reads a body that is neither a stream nor JSON, and returns the error that says
-// what it is.
+// page reads a body that is neither a stream nor JSON, and returns an error that describes it.
 func (a *answer) page() error {
 	a.last = errorWait
 	body, err := io.ReadAll(io.LimitReader(a, maxErrorBytes))
@@ -113,7 +112,7 @@ func (a *answer) page() error {
 		return broken(err, nil)
 	}
 	if !a.x.stream {
-		return a.unanswered("the server's answer is no JSON", body, nil)
+		return a.unanswered("the server's response is not JSON", body, nil)
 	}
-	return a.unanswered("the server's answer is no stream", body, dragoman.ErrIncompleteStream)
+	return a.unanswered("the server's response is not a stream", body, dragoman.ErrIncompleteStream)
 }

@@ -15,15 +15,14 @@ import (
 	"github.com/dragoman-go/dragoman/internal/serving/passthrough"
 )
 
-// Pass sends a request that is in the client's dialect as it is, and gives the
-// answer as it comes: nothing is repaired, adapted or checked on either way, and
-// extensions have no part in it (see [Client.Transparent]). Address, credential,
-// headers, timeouts, log and the bound of the request are those of Generate and
-// Stream, and so is asking again, until the first content of a good answer is there.
+// Pass sends a request in the client's dialect unchanged and returns the response unchanged.
+// Nothing is repaired, converted or checked, and no extensions run (see [Client.Transparent]).
+// Address, credential, headers, timeouts, log and the request size limit are those of Generate
+// and Stream. So are retries, until the first content of a successful response arrives.
 //
-// A server that refuses has answered: its words are in the response, with its Err.
-// An error says that there is no answer to pass on. A redirect is one: it is meant
-// for us, and so is a web page, whatever its status: the base URL may be wrong.
+// If the server refuses the request, Pass returns its response with Err set. Pass returns an
+// error if there is no response to pass through. A redirect is such an error, because it is
+// addressed to us. So is a web page, whatever its status: the base URL may be wrong.
 func (c *Client) Pass(ctx context.Context, p passthrough.Request) (*passthrough.Response, error) {
 	x := newExchange(c, nil, p.Stream)
 	if x.model == "" {
@@ -32,11 +31,11 @@ func (c *Client) Pass(ctx context.Context, p passthrough.Request) (*passthrough.
 	x.passed, x.query, x.kept, x.method = p.Header, p.Query, p.Kept, p.Method
 	if p.Count {
 		if x.count = x.wire.Endpoint.Count; x.count == "" {
-			return nil, fmt.Errorf("provider: %s counts no tokens: %w", c.Dialect(), dragoman.ErrUnsupported)
+			return nil, fmt.Errorf("provider: %s does not support counting tokens: %w", c.Dialect(), dragoman.ErrUnsupported)
 		}
 	}
 	if !plainPath(p.Kept) {
-		return nil, fmt.Errorf("provider: %.80q names nothing that is kept: %w", p.Kept, dragoman.ErrInvalid)
+		return nil, fmt.Errorf("provider: %.80q is not a valid path of a stored object: %w", p.Kept, dragoman.ErrInvalid)
 	}
 	if err := x.load(p.Body); err != nil {
 		return nil, err
@@ -57,14 +56,16 @@ func (c *Client) Pass(ctx context.Context, p passthrough.Request) (*passthrough.
 	}
 }
 
-// plainPath reports whether a text, which may be empty, is a path that leads nowhere else.
+// plainPath reports whether a text, which may be empty, has only letters, digits, "-", "_" and
+// "/", so that it cannot lead to another path.
 func plainPath(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool {
 		return r != '/' && r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
 	})
 }
 
-// about makes a request one that asks no model: about what the server keeps, or for a count.
+// about changes a request to one that calls no model: one about stored objects, or for a token
+// count.
 func (x *exchange) about(req *http.Request) {
 	if x.method != "" {
 		req.Method = x.method
@@ -95,7 +96,8 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return s, "", false
 }
 
-// pass makes one attempt. An answer that is a refusal is returned with its error.
+// pass makes one attempt. If the server refuses the request, pass returns both its response and
+// an error.
 func (x *exchange) pass(ctx context.Context, done func()) (*passthrough.Response, error) {
 	a, err := x.attempt(ctx)
 	if err != nil {
@@ -138,7 +140,7 @@ func (a *answer) first() {
 	a.head = head
 }
 
-// refused is an answer whose status is not a good one.
+// refused returns the response for an error status.
 func (a *answer) refused() (*passthrough.Response, error) {
 	x := a.x
 	body, err := a.refusal()
@@ -149,7 +151,7 @@ func (a *answer) refused() (*passthrough.Response, error) {
 	p := &passthrough.Response{Status: a.StatusCode, Header: x.shown(a.Header), Err: e}
 	clean := x.secrets.bytes(body)
 	whole := body != nil && a.Header.Get("Content-Encoding") == ""
-	if !whole || json.Valid(body) && !json.Valid(clean) { // a key like "null" stands everywhere
+	if !whole || json.Valid(body) && !json.Valid(clean) { // a key like "null" occurs everywhere
 		_, clean, _ = x.codec.EncodeError(e)
 		p.Header.Set("Content-Type", "application/json")
 		p.Header.Del("Content-Encoding")
@@ -158,7 +160,7 @@ func (a *answer) refused() (*passthrough.Response, error) {
 	return p, e
 }
 
-// passedBody is a good answer while it is passed on.
+// passedBody is the body of a successful response that is passed through.
 type passedBody struct {
 	a    *answer
 	done func()
@@ -173,7 +175,7 @@ func (b *passedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close ends the exchange. A server that is still sending is cut off.
+// Close ends the exchange. It disconnects a server that is still sending.
 func (b *passedBody) Close() error {
 	if b.done == nil {
 		return nil

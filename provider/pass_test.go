@@ -582,7 +582,7 @@ func TestO2_WhatIsPassedOnIsLoggedWithoutCredentials(t *testing.T) {
 	if err := got.Body.Close(); err != nil { // again, which says nothing
 		t.Error(err)
 	}
-	request, answer := lines.lines(t, "model request"), lines.lines(t, "model answer passed on")
+	request, answer := lines.lines(t, "model request"), lines.lines(t, "model response passed through")
 	if len(request) != 1 || request[0]["after"] != `{"words":"of the user, [redacted]"}` || request[0]["before"] != nil {
 		t.Errorf("request %v", request)
 	}
@@ -595,7 +595,7 @@ func TestO2_WhatIsPassedOnIsLoggedWithoutCredentials(t *testing.T) {
 
 	var quiet logs
 	passes(t, u.client(&provider.Client{Log: slog.New(slog.NewJSONHandler(&quiet, nil))}), asked)
-	if answer := quiet.lines(t, "model answer passed on"); len(answer) != 1 || answer[0]["body"] != nil || strings.Contains(quiet.String(), "words") {
+	if answer := quiet.lines(t, "model response passed through"); len(answer) != 1 || answer[0]["body"] != nil || strings.Contains(quiet.String(), "words") {
 		t.Errorf("without debug: %s", quiet.String())
 	}
 }

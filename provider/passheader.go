@@ -10,16 +10,15 @@ import (
 	"github.com/dragoman-go/dragoman/internal/dialects"
 )
 
-// Headers of who asks are sent on where they are in one of these lists, and no
-// others are: not credentials, nor cookies, nor what belongs to a connection or to
-// the proxies on the way, nor baggage, which tells of its owner (quirk J16).
+// Client headers are forwarded only if they are in one of these lists. Not forwarded are
+// credentials, cookies, headers of the connection or of proxies, and baggage, which identifies
+// its owner (quirk J16).
 
-// forwarded are the headers that every server may get: keys that make asking twice
-// the same as asking once, and the trace that a request belongs to.
+// forwarded lists the headers that every server may get: idempotency keys and trace headers.
 var forwarded = []string{"Idempotency-Key", "X-Idempotency-Key", "Traceparent", "Tracestate"}
 
-// forward adds the headers of the request that is passed through, where the client does
-// not set them itself. The dialect names more of them than those above.
+// forward adds the headers of the request that is passed through, unless the client sets them
+// itself. The dialect adds more names to the list above.
 func (x *exchange) forward(h http.Header) {
 	if len(x.passed) == 0 {
 		return
@@ -44,7 +43,7 @@ func (x *exchange) forward(h http.Header) {
 var responseHeaders = sync.OnceValues(func() (names, prefixes []string) {
 	names = []string{
 		"Content-Type", "Retry-After", "Retry-After-Ms", "X-Request-Id", "X-Should-Retry",
-		"Content-Encoding", // of a body that could not be unpacked
+		"Content-Encoding", // for a body that could not be unpacked
 	}
 	prefixes = []string{"Ratelimit-", "X-Ratelimit-"}
 	for _, codec := range dialects.All() {
@@ -54,8 +53,8 @@ var responseHeaders = sync.OnceValues(func() (names, prefixes []string) {
 	return names, prefixes
 })
 
-// shown are the headers of an answer that are passed on. One that repeats a
-// credential is not.
+// shown returns the response headers to pass through. It removes a header that repeats a
+// credential.
 func (x *exchange) shown(h http.Header) http.Header {
 	out := make(http.Header, 8)
 	for name, values := range h {

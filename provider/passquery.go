@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// forwardQuery puts the parameters of who asks on the address of a request, in their order,
-// behind those that it has. What they are named is remembered: their values are no secrets
-// of ours.
+// forwardQuery adds the client's query parameters to the URL, in order, after those that it
+// has. It records their names, because their values are not our secrets.
 func (x *exchange) forwardQuery(u *url.URL) {
 	if x.query == "" {
 		return
@@ -28,15 +27,15 @@ func (x *exchange) forwardQuery(u *url.URL) {
 	}
 }
 
-// withheld are parameters that are not passed on, and withheldWords what the names of others
-// have in them: credentials, which are meant for who was asked first, and the form and
-// version of the answer, which whoever sends the request chose.
+// withheld lists the parameters that are not forwarded, and withheldWords words in the names of
+// others: credentials, which are meant for the first server, and the format and version of the
+// response, which the sender of the request chooses.
 var (
 	withheld      = []string{"alt", "callback", "apiversion", "prettyprint", "fields", "code", "sig", "sv", "se"}
 	withheldWords = []string{"key", "token", "secret", "auth", "password", "passwd", "credential", "signature", "session", "jwt"}
 )
 
-// forwardable reports whether a parameter is passed on.
+// forwardable reports whether a parameter is forwarded.
 func forwardable(name string) bool {
 	plain := strings.ToLower(strings.NewReplacer("-", "", "_", "", ".", "", "$", "").Replace(name))
 	return !slices.Contains(withheld, plain) && !slices.ContainsFunc(withheldWords, func(word string) bool { return strings.Contains(plain, word) })

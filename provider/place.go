@@ -47,7 +47,7 @@ func (c *Config) place(client *Client, s Settings, b builtin) error {
 	return err
 }
 
-// auth is the credential of a provider. It is looked for when it is needed.
+// auth returns the credential of a provider. It is read when a request is sent.
 func (c *Config) auth(s Settings, b builtin) Auth {
 	variables, header := b.KeyEnv, b.KeyHeader
 	if len(s.APIKeyEnv) > 0 {
@@ -111,7 +111,7 @@ func (s Settings) place(name string) string {
 // uses reports whether the provider has a setting of placeSettings.
 func (b builtin) uses(setting string) bool { return len(b.placeVariables(setting)) > 0 }
 
-// placeVariables are the variables of a setting of placeSettings.
+// placeVariables returns the environment variables for a setting of placeSettings.
 func (b builtin) placeVariables(setting string) []string {
 	if b.Place == nil {
 		return nil
@@ -156,7 +156,7 @@ func (c *Config) key(variables []string) Key {
 	}
 }
 
-// keyAuth is a key in a header, or as bearer where none is named.
+// keyAuth sends a key in the header, or as a bearer token if header is empty.
 func (c *Config) keyAuth(header string, variables []string) headerAuth {
 	if header == "" || strings.EqualFold(header, "Authorization") {
 		return headerAuth{header: "Authorization", prefix: "Bearer ", key: c.key(variables)}
@@ -164,7 +164,7 @@ func (c *Config) keyAuth(header string, variables []string) headerAuth {
 	return headerAuth{header: header, key: c.key(variables)}
 }
 
-// optionalAuth is a credential that may not be there.
+// optionalAuth is a credential that may be missing.
 type optionalAuth struct {
 	headerAuth
 	there func() bool
@@ -198,14 +198,14 @@ func (a keyOrToken) Authorize(ctx context.Context, req *http.Request, body []byt
 
 func (a keyOrToken) account(ctx context.Context) string { return a.chosen().account(ctx) }
 
-// refusing is the credential of a provider that lacks a setting: like a
-// credential that is missing, it is an error of the request.
+// refusing is the credential of a provider that lacks a setting. Like a missing credential, it
+// fails each request.
 type refusing struct{ err error }
 
 // Authorize implements [Auth].
 func (a refusing) Authorize(context.Context, *http.Request, []byte) error { return a.err }
 
-// locate sends to the place that the settings or the environment name.
+// locate sets the URL from the region, project and location in the settings or the environment.
 func (c *Config) locate(client *Client, s Settings, b builtin) {
 	if client.Path == "" {
 		client.Path, client.StreamPath = b.Place.Path, b.Place.StreamPath
@@ -237,7 +237,7 @@ func noPlace(b builtin, setting string) error {
 	return &SettingError{Setting: setting, Reason: "it is missing; set " + strings.Join(b.placeVariables(setting), " or ")}
 }
 
-// signature returns what signs the requests of a provider.
+// signature returns the signer for a provider.
 func (c *Config) signature(s Settings, b builtin) SigV4 {
 	sign := c.AWSKeys
 	sign.getenv = func(name string) string { return c.env(name) }

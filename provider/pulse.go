@@ -62,7 +62,7 @@ func (p *pulse) content(b []byte) bool {
 		switch {
 		case len(b) == 0:
 			return false
-		case b[0] == ':': // a comment: a stream that was not asked for
+		case b[0] == ':': // a comment: the server streams although no stream was requested
 			p.mode = pulseLines
 		default:
 			p.mode = pulseText
@@ -121,7 +121,7 @@ func (p *pulse) open(b []byte) bool {
 	}
 	comment := len(p.line) > 0 && p.line[0] == ':' || len(p.line) == 0 && b[0] == ':'
 	p.line = p.line[:0]
-	if comment { // however long it is
+	if comment { // regardless of its length
 		p.line = append(p.line, ':')
 		return false
 	}

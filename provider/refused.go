@@ -9,11 +9,11 @@ import (
 
 // setting is a setting of a request that can be dropped if the server refuses it.
 type setting struct {
-	// path is its place in the request. names are what servers call it, in lower case;
-	// the first that an error has as a word counts.
+	// path is the JSON pointer of the setting in the request. names are the names that servers
+	// use, in lower case; the first one that an error contains as a word counts.
 	path  string
 	names []string
-	// drop removes it, and reports whether it was there.
+	// drop removes the setting and reports whether it was set.
 	drop func(*dragoman.Request) bool
 }
 
@@ -86,7 +86,7 @@ func refusedSetting(e *dragoman.APIError) *setting {
 	return nil
 }
 
-// hasWord reports whether a text has a name with no letter or digit around it.
+// hasWord reports whether a text contains a name with no letter or digit next to it.
 func hasWord(text, name string) bool {
 	for from := 0; ; {
 		i := strings.Index(text[from:], name)

@@ -15,21 +15,21 @@ import (
 	"github.com/dragoman-go/dragoman/internal/dialects"
 )
 
-// Retry says when a request is sent again, after an error that is [Retryable]
-// and before the first event of a stream reached the caller.
+// Retry controls when a request is sent again: after an error that is [Retryable], and before
+// the first event of a stream reached the caller.
 type Retry struct {
-	// Max is how many times it is sent again; 0 means 2, a negative number never.
+	// Max is the number of retries; 0 means 2, a negative number means none.
 	Max int
-	// Base is the wait before the first time, where the server asks for none; it
-	// doubles each time. 0 means half a second.
+	// Base is the delay before the first retry if the server asks for none. It doubles each
+	// time. 0 means half a second.
 	Base time.Duration
-	// Cap bounds that wait; 0 means 8 seconds.
+	// Cap limits that delay; 0 means 8 seconds.
 	Cap time.Duration
-	// Longest is the longest wait that a server may ask for: where it asks for
-	// more, its error is returned. 0 means one minute.
+	// Longest is the longest delay that a server may ask for. If it asks for more, its error is
+	// returned. 0 means one minute.
 	Longest time.Duration
-	// Jitter shortens each wait that no server asked for, by up to half: it
-	// returns numbers from 0 to 1. Nil means random ones.
+	// Jitter returns numbers from 0 to 1 that shorten each delay by up to half, unless the
+	// server asked for the delay. Nil means random numbers.
 	Jitter func() float64
 }
 
@@ -51,7 +51,7 @@ func (r Retry) longest() time.Duration {
 	return r.Longest
 }
 
-// backoff is the wait before the n-th retry, from 1.
+// backoff returns the delay before the n-th retry, starting at 1.
 func (r Retry) backoff(n int) time.Duration {
 	base, most := r.Base, r.Cap
 	if base <= 0 {
@@ -71,16 +71,16 @@ func (r Retry) backoff(n int) time.Duration {
 	return d - time.Duration(float64(d)/2*min(max(jitter(), 0), 1))
 }
 
-// asked is what the headers of an answer say of asking again, except for the wait, which
-// is in the error.
+// asked holds what the response headers say about a retry, except for the delay, which is in
+// the error.
 type asked struct {
-	// should is "true" or "false" where the server says it.
+	// should is "true" or "false" if the server sent it, otherwise empty.
 	should string
 }
 
-// again decides what comes after an attempt that failed: it waits and returns
-// true, or returns false where the error is the last word. A request that the
-// server refuses for what can be left out is sent without it, once.
+// again decides what to do after a failed attempt: it waits and returns true, or returns false
+// if the error is final. If the server refuses something that can be left out, the request is
+// sent without it, once.
 func (x *exchange) again(ctx context.Context, err error) bool {
 	if ctx.Err() != nil {
 		return false
@@ -94,7 +94,7 @@ func (x *exchange) again(ctx context.Context, err error) bool {
 		return false
 	}
 	wait := time.Duration(0)
-	if api := (*dragoman.APIError)(nil); errors.As(err, &api) { // of the headers, the body or the stream
+	if api := (*dragoman.APIError)(nil); errors.As(err, &api) { // from the headers, the body or the stream
 		wait = api.RetryAfter
 	}
 	switch {
@@ -110,17 +110,17 @@ func (x *exchange) again(ctx context.Context, err error) bool {
 	return sleep(ctx, x.clock, wait) == nil
 }
 
-// endsWithin reports whether the caller's time is over before a wait is.
+// endsWithin reports whether the caller's deadline comes before the end of a wait.
 func (x *exchange) endsWithin(ctx context.Context, wait time.Duration) bool {
 	if !x.ends.IsZero() && x.ends.Sub(x.clock.Now()) <= wait {
 		return true
 	}
 	deadline, ok := ctx.Deadline()
-	// A deadline is told by the system's clock.
+	// Context deadlines use the system clock.
 	return ok && x.client.testClock == nil && time.Until(deadline) <= wait
 }
 
-// cures is how many attempts were no retries.
+// cures returns the number of attempts that do not count as retries.
 func (x *exchange) cures() int {
 	if x.cured {
 		return 1
@@ -139,11 +139,11 @@ func (x *exchange) retryable(err error) bool {
 	}
 }
 
-// told is an error as the caller sees it.
+// told returns an error without secrets, for the caller.
 func (x *exchange) told(err error) error { return x.secrets.error(err) }
 
-// readAsked reads what a server says of asking again, and completes the error
-// with the wait where only who has a clock can tell it.
+// readAsked reads what the server says about a retry. It completes the error with the delay if
+// that depends on the current time.
 func (x *exchange) readAsked(h http.Header, e *dragoman.APIError) asked {
 	now := x.clock.Now()
 	if e.RetryAfter == 0 {
@@ -157,8 +157,7 @@ func (x *exchange) readAsked(h http.Header, e *dragoman.APIError) asked {
 	return asked{should: strings.ToLower(strings.TrimSpace(h.Get("X-Should-Retry")))}
 }
 
-// limitHeaders returns the headers about limits: those of the dialects, and those that
-// other servers send.
+// limitHeaders returns the rate limit headers of the dialects and of other servers.
 var limitHeaders = sync.OnceValue(func() (all []wire.RateLimit) {
 	for _, codec := range dialects.All() {
 		all = append(all, wire.Of(codec).Headers.RateLimits...)
@@ -168,7 +167,7 @@ var limitHeaders = sync.OnceValue(func() (all []wire.RateLimit) {
 		wire.RateLimit{Remaining: "Ratelimit-Remaining", Reset: "Ratelimit-Reset"})
 })
 
-// resetAfter is when the last of the limits that are used up begins anew.
+// resetAfter returns the time until the last of the exhausted limits is reset.
 func resetAfter(h http.Header, now time.Time) (wait time.Duration) {
 	for _, l := range limitHeaders() {
 		if left := strings.TrimSpace(h.Get(l.Remaining)); left == "0" {
@@ -178,8 +177,8 @@ func resetAfter(h http.Header, now time.Time) (wait time.Duration) {
 	return wait
 }
 
-// untilReset reads a reset: a duration ("6m0s"), a time, or a number, which is a
-// time in seconds or milliseconds where it is too large for a wait.
+// untilReset parses a reset: a duration ("6m0s"), a time, or a number. A number that is too
+// large for a delay is a time in seconds or milliseconds.
 func untilReset(s string, now time.Time) time.Duration {
 	var at time.Time
 	if n, err := strconv.ParseFloat(s, 64); err == nil {

@@ -17,18 +17,17 @@ import (
 	"github.com/dragoman-go/dragoman/internal/text/secret"
 )
 
-// redacted stands where a secret stood.
+// redacted replaces a secret.
 const redacted = "[redacted]"
 
-// minSecret is the length from which on a text is taken for a secret: a shorter
-// one would be found in every other word. Of a header that is set by hand, which
-// may be no secret at all, minSetting is.
+// minSecret is the minimum length of a secret: a shorter text would occur in ordinary words.
+// minSetting is the minimum for a header from the settings, which may not be a secret at all.
 const (
 	minSecret  = 4
 	minSetting = 8
 )
 
-// publicHeaders may be seen by anybody, and those of the dialects.
+// publicHeaders are not secret; neither are those that the dialects declare public.
 var publicHeaders = []string{"Accept", "Accept-Encoding", "Content-Type", "User-Agent"}
 
 // isPublic reports whether a header, by its canonical name, holds no secret.
@@ -36,12 +35,12 @@ func isPublic(name string) bool {
 	return slices.Contains(publicHeaders, name) || slices.Contains(dialects.PublicHeaders(), name)
 }
 
-// secrets are the texts that no log and no error may tell. In how many ways they
-// are written is found out when there is something to tell: most requests succeed
-// in silence.
+// secrets are the texts that must not appear in logs and errors. The ways in which they may be
+// written are computed only when there is something to redact, because most requests succeed
+// without that.
 type secrets struct {
 	texts []string
-	// spelt are all ways to write those that are known, the first of texts.
+	// spelt holds all spellings of the first of texts, as counted.
 	spelt []string
 	known int
 }
@@ -53,7 +52,7 @@ func (s *secrets) add(text string, least int) {
 	}
 }
 
-// all are the secrets in every way that they are written.
+// all returns all spellings of the secrets.
 func (s *secrets) all() []string {
 	if s.known == len(s.texts) {
 		return s.spelt
@@ -71,7 +70,7 @@ func (s *secrets) all() []string {
 	return s.spelt
 }
 
-// headers takes the values that are not in before and at least so long.
+// headers adds the values that are not in before and have at least this length.
 func (s *secrets) headers(h, before http.Header, least int) {
 	for name, values := range h {
 		if isPublic(http.CanonicalHeaderKey(name)) || slices.Equal(before[name], values) {
@@ -90,9 +89,9 @@ func (s *secrets) headers(h, before http.Header, least int) {
 	}
 }
 
-// url takes the password, or the user where there is none, with the header that
-// net/http makes of them, and the values of the query, but for those that the API
-// itself wants and those that who asks has, which are named in asked.
+// url adds the password, or the user if there is no password, the header that net/http builds
+// from them, and the values of the query. It skips parameters that the API itself defines and
+// those of the client, whose names are in asked.
 func (s *secrets) url(u *url.URL, asked []string) {
 	if u.User != nil {
 		password, _ := u.User.Password()
@@ -109,12 +108,12 @@ func (s *secrets) url(u *url.URL, asked []string) {
 	}
 }
 
-// in reports whether a header has a secret in it, as it is.
+// in reports whether a header contains a secret verbatim.
 func (s *secrets) in(t string) bool {
 	return slices.ContainsFunc(s.texts, func(hidden string) bool { return strings.Contains(t, hidden) })
 }
 
-// text is a text without the secrets.
+// text returns a text without the secrets.
 func (s *secrets) text(t string) string {
 	for _, hidden := range s.all() {
 		t = strings.ReplaceAll(t, hidden, redacted)
@@ -122,8 +121,7 @@ func (s *secrets) text(t string) string {
 	return t
 }
 
-// cut is a text that a bound cut off, without what it ends with of a secret that
-// the bound cut in two.
+// cut removes the beginning of a secret from the end of a text that a limit cut off.
 func (s *secrets) cut(t string) string {
 	for _, hidden := range s.all() {
 		for n := min(len(hidden)-1, len(t)); n >= minSecret; n-- {
@@ -136,7 +134,7 @@ func (s *secrets) cut(t string) string {
 	return t
 }
 
-// bytes is text for bytes, which are returned themselves where they hold none.
+// bytes is text for bytes. It returns b itself if it contains no secrets.
 func (s *secrets) bytes(b []byte) []byte {
 	for _, hidden := range s.all() {
 		if bytes.Contains(b, []byte(hidden)) {
@@ -146,8 +144,8 @@ func (s *secrets) bytes(b []byte) []byte {
 	return b
 }
 
-// apiError is an error of a server without the secrets, as some servers repeat the
-// key that they refuse, and no longer than anybody reads.
+// apiError returns a server error without the secrets, because some servers repeat the key that
+// they refuse, and shortened to a readable length.
 func (s *secrets) apiError(e *dragoman.APIError) *dragoman.APIError {
 	out := *e
 	for _, f := range []*string{&out.Message, &out.Type, &out.Code, &out.Param, &out.RequestID} {
@@ -158,7 +156,7 @@ func (s *secrets) apiError(e *dragoman.APIError) *dragoman.APIError {
 	}
 	if e.Native != nil {
 		out.Native = &dragoman.Native{Format: e.Native.Format, JSON: s.bytes(e.Native.JSON)}
-		if !json.Valid(out.Native.JSON) { // a key like "null" stands everywhere
+		if !json.Valid(out.Native.JSON) { // a key like "null" occurs everywhere
 			out.Native = nil
 		}
 	}
@@ -172,7 +170,7 @@ func (s *secrets) apiError(e *dragoman.APIError) *dragoman.APIError {
 	return &out
 }
 
-// clip is a text of at most so many bytes, and a sign that there was more.
+// clip shortens a text to at most this many bytes and marks the cut.
 func clip(t string, most int) string {
 	if len(t) <= most {
 		return t
@@ -180,15 +178,15 @@ func clip(t string, most int) string {
 	return strings.ToValidUTF8(t[:most], "") + "…"
 }
 
-// users are those of URLs, which a transport quotes that cannot use its proxy.
+// users matches the user part of URLs. A transport quotes it if it cannot use its proxy.
 var users = regexp.MustCompile(`://[^\s"'<>]*@`)
 
-// error is any error without the secrets.
+// error returns an error without the secrets.
 func (s *secrets) error(err error) error {
 	if err == nil {
 		return nil
 	}
-	if api, ok := err.(*dragoman.APIError); ok && api != nil { //nolint:errorlint // this one itself, not its cause
+	if api, ok := err.(*dragoman.APIError); ok && api != nil { //nolint:errorlint // the error itself, not its cause
 		return s.apiError(api)
 	}
 	text := err.Error()
@@ -198,8 +196,8 @@ func (s *secrets) error(err error) error {
 	return err
 }
 
-// redactedError tells an error without its secrets. What it was is known, but
-// not handed out.
+// redactedError is an error whose text has no secrets. errors.Is matches the original, but
+// neither Unwrap nor errors.As returns it.
 type redactedError struct {
 	text string
 	err  error

@@ -28,8 +28,8 @@ func (c *Config) openSim(model string) (dragoman.Model, error) {
 	return m, err
 }
 
-// loggedSim shows what the simulator is asked and answers. It has no wire, and
-// nothing secret.
+// loggedSim logs the requests and responses of the simulator. They have no wire form and
+// contain no secrets.
 type loggedSim struct {
 	dragoman.Model
 	name string
@@ -83,7 +83,7 @@ func (s loggedSim) answered(ctx context.Context, resp *dragoman.Response, err er
 	s.log.LogAttrs(ctx, slog.LevelDebug, "model answer", attrs...)
 }
 
-// canonical is the stored form of something, as far as the log shows it.
+// canonical returns the stored form of a value, shortened for the log.
 func canonical(key string, v json.Marshaler) slog.Attr {
 	b, err := v.MarshalJSON()
 	if err != nil {

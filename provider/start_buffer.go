@@ -7,19 +7,19 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/stream"
 )
 
-// The bounds of a [startBuffer]: beyond them, a stream without content is passed on.
+// The limits of a [startBuffer]: beyond them, a stream without content is passed through.
 const (
 	maxHeld      = 256
 	maxHeldBytes = 1 << 20
 )
 
-// startBuffer holds the events of a stream until one of them has content. Until then the
-// caller has seen nothing, so that another attempt or another model can answer. It is the
-// only buffer of events between a decoder and the caller: a [Chain] and its clients share
-// one, and the gateway has none of its own.
+// startBuffer holds the events of a stream until one of them has content. Until then the caller
+// has seen nothing, so that another attempt or another model can respond. It is the only buffer
+// of events between a decoder and the caller: a [Chain] and its clients share one, and the
+// gateway has none of its own.
 type startBuffer struct {
 	yield func(dragoman.Event, error) bool
-	// open says that events are passed on at once, left that the caller wants no more.
+	// open reports that events are passed on at once, left that the caller wants no more.
 	open, left bool
 	held       []dragoman.Event
 	bytes      int
@@ -27,11 +27,11 @@ type startBuffer struct {
 	exchange *exchange
 	// failover is set in the start and the end of the response if it is not nil.
 	failover *dragoman.Failover
-	// end is the end of the response. It is not set if the buffer was open and has no failover.
+	// end is the ResponseEnd. It is not set if the buffer was open and has no failover.
 	end *dragoman.ResponseEnd
 }
 
-// add takes an event, and reports whether the caller wants more.
+// add adds an event and reports whether the caller wants more.
 func (b *startBuffer) add(ev dragoman.Event) bool {
 	if b.failover != nil {
 		b.setFailover(ev)
@@ -46,7 +46,7 @@ func (b *startBuffer) add(ev dragoman.Event) bool {
 	return !b.left
 }
 
-// hold keeps an event, and flushes the buffer if the event has content or the buffer is full.
+// hold stores an event, and flushes the buffer if the event has content or the buffer is full.
 func (b *startBuffer) hold(ev dragoman.Event) bool {
 	if c, ok := ev.(*dragoman.Chunk); ok { // its bytes are valid until the next event
 		kept := *c
@@ -64,7 +64,7 @@ func (b *startBuffer) hold(ev dragoman.Event) bool {
 	return true
 }
 
-// setFailover says in the start and the end of a response which model answered.
+// setFailover sets the failover in the start and the end of a response.
 func (b *startBuffer) setFailover(ev dragoman.Event) {
 	switch ev := ev.(type) {
 	case *dragoman.ResponseStart:
@@ -88,10 +88,10 @@ func (b *startBuffer) flush() bool {
 	return !b.left
 }
 
-// isEmpty reports whether the response ended without content, and does not say why.
+// isEmpty reports whether the response ended without content and without a reason.
 func (b *startBuffer) isEmpty() bool {
 	return !b.open && b.end != nil && stream.Unexplained(b.end.Stop.Reason)
 }
 
-// drop forgets the held events of an attempt that failed.
+// drop discards the held events of a failed attempt.
 func (b *startBuffer) drop() { b.held, b.bytes, b.end = nil, 0, nil }

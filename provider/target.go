@@ -38,8 +38,8 @@ type knownModel struct {
 	caps  targets.Capabilities
 }
 
-// Fact returns the facts about a model, prices included, by the server's name for it. An
-// empty name means the client's model. ok is false if nothing is known.
+// Fact returns the facts about a model, including prices, by the server's name for it. An empty
+// name means the client's model. ok is false if nothing is known.
 func (c *Client) Fact(model string) (m models.Model, ok bool) {
 	table := c.Models
 	if table == nil {
@@ -65,8 +65,8 @@ func (c *Client) server() string {
 	return e.Vendor
 }
 
-// scope tells accounts and endpoints apart in what a model mints, without
-// telling what they are: the credential keys the hash of the endpoint.
+// scope returns a name for the account and endpoint, without revealing them: a hash of the
+// endpoint, keyed with the credential. It separates the opaque state of different accounts.
 func (c *Client) scope(ctx context.Context) string {
 	account := ""
 	if a, ok := c.Auth.(accountant); ok {
@@ -83,5 +83,5 @@ func (c *Client) scope(ctx context.Context) string {
 	return s.name
 }
 
-// scope is the name of an account at an endpoint.
+// scope caches the name of an account at an endpoint.
 type scope struct{ account, base, name string }

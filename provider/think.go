@@ -8,31 +8,31 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
 )
 
-// thinkTags says how a server marks thinking within its text (quirk G7).
+// thinkTags is the way in which a server marks thinking within its text (quirk G7).
 type thinkTags string
 
-// The ways. The zero value leaves texts as they are.
+// The values of thinkTags. The zero value leaves texts unchanged.
 const (
 	thinkTagsOff = ""
-	// thinkTagsMarked: thinking begins with <think> at the beginning of the answer.
+	// thinkTagsMarked: the response begins with <think>.
 	thinkTagsMarked = "marked"
-	// thinkTagsOpen: the answer begins within thinking, because the model's template
-	// has opened it.
+	// thinkTagsOpen: the response begins within thinking, because the model's template has
+	// opened it.
 	thinkTagsOpen = "open"
 )
 
-// What thinking begins and ends with. A call ends it, too, and stays in the text.
+// The marks at the beginning and end of thinking. A call also ends it, and stays in the text.
 var (
 	thinkBegins = []string{"<think>", "<thinking>"}
 	thinkEnds   = []string{"</think>", "</thinking>"}
 	thinkCall   = "<tool_call>"
 )
 
-// maxLead bounds the white space before thinking: behind more of it none begins.
+// maxLead limits the white space before thinking: after more of it, no thinking begins.
 const maxLead = 64
 
-// begins takes the mark off a text that is thinking. sure is false where more of the
-// text may change the answer.
+// begins removes the opening mark from a text. thinks reports whether the text is thinking.
+// sure is false if more text may change the result.
 func (t thinkTags) begins(text string) (rest string, thinks, sure bool) {
 	trimmed := strings.TrimLeft(text, " \t\r\n")
 	lead := len(text) - len(trimmed)
@@ -42,13 +42,13 @@ func (t thinkTags) begins(text string) (rest string, thinks, sure bool) {
 		}
 	}
 	sure = lead > maxLead || !isPrefixOf(trimmed, thinkBegins)
-	if t == thinkTagsOpen { // where some write the mark all the same
+	if t == thinkTagsOpen { // some models write the mark nevertheless
 		return trimmed, true, sure
 	}
 	return text, false, sure
 }
 
-// isPrefixOf reports whether a text is how one of some begins, or nothing.
+// isPrefixOf reports whether a text is empty or a prefix of one of the strings.
 func isPrefixOf(text string, of []string) bool {
 	for _, s := range of {
 		if strings.HasPrefix(s, text) {
@@ -58,8 +58,8 @@ func isPrefixOf(text string, of []string) bool {
 	return false
 }
 
-// endOfThinking finds where thinking ends: what is before is thinking, what is behind
-// is text. Where it does not end, held is how much of the end may be half a mark.
+// endOfThinking finds the end of thinking: before is thinking, behind is text. If it is not
+// found, held is the number of bytes at the end that may be the beginning of a mark.
 func endOfThinking(text string) (before, behind string, found bool, held int) {
 	at, next := len(text), len(text)
 	for _, tag := range thinkEnds {
@@ -84,7 +84,7 @@ func endOfThinking(text string) (before, behind string, found bool, held int) {
 	return text, "", false, held
 }
 
-// cut parts the thinking of a whole text from the rest of it.
+// cut separates the thinking of a complete text from the rest.
 func (t thinkTags) cut(text string) (thought, rest string, thinks bool) {
 	inner, thinks, _ := t.begins(text)
 	if !thinks {
@@ -94,7 +94,7 @@ func (t thinkTags) cut(text string) (thought, rest string, thinks bool) {
 	return thought, strings.TrimLeft(rest, "\r\n"), true
 }
 
-// splitResponse makes parts of their own of the thinking in a whole answer.
+// splitResponse moves the thinking in a complete response into reasoning parts.
 func (t thinkTags) splitResponse(resp *dragoman.Response) {
 	if t == thinkTagsOff {
 		return
@@ -105,7 +105,7 @@ func (t thinkTags) splitResponse(resp *dragoman.Response) {
 	}
 }
 
-// splitMessages splits the first text of an answer.
+// splitMessages splits the first text of a response.
 func (t thinkTags) splitMessages(output []dragoman.Message) {
 	for i := range output {
 		for j, p := range output[i].Parts {
@@ -125,7 +125,7 @@ func (t thinkTags) splitMessages(output []dragoman.Message) {
 				parts = append(parts, &own)
 			}
 			output[i].Parts = append(parts, output[i].Parts[j+1:]...)
-			output[i].Native = nil // it says something else
+			output[i].Native = nil // it no longer matches
 			return
 		}
 	}
@@ -163,7 +163,7 @@ func (t thinkTags) split(events iter.Seq2[dragoman.Event, error]) iter.Seq2[drag
 	}
 }
 
-// choiceOf is the choice of an event of a part; -1 for others.
+// choiceOf returns the choice of a part event; -1 for other events.
 func choiceOf(ev dragoman.Event) int {
 	switch ev := ev.(type) {
 	case *dragoman.PartStart:
@@ -180,17 +180,18 @@ func choiceOf(ev dragoman.Event) int {
 // splitChoice is one choice of a stream whose first text may begin with thinking.
 type splitChoice struct {
 	tags thinkTags
-	// places are the new indexes of parts by their old ones; next is the next one.
+	// places maps old part indexes to new ones; next is the next new index.
 	places map[int]int
 	next   int
-	// text is the old index of the first text; -1 before it came.
+	// text is the old index of the first text; -1 if there was none yet.
 	text  int
 	start *dragoman.PartStart
 	phase splitPhase
-	// held is what nobody knows yet what it is, thinking the new index of it.
+	// held is text that is not yet known to be thinking or text. thinking is the new index of
+	// the thinking.
 	held     string
 	thinking int
-	// fields are unknown fields of fragments, for the next events of the text.
+	// fields are unknown fields of fragments, to be added to the next text events.
 	fields []*dragoman.Extra
 }
 
@@ -199,11 +200,11 @@ type splitPhase int
 const (
 	undecided splitPhase = iota
 	inThinking
-	behindThinking // its text has not begun
+	behindThinking // the text has not begun
 	inText
 )
 
-// place gives a part its new index.
+// place returns the new index of a part.
 func (c *splitChoice) place(old int) int {
 	c.places[old] = c.next
 	c.next++
@@ -215,7 +216,7 @@ func (c *splitChoice) pass(ev dragoman.Event, emit func(dragoman.Event) bool) bo
 	case *dragoman.PartStart:
 		if _, isText := ev.Part.(*dragoman.Text); isText && c.text < 0 {
 			c.text, c.start = ev.Index, ev
-			return true // until it is known what it is
+			return true // until its kind is known
 		}
 		own := *ev
 		own.Index = c.place(ev.Index)
@@ -241,7 +242,7 @@ func (c *splitChoice) pass(ev dragoman.Event, emit func(dragoman.Event) bool) bo
 	return true
 }
 
-// feed takes a fragment of the text.
+// feed adds a fragment of the text.
 func (c *splitChoice) feed(text string, choice int, emit func(dragoman.Event) bool) bool {
 	if c.phase == undecided {
 		c.held += text
@@ -271,7 +272,7 @@ func (c *splitChoice) feed(text string, choice int, emit func(dragoman.Event) bo
 	return c.say(choice, text, emit)
 }
 
-// say tells text, which begins behind the line breaks after thinking.
+// say emits text, without the line breaks after thinking.
 func (c *splitChoice) say(choice int, text string, emit func(dragoman.Event) bool) bool {
 	if c.phase == behindThinking {
 		if text = strings.TrimLeft(text, "\r\n"); text == "" {
@@ -295,7 +296,7 @@ func (c *splitChoice) delta(choice, index int, kind string, text string, emit fu
 	return emit(ev)
 }
 
-// think begins the part of the thinking, where the text was to be.
+// think starts the thinking part, at the index of the text.
 func (c *splitChoice) think(choice int, emit func(dragoman.Event) bool) bool {
 	c.phase, c.thinking = inThinking, c.next
 	c.next++
@@ -304,7 +305,7 @@ func (c *splitChoice) think(choice int, emit func(dragoman.Event) bool) bool {
 	return emit(start)
 }
 
-// begin begins the text.
+// begin starts the text part.
 func (c *splitChoice) begin(emit func(dragoman.Event) bool) bool {
 	c.phase = inText
 	own := *c.start
@@ -312,15 +313,15 @@ func (c *splitChoice) begin(emit func(dragoman.Event) bool) bool {
 	return emit(&own)
 }
 
-// end ends the text, and the thinking before it.
+// end ends the text part and the thinking before it.
 func (c *splitChoice) end(ev *dragoman.PartEnd, emit func(dragoman.Event) bool) bool {
 	own := *ev
 	text, ok := ev.Part.(*dragoman.Text)
-	if !ok { // no text after all
+	if !ok { // there was no text
 		text = &dragoman.Text{}
 	}
 	thought, rest, thinks := c.tags.cut(text.Text)
-	if c.phase == undecided { // all of it was held
+	if c.phase == undecided { // all of the text was held
 		if thinks && !c.think(ev.Choice, emit) {
 			return false
 		}

@@ -9,26 +9,26 @@ import (
 	"time"
 )
 
-// Timeouts bound the phases of a request. A negative one is no bound.
+// Timeouts limit the phases of a request. A negative value means no limit.
 //
-// FirstByte and Idle ignore heartbeats: comments and pings of a stream, events without
-// content, and white space in a JSON body.
+// FirstByte and Idle ignore heartbeats: comments and pings of a stream, events without content,
+// and white space in a JSON body.
 type Timeouts struct {
-	// Connect bounds making a connection; 0 means 30 seconds.
+	// Connect limits the time to connect; 0 means 30 seconds.
 	Connect time.Duration
-	// FirstByte bounds the time from the connection to the first content; 0 means 10
-	// minutes. Models that reason may send nothing for minutes.
+	// FirstByte limits the time from the connection to the first content; 0 means 10 minutes.
+	// Models that reason may send nothing for minutes.
 	FirstByte time.Duration
-	// Idle bounds a pause of the response after content, or after its first byte if
-	// FirstByte is negative; 0 means 5 minutes. The time that the caller takes between two
-	// events does not count.
+	// Idle limits a pause of the response after content, or after its first byte if FirstByte
+	// is negative; 0 means 5 minutes. The time that the caller takes between two events does
+	// not count.
 	Idle time.Duration
-	// Total bounds the whole request, with retries and the caller's own time between
+	// Total limits the whole request, including retries and the caller's own time between
 	// events; 0 means one hour.
 	Total time.Duration
 }
 
-// The phases.
+// The phases of a request.
 const (
 	phaseConnect   = "connect"
 	phaseFirstByte = "first byte"
@@ -55,8 +55,8 @@ func (t Timeouts) of(p string) time.Duration {
 	}
 }
 
-// TimeoutError says that a phase took longer than its bound. Asking again may
-// help, except after the total.
+// TimeoutError reports that a phase took longer than its limit. A retry may help, except after
+// the total timeout.
 type TimeoutError struct {
 	// Phase is "connect", "first byte", "idle" or "total".
 	Phase string
@@ -77,13 +77,13 @@ func (e *TimeoutError) Error() string {
 	return "provider: " + fmt.Sprintf(format, e.After)
 }
 
-// Timeout reports true, as errors of package net do.
+// Timeout returns true, like timeouts of package net.
 func (e *TimeoutError) Timeout() bool { return true }
 
-// Is makes a timeout one of context.DeadlineExceeded.
+// Is reports whether target is context.DeadlineExceeded.
 func (e *TimeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
 
-// watch ends an attempt whose phase takes too long.
+// watch cancels an attempt whose phase takes too long.
 type watch struct {
 	limits Timeouts
 	clock  clock
@@ -103,12 +103,12 @@ type watch struct {
 	born         time.Time
 }
 
-// newWatch is a watch that has not begun.
+// newWatch returns a watch that has not started.
 func newWatch(clock clock, limits Timeouts, cancel context.CancelCauseFunc) *watch {
 	return &watch{limits: limits, clock: clock, cancel: cancel}
 }
 
-// begin begins with waiting for the first byte.
+// begin starts the watch in the phase that waits for the first byte.
 func (w *watch) begin() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -118,8 +118,8 @@ func (w *watch) begin() {
 	w.timer = w.clock.AfterFunc(w.next(), w.fire)
 }
 
-// next is when to look at a phase that begins now. One without a bound is
-// looked at again as well: the phase may change.
+// next returns the time until the next check of a phase that begins now. A phase without a
+// limit is checked too, because the phase may change.
 func (w *watch) next() time.Duration {
 	if w.limit > 0 {
 		return w.limit
@@ -127,14 +127,14 @@ func (w *watch) next() time.Duration {
 	return time.Hour
 }
 
-// enter begins a phase.
+// enter starts a phase.
 func (w *watch) enter(p string) { w.bound(p, w.limits.of(p)) }
 
-// bound begins a phase with a bound of its own.
+// bound starts a phase with its own limit.
 func (w *watch) bound(p string, limit time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.timer == nil { // an Auth asks for its token before there is anything to watch
+	if w.timer == nil { // an Auth asks for its token before the watch begins
 		return
 	}
 	w.quiet.Store(0)
@@ -192,19 +192,19 @@ func (w *watch) overdue() {
 	}
 }
 
-// fire ends the attempt, or waits for what is left of the phase's time.
+// fire cancels the attempt, or waits for the rest of the phase's time.
 func (w *watch) fire() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	since, now := w.since.Load(), int64(w.clock.Now().Sub(w.born))
-	if since > now { // the clock went backwards: the phase begins anew
+	if since > now { // the clock went backwards: restart the phase
 		w.since.CompareAndSwap(since, now)
 		since = now
 	}
 	switch left := time.Duration(since-now-w.quiet.Load()) + w.limit; {
 	case w.stopped:
 	case w.limit <= 0 || since == 0:
-		w.timer.Reset(w.next()) // overdue looks at waits that end before
+		w.timer.Reset(w.next()) // overdue checks waits that end earlier
 	case left > 0:
 		w.timer.Reset(left)
 	default:
@@ -219,8 +219,8 @@ func (w *watch) stop() {
 	w.timer.Stop()
 }
 
-// trace lets the transport say when it connects. One that does not tell is
-// bounded by the wait for the first byte alone.
+// trace lets the transport report when it connects. A transport that does not report it is
+// limited only by the timeout for the first byte.
 func (w *watch) trace(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GetConn: func(string) { w.enter(phaseConnect) },

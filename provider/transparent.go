@@ -9,12 +9,14 @@ import (
 	"github.com/dragoman-go/dragoman/provider/extension"
 )
 
-// Transparent reports whether a request that is in the client's dialect, and that
-// the model's own API takes, may as well be sent by [Client.Pass]: no extension that
-// is on, or that a tool would switch on, changes requests or answers, and the client
-// has no contributions, capabilities or tags of thinking of its own. What is known of
-// models by their names does not count: it says what their APIs refuse. An empty model
-// means the client's, which is looked at once.
+// Transparent reports whether [Client.Pass] may send a request that is in the client's dialect
+// and that the model's API accepts. This is the case if
+//
+//   - no extension that is on, or that a tool would turn on, changes requests or responses,
+//   - the client has no contributions, capabilities or think tags of its own.
+//
+// Known facts about models by name do not count: they describe what the APIs refuse. An empty
+// model means the client's own, which is checked only once.
 func (c *Client) Transparent(_ context.Context, model string) bool {
 	if c.Model == "" {
 		return c.looksThrough(model)
@@ -33,7 +35,7 @@ func (c *Client) looksThrough(model string) bool {
 	x := newExchange(c, nil, false)
 	x.model = model
 	base := x.tags()
-	// What tags depend on the tools of a request is not known here.
+	// Tags that depend on the tools of a request are not known here.
 	if c.Extensions.TagsFor != nil || slices.ContainsFunc(c.Extensions.Set.All(), addsTags) {
 		return false
 	}
@@ -47,7 +49,7 @@ func (c *Client) looksThrough(model string) bool {
 	return true
 }
 
-// named are the tags with a prefix that extensions require or forbid.
+// named returns the tags with a prefix that extensions require or forbid.
 func (e *Extensions) named(prefix string) []extension.Tag {
 	var out []extension.Tag
 	for _, ext := range e.Set.All() {

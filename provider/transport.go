@@ -18,8 +18,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/framing/bodies"
 )
 
-// maxErrorBytes bounds the body of an error, errorWait how long it may take.
-// maxErrorText bounds what is told of it, maxErrorWord each of its words.
+// maxErrorBytes limits the body of an error, errorWait the time to read it. maxErrorText limits
+// the text that is returned, maxErrorWord each of its fields.
 const (
 	maxErrorBytes = 1 << 20
 	errorWait     = 10 * time.Second
@@ -27,10 +27,10 @@ const (
 	maxErrorWord  = 1 << 10
 )
 
-// TransportError says that no answer came: no connection, or one that broke.
-// Asking again may help.
+// TransportError reports that no response arrived: the connection failed or was cut off. A
+// retry may help.
 type TransportError struct {
-	// Host is who was asked; no more of the URL is told.
+	// Host is the host of the server. The rest of the URL is omitted because it may be secret.
 	Host string
 	Err  error
 }
@@ -38,7 +38,7 @@ type TransportError struct {
 func (e *TransportError) Error() string { return fmt.Sprintf("provider: %s: %v", e.Host, e.Err) }
 func (e *TransportError) Unwrap() error { return e.Err }
 
-// answer is the answer to one attempt, while it is read.
+// answer is the response to one attempt while it is read.
 type answer struct {
 	*http.Response
 	x      *exchange
@@ -49,22 +49,22 @@ type answer struct {
 	// pulse looks for content; unseen is the time of the waits since the last content.
 	pulse  pulse
 	unseen time.Duration
-	// last, where it is set, bounds all that is still read, whatever comes.
+	// last, if set, limits the time of all further reads, whatever arrives.
 	last   time.Duration
-	bounds bool    // that bound is running
-	seen   *sample // of the body, for the log; nil where nobody wants it
-	// waiting is told before the body is read; nil: nobody is.
+	bounds bool    // the limit last is running
+	seen   *sample // the body for the log; nil if it is not logged
+	// waiting is called before the body is read; nil means no call.
 	waiting func()
-	// head is what was read to see what the body is, and has yet to be read again;
-	// after is the error that came behind it.
+	// head holds bytes that were read to detect the type of the body and must be read again;
+	// after is the error that followed them.
 	head  []byte
 	after error
-	// keepBody cancels the closing of the body that cancellation causes.
+	// keepBody stops cancellation from closing the body.
 	keepBody func() bool
 }
 
-// send makes one attempt: it sends the payload and returns the answer where it
-// is a good one. The answer must be closed.
+// send makes one attempt: it sends the payload and returns the response if it is successful.
+// The caller must close the response.
 func (x *exchange) send(ctx context.Context) (*answer, error) {
 	if err := x.prepare(ctx); err != nil {
 		return nil, err
@@ -78,8 +78,8 @@ func (x *exchange) send(ctx context.Context) (*answer, error) {
 	return nil, err
 }
 
-// attempt sends the payload and returns the answer, whatever its status is. It
-// must be closed.
+// attempt sends the payload and returns the response, whatever its status. The caller must
+// close it.
 func (x *exchange) attempt(ctx context.Context) (*answer, error) {
 	x.tries++
 	x.asked = asked{}
@@ -93,13 +93,13 @@ func (x *exchange) attempt(ctx context.Context) (*answer, error) {
 	a.watch.begin()
 	x.logRequest(ctx, req)
 	contexts.Called(ctx)
-	a.Response, err = x.client.http().Do(req) //nolint:bodyclose // answer.Close does
+	a.Response, err = x.client.http().Do(req) //nolint:bodyclose // answer.Close closes it
 	if err != nil {
 		err = a.failed(err)
 		a.Close()
 		return nil, err
 	}
-	// A transport of the caller's may have a body that ignores the context of its request.
+	// The caller's transport may return a body that ignores the context of its request.
 	body := a.Body
 	a.keepBody = context.AfterFunc(ctx, func() { _ = body.Close() })
 	a.unpack()
@@ -107,12 +107,11 @@ func (x *exchange) attempt(ctx context.Context) (*answer, error) {
 	return a, nil
 }
 
-// good reports whether the answer is one, and not a refusal.
+// good reports whether the status is successful.
 func (a *answer) good() bool { return a.StatusCode >= 200 && a.StatusCode <= 299 }
 
-// unpack reads through the gzip of a server that was not asked for it, as it was
-// not where a stream is wanted (quirk J16). What it asked for itself net/http has
-// unpacked already.
+// unpack decompresses a response whose server sent gzip without being asked, because streams do
+// not ask for it (quirk J16). net/http has already decompressed what it asked for itself.
 func (a *answer) unpack() {
 	if strings.EqualFold(strings.TrimSpace(a.Header.Get("Content-Encoding")), "gzip") {
 		a.Header.Del("Content-Encoding")
@@ -120,7 +119,7 @@ func (a *answer) unpack() {
 	}
 }
 
-// gunzip unpacks a body. It waits for nothing before it is read.
+// gunzip decompresses a body. It reads nothing before the first Read.
 type gunzip struct {
 	packed io.ReadCloser
 	r      *gzip.Reader
@@ -139,8 +138,8 @@ func (g *gunzip) Read(p []byte) (int, error) {
 
 func (g *gunzip) Close() error { return g.packed.Close() }
 
-// request is the payload with its address, headers and credential; sending is the
-// context that it is sent with, ctx the one in which it is made.
+// request returns the payload with its address, headers and credential. It is sent with the
+// context sending; ctx is used to build it.
 func (x *exchange) request(ctx, sending context.Context) (*http.Request, error) {
 	req, err := x.client.addressed(sending, x.model, x.stream)
 	if err != nil {
@@ -156,12 +155,12 @@ func (x *exchange) request(ctx, sending context.Context) (*http.Request, error) 
 	req.Header.Set("User-Agent", "dragoman")
 	if x.stream {
 		req.Header.Set("Accept", x.wire.Stream.Framing.ContentType())
-		// What is packed comes in larger pieces.
+		// Compression would delay chunks.
 		req.Header.Set("Accept-Encoding", "identity")
 	} else {
 		req.Header.Set("Accept", "application/json")
 	}
-	for name, values := range x.client.Header { // each has its own, to which an Auth may add
+	for name, values := range x.client.Header { // each request has its own, to which an Auth may add
 		req.Header[http.CanonicalHeaderKey(name)] = slices.Clone(values)
 	}
 	x.forward(req.Header)
@@ -190,8 +189,8 @@ func (x *exchange) request(ctx, sending context.Context) (*http.Request, error) 
 	return req, nil
 }
 
-// unsendable is the name of the first header that cannot be sent; empty where
-// there is none. The transport would find it, too, and be taken for broken.
+// unsendable returns the name of the first header that cannot be sent; empty if all can be. The
+// transport would find it too, but its error would look like a connection failure.
 func unsendable(h http.Header) string {
 	first, found := "", false
 	for name, values := range h {
@@ -203,7 +202,7 @@ func unsendable(h http.Header) string {
 }
 
 func badHeader(name string) error {
-	return &SettingError{Setting: "headers", Reason: fmt.Sprintf("%.80q is no name of a header, or its value has characters that no header can carry", name)}
+	return &SettingError{Setting: "headers", Reason: fmt.Sprintf("%.80q is not a valid header name, or its value has characters that are not allowed in a header", name)}
 }
 
 // isToken reports whether a text can be the name of a header.
@@ -214,12 +213,12 @@ func isToken(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, other)
 }
 
-// unprintable reports whether a text has what a header cannot carry.
+// unprintable reports whether a text has characters that are not allowed in a header.
 func unprintable(s string) bool {
 	return strings.ContainsFunc(s, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }
 
-// http is the client to send with. It follows no redirects.
+// http returns the HTTP client for requests. It follows no redirects.
 func (c *Client) http() *http.Client {
 	var h http.Client
 	if c.HTTP != nil {
@@ -232,7 +231,7 @@ func (c *Client) http() *http.Client {
 	return &h
 }
 
-// Read reads the body. Waiting for it is bounded, in the phase that it is in.
+// Read reads the body. The timeout of the current phase applies.
 func (a *answer) Read(p []byte) (int, error) {
 	if len(a.head) > 0 {
 		n := copy(p, a.head)
@@ -247,7 +246,7 @@ func (a *answer) Read(p []byte) (int, error) {
 	return a.read(p)
 }
 
-// read reads what has not been read yet.
+// read reads the bytes that have not been read yet.
 func (a *answer) read(p []byte) (int, error) {
 	if a.last > 0 {
 		return a.readLast(p)
@@ -261,8 +260,8 @@ func (a *answer) read(p []byte) (int, error) {
 	return a.saw(p, n, err)
 }
 
-// readLast reads what nobody needs: its bound holds for all of it, so that a
-// server that goes on sending does not hold anybody up.
+// readLast reads and discards the rest of the body. One timeout applies to all of it, so that
+// a server that keeps sending does not delay the caller.
 func (a *answer) readLast(p []byte) (int, error) {
 	if !a.bounds {
 		a.bounds = true
@@ -279,14 +278,14 @@ func (a *answer) saw(p []byte, n int, err error) (int, error) {
 	if a.seen != nil {
 		a.seen.add(p[:n])
 	}
-	// A body that was closed on cancellation may end as if it were whole.
+	// A body that was closed on cancellation may look complete.
 	if err != nil && (!errors.Is(err, io.EOF) || a.ctx.Err() != nil) {
 		err = a.failed(err)
 	}
 	return n, err
 }
 
-// Close ends the attempt. A body that was not read to its end is cut off.
+// Close ends the attempt. If the body was not read to its end, the connection is closed.
 func (a *answer) Close() {
 	a.watch.stop()
 	if a.keepBody != nil {
@@ -298,8 +297,8 @@ func (a *answer) Close() {
 	a.cancel(nil)
 }
 
-// failed says why the transport failed: a time that ran out, the caller who gave
-// up, or the transport itself. No URL is told, which may hold a secret.
+// failed returns why the transport failed: a timeout, cancellation by the caller, or an error
+// of the transport itself. The error has no URL, which may hold a secret.
 func (a *answer) failed(err error) error {
 	if a.ctx.Err() != nil {
 		return context.Cause(a.ctx)
@@ -334,9 +333,9 @@ func (a *answer) body(most int) ([]byte, error) {
 	return b, err
 }
 
-// refusal reads an answer that is none: its body, which is nil where it did not come
-// whole, and what it means, or why that cannot be told. Its status says most of it,
-// so that a body that does not come to its end is not waited for.
+// refusal reads an error response. It returns the body, or nil if the body is incomplete, and
+// the decoded error, or why it cannot be decoded. The status is usually enough, so refusal does
+// not wait long for the end of the body.
 func (a *answer) refusal() ([]byte, error) {
 	a.last = errorWait
 	if idle := a.x.client.Timeouts.of(phaseIdle); idle > 0 {

@@ -8,22 +8,22 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/stream"
 )
 
-// A server may ignore that a stream was asked for and answer at once: proxies
-// that gather, models that cannot stream beside tools, gateways that forget the
-// flag. What it says is the answer all the same, so it is told as a stream.
+// A server may ignore the request for a stream and send a complete response: proxies that
+// buffer, models that cannot stream with tools, gateways that drop the flag. The response is
+// valid, so it is converted to a stream.
 
-// maxPeek bounds what is read to see whether an answer is a stream.
+// maxPeek limits what is read to detect whether a response is a stream.
 const maxPeek = 512
 
-// unstreamed reports whether the body, which begins with a byte, is one JSON object
-// where a stream was asked for. The content type is not believed: streams come under
-// any. A whole response that is a stream of one line needs no help.
+// unstreamed reports whether the body, which begins with this byte, is one JSON object instead
+// of the requested stream. The content type is not reliable: streams have any. A complete
+// response that is a stream of one line needs no conversion.
 func (a *answer) unstreamed(first byte) bool {
 	return first == '{' && !a.x.wire.Stream.Framing.Begins(first)
 }
 
-// peek is the first byte of the body that is no white space; 0 where there is
-// none. What it reads is read again.
+// peek returns the first byte of the body that is not white space, or 0 if there is none. The
+// bytes stay available to Read.
 func (a *answer) peek() byte {
 	head := make([]byte, 0, maxPeek)
 	for a.after == nil && len(head) < cap(head) {
@@ -37,9 +37,8 @@ func (a *answer) peek() byte {
 	return 0
 }
 
-// streamWhole reads the whole response, and adds the events to out that a stream would have.
-// A body that is not a response is left to the decoder of streams, which knows what errors
-// look like.
+// streamWhole reads the complete response and adds the events that a stream would have to out.
+// A body that is not a response is left to the decoder of streams, which recognizes errors.
 func (x *exchange) streamWhole(ctx context.Context, a *answer, out *startBuffer) error {
 	body, err := a.body(x.client.maxResponse())
 	if err != nil {

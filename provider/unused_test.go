@@ -38,7 +38,7 @@ func TestX11_SettingsThatNoRequestCouldUseAreRefused(t *testing.T) {
 		file, want string
 		own        []extension.Extension
 	}{
-		{`work: {type: compatible, base_url: "http://127.0.0.1:9", extensions: {vllm: {enable_thinking: false}}}`, "the settings of vllm would do nothing, because it is off here (lacks server:vllm)", nil},
+		{`work: {type: compatible, base_url: "http://127.0.0.1:9", extensions: {vllm: {enable_thinking: false}}}`, "the settings of vllm have no effect, because it is off for this provider (lacks server:vllm)", nil},
 		{`work: {type: anthropic, base_url: "http://127.0.0.1:9", extensions: {ollama: {think: true}}}`, "lacks dialect:ollama.chat", nil},
 		{`work: {type: vllm, extensions: {vllm: {enable_thinking: false}}}`, "", nil},
 		{`work: {type: vllm, extensions: {mine: {a: 1}}}`, "", []extension.Extension{optIn}},

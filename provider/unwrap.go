@@ -11,9 +11,9 @@ import (
 	"github.com/dragoman-go/dragoman/schema"
 )
 
-// unwrapped takes the value out of an answer whose schema had to be wrapped in
-// an object for the API (quirk F6). A text that is no such object, as of an
-// answer that was cut off, stays as it is.
+// unwrapped returns the value in a response whose schema had to be wrapped in an object for the
+// API (quirk F6). A text that is not such an object, for example because it was cut off, is
+// unchanged.
 func unwrapped(p dragoman.Part) dragoman.Part {
 	t, ok := p.(*dragoman.Text)
 	if !ok || strings.TrimSpace(t.Text) == "" {
@@ -28,7 +28,7 @@ func unwrapped(p dragoman.Part) dragoman.Part {
 	return &out
 }
 
-// unwrapResponse does it for a whole answer.
+// unwrapResponse unwraps a complete response.
 func unwrapResponse(reg *interop.Registry, resp *dragoman.Response) {
 	if !reg.AnswerWrapped() {
 		return
@@ -41,8 +41,8 @@ func unwrapResponse(reg *interop.Registry, resp *dragoman.Response) {
 	}
 }
 
-// unwrapEvents does it for a stream: the text of the response is held until it is whole.
-// A stream that needs no change is returned itself.
+// unwrapEvents unwraps a stream: the text of the response is held until it is complete. A
+// stream that needs no change is returned unchanged.
 func unwrapEvents(reg *interop.Registry, events iter.Seq2[dragoman.Event, error]) iter.Seq2[dragoman.Event, error] {
 	if !reg.AnswerWrapped() {
 		return events

@@ -10,46 +10,43 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// errAmbiguous says that arguments could be read in two ways, and so must not
-// be run.
+// errAmbiguous reports that arguments can be read in two ways, and so must not run.
 var errAmbiguous = errors.New("schema: arguments can be read in two ways")
 
-// Lowered is a schema in the form one target takes, with what it takes to
-// translate arguments between the author's words and the target's.
+// Lowered is a schema in the form that one target accepts. It translates arguments between the
+// author's form and the target's.
 type Lowered struct {
-	// Schema is what is sent.
+	// Schema is the schema to send.
 	Schema json.RawMessage
 	// Report lists the changes.
 	Report dragoman.Report
-	// Note is what the root says and the target has no place for; it belongs
-	// at the end of the tool's own description.
+	// Note is text of the root that the target has no field for. Append it to the tool's own
+	// description.
 	Note string
-	// Aliases maps the names that are sent to the author's, where they differ.
+	// Aliases maps the property names that are sent to the author's names, if they differ.
 	Aliases map[string]string
 
 	root *node
 	undo undo
 }
 
-// Translates reports whether arguments may have to be translated; where it is
-// false, FromWire and ToWire return what they are given.
+// Translates reports whether arguments may have to be translated. If false, FromWire and ToWire
+// return their input.
 func (l *Lowered) Translates() bool { return l != nil && l.root != nil }
 
-// FromWire translates arguments that the target's model wrote into the
-// author's words: names, values that were written as strings, maps that were
-// written as lists. Everything else keeps its bytes and its order; arguments
-// that need nothing are returned as they are, and so is what is not JSON, for
-// validation to refuse.
+// FromWire translates arguments that the target's model wrote into the author's form: names,
+// values that were written as strings, and maps that were written as lists. Everything else
+// keeps its bytes and its order. Arguments that need no translation are returned unchanged. So
+// is text that is not JSON, which validation rejects.
 //
-// The error is an [*Error] where an alias and its name, or a key of a map, stand twice:
-// such arguments can be read in two ways, and must not be run.
+// If a property occurs under both its alias and its name, or a map has a duplicate key, the
+// error is an [*Error]: such arguments are ambiguous and must not run.
 func (l *Lowered) FromWire(args json.RawMessage) (json.RawMessage, error) {
 	return l.translate(args, true)
 }
 
-// ToWire translates arguments in the author's words into what the target's
-// model would have written, as history wants them. It is the inverse of
-// [Lowered.FromWire].
+// ToWire translates arguments in the author's form into what the target's model would have
+// written, for the history. It is the inverse of [Lowered.FromWire].
 func (l *Lowered) ToWire(args json.RawMessage) (json.RawMessage, error) {
 	return l.translate(args, false)
 }
@@ -57,7 +54,7 @@ func (l *Lowered) ToWire(args json.RawMessage) (json.RawMessage, error) {
 func (l *Lowered) translate(args json.RawMessage, back bool) (json.RawMessage, error) {
 	readable := len(args) > 0 && len(args) <= maxArgumentBytes && jsonwire.Check(args) == nil
 	if l.root == nil || !readable {
-		return args, nil // validation says what is wrong with it
+		return args, nil // validation reports the error
 	}
 	t := translator{undo: &l.undo, back: back}
 	var w jsonwire.Writer
@@ -72,13 +69,13 @@ func (l *Lowered) translate(args json.RawMessage, back bool) (json.RawMessage, e
 	}
 }
 
-// undo is what arguments have to be told about a lowering.
+// undo holds what is needed to translate arguments.
 type undo struct {
 	// names maps aliases to names, and wire names to aliases.
 	names, wire map[string]string
-	// enums holds the values that strings stand for.
+	// enums holds the values that strings represent.
 	enums map[*node][][]byte
-	// maps holds the lists that stand for maps.
+	// maps holds the lists that represent maps.
 	maps map[*node]bool
 }
 
@@ -108,16 +105,16 @@ func (u *undo) entries(n *node) {
 // translator copies arguments, guided by the lowered schema.
 type translator struct {
 	undo *undo
-	// back is from the target's words to the author's.
+	// back is set for translation from the target's form to the author's.
 	back    bool
 	changed bool
 	err     error
-	// index finds properties where there are many.
+	// index finds properties of objects with many of them.
 	index map[*node]map[string]*node
 }
 
-// find finds what a schema says about a property, in time that does not grow
-// with the number of properties.
+// find returns the schema of a property, in time that does not grow with the number of
+// properties.
 func (t *translator) find(s *node, key string) *node {
 	props := s.get(kwProperties)
 	if props == nil || props.kind != isMap {
@@ -140,7 +137,7 @@ func (t *translator) find(s *node, key string) *node {
 	return byName[key]
 }
 
-// below calls f for each schema that may be held against a property.
+// below calls f for each schema that may apply to a property.
 func (t *translator) below(s *node, key string, f func(*node)) {
 	if p := t.find(s, key); p != nil && p.kind == isSchema {
 		f(p)
@@ -161,7 +158,7 @@ func (t *translator) ambiguous(at, reason string) {
 	}
 }
 
-// value copies one value, described by all of the schemas.
+// value copies one value to which all of the schemas apply.
 func (t *translator) value(r *jsonwire.Reader, w *jsonwire.Writer, schemas []*node, at string, depth int) {
 	schemas = together(schemas)
 	k := r.Kind()
@@ -177,7 +174,7 @@ func (t *translator) value(r *jsonwire.Reader, w *jsonwire.Writer, schemas []*no
 	}
 }
 
-// scalar turns a value into the string that stands for it, or back.
+// scalar converts a value to the string that represents it, or back.
 func (t *translator) scalar(raw []byte, schemas []*node) []byte {
 	for _, s := range schemas {
 		for _, v := range t.undo.enums[s] {
@@ -195,7 +192,7 @@ func (t *translator) scalar(raw []byte, schemas []*node) []byte {
 	return raw
 }
 
-// plainly reports a string that one of the schemas takes as a string.
+// plainly reports whether one of the schemas accepts raw as a string.
 func (t *translator) plainly(raw []byte, schemas []*node) bool {
 	return slices.ContainsFunc(schemas, func(s *node) bool {
 		if !s.hasType("string") || t.undo.enums[s] != nil {
@@ -206,7 +203,7 @@ func (t *translator) plainly(raw []byte, schemas []*node) bool {
 	})
 }
 
-// property returns the name to write for a member, and its name on the wire.
+// property returns the name to write for a field, and its name on the wire.
 func (t *translator) property(key string, schemas []*node) (write, wire string) {
 	if t.back {
 		if name, ok := t.undo.names[key]; ok && t.declares(schemas, key) {
@@ -233,7 +230,7 @@ func (t *translator) object(r *jsonwire.Reader, w *jsonwire.Writer, schemas []*n
 		name := string(key)
 		write, wire := t.property(name, schemas)
 		if written[write] {
-			t.ambiguous(at, "the property "+strconv.Quote(cut(write, 80))+" stands here under two names")
+			t.ambiguous(at, "the property "+strconv.Quote(cut(write, 80))+" occurs here under two names")
 		}
 		written[write] = true
 		t.changed = t.changed || write != name
@@ -269,7 +266,7 @@ func (t *translator) array(r *jsonwire.Reader, w *jsonwire.Writer, schemas []*no
 	w.EndArray()
 }
 
-// mapOf finds a list that stands for a map.
+// mapOf returns the schema of a list that represents a map.
 func (t *translator) mapOf(schemas []*node) *node {
 	for _, s := range schemas {
 		if t.undo.maps[s] {
@@ -279,7 +276,7 @@ func (t *translator) mapOf(schemas []*node) *node {
 	return nil
 }
 
-// entryValues is the schema of the values of a map.
+// entryValues returns the schemas of the values of a map.
 func entryValues(m *node) []*node {
 	if items := m.get(kwItems); items != nil {
 		if props := items.get(kwProperties); props != nil && props.kind == isMap {
@@ -312,7 +309,7 @@ type entry struct {
 	value []byte
 }
 
-// readEntries reads a list of entries; false when it is none.
+// readEntries reads a list of entries; false if it is not one.
 func readEntries(raw []byte) ([]entry, bool) {
 	var out []entry
 	ok := true

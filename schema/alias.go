@@ -11,9 +11,9 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// aliasNames gives properties whose names the target forbids a name it takes,
-// wherever the name stands (quirk A23). The alias is made from the name alone,
-// so that it is the same in every request.
+// aliasNames replaces property names that the target forbids with an allowed alias, wherever
+// the name occurs (quirk A23). The alias depends on the name alone, so that it is the same in
+// every request.
 func (l *lowerer) aliasNames() {
 	if l.p.names.max == 0 {
 		return
@@ -39,7 +39,7 @@ func (l *lowerer) aliasNames() {
 		l.undo.alias(name, alias)
 	}
 	for _, name := range slices.Sorted(maps.Keys(illegal)) {
-		l.lostf(dragoman.Renamed, dragoman.Warn, illegal[name], "property %.80q is written as %q; arguments are turned back", name, wire[name])
+		l.lostf(dragoman.Renamed, dragoman.Warn, illegal[name], "property %.80q is written as %q; arguments are translated back", name, wire[name])
 	}
 	l.eachProperties(func(props *node) {
 		for i := range props.members {
@@ -62,7 +62,7 @@ func (l *lowerer) eachProperties(f func(props *node)) {
 	})
 }
 
-// renameIn writes aliases where a schema names properties of others.
+// renameIn writes aliases where a schema names properties of other schemas.
 func renameIn(n *node, wire map[string]string) {
 	if n.kind != isSchema {
 		return
@@ -124,8 +124,8 @@ func renamed(list []byte, wire map[string]string) (out []byte, changed bool) {
 	return w.Buf, true
 }
 
-// alias makes a legal name from an illegal one: what can stay of it, and a
-// hash that keeps it apart from others.
+// alias returns a valid name for an invalid one: its valid characters, and a hash that makes it
+// unique.
 func (r nameRule) alias(name string, taken map[string]bool) string {
 	sum := sha256.Sum256([]byte(name))
 	hash := hex.EncodeToString(sum[:])
@@ -140,7 +140,7 @@ func (r nameRule) alias(name string, taken map[string]bool) string {
 	}
 }
 
-// clean keeps of a name what is legal.
+// clean returns the valid characters of a name.
 func (r nameRule) clean(name string, max int) string {
 	var b strings.Builder
 	if r.letterFirst && name != "" && name[0] >= '0' && name[0] <= '9' {

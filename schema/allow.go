@@ -6,8 +6,8 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// keepAllowed applies the whitelist of keywords, formats and patterns to what
-// n says itself (quirks A1, A16, A17, A22, A27).
+// keepAllowed applies the allowlist of keywords, formats and patterns to the keywords of n
+// (quirks A1, A16, A17, A22, A27).
 func (l *lowerer) keepAllowed(n *node) {
 	if c := n.get(kwConst); c != nil && !l.p.takes(kwConst) && l.p.takes(kwEnum) && !n.has(kwEnum) {
 		l.lost(dragoman.Lowered, dragoman.Info, c, "const becomes an enum of one value")
@@ -25,7 +25,7 @@ func (l *lowerer) keepAllowed(n *node) {
 		}
 		switch {
 		case m.kw == kwDescription && n == l.root:
-			// liftNote knows what becomes of it.
+			// liftNote handles it.
 		case !l.p.takesAt(m.kw, n == l.root):
 			why = "not taken by this target"
 		case m.kw == kwFormat && !l.p.takesFormat(text, types):
@@ -38,7 +38,7 @@ func (l *lowerer) keepAllowed(n *node) {
 		return why
 	}, func(m member, why string) {
 		if vacuous(m) {
-			l.lostf(dragoman.Dropped, dragoman.Info, m.val, "%s: says nothing", m.key)
+			l.lostf(dragoman.Dropped, dragoman.Info, m.val, "%s: has no effect", m.key)
 			return
 		}
 		if m.kw == kwAdditionalProperties && (m.val.kind == isBool || m.val.empty()) {
@@ -49,8 +49,7 @@ func (l *lowerer) keepAllowed(n *node) {
 	})
 }
 
-// liftNote takes the root's description to where the target has a place for
-// it: the tool's own.
+// liftNote moves the root's description to the tool's own description.
 func (l *lowerer) liftNote() {
 	d := l.root.get(kwDescription)
 	if d == nil || l.p.takesAt(kwDescription, true) {
@@ -65,7 +64,7 @@ func smallCount(raw []byte, max int) bool {
 	return len(raw) == 1 && raw[0] >= '0' && int(raw[0]-'0') <= max
 }
 
-// vacuous reports a keyword whose value is its default.
+// vacuous reports whether the value of a keyword is its default.
 func vacuous(m member) bool {
 	if m.val.kind != isData {
 		return false
@@ -80,8 +79,7 @@ func vacuous(m member) bool {
 	}
 }
 
-// plainRegexp reports a pattern without look-around, back references or
-// inline flags.
+// plainRegexp reports whether a pattern has no look-around, back references or inline flags.
 func plainRegexp(s string) bool {
 	for i := 0; i < len(s); i++ {
 		switch s[i] {

@@ -10,11 +10,11 @@ import (
 
 // Violation is one rule that a schema, or a value, breaks.
 type Violation struct {
-	// Pointer is the JSON pointer of the place.
+	// Pointer is the JSON pointer of the position.
 	Pointer string
-	// Rule names what was broken: a keyword, or a rule of a target.
+	// Rule is the broken rule: a keyword, or a rule of a target.
 	Rule string
-	// Detail says what was expected, in words a model can act on.
+	// Detail says what was expected. It is written so that a model can act on it.
 	Detail string
 }
 
@@ -26,10 +26,9 @@ func (v Violation) String() string {
 	return at + ": " + v.Detail
 }
 
-// Check lists the rules of p that src breaks as it is written, in document
-// order of sorted names; nil when p's API takes it. It knows the rules from
-// the wire reference and shares nothing with [Lower], so that each can test
-// the other.
+// Check lists the rules of p that src breaks, in document order of sorted names. It returns nil
+// if p's API accepts src. Its rules come from the API reference and it shares no code with
+// [Lower], so that each can test the other.
 func Check(src json.RawMessage, p Profile) []Violation {
 	c := checker{rules: p.reference}
 	if c.rules == nil {
@@ -61,21 +60,21 @@ type checker struct {
 	rules *apiRules
 	doc   any
 	found []Violation
-	// refs maps the pointer of each schema that refers to its target.
+	// refs maps the pointer of each schema with a reference to its target.
 	refs map[string]string
-	// owners maps the pointer of each schema that refers to the nearest
-	// property or definition it stands in.
+	// owners maps the pointer of each schema with a reference to the nearest property or
+	// definition around it.
 	owners map[string]string
 	// required lists the pointers of required properties.
 	required []string
-	// count sums what the target bounds.
+	// count holds the counts that the target limits.
 	count map[string]int
 }
 
-// place is where a schema stands.
+// place is the position of a schema.
 type place struct {
 	ptr string
-	// level counts the properties on the way.
+	// level counts the properties on the path.
 	level int
 	// owner is the pointer of the nearest property or definition.
 	owner string
@@ -146,7 +145,7 @@ func (c *checker) schema(v any, p place) {
 	}
 }
 
-// below checks the schemas that a keyword holds.
+// below checks the schemas in a keyword.
 func (c *checker) below(s map[string]any, key string, p place) {
 	val, at := s[key], p.at(key)
 	switch key {
@@ -193,7 +192,7 @@ func (c *checker) below(s map[string]any, key string, p place) {
 	}
 }
 
-// vocabulary is which keywords, formats and patterns are known.
+// vocabulary checks keywords, formats and patterns.
 func (c *checker) vocabulary(s map[string]any, p place) {
 	for _, k := range slices.Sorted(maps.Keys(s)) {
 		known := c.rules.keywords == nil || slices.Contains(c.rules.keywords, k) || p.ptr == "" && slices.Contains(c.rules.rootKeys, k)
@@ -230,7 +229,7 @@ func (c *checker) pattern(pat string, p place) {
 	}
 }
 
-// shape is what single targets demand of the form of a schema.
+// shape checks what individual targets require of the form of a schema.
 func (c *checker) shape(s map[string]any, p place) {
 	types := c.types(s)
 	_, list := s["type"].([]any)
@@ -250,7 +249,7 @@ func (c *checker) shape(s map[string]any, p place) {
 		c.add(p.ptr+"/type", "type", "null is said by nullable")
 	}
 	if union && c.rules.alone && len(s) > 1 {
-		c.add(p.ptr, "anyOf", "nothing may stand beside anyOf")
+		c.add(p.ptr, "anyOf", "anyOf must be the only keyword")
 	}
 	if c.rules.itemType && slices.Contains(types, "array") {
 		if items, ok := s["items"].(map[string]any); ok && len(c.types(items)) == 0 && items["anyOf"] == nil {
@@ -261,7 +260,7 @@ func (c *checker) shape(s map[string]any, p place) {
 	c.values(s, p, types)
 }
 
-// members is about the names an object declares and requires.
+// members checks the declared and required names of an object.
 func (c *checker) members(s map[string]any, p place, types []string) {
 	if !c.rules.known {
 		return
@@ -285,7 +284,7 @@ func (c *checker) members(s map[string]any, p place, types []string) {
 	}
 }
 
-// values is about what an enum lists.
+// values checks the values of an enum.
 func (c *checker) values(s map[string]any, p place, types []string) {
 	list, ok := s["enum"].([]any)
 	if !ok || c.rules.enum == "" {
@@ -303,7 +302,7 @@ func (c *checker) values(s map[string]any, p place, types []string) {
 	}
 }
 
-// general is what every API demands of a schema.
+// general checks what every API requires of a schema.
 func (c *checker) general(s map[string]any, p place) {
 	ptr := p.ptr
 	types := c.types(s)
@@ -379,7 +378,7 @@ func (c *checker) ref(s map[string]any, ref string, p place) {
 	if c.rules.bareRefs {
 		for _, k := range slices.Sorted(maps.Keys(s)) {
 			if k != "$ref" && !(c.rules.dollars && strings.HasPrefix(k, "$")) {
-				c.add(ptr, "$ref", "nothing may stand beside $ref")
+				c.add(ptr, "$ref", "$ref must be the only keyword")
 				break
 			}
 		}
@@ -419,7 +418,7 @@ func (c *checker) exists(ref string) bool {
 	return true
 }
 
-// strict is what the subsets for constrained decoding demand.
+// strict checks the requirements of subsets for constrained decoding.
 func (c *checker) strict(s map[string]any, p place) {
 	ptr := p.ptr
 	if n, ok := s["minItems"].(json.Number); ok && c.rules.smallMin && n != "0" && n != "1" {
@@ -472,8 +471,8 @@ func (c *checker) object(s map[string]any, ptr string) {
 	}
 }
 
-// recursion finds a schema that contains itself: a target below which some
-// reference leads back to it.
+// recursion reports a schema that contains itself: a target below which a reference leads back
+// to it.
 func (c *checker) recursion() {
 	if !c.rules.acyclic {
 		return
@@ -508,11 +507,10 @@ func (c *checker) recursion() {
 	}
 }
 
-// maxCircles bounds the references that circles looks at, because it holds
-// each against each.
+// maxCircles limits the references that circles checks, because it compares all pairs.
 const maxCircles = 400
 
-// circles finds a required property in which a schema contains itself.
+// circles reports a required property in which a schema contains itself.
 func (c *checker) circles() {
 	if !c.rules.optionalCycles {
 		return
@@ -539,7 +537,7 @@ func (c *checker) circles() {
 				switch {
 				case c.owners[p] != owner:
 				case circular[p]:
-					c.add(p, "recursion", "only an optional property may contain the schema it stands in")
+					c.add(p, "recursion", "only an optional property may contain the schema around it")
 				default:
 					queue = append(queue, c.refs[p])
 				}
@@ -579,8 +577,7 @@ func (c *checker) limits() {
 	}
 }
 
-// types lists the types a schema names, in lower case where the target takes
-// both.
+// types returns the types of a schema, in lower case if the target accepts both.
 func (c *checker) types(s map[string]any) []string {
 	switch t := s["type"].(type) {
 	case string:

@@ -7,8 +7,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// compact makes a schema smaller in stages until it fits the budget, keeping
-// the names of the arguments (quirk A39).
+// compact makes a schema smaller in stages until it fits the budget. It keeps the names of the
+// arguments (quirk A39).
 func (l *lowerer) compact() []byte {
 	stages := []struct {
 		what string
@@ -79,8 +79,7 @@ func (l *lowerer) cutRefs() {
 	})
 }
 
-// collapse leaves of what lies deeper than some levels below the root only
-// its type.
+// collapse reduces schemas deeper than the given number of levels to their types.
 func (l *lowerer) collapse(levels int) {
 	var visit func(n *node, level int)
 	visit = func(n *node, level int) {

@@ -19,22 +19,21 @@ type options struct {
 	formats bool
 }
 
-// AssertFormats makes format a constraint. Without it format is only a hint,
-// in every draft, because authors of tools they do not run use it loosely.
+// AssertFormats makes format a constraint. By default format is only a hint, in every draft,
+// because authors of tools that they do not run use it loosely.
 func AssertFormats() Option { return func(o *options) { o.formats = true } }
 
-// Validator checks arguments against one schema. It is safe for concurrent
-// use.
+// Validator validates arguments against one schema. It is safe for concurrent use.
 type Validator struct {
 	src      json.RawMessage
 	maxBytes int
 	cost     *cost
-	// root is the schema with its references resolved; defaults says that it
-	// gives some.
+	// root is the schema with its references resolved; defaults reports whether it has
+	// defaults.
 	root     *node
 	defaults bool
-	// fixed serves every call when no pattern needs a clock of its own; else
-	// each call takes a program from idle, or builds one more.
+	// fixed serves every call if no pattern needs its own clock. Otherwise each call takes a
+	// program from idle, or builds another one.
 	fixed *program
 	mu    sync.Mutex
 	idle  []*program
@@ -50,13 +49,12 @@ type program struct {
 	clock  *clock
 }
 
-// Compile prepares src, JSON Schema 2020-12 unless its $schema names an older
-// draft, for validating. A nil src takes any object.
+// Compile compiles src for validation. The draft is JSON Schema 2020-12 unless $schema names an
+// older one. A nil src accepts any object.
 //
-// Nothing is fetched: a $ref that leads out of src is an error. So are a
-// reference that leads back to itself, a pattern that is no regular
-// expression, and a schema beyond the package's bounds. The error is an
-// [*Error].
+// Nothing is fetched: a $ref that leads out of src is an error. So are a reference that leads
+// back to itself, a pattern that is not a valid regular expression, and a schema that exceeds
+// the package's limits. The error is an [*Error].
 func Compile(src json.RawMessage, opts ...Option) (*Validator, error) {
 	var o options
 	for _, f := range opts {
@@ -91,7 +89,7 @@ func Compile(src json.RawMessage, opts ...Option) (*Validator, error) {
 	return v, nil
 }
 
-// examine bounds a schema before the validator sees it.
+// examine checks the limits of a schema before the validator sees it.
 func examine(src []byte) (root *node, c *cost, patterns bool, err error) {
 	root, _, err = parse(src, maxCompileNodes)
 	if err != nil {
@@ -142,8 +140,7 @@ func (denied) Load(url string) (any, error) {
 	return nil, fmt.Errorf("references outside of the schema are not followed: %s", cut(url, 200))
 }
 
-// build compiles a decoded schema. The library is trusted to be right, not to
-// survive everything.
+// build compiles a decoded schema. It recovers from panics of the library on hostile input.
 func build(doc any, formats bool) (p *program, err error) {
 	defer func() {
 		if r := recover(); r != nil {

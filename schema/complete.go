@@ -10,24 +10,28 @@ import (
 )
 
 const (
-	// maxChanges bounds how many changes are told.
+	// maxChanges limits the number of reported changes.
 	maxChanges = 32
-	// maxLooks bounds how often a schema is held against a value, and maxCertain
-	// how many are against one: arguments whose completing would be costlier
-	// stay as they are.
+	// maxLooks limits how often a schema is compared with a value, and maxCertain the number of
+	// schemas per value. Arguments that exceed the limits stay unchanged.
 	maxLooks   = 1 << 20
 	maxCertain = 64
 )
 
-// Complete fills in the defaults that the schema gives for absent properties, writes
-// whole numbers such as 5.0 and 1e2 as integers where the schema wants an integer
-// (quirk B31) and, with coerce, reads values that stand in another JSON type than the schema
-// wants: a number, a boolean, null, an object or an array in a string, and a
-// number or a boolean for a string. Only what holds in any case counts: the
-// schema itself, its references and allOf, never a branch of a union.
+// Complete makes these changes to the arguments:
 //
-// It returns args itself where nothing changes, or where args are no JSON
-// or too much to look at; Validate says so then. Each change is told by its place and in words.
+//   - It adds the schema's defaults of absent properties.
+//   - It writes whole numbers such as 5.0 and 1e2 as integers if the schema requires an integer
+//     (quirk B31).
+//   - With coerce, it converts values of another JSON type than the schema requires: a number,
+//     a boolean, null, an object or an array in a string, and a number or a boolean to a
+//     string.
+//
+// Only schemas that apply in any case count: the schema itself, its references and allOf, never
+// a branch of a union.
+//
+// It returns args itself if nothing changes, or if args are not JSON or too large; Validate
+// reports that. The second result describes each change and its position.
 func (v *Validator) Complete(args json.RawMessage, coerce bool) (json.RawMessage, []string) {
 	if v == nil || !v.defaults && !coerce && !mayHaveFraction(args) || len(args) > v.maxBytes {
 		return args, nil
@@ -78,7 +82,7 @@ func (c *completer) tell(pointer, what string) {
 	}
 }
 
-// value copies one value, for which all of the schemas hold.
+// value copies one value to which all of the schemas apply.
 func (c *completer) value(schemas []*node, depth int) {
 	schemas = certain(schemas)
 	c.left -= len(schemas)
@@ -130,10 +134,10 @@ func mayHaveFraction(args []byte) bool {
 	return false
 }
 
-// maxWhole bounds the digits of an integer that is written anew.
+// maxWhole limits the digits of an integer that is rewritten.
 const maxWhole = 64
 
-// wholeNumber is a JSON number with a fraction or an exponent as an integer; nil if it is
+// wholeNumber returns a JSON number with a fraction or an exponent as an integer; nil if it is
 // not whole, too long, or an integer already.
 func wholeNumber(raw []byte) []byte {
 	mantissa, exponent, hasExponent := strings.Cut(strings.ToLower(string(raw)), "e")
@@ -200,7 +204,7 @@ func (c *completer) object(schemas []*node, depth int) {
 	c.w.EndObject()
 }
 
-// defaultOf is the default of a property: its own, or that of what it refers to.
+// defaultOf returns the default of a property: its own, or that of its reference.
 func defaultOf(n *node) []byte {
 	for _, s := range certain([]*node{n}) {
 		if d := s.get(kwDefault); d != nil {
@@ -210,7 +214,7 @@ func defaultOf(n *node) []byte {
 	return nil
 }
 
-// certain adds the schemas that hold for the same value in any case.
+// certain adds the schemas that apply to the same value in any case.
 func certain(schemas []*node) []*node {
 	var out []*node
 	add := func(n *node) {
@@ -232,7 +236,7 @@ func certain(schemas []*node) []*node {
 	return out
 }
 
-// item is the schema of the i-th item of an array, or nil.
+// item returns the schema of the i-th item of an array, or nil.
 func (n *node) item(i int) *node {
 	prefix, rest := n.get(kwPrefixItems), n.get(kwItems)
 	if rest != nil && rest.kind == isList { // before 2020-12
@@ -244,7 +248,7 @@ func (n *node) item(i int) *node {
 	return rest
 }
 
-// wanted are the types that a value may have; nil: any.
+// wanted returns the types that a value may have; nil means any.
 func wanted(schemas []*node) []string {
 	var out []string
 	for _, s := range schemas {
@@ -257,8 +261,8 @@ func wanted(schemas []*node) []string {
 	return out
 }
 
-// coerced is a scalar as another type says it, and what was done; nil where the
-// value has a type that is wanted, or cannot be read as one.
+// coerced returns a scalar converted to another type, and what was done; nil if the value
+// already has an accepted type, or cannot be converted.
 func coerced(raw []byte, types []string) (other []byte, what string) {
 	wants := func(t string) bool { return slices.Contains(types, t) }
 	if len(types) == 0 || raw[0] != '"' {

@@ -6,16 +6,14 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// cost knows how much work a schema can make, before anything is evaluated:
-// every validator evaluates each branch for itself, so that nested choices
-// multiply, and a recursive one multiplies with the depth of the arguments.
+// cost estimates how much work a schema can cause, before anything is evaluated. Every
+// validator evaluates each branch separately, so nested choices multiply, and a recursive one
+// multiplies with the depth of the arguments.
 type cost struct {
 	root *node
-	// perValue bounds how often one value can be looked at; infinite for a
-	// recursive schema.
+	// perValue is the maximum number of evaluations per value; infinite for a recursive schema.
 	perValue float64
-	// closures lists what is held against a value when a schema is, and how
-	// often.
+	// closures lists the schemas that are evaluated together with a schema, and how often.
 	closures map[*node][]weighted
 }
 
@@ -24,7 +22,7 @@ type weighted struct {
 	times float64
 }
 
-// newCost analyses a schema whose references are bound and free of loops.
+// newCost analyzes a schema whose references are bound and free of loops.
 func newCost(root *node) (*cost, error) {
 	in := map[*node]float64{}
 	var inPlace func(n *node) float64
@@ -108,8 +106,8 @@ func (c *cost) close(root *node) error {
 	return err
 }
 
-// allows reports whether validating v, made of that many values, stays within
-// bounds.
+// allows reports whether validating v, which consists of that many values, stays within the
+// limits.
 func (c *cost) allows(v any, values int) bool {
 	if c.perValue*float64(values) <= maxWork {
 		return true
@@ -118,7 +116,7 @@ func (c *cost) allows(v any, values int) bool {
 	return c.spend(v, []weighted{{c.root, 1}}, &left)
 }
 
-// spend takes from left what validating v against the schemas costs at most.
+// spend subtracts from left the maximum cost of validating v against the schemas.
 func (c *cost) spend(v any, against []weighted, left *float64) bool {
 	index := map[*node]int{}
 	var here []weighted
@@ -161,7 +159,7 @@ func (c *cost) spend(v any, against []weighted, left *float64) bool {
 	return true
 }
 
-// forProperty calls f for each schema that may be held against a property.
+// forProperty calls f for each schema that may apply to a property.
 func (n *node) forProperty(key string, f func(*node)) {
 	for _, m := range n.members {
 		switch m.kw {
@@ -183,7 +181,7 @@ func (n *node) forProperty(key string, f func(*node)) {
 	}
 }
 
-// forItem calls f for each schema that may be held against an item.
+// forItem calls f for each schema that may apply to an item.
 func (n *node) forItem(f func(*node)) {
 	for _, m := range n.members {
 		switch m.kw {

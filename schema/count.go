@@ -1,6 +1,6 @@
 package schema
 
-// checkLimits counts what the target bounds.
+// checkLimits checks the counts that the target limits.
 func (l *lowerer) checkLimits() {
 	if l.p.limits == (limits{}) {
 		return

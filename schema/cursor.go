@@ -2,9 +2,9 @@ package schema
 
 import "bytes"
 
-// cursor walks JSON that jsonwire.Check has accepted, and only that: it looks
-// at no more bytes than it needs to find where values end, and so cannot tell
-// what is not JSON. The scan of schemas that need no change lives on it.
+// cursor walks JSON that jsonwire.Check has accepted. It reads only the bytes it needs to find
+// the ends of values, so it cannot detect invalid JSON. The scan of schemas that need no change
+// uses it.
 type cursor struct {
 	b []byte
 	i int
@@ -36,7 +36,7 @@ func (c *cursor) open() {
 	c.i++
 }
 
-// next goes to the next member or element; false at the end, which it leaves.
+// next moves to the next field or element. At the end it leaves the value and returns false.
 func (c *cursor) next() bool {
 	switch c.kind() {
 	case '}', ']', 0:
@@ -49,7 +49,7 @@ func (c *cursor) next() bool {
 	return true
 }
 
-// key reads a member's name, as it stands between its quotes.
+// key reads the name of a field, without its quotes and still escaped.
 func (c *cursor) key() []byte {
 	q := c.raw()
 	c.space()
@@ -92,7 +92,7 @@ func (c *cursor) raw() []byte {
 	return c.b[start:c.i]
 }
 
-// str goes past a string.
+// str skips a string.
 func (c *cursor) str() {
 	for {
 		c.i++

@@ -6,9 +6,8 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// freeCycles makes properties optional in which a schema contains itself,
-// where the target demands that: it unrolls such a schema, and must be able
-// to stop.
+// freeCycles makes properties optional in which a schema contains itself, if the target
+// requires that: it unrolls such a schema, and must be able to stop.
 func (l *lowerer) freeCycles() {
 	if !l.p.optionalCycles || recursive(l.root) == nil {
 		return
@@ -26,7 +25,7 @@ func (l *lowerer) freeCycles() {
 			if s == nil || !holds(s, circular) {
 				return false
 			}
-			l.lostf(dragoman.Lowered, dragoman.Warn, s, "property %.60q contains the schema it stands in, and is optional for that", name)
+			l.lostf(dragoman.Lowered, dragoman.Warn, s, "property %.60q contains the schema around it, so it becomes optional", name)
 			return true
 		})
 		switch {
@@ -46,15 +45,15 @@ func (l *lowerer) freeCycles() {
 	})
 }
 
-// holds reports whether n, or what it means without going into a property,
-// satisfies f.
+// holds reports whether n, or a schema that open visits from n, satisfies f.
 func holds(n *node, f func(*node) bool) bool {
 	found := false
 	open(n, func(c *node) { found = found || f(c) })
 	return found
 }
 
-// open calls f for n and what belongs to it without going into a property.
+// open calls f for n and the schemas below it, following references but not descending into
+// properties.
 func open(n *node, f func(*node)) {
 	seen := map[*node]bool{}
 	var visit func(n *node)
@@ -80,8 +79,8 @@ func open(n *node, f func(*node)) {
 	visit(n)
 }
 
-// components numbers the schemas of a document so that two have one number
-// exactly when each contains the other (Tarjan's algorithm).
+// components numbers the schemas of a document. Two schemas have the same number if and only if
+// each contains the other (Tarjan's algorithm).
 func components(root *node) map[*node]int {
 	index, low, group := map[*node]int{}, map[*node]int{}, map[*node]int{}
 	var stack []*node

@@ -7,17 +7,16 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// layDefs puts the definitions where the target wants them: under $defs, and
-// for some targets only at the root (quirk A3). A definition that nothing
-// refers to is dropped where the target has a whitelist, and where the root
-// was rebuilt and swallowed it.
+// layDefs moves the definitions to where the target expects them: under $defs, and for some
+// targets only at the root (quirk A3). An unused definition is dropped if the target has an
+// allowlist, or if the root was rebuilt and absorbed it.
 func (l *lowerer) layDefs() {
 	if l.p.modernDefs {
 		l.renameDefinitions(l.root)
 	}
 	l.reattach()
 	if l.p.modernDefs {
-		l.renameDefinitions(l.root) // in what was reattached
+		l.renameDefinitions(l.root) // in the reattached schemas
 	}
 	switch {
 	case l.p.rootDefs:
@@ -86,7 +85,7 @@ func (l *lowerer) locations() map[*node]string {
 	return where
 }
 
-// targets lists what is referred to from the document's known places, or from
+// targets lists the targets of references from the document's known positions, or from
 // everywhere, each once, in order.
 func (l *lowerer) targets(everywhere bool) []*node {
 	var out []*node
@@ -117,8 +116,8 @@ func (l *lowerer) rootDefs() *node {
 	return d
 }
 
-// reattach gives a place under $defs to schemas that are still referred to,
-// but were part of something that was merged away.
+// reattach moves schemas under $defs that are still referenced, but whose parent was merged
+// into another schema.
 func (l *lowerer) reattach() {
 	for l.err == nil {
 		targets := l.targets(true)
@@ -157,8 +156,8 @@ func defName(n *node) string {
 	return cut(name, 60)
 }
 
-// gatherDefs lets every reference go to the root or to the root's $defs, and
-// drops what nothing refers to.
+// gatherDefs makes every reference point to the root or to the root's $defs, and drops unused
+// definitions.
 func (l *lowerer) gatherDefs() {
 	moved := map[*node]*node{}
 	for l.err == nil {
@@ -199,14 +198,14 @@ func (l *lowerer) gatherDefs() {
 	l.pruneDefs()
 }
 
-// pruneDefs drops definitions that nothing reaches from the root.
+// pruneDefs drops definitions that are not reachable from the root.
 func (l *lowerer) pruneDefs() {
 	defs := l.root.get(kwDefs)
 	if defs == nil || defs.kind != isMap || l.err != nil {
 		return
 	}
 	used := map[*node]bool{}
-	// The root without its definitions: a reference to the root uses none.
+	// The root without its definitions: a reference to the root uses none of them.
 	rest := *l.root
 	rest.members = slices.DeleteFunc(slices.Clone(rest.members), func(m member) bool { return m.kw == kwDefs })
 	var visit func(n *node)
@@ -249,7 +248,7 @@ func (l *lowerer) pruneDefs() {
 	}
 }
 
-// finishRefs writes the references anew where their targets moved.
+// finishRefs rewrites references whose targets moved.
 func (l *lowerer) finishRefs() {
 	if l.err != nil || len(l.targets(true)) == 0 {
 		return
@@ -267,9 +266,9 @@ func (l *lowerer) finishRefs() {
 		have := n.get(kwRef)
 		text, _ := have.str()
 		if !l.p.rootDefs && !l.rebased && l.res.resolve(n, text) == n.ref {
-			return // by anchor or $id, and still right
+			return // by anchor or $id, and still correct
 		}
-		spelled := l.p.rootDefs && strings.Contains(text, "%") // such targets read it letter by letter
+		spelled := l.p.rootDefs && strings.Contains(text, "%") // such targets compare it literally
 		if _, frag, ok := join("", text); ok && strings.HasPrefix(text, "#") && frag == ptr && !spelled {
 			return
 		}

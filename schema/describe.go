@@ -7,8 +7,8 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// note adds text to a schema's description, in brackets, so that the model
-// still reads what the target cannot enforce.
+// note appends text in brackets to a schema's description, so that the model still reads what
+// the target cannot enforce.
 func (l *lowerer) note(n *node, text string) {
 	have, _ := n.get(kwDescription).str()
 	have = strings.TrimRight(have, " ")
@@ -22,8 +22,7 @@ func (l *lowerer) note(n *node, text string) {
 	n.set(kwDescription, dataString(have+add))
 }
 
-// tell moves a keyword into the description, or drops it where no model
-// needs to see it.
+// tell moves a keyword into the description, or drops it if the model does not need it.
 func (l *lowerer) tell(n *node, m member, why string) {
 	name := m.key
 	if m.kw == kwOther || keywords[m.kw].loss == lostQuietly {
@@ -42,7 +41,7 @@ func noteValue(v *node) string {
 	return cut(text, maxNote)
 }
 
-// cut shortens s to at most max bytes, at a rune.
+// cut shortens s to at most max bytes, at a rune boundary.
 func cut(s string, max int) string {
 	if len(s) <= max {
 		return s

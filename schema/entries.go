@@ -2,16 +2,14 @@ package schema
 
 import dragoman "github.com/dragoman-go/dragoman"
 
-// entryKey and entryValue name the members of one entry of a map that is
-// written as a list.
+// entryKey and entryValue are the fields of one entry of a map that is written as a list.
 const (
 	entryKey   = "key"
 	entryValue = "value"
 )
 
-// listEntries writes a free-form map as a list of entries, because targets
-// that know no additionalProperties send maps empty (quirk A42). Adapt turns
-// arguments back.
+// listEntries writes a free-form map as a list of entries, because targets without
+// additionalProperties send empty maps (quirk A42). The arguments are translated back.
 func (l *lowerer) listEntries(n *node) {
 	values := n.get(kwAdditionalProperties)
 	if values == nil || values.isFalse() {
@@ -29,7 +27,7 @@ func (l *lowerer) listEntries(n *node) {
 	entry.set(kwType, dataString("object"))
 	entry.set(kwProperties, &node{kind: isMap, members: []member{{entryKey, kwOther, key}, {entryValue, kwOther, values}}})
 	entry.set(kwRequired, stringsOf([]string{entryKey, entryValue}))
-	// What else was said about the map's size is said about the list's.
+	// The limits on the size of the map become limits on the list.
 	var kept []member
 	for _, m := range n.members {
 		switch {

@@ -6,7 +6,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// lowerEnums lets enums list what the target takes in them (quirks A10, A11).
+// lowerEnums reduces enums to values that the target accepts (quirks A10, A11).
 func (l *lowerer) lowerEnums() {
 	if l.p.enums == anyEnum {
 		return
@@ -24,8 +24,8 @@ func (l *lowerer) lowerEnums() {
 	})
 }
 
-// scalarEnum keeps strings and numbers. Null gets a branch of its own; an enum
-// of other values is told.
+// scalarEnum keeps strings and numbers. Null becomes a separate branch; an enum of other values
+// moves into the description.
 func (l *lowerer) scalarEnum(n, e *node) {
 	values := elements(e)
 	rest := slices.DeleteFunc(slices.Clone(values), func(v []byte) bool { return string(v) == "null" })
@@ -55,7 +55,7 @@ func (l *lowerer) scalarEnum(n, e *node) {
 
 func isText(v []byte) bool { return v[0] == '"' }
 
-// tellEnum moves an enum into the description, and names its types instead.
+// tellEnum moves an enum into the description and keeps its types.
 func (l *lowerer) tellEnum(n, e *node) {
 	if !n.has(kwType) {
 		if types := inferTypes(n); len(types) == 1 || !l.p.oneType {
@@ -64,12 +64,11 @@ func (l *lowerer) tellEnum(n, e *node) {
 	}
 	n.del(kwEnum)
 	l.tell(n, member{"enum", kwEnum, e}, "values this target cannot list")
-	l.lower(n) // its type may ask for more
+	l.lower(n) // its type may require more changes
 }
 
-// stringEnum writes the values of an enum as strings, of type string, and
-// remembers which value each of them stands for. The empty string cannot be
-// listed and is told.
+// stringEnum writes the values of an enum as strings, of type string, and records which value
+// each of them represents. The empty string cannot be listed and moves into the description.
 func (l *lowerer) stringEnum(n, e *node) {
 	values := elements(e)
 	typed := slices.Equal(n.types(), []string{"string"})
@@ -98,7 +97,7 @@ func (l *lowerer) stringEnum(n, e *node) {
 	}
 }
 
-// asStrings writes values that are no strings as strings (quirk A10).
+// asStrings writes values that are not strings as strings (quirk A10).
 func (l *lowerer) asStrings(n, e *node, values [][]byte, typed bool) [][]byte {
 	out := make([][]byte, len(values))
 	for i, v := range values {
@@ -107,7 +106,7 @@ func (l *lowerer) asStrings(n, e *node, values [][]byte, typed bool) [][]byte {
 		}
 	}
 	out = unique(out)
-	l.lost(dragoman.Lowered, dragoman.Warn, e, "the values are written as strings; arguments are turned back")
+	l.lost(dragoman.Lowered, dragoman.Warn, e, "the values are written as strings; arguments are translated back")
 	n.set(kwEnum, arrayOf(out).at(e))
 	if !typed {
 		n.setTypes([]string{"string"})

@@ -5,19 +5,18 @@ import (
 	"fmt"
 )
 
-// ErrInvalid says that a schema cannot be repaired: it is not JSON, or it
-// does not describe a JSON object ([Wrap] puts it into one). A tool that has it
-// must be dropped.
+// ErrInvalid reports that a schema cannot be repaired: it is not JSON, or it does not describe
+// a JSON object (use [Wrap] for that). A tool with such a schema must be dropped.
 //
-// Other errors of [Lower] are dragoman.ErrUnsupported (the strict subset
-// cannot say it; the surface without strict can) and dragoman.ErrTooLarge.
+// Other errors of [Lower] are dragoman.ErrUnsupported (the strict subset cannot express the
+// schema, but the surface without strict can) and dragoman.ErrTooLarge.
 var ErrInvalid = errors.New("schema: not usable as a schema")
 
-// Error says where a schema is wrong and why.
+// Error reports what is wrong with a schema, and where.
 type Error struct {
-	// Pointer is the JSON pointer of the place in the source schema.
+	// Pointer is the JSON pointer of the position in the source schema.
 	Pointer string
-	// Reason says what is wrong, and what to do where that helps.
+	// Reason says what is wrong and, if possible, what to do.
 	Reason string
 	// Err is the kind of error, for errors.Is.
 	Err error

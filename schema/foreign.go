@@ -7,11 +7,9 @@ import (
 	"strings"
 )
 
-// foreignKeys are struct tags by which other libraries (huma, swag, go-openai,
-// fantasy) say what a schema says, with the key of a jsonschema tag that means the
-// same. Who reads such a tag on the argument of a tool takes it for the schema. Tags
-// that stand on a struct for other reasons too (validate, binding, example, env) are
-// none of our business.
+// foreignKeys maps struct tags of other libraries (huma, swag, go-openai, fantasy) to the
+// equivalent keys of a jsonschema tag. A reader would expect such a tag to be part of the
+// schema. Tags with other uses as well (validate, binding, example, env) are not listed.
 var foreignKeys = []struct{ tag, key string }{
 	{"description", "description"},
 	{"desc", "description"},
@@ -35,11 +33,10 @@ var foreignKeys = []struct{ tag, key string }{
 	{"nullable", "nullable"},
 }
 
-// checkForeign refuses tags of other libraries that promise what the schema will not
-// have (decision 67). One beside our own that says the same is let be: a struct may
-// serve two libraries.
+// checkForeign rejects tags of other libraries that would have no effect on the schema
+// (decision 67). It allows one that repeats our own tag: a struct may serve two libraries.
 func checkForeign(f reflect.StructField, jsonOptions string) error {
-	var own []string // the keys that are said in our words
+	var own []string // the keys that our own tags set
 	if tag, ok := f.Tag.Lookup("jsonschema"); ok {
 		for _, part := range splitTag(tag) {
 			key, _, _ := strings.Cut(part, "=")
@@ -56,12 +53,12 @@ func checkForeign(f reflect.StructField, jsonOptions string) error {
 		if !ok || val == "" || slices.Contains(own, k.key) || saidAnyway(f, jsonOptions, k.key, val) {
 			continue
 		}
-		return fmt.Errorf("the tag %s:%q says nothing here: %s", k.tag, val, ourWords(f, jsonOptions, k.key, val))
+		return fmt.Errorf("the tag %s:%q has no effect here: %s", k.tag, val, ourWords(f, jsonOptions, k.key, val))
 	}
 	return nil
 }
 
-// saidAnyway reports whether what a foreign tag says is so without it.
+// saidAnyway reports whether the schema has the content of a foreign tag without it.
 func saidAnyway(f reflect.StructField, jsonOptions, key, val string) bool {
 	switch key {
 	case "required":
@@ -78,7 +75,7 @@ func saidAnyway(f reflect.StructField, jsonOptions, key, val string) bool {
 			t = t.Elem()
 		}
 		leaf := leafOf(t)
-		return kind != "string" || leaf != nil && leaf.Format == val // of a number it promises nothing
+		return kind != "string" || leaf != nil && leaf.Format == val // it has no effect on a number
 	default:
 		return false
 	}
@@ -89,7 +86,7 @@ func optional(jsonOptions string) bool {
 	return slices.Contains(opts, "omitempty") || slices.Contains(opts, "omitzero")
 }
 
-// ourWords tells how to say what a foreign tag says.
+// ourWords returns advice on how to write a foreign tag in our form.
 func ourWords(f reflect.StructField, jsonOptions, key, val string) string {
 	switch key {
 	case "description":

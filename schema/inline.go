@@ -5,17 +5,15 @@ import (
 )
 
 const (
-	// maxInline bounds the subschemas of a schema whose references are written
-	// out.
+	// maxInline limits the subschemas of a schema whose references are expanded.
 	maxInline = 4_000
-	// maxUnroll says how often a schema may stand inside itself before the
-	// reference to it is cut.
+	// maxUnroll limits how often a schema may contain itself before the reference to it is cut.
 	maxUnroll = 2
 )
 
-// inlineAll writes what every reference means in its place, for targets that
-// know no $ref (quirks A3, A29). What contains itself is cut, and so is what
-// lies too deep: at the greatest depth at which the whole stays small.
+// inlineAll replaces every reference with its target, for targets without $ref (quirks A3,
+// A29). Recursive and deeply nested references are cut, at the greatest depth at which the
+// result stays small.
 func (l *lowerer) inlineAll() {
 	if l.err != nil {
 		return
@@ -25,7 +23,7 @@ func (l *lowerer) inlineAll() {
 		refs = refs || n.ref != nil
 		for _, m := range n.members {
 			if n.kind == isSchema && (m.kw == kwDefs || m.kw == kwDefinitions || naming(m.kw)) {
-				l.lostf(dragoman.Dropped, dragoman.Info, m.val, "%s: there are no references here", m.key)
+				l.lostf(dragoman.Dropped, dragoman.Info, m.val, "%s: this target has no references", m.key)
 			}
 		}
 	})
@@ -40,27 +38,27 @@ func (l *lowerer) inlineAll() {
 			break
 		}
 	}
-	// References lead to the schema as it was, never to what became of it.
+	// References lead to the original schema, never to a changed one.
 	l.maxCopies = l.copies + 2*maxInline + 2*l.maxCopies
 	l.root = l.copy(l.root)
 	x.expand(l.root, 0)
 }
 
-// expansion writes references out.
+// expansion expands references.
 type expansion struct {
 	l *lowerer
-	// depth is how many references may be nested.
+	// depth is the maximum nesting of references.
 	depth int
-	// open counts how often a schema is being written.
+	// open counts how often each schema is currently being written.
 	open map[*node]int
 }
 
-// cuts reports whether a reference to t is not to be followed.
+// cuts reports whether a reference to t is cut.
 func (x *expansion) cuts(t *node, depth int) bool {
 	return depth >= x.depth || x.open[t] >= maxUnroll
 }
 
-// fits counts what expanding n makes, until left is used up.
+// fits reports whether the expansion of n fits into left, and subtracts its size.
 func (x *expansion) fits(n *node, depth int, left *int) bool {
 	if *left--; *left < 0 {
 		return false
@@ -84,7 +82,7 @@ func (x *expansion) fits(n *node, depth int, left *int) bool {
 	return ok
 }
 
-// expand writes out the references in n, which is a copy.
+// expand expands the references in n, which is a copy.
 func (x *expansion) expand(n *node, depth int) {
 	l := x.l
 	if n.kind != isSchema || l.err != nil {
@@ -98,7 +96,7 @@ func (x *expansion) expand(n *node, depth int) {
 			l.cutRef(n)
 			break
 		}
-		l.lost(dragoman.Lowered, dragoman.Info, n.get(kwRef), "the reference is replaced by what it means")
+		l.lost(dragoman.Lowered, dragoman.Info, n.get(kwRef), "the reference is replaced by its target")
 		x.open[t]++
 		opened = append(opened, t)
 		l.inlineStep(n)
@@ -111,7 +109,7 @@ func (x *expansion) expand(n *node, depth int) {
 	}
 }
 
-// undefine takes from a schema what only references use.
+// undefine removes the keywords of a schema that only references use.
 func undefine(n *node) {
 	if n.kind != isSchema {
 		return
@@ -121,7 +119,7 @@ func undefine(n *node) {
 	}
 }
 
-// cutRef leaves of a reference only the type of what it means.
+// cutRef replaces a reference with the type of its target.
 func (l *lowerer) cutRef(n *node) {
 	t := n.ref
 	l.lost(dragoman.Lowered, dragoman.Warn, n.get(kwRef), "the reference is cut: the schema contains itself or is too deep")

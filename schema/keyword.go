@@ -74,9 +74,9 @@ const (
 	kwCount
 )
 
-// shape is the kind of value a keyword takes. Only the schema shapes are ever
-// walked: what stands in default, const, enum or examples is the author's
-// data, whatever it looks like (quirk A24).
+// shape is the kind of value that a keyword has. Only the schema shapes are walked: the values
+// of default, const, enum or examples are the author's data, whatever they look like (quirk
+// A24).
 type shape uint8
 
 const (
@@ -98,13 +98,13 @@ const (
 	shapeDeps
 )
 
-// loss says what becomes of a keyword that a target does not know.
+// loss determines what happens to a keyword that a target does not know.
 type loss uint8
 
 const (
-	// lostQuietly: bookkeeping that no model needs to see.
+	// lostQuietly: the model does not need to see the keyword.
 	lostQuietly loss = iota
-	// lostDescribed: told in the description instead.
+	// lostDescribed: the keyword moves into the description.
 	lostDescribed
 )
 
@@ -339,7 +339,7 @@ func (s keywordSet) has(k keyword) bool { return s[k/64]&(1<<(k%64)) != 0 }
 
 func (s *keywordSet) add(k keyword) { s[k/64] |= 1 << (k % 64) }
 
-// annotations say something about a value and constrain nothing.
+// annotation reports whether a keyword describes a value without constraining it.
 func annotation(k keyword) bool {
 	switch k {
 	case kwTitle, kwDescription, kwDefault, kwDeprecated, kwReadOnly, kwWriteOnly, kwExamples, kwExample,

@@ -2,8 +2,8 @@ package schema
 
 import "time"
 
-// Bounds on what this package reads. Beyond them there is a clean error that
-// is dragoman.ErrTooLarge, never a slow or failing process.
+// Limits on what this package reads. Beyond them, functions return an error that is
+// dragoman.ErrTooLarge, instead of running for long or failing.
 const (
 	// maxSchemaBytes bounds the text of a schema.
 	maxSchemaBytes = 1 << 20
@@ -29,8 +29,8 @@ const (
 	maxMergeWork = 10_000_000
 	// maxLosses bounds a report; a last entry says that there were more.
 	maxLosses = 1_000
-	// maxInPlace bounds how many subschemas one value can be held against at
-	// one place. Sixteen nested two-way allOf are 2^16 and refused.
+	// maxInPlace limits how many subschemas can apply to one value at one position. Sixteen
+	// nested two-way allOf are 2^16 and refused.
 	maxInPlace = 4_096
 	// maxClosure bounds the memory of the analysis of recursive schemas.
 	maxClosure = 200_000
@@ -43,6 +43,6 @@ const (
 	// One match, and all matches of one Validate, end after these.
 	matchTimeout = 100 * time.Millisecond
 	regexpBudget = 250 * time.Millisecond
-	// maxNote bounds one value that is told in a description.
+	// maxNote limits one value that moves into a description.
 	maxNote = 200
 )

@@ -12,20 +12,18 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// Lower returns src in the form that p takes, with a report of every change.
+// Lower returns src in the form that p accepts, with a report of every change.
 //
-// It never changes src, never panics, and gives the same bytes for the same
-// input. The result is src itself when nothing has to change, which is
-// exactly when the report is empty. Key order, and the text of the author's
-// numbers, strings and data, are kept. Lowering a result again changes
-// nothing.
+//   - It never changes src, never panics, and returns the same bytes for the same input.
+//   - The result is src itself if and only if the report is empty.
+//   - It keeps key order, and the text of the author's numbers, strings and data.
+//   - Lowering a result again changes nothing.
 //
-// A nil src (or null) means no arguments. The error is an [*Error]: see
-// [ErrInvalid] for its kinds. The report is then what had been found so far.
+// A nil src (or null) means no arguments. The error is an [*Error]: see [ErrInvalid] for its
+// kinds. With an error, the result has only the report so far.
 //
-// Where a target cannot say what the author said in the author's words, such
-// as a property's name, arguments have to be translated too: the result does that. It is
-// safe for concurrent use. With an error it has the report only.
+// If a target cannot express something in the author's form, such as the name of a property,
+// the result also translates arguments. It is safe for concurrent use.
 func Lower(src json.RawMessage, p Profile) (*Lowered, error) {
 	ok := readsOneWay(src)
 	if ok && fits(src, &p) {
@@ -48,8 +46,8 @@ func Lower(src json.RawMessage, p Profile) (*Lowered, error) {
 	return low, nil
 }
 
-// Fits reports whether a schema satisfies p exactly as it is written, so that the strict
-// flag of p changes nothing about what the schema means (quirk A25).
+// Fits reports whether a schema satisfies p without changes, so that the strict flag of p does
+// not change the meaning of the schema (quirk A25).
 func (p Profile) Fits(src json.RawMessage) bool {
 	ok := readsOneWay(src)
 	if ok && fits(src, &p) {
@@ -61,34 +59,33 @@ func (p Profile) Fits(src json.RawMessage) bool {
 	return err == nil && len(l.report.Losses) == 0
 }
 
-// lowerer does one lowering. The first error sticks; what follows it is
-// without effect.
+// lowerer performs one lowering. It keeps the first error; later steps then have no effect.
 type lowerer struct {
 	p      *Profile
 	root   *node
 	res    *resolver
 	report dragoman.Report
-	// copies counts against maxCopies what expanding references adds.
+	// copies counts what expanding references adds; maxCopies is its limit.
 	copies, maxCopies int
-	// work counts against maxMergeWork what merging looks at.
+	// work counts what merging examines; maxMergeWork is its limit.
 	work int
 	err  error
-	// sound says that the source was found to be so.
+	// sound reports that the source was checked and is valid.
 	sound bool
 	// expanding holds the targets of references that are being expanded.
 	expanding map[*node]bool
-	// rebased says that references are to be written from the root.
+	// rebased reports that references must be written from the root.
 	rebased bool
-	// flattening says that the root is being made a plain object, in which
-	// allOf has its place for a moment.
+	// flattening reports that the root is being made a plain object, which temporarily may have
+	// allOf.
 	flattening bool
-	// hoisted says that the root swallowed what it referred to.
+	// hoisted reports that the root absorbed the target of its reference.
 	hoisted bool
-	// optional lists properties that became required and are to admit null.
+	// optional lists properties that became required and must accept null.
 	optional []*node
-	// rootNote is what the root said where the target has no place for it.
+	// rootNote is text of the root that the target has no field for.
 	rootNote string
-	// undo is what arguments have to be told about the changes.
+	// undo holds what is needed to translate arguments.
 	undo undo
 }
 
@@ -104,7 +101,7 @@ func (l *lowerer) run(src []byte) ([]byte, error) {
 	}
 	l.maxCopies += 2 * ps.nodes
 	for _, n := range ps.repeated {
-		l.lost(dragoman.Dropped, dragoman.Warn, n, "a name stands twice here; the last one counts")
+		l.lost(dragoman.Dropped, dragoman.Warn, n, "duplicate name; the last one counts")
 	}
 	if root = l.rootSchema(root); l.err != nil {
 		return nil, l.err
@@ -116,7 +113,7 @@ func (l *lowerer) run(src []byte) ([]byte, error) {
 		l.flattening = true
 		l.flattenRoot()
 		l.flattening = false
-		l.cutLoops() // merging may have put a reference where it leads
+		l.cutLoops() // merging may have created a reference to itself
 	}
 	if l.p.inlineRefs {
 		l.inlineAll()
@@ -139,7 +136,7 @@ func (l *lowerer) run(src []byte) ([]byte, error) {
 	}
 	l.finish()
 	if l.p.rootDefs || l.hoisted {
-		l.pruneDefs() // what was expanded may have been a definition's only use
+		l.pruneDefs() // the expanded schema may have been the only user of a definition
 	}
 	if len(l.report.Losses) > 0 || l.p.rootDefs {
 		l.finishRefs()
@@ -153,8 +150,7 @@ func (l *lowerer) run(src []byte) ([]byte, error) {
 	return l.written(len(src))
 }
 
-// finish makes the changes that arguments have to be told about, when the
-// shape of the schema is settled.
+// finish makes the changes that affect arguments, once the structure of the schema is final.
 func (l *lowerer) finish() {
 	if l.err != nil {
 		return
@@ -165,7 +161,7 @@ func (l *lowerer) finish() {
 	l.liftNote()
 }
 
-// written returns the text of the root, compacted where it is too long.
+// written returns the text of the root, compacted if it is too long.
 func (l *lowerer) written(size int) ([]byte, error) {
 	w := jsonwire.Writer{Buf: make([]byte, 0, size+size/4)}
 	l.root.write(&w)
@@ -180,8 +176,8 @@ func (l *lowerer) written(size int) ([]byte, error) {
 	return w.Buf, nil
 }
 
-// readable replaces text that is not Unicode, which a provider would refuse
-// or read differently (quirk C17), and reads nothing as no arguments.
+// readable replaces text that is not valid Unicode, which a provider would refuse or read
+// differently (quirk C17), and treats an empty source as no arguments.
 func (l *lowerer) readable(src []byte) []byte {
 	if text := bytes.TrimSpace(src); len(text) == 0 || string(text) == "null" {
 		l.sound = false
@@ -192,7 +188,7 @@ func (l *lowerer) readable(src []byte) []byte {
 	}
 	clean, err := jsontext.AppendFormat(nil, src, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true), jsontext.PreserveRawStrings(true))
 	if err != nil || jsontext.Value(clean).IsValid(jsontext.AllowDuplicateNames(true)) {
-		return src // not JSON at all, or only repeated names: the parser says so
+		return src // not JSON at all, or only repeated names: the parser reports it
 	}
 	clean, err = jsontext.AppendFormat(nil, src, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
 	if err != nil {
@@ -202,7 +198,7 @@ func (l *lowerer) readable(src []byte) []byte {
 	return clean
 }
 
-// noArguments is the schema of a tool without one (quirk A20).
+// noArguments returns the schema of a tool without arguments (quirk A20).
 func (l *lowerer) noArguments() []byte {
 	l.lost(dragoman.Synthesized, dragoman.Info, nil, "no schema: an object without properties")
 	if l.p.closed {
@@ -221,7 +217,7 @@ func (l *lowerer) rootSchema(root *node) *node {
 		if !l.p.rootObject && !l.p.noBooleans {
 			return root
 		}
-		l.lost(dragoman.Lowered, dragoman.Info, nil, "true becomes a schema that says nothing")
+		l.lost(dragoman.Lowered, dragoman.Info, nil, "true becomes an empty schema")
 		return empty
 	case root.isFalse() && !l.p.rootObject && !l.p.noBooleans:
 		return root
@@ -257,11 +253,11 @@ func (l *lowerer) fail(at *node, kind error, reason string) {
 	}
 }
 
-// refuse says that a strict subset cannot express what the author wrote, and
-// that changing it would change what the tool receives.
+// refuse reports that a strict subset cannot express what the author wrote, and that changing
+// it would change what the tool receives.
 func (l *lowerer) refuse(at *node, reason string) { l.fail(at, dragoman.ErrUnsupported, reason) }
 
-// impossible says that nothing can satisfy a schema.
+// impossible reports that no value can satisfy a schema.
 func (l *lowerer) impossible(at *node, reason string) {
 	if l.p.closed {
 		l.refuse(at, reason)
@@ -270,13 +266,12 @@ func (l *lowerer) impossible(at *node, reason string) {
 	}
 }
 
-// naming reports a keyword that gives a schema a name of its own.
+// naming reports whether a keyword gives a schema a name.
 func naming(k keyword) bool {
 	return k == kwID || k == kwAnchor || k == kwDynamicAnchor || k == kwRecursiveAnchor
 }
 
-// part copies a schema that is to become part of another one; what it defines
-// for others stays behind.
+// part copies a schema that becomes part of another one, without its definitions.
 func (l *lowerer) part(n *node) *node {
 	c := l.copy(n)
 	c.del(kwDefs)
@@ -285,8 +280,8 @@ func (l *lowerer) part(n *node) *node {
 	return c
 }
 
-// copy copies a schema within the node budget. References in the copy mean
-// what they meant; a name is not copied, because it can only mean one schema.
+// copy copies a schema within the node budget. References in the copy keep their targets. A
+// name is not copied, because it must identify one schema.
 func (l *lowerer) copy(n *node) *node {
 	if l.copies++; l.copies > l.maxCopies {
 		l.fail(n, dragoman.ErrTooLarge, "expanding its references makes the schema too large")
@@ -314,7 +309,7 @@ func (l *lowerer) copy(n *node) *node {
 	return &c
 }
 
-// bind finds what every reference means, and drops those that mean nothing.
+// bind resolves every reference, and drops those that cannot be resolved.
 func (l *lowerer) bind() {
 	l.res = newResolver(l.root)
 	l.bindBelow(l.root)
@@ -329,16 +324,15 @@ func (l *lowerer) cutLoops() {
 		if n == nil {
 			return
 		}
-		l.lost(dragoman.Dropped, dragoman.Serious, n.get(kwRef), "the reference leads back to itself and says nothing")
+		l.lost(dragoman.Dropped, dragoman.Serious, n.get(kwRef), "the reference leads back to itself and has no meaning")
 		n.ref = nil
 		n.del(kwRef)
 	}
 	l.fail(l.root, dragoman.ErrTooLarge, "too many references that lead back to themselves")
 }
 
-// unbase drops $id below the root where there are references: it would move
-// what they are relative to, which not every API follows. They are written
-// from the root then.
+// unbase drops $id below the root if there are references: it would change their base, which
+// not every API supports. References are then written from the root.
 func (l *lowerer) unbase() {
 	if len(l.targets(true)) == 0 {
 		return
@@ -354,8 +348,8 @@ func (l *lowerer) unbase() {
 	})
 }
 
-// bindBelow binds the references in from, and in what they lead to, which may
-// be a place that was not read as a schema so far.
+// bindBelow binds the references in from, and in their targets, which may be positions that
+// were not read as schemas so far.
 func (l *lowerer) bindBelow(from *node) {
 	var leads []*node
 	from.walk(func(n *node) {
@@ -389,8 +383,8 @@ func (l *lowerer) bindBelow(from *node) {
 	}
 }
 
-// plainRef writes the two dynamic kinds of reference as the plain one that
-// they are in a document that nobody extends.
+// plainRef writes the two dynamic kinds of reference as a plain $ref, which is equivalent
+// because no other document extends this one.
 func (l *lowerer) plainRef(n *node) {
 	for _, k := range [...]keyword{kwDynamicRef, kwRecursiveRef} {
 		if v := n.get(k); v != nil {

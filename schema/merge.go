@@ -8,8 +8,8 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// inline replaces n's $ref by what it means: n's own keywords stay and win
-// over the target's (quirk A4). The target is copied, never moved.
+// inline replaces n's $ref with its target: n's own keywords stay and override the target's
+// (quirk A4). The target is copied, never moved.
 func (l *lowerer) inline(n *node) {
 	for seen := 0; n.ref != nil && l.err == nil; seen++ {
 		if seen > 100 {
@@ -20,7 +20,7 @@ func (l *lowerer) inline(n *node) {
 	}
 }
 
-// inlineStep replaces n's $ref by what it means, which may be a $ref.
+// inlineStep replaces n's $ref with its target, which may be a $ref again.
 func (l *lowerer) inlineStep(n *node) {
 	target := n.ref
 	n.del(kwRef)
@@ -31,17 +31,16 @@ func (l *lowerer) inlineStep(n *node) {
 		}
 		return
 	}
-	// What the reference stood beside outweighs what it leads to.
+	// The keywords next to the reference override those of its target.
 	own := n.members
 	c := l.part(target)
 	n.members, n.ref = c.members, c.ref
 	l.merge(n, &node{kind: isSchema, members: own, parent: n.parent, token: n.token}, true)
 }
 
-// merge adds what src says to dst, as if both stood in one allOf: properties
-// and required names are united, types intersected, and where two scalars
-// differ src wins (quirk A6). With prefer, src's annotations win too; else
-// dst keeps its own.
+// merge adds the keywords of src to dst, as if both were in one allOf: properties and required
+// names are united, types intersected, and if two scalars differ src wins (quirk A6). With
+// prefer, src's annotations win too; otherwise dst keeps its own.
 func (l *lowerer) merge(dst, src *node, prefer bool) {
 	if l.err != nil {
 		return
@@ -101,7 +100,7 @@ func (l *lowerer) merge(dst, src *node, prefer bool) {
 					dst.set(m.kw, m.val)
 				}
 			default:
-				l.lostf(dragoman.Lowered, dragoman.Warn, m.val, "%s stands twice in what is merged; the later one is kept", m.key)
+				l.lostf(dragoman.Lowered, dragoman.Warn, m.val, "%s occurs twice in what is merged; the later one is kept", m.key)
 				dst.set(m.kw, m.val)
 			}
 		}
@@ -127,8 +126,8 @@ func (l *lowerer) mergeMaps(dst, src *node, prefer bool) {
 	}
 }
 
-// find finds an entry by name. It looks at all of them, so that the work of
-// merging many schemas into one is bounded here.
+// find finds an entry by name. It scans all entries, so the work of merging many schemas into
+// one is limited here.
 func (l *lowerer) find(n *node, key string) *node {
 	if l.work += len(n.members); l.work > maxMergeWork {
 		l.fail(n, dragoman.ErrTooLarge, "merging its allOf is more work than is allowed")
@@ -155,16 +154,15 @@ func (u *requiredUnion) add(n *node) {
 	}
 }
 
-// write makes the names those that n requires, in place of its own.
+// write sets the required names of n.
 func (u *requiredUnion) write(n *node) {
 	if have := n.get(kwRequired); have != nil && u.seen != nil {
 		n.set(kwRequired, stringsOf(u.names).at(have))
 	}
 }
 
-// mergeBranch is merge for one of many branches. The names it requires are
-// collected, to be written when all branches are merged: writing them with
-// each would cost the square of their number.
+// mergeBranch is merge for one of many branches. The required names are collected and written
+// when all branches are merged: writing them for each branch would take quadratic time.
 func (l *lowerer) mergeBranch(n, branch *node, u *requiredUnion) {
 	if n.has(kwRequired) && branch.has(kwRequired) {
 		if u.seen == nil {
@@ -176,7 +174,7 @@ func (l *lowerer) mergeBranch(n, branch *node, u *requiredUnion) {
 	l.merge(n, branch, false)
 }
 
-// bothUnions lets a second union hold for dst. Only allOf says that exactly.
+// bothUnions adds a second union to dst. Only allOf expresses that exactly.
 func (l *lowerer) bothUnions(dst *node, m member) {
 	name := keywords[m.kw].name
 	switch {
@@ -189,15 +187,15 @@ func (l *lowerer) bothUnions(dst *node, m member) {
 			dst.set(kwAllOf, (&node{kind: isList, list: []*node{s}}).at(m.val))
 		}
 	case l.p.closed:
-		l.refuse(m.val, "two "+name+" hold at once, which this target cannot express")
+		l.refuse(m.val, "two "+name+" apply at once, which this target cannot express")
 	default:
 		l.note(dst, "and "+name+": "+noteValue(m.val))
-		l.lostf(dragoman.Moved, dragoman.Warn, m.val, "two %s hold at once; one is told in the description", name)
+		l.lostf(dragoman.Moved, dragoman.Warn, m.val, "two %s apply at once; one is moved to the description", name)
 	}
 }
 
-// both makes one property satisfy two schemas: merged where the target has no
-// allOf, else both kept, which is exact.
+// both makes one property satisfy two schemas: merged if the target has no allOf, otherwise
+// both are kept, which is exact.
 func (l *lowerer) both(have, add *node, prefer bool) {
 	if l.p.mergeAllOf || annotationsOnly(have) || annotationsOnly(add) {
 		l.merge(have, add, prefer)
@@ -312,7 +310,7 @@ func requiredOnly(n *node) bool {
 	return true
 }
 
-// alternatives tells a union's branches by the names they require.
+// alternatives describes the branches of a union by the names they require.
 func alternatives(branches []*node) string {
 	var sets []string
 	for _, b := range branches {
@@ -323,8 +321,8 @@ func alternatives(branches []*node) string {
 	return cut("one of: "+strings.Join(sets, " | "), 2*maxNote)
 }
 
-// dropRequiredUnion drops a union whose branches only add required names,
-// and tells the choice instead (quirk A5).
+// dropRequiredUnion drops a union whose branches only add required names, and describes the
+// choice instead (quirk A5).
 func (l *lowerer) dropRequiredUnion(n *node, k keyword) bool {
 	u := n.get(k)
 	if u == nil || u.kind != isList || slices.ContainsFunc(u.list, func(b *node) bool { return !requiredOnly(b) }) {

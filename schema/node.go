@@ -8,8 +8,8 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// lower makes one schema, and all below it, obey the profile. The root's own
-// rules have been applied before.
+// lower makes one schema, and everything below it, satisfy the profile. The root's own rules
+// were applied before.
 func (l *lowerer) lower(n *node) {
 	if l.err != nil {
 		return
@@ -45,7 +45,7 @@ func (l *lowerer) lower(n *node) {
 		return
 	}
 	if l.err != nil {
-		return // what could not be copied is no schema any more
+		return // what could not be copied is no longer a schema
 	}
 	l.widenTuple(n)
 	if p.typed || p.inferred && !l.combined(n) {
@@ -66,10 +66,10 @@ func (l *lowerer) lower(n *node) {
 	}
 	l.keepAllowed(n)
 	l.lowerChildren(n)
-	l.typeItems(n) // a union may have turned out to say nothing
+	l.typeItems(n) // a union may have become empty
 }
 
-// combined reports a schema that says what it is by other schemas.
+// combined reports whether a schema is defined by other schemas.
 func (l *lowerer) combined(n *node) bool {
 	for _, m := range n.members {
 		switch m.kw {
@@ -82,8 +82,8 @@ func (l *lowerer) combined(n *node) bool {
 	return false
 }
 
-// lowerBool writes true and false as a target wants them (quirk A13). It
-// reports whether n became an object of keywords.
+// lowerBool writes true and false as the target requires (quirk A13). It reports whether n
+// became an object of keywords.
 func (l *lowerer) lowerBool(n *node) bool {
 	switch {
 	case l.p.typed:
@@ -92,16 +92,16 @@ func (l *lowerer) lowerBool(n *node) bool {
 	case !l.p.noBooleans:
 		return false
 	case n.isTrue():
-		l.lost(dragoman.Lowered, dragoman.Info, n, "true becomes a schema that says nothing")
+		l.lost(dragoman.Lowered, dragoman.Info, n, "true becomes an empty schema")
 	default:
-		l.lost(dragoman.Lowered, dragoman.Warn, n, "false becomes a schema that says nothing")
+		l.lost(dragoman.Lowered, dragoman.Warn, n, "false becomes an empty schema")
 	}
 	n.kind, n.raw = isSchema, nil
 	return true
 }
 
-// lowerItems gives an array items, and those a type where the target wants
-// one (quirk A14).
+// lowerItems adds items to an array, and a type to the items if the target requires one (quirk
+// A14).
 func (l *lowerer) lowerItems(n *node) {
 	items := n.get(kwItems)
 	switch {
@@ -115,7 +115,7 @@ func (l *lowerer) lowerItems(n *node) {
 	l.typeItems(n)
 }
 
-// typeItems gives items that say nothing a type where the target wants one.
+// typeItems adds a type to empty items if the target requires one.
 func (l *lowerer) typeItems(n *node) {
 	items := n.get(kwItems)
 	if l.p.itemTypes == nil || l.err != nil || items == nil || items.kind == isList {
@@ -149,9 +149,9 @@ func (l *lowerer) lowerChildren(n *node) {
 	}
 }
 
-// bareRef lets a reference stand alone: what stood beside it goes into the
-// description, or outside of a union around it (quirk A4). It returns false
-// when the reference had to be replaced by what it means.
+// bareRef makes a reference the only keyword: the others move into the description, or outside
+// of a union around it (quirk A4). It returns false if the reference had to be replaced with
+// its target.
 func (l *lowerer) bareRef(n *node) bool {
 	if len(n.members) == 1 {
 		return true
@@ -168,7 +168,7 @@ func (l *lowerer) bareRef(n *node) bool {
 				return "not taken by this target"
 			}
 		case l.expanding[n.ref]:
-			return "cannot stand beside a recursive reference"
+			return "cannot be combined with a recursive reference"
 		default:
 			expand = true
 		}
@@ -181,12 +181,12 @@ func (l *lowerer) bareRef(n *node) bool {
 		l.tell(n, m, why)
 	})
 	if expand {
-		l.lost(dragoman.Lowered, dragoman.Info, n.get(kwRef), "the reference is replaced by what it means, because constraints stand beside it")
+		l.lost(dragoman.Lowered, dragoman.Info, n.get(kwRef), "the reference is replaced by its target, because it has constraints next to it")
 		l.inline(n)
 		return false
 	}
 	if len(n.members) > 1 {
-		l.lost(dragoman.Lowered, dragoman.Info, n.get(kwRef), "nothing may stand beside a reference: wrapped in anyOf")
+		l.lost(dragoman.Lowered, dragoman.Info, n.get(kwRef), "a reference must be the only keyword: wrapped in anyOf")
 		l.wrapAnyOf(n)
 	}
 	return true
@@ -197,8 +197,8 @@ func sameTypes(n, target *node) bool {
 	return have != nil && slices.Equal(have, n.types())
 }
 
-// removeEach takes out the members for which why has a reason, and then tells
-// each of them.
+// removeEach removes the fields for which why returns a reason, and then calls told for each of
+// them.
 func (l *lowerer) removeEach(n *node, why func(member) string, told func(member, string)) {
 	var gone, kept []member
 	var reasons []string
@@ -222,8 +222,8 @@ func (l *lowerer) removeEach(n *node, why func(member) string, told func(member,
 	}
 }
 
-// hoistConditions makes properties that only a condition declares known to
-// the object, as optional ones; the condition itself is told (quirk A41).
+// hoistConditions declares properties that only a condition declares as optional properties of
+// the object; the condition itself moves into the description (quirk A41).
 func (l *lowerer) hoistConditions(n *node) {
 	var parts []*node
 	for _, k := range [...]keyword{kwThen, kwElse, kwDependentSchemas, kwDependencies} {
@@ -255,15 +255,15 @@ func (l *lowerer) hoistConditions(n *node) {
 		}
 		for _, m := range add.members {
 			if props.name(m.key) == nil && m.val.kind == isSchema {
-				l.lostf(dragoman.Moved, dragoman.Warn, m.val, "property %.60q stands in a condition; declared as optional", m.key)
+				l.lostf(dragoman.Moved, dragoman.Warn, m.val, "property %.60q is only in a condition; declared as optional", m.key)
 				props.members = append(props.members, m)
 			}
 		}
 	}
 }
 
-// lowerUnion writes oneOf as anyOf and lets nothing but annotations stand
-// beside it (quirk A7). It reports whether n is a union.
+// lowerUnion writes oneOf as anyOf and allows only annotations next to it (quirk A7). It
+// reports whether n is a union.
 func (l *lowerer) lowerUnion(n *node) bool {
 	if one := n.get(kwOneOf); one != nil && !l.dropRequiredUnion(n, kwOneOf) {
 		n.del(kwOneOf)
@@ -303,7 +303,7 @@ func (l *lowerer) lowerUnion(n *node) bool {
 		l.lost(dragoman.Dropped, dragoman.Info, beside.get(kwType), "every branch names its type")
 		return true
 	}
-	l.lost(dragoman.Lowered, dragoman.Info, u, "what stood beside anyOf is written into each branch")
+	l.lost(dragoman.Lowered, dragoman.Info, u, "keywords next to anyOf are copied into each branch")
 	for _, b := range u.list {
 		own := l.copy(beside)
 		if b.kind == isSchema {
@@ -314,7 +314,7 @@ func (l *lowerer) lowerUnion(n *node) bool {
 	return !l.dropRequiredUnion(n, kwAnyOf)
 }
 
-// within reports that b names its types, all among the given ones.
+// within reports whether b has types, all among the given ones.
 func within(b *node, types []string) bool {
 	have := b.types()
 	if have == nil && b.ref != nil {
@@ -365,9 +365,8 @@ func (l *lowerer) widenTuple(n *node) {
 	l.lostf(dragoman.Lowered, dragoman.Warn, pre, "a tuple of %s becomes an array whose items may have any of its forms", size)
 }
 
-// endTuple writes the end of a tuple as its length where the target takes no
-// false for what follows: an array of any length would be taken for one (quirk
-// A15).
+// endTuple writes the end of a tuple as its length if the target does not accept false for the
+// rest: otherwise it would accept an array of any length (quirk A15).
 func (l *lowerer) endTuple(n *node, size int) {
 	rest := n.get(kwItems)
 	if rest == nil || !rest.isFalse() || !l.p.noBooleans || !l.p.takes(kwMaxItems) {
@@ -385,8 +384,7 @@ func (l *lowerer) endTuple(n *node, size int) {
 	rest.kind, rest.raw = isSchema, nil
 }
 
-// addType names the type of a schema that left it open, where its keywords
-// tell (quirks A28, A48).
+// addType adds the type of an untyped schema if its keywords imply one (quirks A28, A48).
 func (l *lowerer) addType(n *node) {
 	if n.has(kwType) {
 		return

@@ -7,10 +7,9 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// OmitNulls leaves out the nulls that a strict target made the model write:
-// members that the schema declares as optional and that do not take null (quirk
-// A26). It returns args itself when there is none, or when args are not
-// what they should be; validation says so then.
+// OmitNulls removes the nulls that a strict target made the model write: properties that the
+// schema declares as optional and that do not accept null (quirk A26). It returns args itself
+// if there are none, or if args are invalid; validation reports that.
 func (v *Validator) OmitNulls(args json.RawMessage) json.RawMessage {
 	if v == nil {
 		return args
@@ -43,7 +42,7 @@ type omitter struct {
 	dropped int
 }
 
-// value copies one value, described by all of the schemas.
+// value copies one value to which all of the schemas apply.
 func (o *omitter) value(schemas []*node, depth int) {
 	schemas = together(schemas)
 	k := o.r.Kind()
@@ -77,7 +76,7 @@ func (o *omitter) value(schemas []*node, depth int) {
 	}
 }
 
-// together adds the schemas that hold for the same value.
+// together adds the schemas that apply to the same value.
 func together(schemas []*node) []*node {
 	var out []*node
 	for _, s := range schemas {

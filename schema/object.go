@@ -7,7 +7,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// subject names the types that a keyword is about; empty means all.
+// subject returns the type that a keyword applies to; empty means all.
 func subject(k keyword) string {
 	switch k {
 	case kwProperties, kwRequired, kwAdditionalProperties, kwPatternProperties, kwMinProperties, kwMaxProperties,
@@ -34,13 +34,12 @@ func (l *lowerer) dropForeign(n *node) {
 		if about == "" || slices.Contains(types, about) || about == "number" && slices.Contains(types, "integer") {
 			return false
 		}
-		l.lostf(dragoman.Dropped, dragoman.Info, m.val, "%s says nothing about type %s", m.key, strings.Join(types, ", "))
+		l.lostf(dragoman.Dropped, dragoman.Info, m.val, "%s does not apply to type %s", m.key, strings.Join(types, ", "))
 		return true
 	})
 }
 
-// lowerObject closes an object and completes its required names, where the
-// profile demands it.
+// lowerObject closes an object and completes its required names, if the profile requires it.
 func (l *lowerer) lowerObject(n *node) {
 	p := l.p
 	props := n.get(kwProperties)
@@ -67,7 +66,7 @@ func (l *lowerer) lowerObject(n *node) {
 		l.completeRequired(n, props)
 	}
 	if p.noEmptyProps && props != nil && len(props.members) == 0 {
-		l.lost(dragoman.Dropped, dragoman.Info, props, "properties: names none")
+		l.lost(dragoman.Dropped, dragoman.Info, props, "properties: empty")
 		n.del(kwProperties)
 		props = nil
 	}
@@ -96,9 +95,8 @@ func (l *lowerer) closeObject(n *node, declared bool) {
 	n.set(kwAdditionalProperties, &node{kind: isBool, raw: []byte("false")})
 }
 
-// completeRequired keeps the names that exist (quirk A18) and adds the
-// others where all are demanded; those become nullable, and null means
-// absent (quirk A26).
+// completeRequired keeps the names that exist (quirk A18) and adds the others if all are
+// required; those become nullable, and null means absent (quirk A26).
 func (l *lowerer) completeRequired(n, props *node) {
 	have := n.required()
 	if len(have) == 0 && !l.p.allRequired {
@@ -118,7 +116,7 @@ func (l *lowerer) completeRequired(n, props *node) {
 			names = append(names, r)
 			required[r] = true
 		} else {
-			l.lostf(dragoman.Dropped, dragoman.Info, n.get(kwRequired), "required names %.60q, which is no property", r)
+			l.lostf(dragoman.Dropped, dragoman.Info, n.get(kwRequired), "required names %.60q, which is not a property", r)
 		}
 	}
 	if l.p.allRequired {

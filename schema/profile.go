@@ -6,14 +6,12 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/schemarules"
 )
 
-// Profile names one surface of one API and holds its rules as data: which
-// keywords and formats it takes, what its root must be, and what becomes of
-// that which it cannot say. A new target is a new Profile, not a new branch
-// in the engine (quirk F3).
+// Profile holds the rules of one API surface as data: the keywords and formats it accepts, what
+// its root must be, and what happens to what it cannot express. A new target is a new Profile,
+// not a new branch in the engine (quirk F3).
 //
-// Dialects make profiles of their vendors' rules; package dialect/all lists them.
-// The zero Profile has no rules beyond JSON Schema itself: it only repairs
-// what is not valid 2020-12.
+// Dialects define the profiles of their vendors; package dialect/all lists them. The zero
+// Profile has no rules beyond JSON Schema itself: it only repairs what is not valid 2020-12.
 type Profile struct {
 	name string
 
@@ -39,47 +37,46 @@ type Profile struct {
 	maxBytes int
 	limits   limits
 
-	// reference is what Check knows; nil means no rules.
+	// reference holds the rules for Check; nil means no rules.
 	reference *apiRules
 }
 
-// formatRule is a format with the type it belongs to; empty means any.
+// formatRule is a format with the type it applies to; empty means any.
 type formatRule struct{ format, about string }
 
-// regexpRule says which patterns a target takes, from all to few.
+// regexpRule determines which patterns a target accepts, from all to few.
 type regexpRule uint8
 
 const (
 	anyRegexp regexpRule = iota
 	// plainRegexps: no look-around, no back reference, no inline flags.
 	plainRegexps
-	// grammarRegexps: besides, anchored at both ends and without groups that
-	// do not capture.
+	// grammarRegexps: also anchored at both ends and without non-capturing groups.
 	grammarRegexps
 )
 
-// enumRule says which values an enum may list.
+// enumRule determines which values an enum may list.
 type enumRule uint8
 
 const (
 	anyEnum enumRule = iota
 	// scalarEnums: strings and numbers.
 	scalarEnums
-	// toldEnums: strings of type string, none of them empty; an enum of other
-	// values is told in the description.
+	// toldEnums: non-empty strings of type string; an enum of other values moves into the
+	// description.
 	toldEnums
-	// stringEnums: the same, but other values are written as strings and
-	// arguments are turned back (quirk A10).
+	// stringEnums: the same, but other values are written as strings and arguments are
+	// translated back (quirk A10).
 	stringEnums
 )
 
-// nameRule says which names properties may have. The zero value allows all.
+// nameRule determines which names properties may have. The zero value allows all.
 type nameRule struct {
-	// max is the greatest length in bytes; 0 means no rule at all.
+	// max is the maximum length in bytes; 0 means no rule at all.
 	max int
-	// punctuation lists what is allowed besides letters, digits and underscore.
+	// punctuation lists the characters allowed besides letters, digits and underscore.
 	punctuation string
-	// letterFirst demands a letter or an underscore at the start.
+	// letterFirst requires a letter or an underscore at the start.
 	letterFirst bool
 }
 
@@ -104,7 +101,7 @@ func (r nameRule) char(c byte) bool {
 
 func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
-// limits count things in one schema; zero means unbounded.
+// limits holds the maximum counts in one schema; zero means no limit.
 type limits struct {
 	properties int
 	levels     int
@@ -114,8 +111,7 @@ type limits struct {
 	unions     int
 }
 
-// NewProfile returns the profile of a surface. It panics if the rules name a
-// keyword that is unknown.
+// NewProfile returns the profile of a surface. It panics if the rules name an unknown keyword.
 func NewProfile(r schemarules.Rules) Profile {
 	return Profile{
 		name:           r.Name,
@@ -195,24 +191,23 @@ func keywordsNamed(names []string) keywordSet {
 // Name returns the profile's name, such as "openai.strict".
 func (p Profile) Name() string { return p.name }
 
-// WithBudget returns p with a bound on the bytes of a lowered schema. A schema
-// beyond it is compacted in stages, reported; the names of the arguments are
-// kept (quirk A39). Zero means no bound.
+// WithBudget returns p with a limit on the bytes of a lowered schema. A schema that exceeds it
+// is compacted in stages, which are reported; the names of the arguments are kept (quirk A39).
+// Zero means no limit.
 func (p Profile) WithBudget(bytes int) Profile {
 	p.maxBytes = bytes
 	return p
 }
 
-// ForAnswers returns p for the schema of an answer, which nobody translates
-// back: properties keep their names. One that the target forbids is for the
-// target to refuse.
+// ForAnswers returns p for the schema of a response. Responses are not translated back, so
+// properties keep their names. If the target forbids a name, it refuses the request.
 func (p Profile) ForAnswers() Profile {
 	p.names = nameRule{}
 	p.answers = true
 	return p
 }
 
-// whole and parts are what a schema describes, in words.
+// whole and parts describe in words what a schema is for.
 func (p *Profile) whole() string {
 	if p.answers {
 		return "an answer is an object"
@@ -227,11 +222,11 @@ func (p *Profile) parts() string {
 	return "arguments"
 }
 
-// Strict reports whether the profile is a subset for constrained decoding,
-// where [Lower] may answer dragoman.ErrUnsupported for a good schema.
+// Strict reports whether the profile is a subset for constrained decoding, for which [Lower]
+// may return dragoman.ErrUnsupported for a valid schema.
 func (p Profile) Strict() bool { return p.closed }
 
-// takes reports whether the target knows a keyword, somewhere.
+// takes reports whether the target accepts a keyword anywhere.
 func (p *Profile) takes(k keyword) bool {
 	if p.whitelist {
 		return p.allowed.has(k)
@@ -239,7 +234,7 @@ func (p *Profile) takes(k keyword) bool {
 	return !p.refused.has(k)
 }
 
-// takesAt is takes for one place.
+// takesAt is takes for one position.
 func (p *Profile) takesAt(k keyword, root bool) bool {
 	if root && p.rootWhitelist {
 		return p.rootAllowed.has(k)
@@ -247,7 +242,7 @@ func (p *Profile) takesAt(k keyword, root bool) bool {
 	return p.takes(k)
 }
 
-// takesFormat reports whether a format is taken for a value of some types.
+// takesFormat reports whether a format is accepted for values of some types.
 func (p *Profile) takesFormat(f string, types []string) bool {
 	if p.formats == nil {
 		return true

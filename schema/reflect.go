@@ -16,41 +16,40 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// For writes the schema of T, which must be a struct or a map with string
-// keys. See [FromType].
+// For returns the schema of T, which must be a struct or a map with string keys. See
+// [FromType].
 func For[T any]() (json.RawMessage, error) { return FromType(reflect.TypeFor[T]()) }
 
-// FromType writes the schema of the JSON that a Go type takes.
+// FromType returns the schema of the JSON that encoding/json decodes into a Go type.
 //
-// Names come from json tags, in the order of the fields. A field is required
-// unless its tag says omitempty or omitzero. Tags say more:
+// Names come from json tags, in the order of the fields. A field is required unless its tag has
+// omitempty or omitzero. Other tags add to the schema:
 //
 //	doc:"free text, with commas"                         the description
 //	jsonschema:"enum=a,enum=b" or "minimum=1,maximum=9"  constraints
 //
-// The keys of a jsonschema tag are title, description, required, nullable,
-// default, example and, by type, enum, format, pattern, minLength, maxLength,
-// minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf, minItems,
-// maxItems and uniqueItems; a comma in a value is written \\, and "-" leaves
-// the field out. On a list, keys of its items go to the items. A tag that is
-// malformed, unknown, or does not fit the field's type is an error.
+// The keys of a jsonschema tag are title, description, required, nullable, default, example
+// and, by type, enum, format, pattern, minLength, maxLength, minimum, maximum,
+// exclusiveMinimum, exclusiveMaximum, multipleOf, minItems, maxItems and uniqueItems. Write a
+// comma in a value as \\,. The tag "-" omits the field. On a list, keys of its items apply to
+// the items. A tag that is malformed, unknown, or does not fit the field's type is an error.
 //
-// So is a tag by which other libraries say such things (description:"…",
-// enum:"a,b", minimum:"1", required:"false", default:"…"), unless the schema has the
-// same without it: it would promise what nobody keeps. The error tells how to write
-// it here; beside that, the tag may stay. All other tags are passed over, also those
-// that validate (validate, binding) and example: they change no schema.
+// A tag of another library with the same purpose (description:"…", enum:"a,b", minimum:"1",
+// required:"false", default:"…") is also an error, unless the schema has the same content
+// without it: otherwise it would have no effect. The error says how to write it here; next to
+// that, the tag may stay. All other tags are ignored, including those for validation (validate,
+// binding) and example.
 //
-// Structs take no other properties. time.Time is a date-time, []byte is
-// base64 text, json.RawMessage and any are any JSON, struct{} is no
-// arguments, and a type that contains itself becomes a reference. Types that
-// JSON cannot fill are errors. The result passes [Compile].
+// Structs accept no other properties. time.Time is a date-time, []byte is base64 text,
+// json.RawMessage and any are any JSON, struct{} is no arguments, and a type that contains
+// itself becomes a reference. Types that JSON cannot fill are errors. The result passes
+// [Compile].
 func FromType(t reflect.Type) (out json.RawMessage, err error) {
 	if t == nil {
 		return nil, fmt.Errorf("%w: no type", ErrInvalid)
 	}
 	defer func() {
-		// A type may bring its own schema method, which we do not trust.
+		// A type may have its own schema method, which may panic.
 		if r := recover(); r != nil {
 			out, err = nil, fmt.Errorf("%w: %v: %v", ErrInvalid, t, r)
 		}
@@ -112,7 +111,7 @@ func plainText(raw []byte) []byte {
 
 var htmlEscapes = map[string]byte{`\u0026`: '&', `\u003c`: '<', `\u003e`: '>'}
 
-// docTag is how the reflector asks for a field's description.
+// docTag returns a field's description for the reflector.
 func docTag(t reflect.Type, field string) string {
 	if field == "" || t.Kind() != reflect.Struct {
 		return ""
@@ -124,8 +123,7 @@ func docTag(t reflect.Type, field string) string {
 	return f.Tag.Get("doc")
 }
 
-// namer gives every type its own name for $defs, also when two packages use
-// the same word.
+// namer gives every type a unique name for $defs, even if two packages use the same one.
 type namer struct {
 	names map[reflect.Type]string
 	taken map[string]bool
@@ -168,8 +166,8 @@ var (
 	selfDescribe = reflect.TypeFor[interface{ JSONSchema() *jsonschema.Schema }]()
 )
 
-// leafOf returns the schema of a type whose JSON its fields do not tell; nil
-// for all others.
+// leafOf returns the schema of a type whose JSON does not follow from its fields; nil for all
+// others.
 func leafOf(t reflect.Type) *jsonschema.Schema {
 	p := reflect.PointerTo(t)
 	switch {
@@ -186,7 +184,7 @@ func leafOf(t reflect.Type) *jsonschema.Schema {
 	case t.Kind() == reflect.Interface:
 		return nil
 	case p.Implements(jsonReader):
-		return &jsonschema.Schema{} // only its own code knows
+		return &jsonschema.Schema{} // only its own methods know
 	case p.Implements(textReader):
 		return &jsonschema.Schema{Type: "string"}
 	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
@@ -196,8 +194,8 @@ func leafOf(t reflect.Type) *jsonschema.Schema {
 	}
 }
 
-// inspector walks a type before the reflector does, to find what that would
-// silently get wrong or not survive.
+// inspector walks a type before the reflector does, to find what the reflector would silently
+// get wrong or fail on.
 type inspector struct {
 	seen map[reflect.Type]bool
 	// signedKeys and textKeys report maps whose keys are of a signed integer kind: those
@@ -221,7 +219,7 @@ func (ins *inspector) inspect(t reflect.Type, path string, pointers []reflect.Ty
 		return typeError(path, "%v cannot be read from JSON", t)
 	case reflect.Interface:
 		if t.NumMethod() > 0 {
-			return typeError(path, "%v: JSON does not tell which type to fill; use any or a struct", t)
+			return typeError(path, "%v: JSON does not determine the type to fill; use any or a struct", t)
 		}
 		return nil
 	case reflect.Pointer:
@@ -246,7 +244,7 @@ func (ins *inspector) inspect(t reflect.Type, path string, pointers []reflect.Ty
 		case reflect.String, reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		default:
 			if !text {
-				return typeError(path, "%v is no key of a JSON object", k)
+				return typeError(path, "%v cannot be a key of a JSON object", k)
 			}
 		}
 		return ins.inspect(t.Elem(), path+"[]", nil)
@@ -262,7 +260,7 @@ func (ins *inspector) inspect(t reflect.Type, path string, pointers []reflect.Ty
 
 func (ins *inspector) again(t reflect.Type) bool {
 	if t.Name() == "" {
-		return false // an unnamed type ends in a named one or in itself never
+		return false // an unnamed type always ends in a named one
 	}
 	if ins.seen[t] {
 		return true
@@ -271,7 +269,7 @@ func (ins *inspector) again(t reflect.Type) bool {
 	return false
 }
 
-// fields inspects a struct and what it embeds, whose names are its own.
+// fields inspects a struct and the structs it embeds, whose names are promoted.
 func (ins *inspector) fields(t reflect.Type, path string, names map[string]string, embedding []reflect.Type) error {
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -340,8 +338,8 @@ func (ins *inspector) fields(t reflect.Type, path string, names map[string]strin
 // digits is the pattern that the reflector gives to keys of every signed integer kind.
 const digits = "^[0-9]+$"
 
-// keys corrects the pattern of a map's keys: numbers may be negative, and keys that a
-// type reads itself may be any text.
+// keys corrects the pattern of a map's keys: numbers may be negative, and keys that a type
+// unmarshals itself may be any text.
 func (ins *inspector) keys(n *node) {
 	patterns, others := n.get(kwPatternProperties), n.get(kwAdditionalProperties)
 	if patterns == nil || patterns.kind != isMap || len(patterns.members) != 1 || patterns.members[0].key != digits || others == nil || !others.isFalse() {
@@ -356,9 +354,9 @@ func (ins *inspector) keys(n *node) {
 	}
 }
 
-// tidy makes the reflector's document a plain schema: the root in place of a
-// reference to it, definitions that are used once written where they are
-// used, and the keywords in an order that reads well. Each schema is passed to each first.
+// tidy turns the reflector's document into a plain schema: the root replaces a reference to it,
+// definitions that are used once are inlined, and keywords are in a readable order. It first
+// calls each for each schema.
 func tidy(raw []byte, each func(*node)) ([]byte, error) {
 	root, _, err := parse(raw, maxSchemaNodes)
 	if err != nil {
@@ -397,7 +395,7 @@ func tidy(raw []byte, each func(*node)) ([]byte, error) {
 	return w.Buf, nil
 }
 
-// plainAny writes the schema true as {}, which more readers know.
+// plainAny writes the schema true as {}, which more readers accept.
 func plainAny(n *node) *node {
 	if n.isTrue() {
 		return (&node{kind: isSchema}).at(n)
@@ -428,8 +426,7 @@ func rank(k keyword) int {
 	}
 }
 
-// inlineOnce writes a definition where it is used, when it is used at one
-// place only and does not contain itself.
+// inlineOnce inlines a definition that is used only once and does not contain itself.
 func (l *lowerer) inlineOnce() {
 	for l.err == nil {
 		uses := map[*node]int{}

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// resolver finds what references mean, within one document and nowhere else.
+// resolver resolves references within one document.
 type resolver struct {
 	root *node
 	// ids maps absolute $id URLs, anchors maps URL#anchor, to their schemas.
@@ -14,14 +14,14 @@ type resolver struct {
 	anchors map[string]*node
 	// bases lists the schemas that have an $id, with their absolute URL.
 	bases map[*node]string
-	// read counts places that were read as schemas on the way of a reference.
+	// read counts positions that were read as schemas because a reference leads there.
 	read int
 }
 
 // maxRead bounds resolver.read: each reads a part of the document again.
 const maxRead = 64
 
-// A base that no author uses, so that a relative $id has something to stand on.
+// A base that no author uses, so that a relative $id can be resolved.
 const rootBase = "dragoman://schema/root"
 
 func newResolver(root *node) *resolver {
@@ -53,7 +53,7 @@ func (r *resolver) index(n *node, base string) {
 			}
 		}
 		if id, ok := n.get(kwID).str(); ok && strings.HasPrefix(id, "#") && len(id) > 1 {
-			r.anchors[base+id] = n // draft-07 spells an anchor so
+			r.anchors[base+id] = n // the spelling of an anchor in draft-07
 		}
 	}
 	n.children(func(c *node) { r.index(c, base) })
@@ -88,8 +88,8 @@ func (r *resolver) base(n *node) string {
 	return rootBase
 }
 
-// resolve returns the schema that ref, standing in n, means; nil when it lies
-// outside the document or does not exist.
+// resolve returns the schema that ref in n refers to; nil if it is outside the document or does
+// not exist.
 func (r *resolver) resolve(n *node, ref string) *node {
 	abs, frag, ok := join(r.base(n), ref)
 	if !ok {
@@ -117,8 +117,8 @@ func (r *resolver) resolve(n *node, ref string) *node {
 	return doc
 }
 
-// step goes one token down. A place that is no schema position (such as
-// "components") is read as one when a reference leads there.
+// step descends by one token. A position that is not a schema position (such as "components")
+// is read as one if a reference leads there.
 func (r *resolver) step(n *node, token string) *node {
 	switch n.kind {
 	case isSchema, isMap:
@@ -151,7 +151,7 @@ func (r *resolver) step(n *node, token string) *node {
 	return nil
 }
 
-// inPlace calls f for each schema that is held against the same value as n.
+// inPlace calls f for each schema that applies to the same value as n.
 func (n *node) inPlace(f func(*node)) {
 	if n.ref != nil {
 		f(n.ref)
@@ -170,9 +170,8 @@ func (n *node) inPlace(f func(*node)) {
 	}
 }
 
-// loop returns a schema whose $ref leads back to itself without going one
-// step into the value, or nil. Such a reference means nothing, and some
-// validators never return from it.
+// loop returns a schema whose $ref leads back to itself without descending into the value, or
+// nil. Such a reference has no meaning, and some validators never return from it.
 func loop(root *node) *node {
 	if !refers(root) {
 		return nil
@@ -190,8 +189,7 @@ func loop(root *node) *node {
 			case state[c] == 0:
 				visit(c)
 			case state[c] == 1:
-				// One of the steps of the cycle is a reference: the rest goes
-				// strictly down.
+				// One of the steps of the cycle is a reference: all others descend.
 				next := c
 				for i := len(stack) - 1; i >= 0; i-- {
 					if stack[i].ref == next {
@@ -213,9 +211,8 @@ func loop(root *node) *node {
 	return found
 }
 
-// reach calls f once for every schema below root and every schema that a
-// reference leads to, also outside of the known keywords. f may bind n.ref, but
-// not reach again.
+// reach calls f once for every schema below root and every target of a reference, even outside
+// of the known keywords. f may bind n.ref, but must not call reach.
 func reach(root *node, f func(*node)) {
 	p := new(pass)
 	var visit func(n *node)

@@ -7,15 +7,14 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// clock is the time that the patterns of one validation may take together.
+// clock limits the total time for the patterns of one validation.
 type clock struct {
 	spent time.Duration
-	// over says that a match was cut off, so that its answer is not to be
-	// believed.
+	// over reports that a match was cut off, so that its result is not reliable.
 	over bool
 }
 
-// pattern is an ECMA regular expression that stops.
+// pattern is an ECMA regular expression with a time limit.
 type pattern struct {
 	re    *regexp2.Regexp
 	clock *clock
@@ -37,8 +36,8 @@ func (p *pattern) MatchString(s string) bool {
 	return ok
 }
 
-// engine compiles patterns that share one clock. Authors write three dialects
-// under the name of ECMA: plain, with Unicode classes, and with inline flags.
+// engine compiles patterns that share one clock. Authors use three flavors of ECMA expressions:
+// plain, with Unicode classes, and with inline flags.
 func engine(c *clock) jsonschema.RegexpEngine {
 	return func(s string) (jsonschema.Regexp, error) {
 		var first error

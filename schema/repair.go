@@ -17,7 +17,7 @@ func (l *lowerer) repair(n *node) {
 		return
 	}
 	l.repairBounds(n)
-	// A copy, because repairs add and remove members.
+	// Iterate over a copy, because repairs add and remove fields.
 	for _, m := range slices.Clone(n.members) {
 		l.repairMember(n, m)
 	}
@@ -40,7 +40,7 @@ func (l *lowerer) repairMember(n *node, m member) {
 		switch s, _ := v.str(); {
 		case v.kind == isData && (string(v.raw) == "true" || string(v.raw) == "false"):
 		case s == "true", s == "false":
-			l.lostf(dragoman.Lowered, dragoman.Info, v, "%s stood as a string", m.key)
+			l.lostf(dragoman.Lowered, dragoman.Info, v, "%s was a string", m.key)
 			n.set(m.kw, data(s).at(v))
 		default:
 			l.dropMalformed(n, m, "a boolean")
@@ -59,7 +59,7 @@ func (l *lowerer) repairMember(n *node, m member) {
 		case 'n':
 			l.dropMalformed(n, m, "a list of values")
 		default:
-			l.lostf(dragoman.Lowered, dragoman.Info, v, "%s stood as one value; it is a list", m.key)
+			l.lostf(dragoman.Lowered, dragoman.Info, v, "%s was a single value; it is now a list", m.key)
 			n.set(m.kw, arrayOf([][]byte{v.raw}).at(v))
 		}
 	case shapeNames:
@@ -90,7 +90,7 @@ func (l *lowerer) dropMalformed(n *node, m member, want string) {
 	n.del(m.kw)
 }
 
-// repairNumber takes a number in a string for a number (quirk A21).
+// repairNumber converts a number in a string to a number (quirk A21).
 func (l *lowerer) repairNumber(n *node, m member) {
 	count := keywords[m.kw].shape == shapeCount
 	raw := m.val.raw
@@ -107,7 +107,7 @@ func (l *lowerer) repairNumber(n *node, m member) {
 		}
 		l.dropMalformed(n, m, want)
 	case &raw[0] != &m.val.raw[0]:
-		l.lostf(dragoman.Lowered, dragoman.Info, m.val, "%s stood as a string", m.key)
+		l.lostf(dragoman.Lowered, dragoman.Info, m.val, "%s was a string", m.key)
 		n.set(m.kw, (&node{raw: raw}).at(m.val))
 	}
 }
@@ -116,7 +116,7 @@ func isNumber(s string) bool {
 	return s != "" && (s[0] == '-' || s[0] >= '0' && s[0] <= '9') && jsonwire.CheckText(s) == nil && strings.TrimSpace(s) == s
 }
 
-// isCount reports a whole number that is not negative.
+// isCount reports whether raw is a whole number that is not negative.
 func isCount(raw []byte) bool {
 	if raw[0] == '-' {
 		return string(raw) == "-0"
@@ -168,7 +168,7 @@ func (l *lowerer) repairEnum(n *node, v *node) {
 		l.dropMalformed(n, member{"enum", kwEnum, v}, "a list of values")
 		return
 	default:
-		l.lost(dragoman.Lowered, dragoman.Info, v, "enum stood as one value; it is a list")
+		l.lost(dragoman.Lowered, dragoman.Info, v, "enum was a single value; it is now a list")
 		n.set(kwEnum, arrayOf([][]byte{v.raw}).at(v))
 		return
 	}
@@ -176,7 +176,7 @@ func (l *lowerer) repairEnum(n *node, v *node) {
 	kept := unique(values)
 	switch {
 	case len(kept) == 0:
-		l.lost(dragoman.Dropped, dragoman.Warn, v, "enum lists no value")
+		l.lost(dragoman.Dropped, dragoman.Warn, v, "enum is empty")
 		n.del(kwEnum)
 	case len(kept) < len(values):
 		l.lost(dragoman.Lowered, dragoman.Info, v, "enum listed a value twice")
@@ -184,7 +184,7 @@ func (l *lowerer) repairEnum(n *node, v *node) {
 	}
 }
 
-// unique drops repetitions of the same text, keeping the first.
+// unique removes duplicates of the same text, keeping the first.
 func unique(values [][]byte) [][]byte {
 	if len(values) <= few && distinct(values) {
 		return values
@@ -200,11 +200,11 @@ func unique(values [][]byte) [][]byte {
 	return out
 }
 
-// repairRequired makes a list of names of required, and of propertyOrdering.
+// repairRequired makes required, and propertyOrdering, a list of names.
 func (l *lowerer) repairRequired(n *node, m member) {
 	v := m.val
 	if s, ok := v.str(); ok {
-		l.lostf(dragoman.Lowered, dragoman.Info, v, "%s stood as one name; it is a list", m.key)
+		l.lostf(dragoman.Lowered, dragoman.Info, v, "%s was a single name; it is now a list", m.key)
 		n.set(m.kw, stringsOf([]string{s}).at(v))
 		return
 	}
@@ -251,7 +251,7 @@ func (l *lowerer) repairNames(n *node, m member) {
 	}
 }
 
-// isNames reports a list of strings, each once.
+// isNames reports whether raw is a list of distinct strings.
 func isNames(raw []byte) bool {
 	if raw[0] != '[' {
 		return false
@@ -302,8 +302,8 @@ func (n *node) required() []string {
 	return out
 }
 
-// asSchema reads a value that stands where a schema belongs. A type's name
-// alone is a common shorthand.
+// asSchema reads a value in the position of a schema. The name of a type alone is a common
+// shorthand.
 func (l *lowerer) asSchema(v *node) (*node, bool) {
 	if v.kind != isData {
 		return v, true
@@ -311,7 +311,7 @@ func (l *lowerer) asSchema(v *node) (*node, bool) {
 	n := (&node{kind: isSchema}).at(v)
 	if s, ok := v.str(); ok {
 		if t, known := typeWord(s); known && t != "" {
-			l.lostf(dragoman.Lowered, dragoman.Info, v, "%.60q stands for a schema of that type", s)
+			l.lostf(dragoman.Lowered, dragoman.Info, v, "%.60q is read as a schema of that type", s)
 			n.set(kwType, dataString(t))
 			return n, true
 		}
@@ -340,7 +340,7 @@ func (l *lowerer) repairList(n *node, m member) {
 			l.dropMalformed(n, m, "a list of schemas")
 			return
 		}
-		l.lostf(dragoman.Lowered, dragoman.Info, v, "%s stood as one schema; it is a list", m.key)
+		l.lostf(dragoman.Lowered, dragoman.Info, v, "%s was a single schema; it is now a list", m.key)
 		v = (&node{kind: isList, list: []*node{sub.at(v)}}).at(v)
 		n.set(m.kw, v)
 	}
@@ -363,7 +363,7 @@ func (l *lowerer) repairMap(n *node, m member) {
 	if v.kind != isMap {
 		// PHP servers write an empty object as [], others as null.
 		if text := string(v.raw); m.kw == kwProperties && (text == "null" || text == "[]") {
-			l.lostf(dragoman.Lowered, dragoman.Info, v, "properties stood as %s; it is an object", text)
+			l.lostf(dragoman.Lowered, dragoman.Info, v, "properties was %s; it is now an object", text)
 			n.set(kwProperties, (&node{kind: isMap}).at(v))
 			return
 		}
@@ -386,8 +386,7 @@ func (l *lowerer) repairMap(n *node, m member) {
 	v.members = keep
 }
 
-// repairTuple writes a list in items, which draft 2020-12 knows as
-// prefixItems (quirk A15).
+// repairTuple renames a list in items to prefixItems, its name in draft 2020-12 (quirk A15).
 func (l *lowerer) repairTuple(n *node) {
 	v := n.get(kwItems)
 	if v == nil || v.kind != isList {
@@ -414,18 +413,18 @@ func (l *lowerer) repairTuple(n *node) {
 	}
 }
 
-// repairNullable writes OpenAPI's nullable as JSON Schema says it (quirk A9).
+// repairNullable converts OpenAPI's nullable to JSON Schema (quirk A9).
 func (l *lowerer) repairNullable(n *node, v *node) {
 	if l.p.nullableFlag {
 		return // the target's own spelling
 	}
 	n.del(kwNullable)
 	if string(v.raw) != "true" {
-		l.lost(dragoman.Dropped, dragoman.Info, v, "nullable: false says nothing in JSON Schema")
+		l.lost(dragoman.Dropped, dragoman.Info, v, "nullable: false has no effect in JSON Schema")
 		return
 	}
 	l.lost(dragoman.Lowered, dragoman.Info, v, "nullable becomes the type null")
-	// References are not bound yet, and null is added beside one.
+	// References are not bound yet, so null is added next to one.
 	if n.has(kwRef) {
 		l.wrapAnyOf(n)
 		u := n.get(kwAnyOf)

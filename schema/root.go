@@ -6,13 +6,13 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// flattenRoot makes the root a plain object: type "object", properties, and
-// no keyword that makes it a choice (quirks A5, A20, A29, H1).
+// flattenRoot makes the root a plain object: type "object", properties, and no keyword that
+// makes it a choice (quirks A5, A20, A29, H1).
 func (l *lowerer) flattenRoot() {
 	root := l.root
 	if root.ref != nil {
 		l.hoisted = true
-		l.lost(dragoman.Lowered, dragoman.Info, root.get(kwRef), "the root's reference is replaced by what it means")
+		l.lost(dragoman.Lowered, dragoman.Info, root.get(kwRef), "the root's reference is replaced by its target")
 		l.hoistRoot()
 	}
 	l.flatten(root, 0)
@@ -52,8 +52,8 @@ func (l *lowerer) flattenRoot() {
 	}
 }
 
-// hoistRoot writes what the root refers to into the root. Where the root then
-// is that schema and nothing else, references to it lead to the root.
+// hoistRoot copies the target of the root's reference into the root. If the root has nothing
+// else, references to the target lead to the root.
 func (l *lowerer) hoistRoot() {
 	root, target := l.root, l.root.ref
 	same := target.kind == isSchema && target.ref == nil
@@ -77,9 +77,9 @@ func (l *lowerer) hoistRoot() {
 	}
 }
 
-// flatten removes $ref, allOf, anyOf and oneOf from an object by writing what
-// they say into it. A union becomes the object that has every branch's
-// properties and requires what all of them require.
+// flatten removes $ref, allOf, anyOf and oneOf from an object by merging their content into it.
+// A union becomes an object that has the properties of every branch and requires what all of
+// them require.
 func (l *lowerer) flatten(n *node, depth int) {
 	if depth > 64 {
 		l.fail(n, dragoman.ErrTooLarge, "unions and references are nested too deeply")

@@ -6,15 +6,15 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/schemarules"
 )
 
-// apiRules is what the wire reference says about one surface.
+// apiRules holds what the API reference says about one surface.
 type apiRules struct {
 	rootObject bool
-	// rootKeys lists what the root may have; nil means whatever others may.
+	// rootKeys lists the keywords that the root may have; nil means the same as other schemas.
 	rootKeys []string
-	// keywords lists what is known; nil means everything but never.
+	// keywords lists the known keywords; nil means everything except never.
 	keywords []string
 	never    []string
-	// formats maps a format to the type it is for; nil means any format.
+	// formats maps a format to the type it applies to; nil means any format.
 	formats map[string]string
 	// patterns is "", "plain" or "grammar".
 	patterns string
@@ -23,9 +23,9 @@ type apiRules struct {
 	names *regexp.Regexp
 
 	items      bool // arrays must have items
-	itemType   bool // and those a type
+	itemType   bool // and the items a type
 	strict     bool // constrained decoding: closed objects, types everywhere
-	all        bool // every property required
+	all        bool // every property is required
 	acyclic    bool
 	smallMin   bool // minItems 0 or 1 only
 	bareRefs   bool
@@ -33,16 +33,16 @@ type apiRules struct {
 	noBooleans bool
 	typed      bool
 	oneType    bool
-	upper      bool // types in capitals as well
-	flagged    bool // OpenAPI: nullable, and keywords only of the declared type
-	alone      bool // nothing beside anyOf
+	upper      bool // types in upper case as well
+	flagged    bool // OpenAPI: nullable, and only keywords of the declared type
+	alone      bool // no keywords next to anyOf
 	known      bool // required names properties
 	// optionalCycles: a schema may contain itself in optional properties only.
 	optionalCycles bool
 	most           map[string]int
 }
 
-// newAPIRules returns the rules of a reference; none for nil.
+// newAPIRules returns the rules of a reference, or nil for nil.
 func newAPIRules(r *schemarules.Reference) *apiRules {
 	if r == nil {
 		return &apiRules{}

@@ -7,15 +7,14 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// readsOneWay reports that src is JSON that every reader understands alike, and not
-// too long.
+// readsOneWay reports whether src is unambiguous JSON within the size limit.
 func readsOneWay(src []byte) bool {
 	return len(src) > 0 && len(src) <= maxSchemaBytes && jsonwire.Check(src) == nil
 }
 
-// fits reports that src, which is sound, obeys p as it stands, in one pass and
-// without building anything. It answers false whenever it would have to think:
-// the lowering then decides, and changes nothing if nothing is wrong.
+// fits reports whether src, which is valid JSON, satisfies p without changes, in one pass and
+// without building a tree. It returns false if it is not certain: the lowering then decides,
+// and changes nothing if nothing is wrong.
 func fits(src []byte, p *Profile) bool {
 	if p.maxBytes > 0 && len(src) > p.maxBytes {
 		return false
@@ -34,14 +33,14 @@ func fits(src []byte, p *Profile) bool {
 	if cap(s.names) > 1024 {
 		s.names = nil
 	}
-	clear(s.names[:cap(s.names)]) // nothing of the source is kept
+	clear(s.names[:cap(s.names)]) // keep no reference to the source
 	return ok
 }
 
-// atMost reports that a count is within its limit, if there is one.
+// atMost reports whether a count is within its limit, if there is one.
 func atMost(have, max int) bool { return max == 0 || have <= max }
 
-// scanners holds buffers only; what a scan found never leaves it.
+// scanners pools buffers; results never leave a scan.
 var scanners = sync.Pool{New: func() any { return new(scanner) }}
 
 // scanner is one pass over a schema.
@@ -53,13 +52,13 @@ type scanner struct {
 	names [][]byte
 }
 
-// facts is what the end of a schema object has to judge.
+// facts is what the end of a schema object needs to judge it.
 type facts struct {
 	keys          keywordSet
 	types         typeBits
 	union, beside bool
 	enum          bool
-	// alone: nothing at all stands beside a union of several.
+	// alone: a union of several has no other keywords next to it.
 	alone           bool
 	props, required [2]int // spans of names
 }
@@ -84,7 +83,7 @@ func (s *scanner) schema(depth, level int) bool {
 	for r.open(); r.next(); {
 		key := r.key()
 		kw := lookup(key)
-		// An escaped name may be a keyword in disguise.
+		// An escaped name may be a keyword.
 		if bytes.IndexByte(key, '\\') >= 0 || !p.takesAt(kw, depth == 0) || !s.member(kw, &f, depth, level) {
 			ok = false
 			break
@@ -96,7 +95,7 @@ func (s *scanner) schema(depth, level int) bool {
 	return ok
 }
 
-// member checks one keyword's value. False means: not sure.
+// member checks the value of one keyword. False means uncertain.
 func (s *scanner) member(kw keyword, f *facts, depth, level int) bool {
 	r, p := &s.r, s.p
 	root := depth == 0
@@ -105,7 +104,7 @@ func (s *scanner) member(kw keyword, f *facts, depth, level int) bool {
 	}
 	sh := keywords[kw].shape
 	if sh <= shapeType {
-		// Most members are small values, read at once.
+		// Most values are small and read at once.
 		return s.leaf(kw, sh, r.raw(), f, root)
 	}
 	k := r.kind()
@@ -179,7 +178,7 @@ func (s *scanner) member(kw keyword, f *facts, depth, level int) bool {
 	}
 }
 
-// leaf checks a value that holds no schema.
+// leaf checks a value that contains no schema.
 func (s *scanner) leaf(kw keyword, sh shape, raw []byte, f *facts, root bool) bool {
 	p := s.p
 	if len(raw) == 0 {
@@ -274,7 +273,7 @@ func (s *scanner) types(raw []byte, f *facts, root bool) bool {
 	return f.types != 0
 }
 
-// judge applies the rules about the object as a whole.
+// judge applies the rules for the object as a whole.
 func (s *scanner) judge(f *facts, depth int) bool {
 	p := s.p
 	if depth == 0 && p.rootObject && (f.types != typeObject || !f.keys.has(kwProperties) && !p.noEmptyProps) {
@@ -287,7 +286,7 @@ func (s *scanner) judge(f *facts, depth int) bool {
 		return false
 	}
 	if p.anyOfOnly && f.keys.has(kwRequired) && !f.keys.has(kwProperties) {
-		return false // perhaps a branch that only requires names
+		return false // possibly a branch that only requires names
 	}
 	if f.union {
 		s.seen.unions++
@@ -304,7 +303,7 @@ func (s *scanner) judge(f *facts, depth int) bool {
 	return s.judgeObject(f)
 }
 
-// judgeObject applies the rules about the names of an object.
+// judgeObject applies the rules for the names of an object.
 func (s *scanner) judgeObject(f *facts) bool {
 	p := s.p
 	if !p.closed && !p.knownRequired {
@@ -312,7 +311,7 @@ func (s *scanner) judgeObject(f *facts) bool {
 	}
 	props, required := s.names[f.props[0]:f.props[1]], s.names[f.required[0]:f.required[1]]
 	if !p.closed {
-		// Of a schema that is no object the engine knows more.
+		// The lowering knows more about schemas that are not objects.
 		return len(required) == 0 || f.types&typeObject != 0 && subset(required, props)
 	}
 	if f.types&typeObject == 0 {
@@ -328,7 +327,7 @@ func (s *scanner) judgeObject(f *facts) bool {
 	return subset(required, props)
 }
 
-// foreign reports keywords about another type than the declared ones.
+// foreign reports whether there are keywords for other types than the declared ones.
 func (s *scanner) foreign(f *facts) bool {
 	for k := range kwCount {
 		if !f.keys.has(k) {
@@ -367,7 +366,7 @@ const (
 	typeNull
 )
 
-// bitOf reads a quoted type name; zero when it is none.
+// bitOf reads a quoted type name; zero if it is unknown.
 func bitOf(quoted []byte) typeBits {
 	switch string(quoted) {
 	case `"object"`:
@@ -389,10 +388,10 @@ func bitOf(quoted []byte) typeBits {
 	}
 }
 
-// few is how many texts are compared one by one.
+// few is the number of texts up to which pairs are compared.
 const few = 32
 
-// distinct reports that no text stands twice.
+// distinct reports whether no text occurs twice.
 func distinct(list [][]byte) bool {
 	if len(list) > few {
 		return len(unique(list)) == len(list)
@@ -407,8 +406,8 @@ func distinct(list [][]byte) bool {
 	return true
 }
 
-// subset reports that every quoted name is among the names, which are
-// distinct; both as they are written, so that an escape means: not sure. Both usually stand in the same order.
+// subset reports whether every quoted name is among the names, which are distinct. Both are
+// still escaped, so an escape means uncertain. Both are usually in the same order.
 func subset(quoted, names [][]byte) bool {
 	at := 0
 	steps := 0

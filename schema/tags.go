@@ -13,8 +13,8 @@ import (
 	"github.com/dlclark/regexp2"
 )
 
-// checkTag refuses a jsonschema tag that the reflector would misread or
-// ignore: a promise in a tag is kept or is an error.
+// checkTag rejects a jsonschema tag that the reflector would misread or ignore: every tag has
+// its effect or is an error.
 func checkTag(f reflect.StructField, jsonOptions string) error {
 	tag, ok := f.Tag.Lookup("jsonschema")
 	_, hasDoc := f.Tag.Lookup("doc")
@@ -34,13 +34,13 @@ func checkTag(f reflect.StructField, jsonOptions string) error {
 		key, val, has := strings.Cut(part, "=")
 		values[key] = append(values[key], val)
 		if seen[key] && key != "enum" && key != "example" && !(key == "default" && kind == "array") {
-			return fmt.Errorf("jsonschema tag: %s stands twice", key)
+			return fmt.Errorf("jsonschema tag: duplicate key %s", key)
 		}
 		seen[key] = true
 		if key == "description" && hasDoc {
 			return errors.New("doc and the jsonschema tag both describe it")
 		}
-		if !has && strings.ContainsAny(key, " \t") { // as github.com/google/jsonschema-go has it
+		if !has && strings.ContainsAny(key, " \t") { // the form of github.com/google/jsonschema-go
 			return fmt.Errorf("jsonschema tag %q: a description is written doc:%q", part, tag)
 		}
 		if err := checkPair(kind, f.Type, key, val, has); err != nil {
@@ -131,7 +131,7 @@ func unreadTag(tag reflect.StructTag) string {
 	}
 }
 
-// splitTag splits at commas that no backslash precedes.
+// splitTag splits at commas without a preceding backslash.
 func splitTag(tag string) []string {
 	var parts []string
 	var b strings.Builder
@@ -257,9 +257,9 @@ func elem(t reflect.Type) reflect.Type {
 	return t.Elem()
 }
 
-// jsonKind names the JSON type that the reflector will give a field, empty
-// when its tags do not reach it (objects, references, any). It follows one
-// pointer, and a named list is a reference.
+// jsonKind returns the JSON type that the reflector gives a field; empty if its tags do not
+// apply to it (objects, references, any). It follows one pointer, and a named list is a
+// reference.
 func jsonKind(t reflect.Type) string {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()

@@ -29,37 +29,36 @@ const (
 	isList
 )
 
-// node is a piece of a schema, in order. Nodes are changed in place, so that
-// a reference keeps pointing at what it meant.
+// node is a part of a schema, in order. Nodes are changed in place, so that a reference keeps
+// pointing to its target.
 type node struct {
 	kind nodeKind
-	// bound says that the references of self are bound.
+	// bound reports that the references of self are bound.
 	bound   bool
 	raw     []byte // isData, isBool
 	members []member
 	list    []*node
-	// ref is what $ref means, where it can be resolved.
+	// ref is the target of $ref, if it can be resolved.
 	ref *node
-	// parent and token place the node in the source; copies and wrappers keep
-	// the place of what they were made from.
+	// parent and token locate the node in the source; copies and wrappers keep the position of
+	// their original.
 	parent *node
 	token  string
 
-	// seen is the last pass that came to self: a copy is another node, which no
-	// pass came to.
+	// seen is the last pass that visited self: a copy is another node, which no pass has
+	// visited.
 	self *node
 	seen *pass
 }
 
-// bind says that the references of a node are bound, and isBound whether that
-// was said.
+// bind records that the references of a node are bound; isBound reports whether they are.
 func (n *node) bind()         { n.bound, n.self = true, n }
 func (n *node) isBound() bool { return n.bound && n.self == n }
 
-// pass is one way through the nodes of a document.
+// pass is one traversal of the nodes of a document.
 type pass struct{ _ byte }
 
-// first reports whether a pass comes to a node for the first time.
+// first reports whether a pass visits a node for the first time.
 func (p *pass) first(n *node) bool {
 	if n.seen == p && n.self == n {
 		return false
@@ -86,7 +85,7 @@ func (n *node) empty() bool        { return n.kind == isSchema && len(n.members)
 func (n *node) anything() bool     { return n.isTrue() || n.empty() }
 func (n *node) has(k keyword) bool { return n.get(k) != nil }
 
-// at gives a made node the place of the one it stands for.
+// at gives a new node the position of the one it replaces.
 func (n *node) at(src *node) *node {
 	n.parent, n.token = src.parent, src.token
 	return n
@@ -126,7 +125,7 @@ func (n *node) setFirst(k keyword, v *node) {
 	n.members = slices.Insert(n.members, 0, member{keywords[k].name, k, v})
 }
 
-// del leaves the old list of members alone: someone may be ranging over it.
+// del does not change the old list of members: a caller may be iterating over it.
 func (n *node) del(k keyword) {
 	if n.has(k) {
 		n.members = slices.DeleteFunc(slices.Clone(n.members), func(m member) bool { return m.kw == k })
@@ -158,7 +157,7 @@ func (n *node) str() (string, bool) {
 	return string(b), true
 }
 
-// pointer is the JSON pointer of the node in the source.
+// pointer returns the JSON pointer of the node in the source.
 func (n *node) pointer() string {
 	tokens := make([]string, 0, 24)
 	for at := n; at != nil && at.parent != nil && len(tokens) <= 2*maxSchemaDepth; at = at.parent {
@@ -188,11 +187,11 @@ func escapeToken(t string) string {
 type parser struct {
 	max   int
 	nodes int
-	// slab holds nodes to come: a schema is made of very many of them.
+	// slab holds preallocated nodes: a schema has very many of them.
 	slab []node
-	// repeats says that some name stands twice somewhere.
+	// repeats reports that a name occurs twice in an object.
 	repeats bool
-	// repeated lists members that stood more than once; the last one counts.
+	// repeated lists fields that occurred more than once; the last one counts.
 	repeated []*node
 }
 
@@ -203,13 +202,13 @@ func parse(src []byte, maxNodes int) (*node, *parser, error) {
 	return parseAs(src, maxNodes, false)
 }
 
-// parseAs is parse for what may be known to be sound.
+// parseAs is parse; sound reports that src is known to be valid.
 func parseAs(src []byte, maxNodes int, sound bool) (*node, *parser, error) {
 	if len(src) > maxSchemaBytes {
 		return nil, nil, &Error{Reason: "the schema has " + strconv.Itoa(len(src)) + " bytes, more than " + strconv.Itoa(maxSchemaBytes), Err: dragoman.ErrTooLarge}
 	}
 	p := &parser{max: maxNodes, repeats: !sound && jsonwire.Check(src) != nil}
-	p.slab = make([]node, min(bytes.Count(src, []byte{':'})*9/8+4, 256)) // a member is one, and there are others
+	p.slab = make([]node, min(bytes.Count(src, []byte{':'})*9/8+4, 256)) // roughly one node per field, plus some
 	r := jsonwire.NewReader(src)
 	n := p.schema(r, nil, "", 0)
 	err := r.End()
@@ -232,7 +231,7 @@ func (p *parser) node(kind nodeKind, parent *node, token string) *node {
 	return p.make(node{kind: kind, parent: parent, token: token})
 }
 
-// make returns a node of the slab.
+// make returns a node from the slab.
 func (p *parser) make(n node) *node {
 	if len(p.slab) == 0 {
 		p.slab = make([]node, 32)
@@ -269,8 +268,8 @@ func (p *parser) raw(r *jsonwire.Reader, parent *node, token string) *node {
 	return n
 }
 
-// once copies a value, of a repeated name only the last member. It gives up
-// on deep values, because it reads each level again.
+// once copies a value with only the last field of a repeated name. It gives up on deep values,
+// because it reads each level again.
 func once(r *jsonwire.Reader, w *jsonwire.Writer, depth int) bool {
 	if depth > 64 {
 		return false
@@ -334,8 +333,8 @@ func (p *parser) schema(r *jsonwire.Reader, parent *node, token string, depth in
 	return n
 }
 
-// value reads the value of a keyword in the shape that the keyword has; what
-// has another shape is kept as data for the repair to judge.
+// value reads the value of a keyword in the shape of the keyword. A value of another shape is
+// kept as data for repair.
 func (p *parser) value(r *jsonwire.Reader, kw keyword, parent *node, token string, depth int) *node {
 	k := r.Kind()
 	switch sh := keywords[kw].shape; {
@@ -366,8 +365,8 @@ func (p *parser) value(r *jsonwire.Reader, kw keyword, parent *node, token strin
 	}
 }
 
-// add appends a member; of a repeated one the last counts, as every provider
-// that does not refuse it reads it.
+// add appends a field. Of a repeated one the last counts, as for every provider that does not
+// refuse it.
 func (p *parser) add(n *node, seen *map[string]int, m member) {
 	at := -1
 	if len(n.members) < 16 {
@@ -398,7 +397,7 @@ func (p *parser) add(n *node, seen *map[string]int, m member) {
 	p.repeated = append(p.repeated, m.val)
 }
 
-// write appends the schema, compact, with the author's data as it stood.
+// write appends the schema, compact, with the author's data unchanged.
 func (n *node) write(w *jsonwire.Writer) {
 	switch n.kind {
 	case isData, isBool:
@@ -406,7 +405,7 @@ func (n *node) write(w *jsonwire.Writer) {
 			w.Null()
 			return
 		}
-		w.Known(n.raw) // it was read, or made
+		w.Known(n.raw) // it was read or generated as valid JSON
 	case isList:
 		w.BeginArray()
 		for _, e := range n.list {
@@ -429,7 +428,7 @@ func (n *node) text() []byte {
 	return w.Buf
 }
 
-// sameText reports whether two schemas are written alike.
+// sameText reports whether two schemas have the same text.
 func sameText(a, b *node) bool {
 	if object := a.kind == isSchema || a.kind == isMap; a.kind != b.kind && !(object && (b.kind == isSchema || b.kind == isMap)) {
 		return bytes.Equal(a.text(), b.text())

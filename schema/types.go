@@ -18,8 +18,7 @@ func legalType(t string) bool {
 	}
 }
 
-// typeWord translates a type name from another language's vocabulary. An
-// empty answer with ok means any type.
+// typeWord translates a type name of another language. An empty result with ok means any type.
 func typeWord(t string) (legal string, ok bool) {
 	t = strings.ToLower(strings.TrimSpace(t))
 	if legalType(t) {
@@ -47,7 +46,7 @@ func typeWord(t string) (legal string, ok bool) {
 	}
 }
 
-// types returns the types a schema declares; nil when it declares none.
+// types returns the types that a schema declares; nil if it declares none.
 func (n *node) types() []string {
 	v := n.get(kwType)
 	if v == nil {
@@ -95,7 +94,7 @@ func (n *node) hasType(t string) bool {
 	return slices.Contains(n.types(), t)
 }
 
-// typeName reads a quoted type without allocating; empty when it is none.
+// typeName reads a quoted type without allocating; empty if it is unknown.
 func typeName(quoted []byte) string {
 	switch string(quoted) {
 	case `"object"`:
@@ -171,8 +170,8 @@ func typeOfText(raw []byte) string {
 	}
 }
 
-// inferTypes guesses what an untyped schema is about, from all values of its
-// enum or const, else from its keywords (quirk A48). Nil when nothing tells.
+// inferTypes infers the types of an untyped schema from all values of its enum or const, or
+// else from its keywords (quirk A48). It returns nil if nothing implies one.
 func inferTypes(n *node) []string {
 	values := [][]byte(nil)
 	if e := n.get(kwEnum); e != nil {
@@ -207,8 +206,8 @@ func inferTypes(n *node) []string {
 	return nil
 }
 
-// nullable reports whether null satisfies the schema, as far as its own
-// keywords and references tell.
+// nullable reports whether null satisfies the schema, judging by its own keywords and
+// references.
 func nullable(n *node, depth int) bool {
 	if n.kind == isBool {
 		return n.isTrue()
@@ -270,8 +269,7 @@ func (l *lowerer) admitNull(n *node) {
 	}
 }
 
-// wrapAnyOf turns n into a union of one, holding what n said, with n's
-// annotations outside.
+// wrapAnyOf turns n into a union of one that holds n's keywords, with n's annotations outside.
 func (l *lowerer) wrapAnyOf(n *node) {
 	inner := (&node{kind: isSchema, ref: n.ref}).at(n)
 	n.ref = nil
@@ -287,8 +285,8 @@ func (l *lowerer) wrapAnyOf(n *node) {
 	n.set(kwAnyOf, (&node{kind: isList, list: []*node{inner}}).at(n))
 }
 
-// repairType makes a type legal: it knows other languages' names for the
-// seven types, in any case.
+// repairType makes a type valid: it recognizes names that other languages use for the seven
+// types, in any case.
 func (l *lowerer) repairType(n *node, v *node) {
 	if typeName(v.raw) != "" {
 		return
@@ -322,10 +320,10 @@ func (l *lowerer) repairType(n *node, v *node) {
 			l.lostf(dragoman.Dropped, dragoman.Serious, v, "%.60q is not a JSON type", w)
 		case t == "":
 			any, changed = true, true
-			l.lostf(dragoman.Lowered, dragoman.Info, v, "type %.60q means any type, which is written by naming none", w)
+			l.lostf(dragoman.Lowered, dragoman.Info, v, "type %.60q means any type, which is written by omitting the type", w)
 		case slices.Contains(types, t):
 			changed = true
-			l.lostf(dragoman.Lowered, dragoman.Info, v, "type %.60q stands twice", w)
+			l.lostf(dragoman.Lowered, dragoman.Info, v, "duplicate type %.60q", w)
 		default:
 			if changed = changed || t != w; t != w && !(l.p.anyCase && strings.EqualFold(t, w)) {
 				l.lostf(dragoman.Lowered, dragoman.Info, v, "type %.60q is written %q in JSON Schema", w, t)

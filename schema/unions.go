@@ -6,8 +6,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// finishUnion applies to a union what the target wants of one, and lowers
-// what it holds.
+// finishUnion applies the target's requirements to a union, and lowers its branches.
 func (l *lowerer) finishUnion(n *node) {
 	if l.err != nil {
 		return
@@ -26,7 +25,7 @@ func (l *lowerer) finishUnion(n *node) {
 	}
 }
 
-// onlyNull reports a schema that nothing but null satisfies.
+// onlyNull reports whether only null satisfies a schema.
 func onlyNull(n *node) bool {
 	if n.kind != isSchema || n.ref != nil {
 		return false
@@ -41,9 +40,8 @@ func onlyNull(n *node) bool {
 	return e != nil && string(e.text()) == "[null]"
 }
 
-// foldNull takes null out of a union and flags what is left as nullable; a
-// union of one becomes that one (quirk A9). It reports whether n is no union
-// any more.
+// foldNull removes null from a union and marks the rest as nullable; a union of one becomes
+// that one (quirk A9). It reports whether n is no longer a union.
 func (l *lowerer) foldNull(n *node) bool {
 	u := n.get(kwAnyOf)
 	rest := slices.DeleteFunc(slices.Clone(u.list), onlyNull)
@@ -82,8 +80,7 @@ func (l *lowerer) foldNull(n *node) bool {
 	return false
 }
 
-// absorb writes a branch into n; n's own annotations win, and both
-// descriptions are kept.
+// absorb merges a branch into n; n's own annotations win, and both descriptions are kept.
 func (l *lowerer) absorb(n, branch *node) {
 	if branch.kind != isSchema {
 		return
@@ -102,8 +99,8 @@ func (l *lowerer) flagNull(n *node) {
 	}
 }
 
-// standAlone writes what describes a union into its branches, because nothing
-// may stand beside anyOf.
+// standAlone moves the annotations of a union into its branches, because the target allows no
+// keywords next to anyOf.
 func (l *lowerer) standAlone(n *node) {
 	if len(n.members) == 1 {
 		return
@@ -113,7 +110,7 @@ func (l *lowerer) standAlone(n *node) {
 		if m.kw == kwAnyOf || m.kw == kwDescription {
 			return ""
 		}
-		return "nothing may stand beside anyOf"
+		return "anyOf must be the only keyword"
 	}, func(m member, why string) { l.tell(n, m, why) })
 	d := n.get(kwDescription)
 	if d == nil {
@@ -121,7 +118,7 @@ func (l *lowerer) standAlone(n *node) {
 	}
 	text, _ := d.str()
 	n.del(kwDescription)
-	l.lost(dragoman.Moved, dragoman.Info, d, "the description of a union stands in each of its branches")
+	l.lost(dragoman.Moved, dragoman.Info, d, "the description of a union is copied into each of its branches")
 	for i, b := range u.list {
 		if b.isTrue() {
 			b = (&node{kind: isSchema}).at(b)
@@ -187,7 +184,7 @@ func (l *lowerer) possibleTypes(n *node) []string {
 		}
 	}
 	if len(types) < len(declared) {
-		l.lostf(dragoman.Lowered, dragoman.Info, n.get(kwType), "of %v only %v says something", declared, types)
+		l.lostf(dragoman.Lowered, dragoman.Info, n.get(kwType), "of %v only %v has an effect", declared, types)
 	} else if v := n.get(kwType); len(types) == 1 && v.raw[0] == '[' {
 		l.lost(dragoman.Lowered, dragoman.Info, v, "a list of one type becomes the type")
 	}
@@ -207,8 +204,8 @@ func trimSign(v []byte) string {
 	return string(v)
 }
 
-// splitNull takes null out of the types and flags it instead. A schema for
-// null alone becomes a string that may be null.
+// splitNull removes null from the types and sets the flag instead. A schema for null alone
+// becomes a nullable string.
 func (l *lowerer) splitNull(n *node, types []string) []string {
 	if e := n.get(kwEnum); e != nil {
 		values := elements(e)
@@ -237,7 +234,7 @@ func (l *lowerer) splitNull(n *node, types []string) []string {
 	return types
 }
 
-// typeBranch is what n says about values of type t.
+// typeBranch returns what n requires of values of type t.
 func typeBranch(n *node, t string) *node {
 	b := (&node{kind: isSchema}).at(n)
 	b.set(kwType, dataString(t))

@@ -16,8 +16,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// ValidationError lists everything that is wrong with some arguments, by
-// place. Its text is short enough to hand to a model.
+// ValidationError lists everything that is wrong with arguments, by position. Its text is short
+// enough to send to a model.
 type ValidationError struct {
 	Violations []Violation
 }
@@ -42,10 +42,9 @@ func (e *ValidationError) Error() string {
 	return b.String()
 }
 
-// Validate checks args, the text of one JSON value; empty text is {}. The
-// error is a [*ValidationError] that lists every violation. Text that is not
-// JSON, repeats a name, or is beyond the bounds is a violation too. A nil
-// validator, which no schema compiles to, takes nothing.
+// Validate checks args, the text of one JSON value; empty text means {}. The error is a
+// [*ValidationError] that lists every violation. Text that is not JSON, repeats a name, or
+// exceeds the limits is a violation too. A nil validator rejects everything.
 func (v *Validator) Validate(args json.RawMessage) error {
 	if v == nil {
 		return single("", "schema", "there is no compiled schema")
@@ -127,8 +126,8 @@ func (p *program) run(value any) (err error) {
 	}
 }
 
-// flatten turns the validator's tree into a list by place. Of a union that
-// failed it tells the branch that came closest.
+// flatten turns the validator's tree into a list by position. For a union that failed, it
+// reports the branch that came closest.
 func flatten(tree *jsonschema.ValidationError) []Violation {
 	list := leaves(tree)
 	slices.SortStableFunc(list, func(a, b Violation) int {
@@ -168,8 +167,8 @@ func leaves(e *jsonschema.ValidationError) []Violation {
 	return out
 }
 
-// union tells why no branch fits: the types that would, when only the type is
-// wrong; else what the closest branch lacks.
+// union reports why no branch matches: the accepted types, if only the type is wrong; otherwise
+// the violations of the closest branch.
 func union(e *jsonschema.ValidationError, ptr string) []Violation {
 	var wants []string
 	var best []Violation
@@ -199,8 +198,8 @@ func union(e *jsonschema.ValidationError, ptr string) []Violation {
 	return append([]Violation{head}, best...)
 }
 
-// closer prefers the branch with fewer complaints, and among equals the one
-// whose complaints lie deeper.
+// closer reports whether a is the better branch: it has fewer violations, or as many but deeper
+// ones.
 func closer(a, b []Violation) bool {
 	if len(a) != len(b) {
 		return len(a) < len(b)
@@ -237,7 +236,7 @@ func keywordOf(e *jsonschema.ValidationError) string {
 	}
 }
 
-// message says what was expected.
+// message returns what was expected.
 func message(e *jsonschema.ValidationError) string {
 	switch k := e.ErrorKind.(type) {
 	case *kind.Type:
@@ -281,19 +280,19 @@ func message(e *jsonschema.ValidationError) string {
 	case *kind.MultipleOf:
 		return "must be a multiple of " + number(k.Want) + ", is " + number(k.Got)
 	case *kind.Contains:
-		return "has no item of the demanded form"
+		return "has no item of the required form"
 	case *kind.MinContains:
-		return fmt.Sprintf("must have at least %d items of the demanded form, has %d", k.Want, len(k.Got))
+		return fmt.Sprintf("must have at least %d items of the required form, has %d", k.Want, len(k.Got))
 	case *kind.MaxContains:
-		return fmt.Sprintf("must have at most %d items of the demanded form, has %d", k.Want, len(k.Got))
+		return fmt.Sprintf("must have at most %d items of the required form, has %d", k.Want, len(k.Got))
 	case *kind.Not:
 		return "has a form that is excluded"
 	case *kind.FalseSchema:
 		return "must not be given"
 	case *kind.Dependency:
-		return fmt.Sprintf("lacks %s, needed beside %s", names(k.Missing), show(k.Prop))
+		return fmt.Sprintf("lacks %s, required with %s", names(k.Missing), show(k.Prop))
 	case *kind.DependentRequired:
-		return fmt.Sprintf("lacks %s, needed beside %s", names(k.Missing), show(k.Prop))
+		return fmt.Sprintf("lacks %s, required with %s", names(k.Missing), show(k.Prop))
 	case *kind.RefCycle:
 		return "the schema refers to itself here"
 	default:
@@ -326,7 +325,7 @@ func values(list []any) string {
 	return strings.Join(out, ", ")
 }
 
-// show writes a value as JSON, cut short.
+// show returns a value as JSON, shortened.
 func show(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {

@@ -11,9 +11,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// decode reads JSON into plain Go values (map[string]any, []any, string,
-// json.Number, bool, nil), refusing what two readers could read differently
-// and, with exact, numbers that would be costly to compare.
+// decode reads JSON into plain Go values (map[string]any, []any, string, json.Number, bool,
+// nil). It rejects ambiguous JSON and, with exact, numbers that would be costly to compare.
 func decode(text []byte, maxDepth int, exact bool) (any, error) {
 	d := decoder{r: jsonwire.NewReader(text), max: maxDepth, exact: exact}
 	return d.all(text)
@@ -77,7 +76,7 @@ func (d *decoder) value(depth int) any {
 	}
 }
 
-// modest reports a number whose exact value fits in little memory.
+// modest reports whether the exact value of a number needs little memory.
 func modest(raw []byte) bool {
 	if len(raw) > maxNumberText {
 		return false

@@ -9,13 +9,13 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// wrapped is the property under which Wrap puts a schema.
+// wrapped is the property that Wrap adds.
 const wrapped = "value"
 
-// Wrap puts a schema that does not describe a plain object (an array, a
-// scalar, a union, an enum) under the property "value" of one, because every
-// API wants an object at the root (quirk F6). It reports whether it did; if
-// not, src is returned as it is. [Unwrap] takes the answer out again.
+// Wrap wraps a schema that does not describe a plain object (an array, a scalar, a union, an
+// enum) in an object with the property "value", because every API requires an object at the
+// root (quirk F6). It reports whether it did; if not, it returns src unchanged. [Unwrap]
+// extracts the value from the response.
 func Wrap(src json.RawMessage) (json.RawMessage, bool, error) {
 	root, _, err := parse(src, maxSchemaNodes)
 	if err != nil {
@@ -52,7 +52,7 @@ func Wrap(src json.RawMessage) (json.RawMessage, bool, error) {
 	return w.Buf, true, nil
 }
 
-// plainObject reports a schema of type object that offers no choice.
+// plainObject reports whether a schema is of type object without a choice.
 func plainObject(n *node, depth int) bool {
 	if n.kind != isSchema || depth > 32 {
 		return n.isTrue()
@@ -75,7 +75,7 @@ func plainObject(n *node, depth int) bool {
 	return t == nil || slices.Equal(t, []string{"object"})
 }
 
-// Unwrap takes a value out of the object that [Wrap] described.
+// Unwrap extracts the value from the object that [Wrap] described.
 func Unwrap(answer json.RawMessage) (json.RawMessage, error) {
 	r := jsonwire.NewReader(answer)
 	var out json.RawMessage

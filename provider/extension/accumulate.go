@@ -26,61 +26,59 @@ func (x *Exchange) run(name string, hook func() error) (err error) {
 type Patch struct {
 	// Position is the run, the turn and the message of the response.
 	Position
-	// Extension is whose it is.
+	// Extension is the name of the extension.
 	Extension string
-	// Place is where it belongs in the exchange's partial answer.
+	// Place is the path of the value in the exchange's partial response.
 	Place string
-	// Value is what stands there now, or, where Fragment is set, only what came
-	// to it.
+	// Value is the current value or, if Fragment is set, what to append to it.
 	Value json.RawMessage
-	// Fragment says that Value is to be put behind what was told before. Calls of
-	// tools are told as a whole each time, reasoning in fragments.
+	// Fragment reports that Value is to be appended to earlier values. Tool calls are sent
+	// complete each time, reasoning in fragments.
 	Fragment bool
 }
 
-// Accumulator gathers what arrives in pieces: it takes a piece out of a chunk, folds
-// it into what is there, keeps the sum in the exchange's partial answer, and tells whoever
-// shows the answer.
+// Accumulator collects a value that arrives in pieces. It extracts a piece from a chunk, folds
+// it into the sum, stores the sum in the exchange's partial response, and sends a [Patch] for
+// display.
 type Accumulator[T any] struct {
-	// Place is where the sum stands in Partial, such as "/reasoning/text". A sum below
-	// "/message" is a field of the native message: if the dialect does not know the field,
-	// the message of a stream has the sum, and it is sent back to the provider.
+	// Place is the path of the sum in Partial, such as "/reasoning/text". A sum below
+	// "/message" is a field of the native message: if the dialect does not know the field, the
+	// streamed message gets the sum, and it is sent back to the provider.
 	Place string
-	// Extract takes the piece out of a chunk; false means that it has none.
+	// Extract returns the piece in a chunk; found is false if there is none.
 	Extract func(chunk json.RawMessage) (piece T, found bool, err error)
-	// Fold adds a piece to the sum, which it may change. Texts that arrive in many
-	// pieces are [Text], with [Append].
+	// Fold adds a piece to the sum, which it may change. For text that arrives in many pieces,
+	// use [Text] with [Append].
 	Fold func(sum, piece T) T
-	// Fragments tells pieces to whoever shows the answer; otherwise the whole sum
-	// is told each time, which is for what is short.
+	// Fragments sends each piece as a patch. Otherwise each patch has the whole sum, which
+	// suits short values.
 	Fragments bool
 	// Into maps the collected value into the message of the response, once that is
 	// complete; nil leaves the message unchanged. See [Exchange.Change].
 	Into func(m *dragoman.Message, sum T) error
 }
 
-// Text is a text that grows by appending, without being copied each time. In JSON
-// it is a string.
+// Text is text that grows by appending, without being copied each time. In JSON it is a string.
 type Text []byte
 
-// Append puts a piece behind a text. It is a Fold.
+// Append appends a piece to a text. Use it as Fold.
 func Append(sum, piece Text) Text { return append(sum, piece...) }
 
-// MarshalText lets JSON write a string.
+// MarshalText returns the text, so that its JSON is a string.
 func (t Text) MarshalText() ([]byte, error) { return t, nil }
 
-// UnmarshalText reads one.
+// UnmarshalText sets the text.
 func (t *Text) UnmarshalText(b []byte) error {
 	*t = append(Text(nil), b...)
 	return nil
 }
 
-// ReadChunk is Read, so that an extension which embeds an accumulator has that hook.
+// ReadChunk calls Read, so that an extension that embeds an accumulator has that hook.
 func (a *Accumulator[T]) ReadChunk(_ context.Context, x *Exchange, chunk json.RawMessage) error {
 	return a.Read(x, chunk)
 }
 
-// Read takes a chunk. A ReadChunk hook calls it.
+// Read processes a chunk. Call it in a ReadChunk hook.
 func (a *Accumulator[T]) Read(x *Exchange, chunk json.RawMessage) error {
 	piece, found, err := a.Extract(chunk)
 	if err != nil || !found {
@@ -94,7 +92,7 @@ func (a *Accumulator[T]) Read(x *Exchange, chunk json.RawMessage) error {
 		if err := write(); err != nil {
 			return err
 		}
-		x.sums = append(x.sums, sum{x.active, write}) // from now on when somebody looks
+		x.sums = append(x.sums, sum{x.active, write}) // write it when Partial is called
 		x.gathered = append(x.gathered, a)
 		if a.Into != nil {
 			x.Change(func(m *dragoman.Message) error { return a.Into(m, a.Sum(x)) })
@@ -115,7 +113,7 @@ func (a *Accumulator[T]) Read(x *Exchange, chunk json.RawMessage) error {
 	return nil
 }
 
-// Sum is what was gathered so far.
+// Sum returns the sum collected so far.
 func (a *Accumulator[T]) Sum(x *Exchange) T {
 	sum, _ := x.values[a].(T)
 	return sum

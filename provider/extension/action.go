@@ -14,8 +14,8 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// Action is something an extension can do to a session when it is asked to, or by
-// itself at a moment of the session's life.
+// Action is an operation of an extension on a session. It runs on request, or automatically at
+// a moment in the life of the session.
 type Action struct {
 	// Extension is the name of the extension; [Resolution.Actions] sets it.
 	Extension string `json:"extension"`
@@ -23,12 +23,12 @@ type Action struct {
 	ID          string `json:"id"`
 	Label       string `json:"label"`
 	Description string `json:"description,omitempty"`
-	// Inputs is a JSON Schema of the parameters, which are held against it before
-	// Run; nil takes none.
+	// Inputs is a JSON Schema of the parameters, which are validated before Run; nil means no
+	// parameters.
 	Inputs json.RawMessage `json:"inputs,omitempty"`
-	// Triggers are the moments at which it runs by itself, such as [BeforeSave].
+	// Triggers are the moments at which the action runs automatically, such as [BeforeSave].
 	Triggers []string `json:"triggers,omitempty"`
-	// Run does it.
+	// Run runs the action.
 	Run func(ctx context.Context, in ActionInput) (ActionResult, error) `json:"-"`
 }
 
@@ -37,16 +37,16 @@ type Action struct {
 // the conversation with the messages that are about to be saved.
 const BeforeSave = "session_save_prepare"
 
-// Session is what an action may see of a session.
+// Session is the view that an action has of a session.
 type Session interface {
 	ID() string
-	// Messages are those of the conversation, in order. They must not be changed.
+	// Messages returns the messages of the conversation, in order. They must not be changed.
 	Messages() []dragoman.Message
-	// Metadata is what is stored beside them.
+	// Metadata returns the metadata that is stored with the messages.
 	Metadata() map[string]json.RawMessage
 }
 
-// ActionInput is what an action gets.
+// ActionInput is the input of an action.
 type ActionInput struct {
 	Session Session
 	// Native is the native history, in the dialect of its origin.
@@ -68,11 +68,10 @@ type ActionInput struct {
 	//	base_config  its configuration
 	Context map[string]json.RawMessage
 
-	// Settings are those of extensions by their names: the action of each sees its
-	// own.
+	// Settings holds the settings of extensions by name. An action sees those of its extension.
 	Settings map[string]json.RawMessage
-	// App and Base are what an application tells of itself and of the
-	// configuration that it began with; nil adds no layer.
+	// App and Base describe the application and the configuration that it started with; nil
+	// adds no layer.
 	App, Base json.RawMessage
 	// Log gets warnings about the caller's context; nil means slog.Default().
 	Log *slog.Logger
@@ -102,48 +101,48 @@ type Runtime struct {
 	Values map[string]any
 }
 
-// ActionResult is what an action did.
+// ActionResult is the result of an action.
 type ActionResult struct {
-	// Native replaces the native history; nil leaves it as it is.
+	// Native replaces the native history; nil leaves it unchanged.
 	Native []json.RawMessage
-	// Metadata is merged into that of the session; nil changes nothing.
+	// Metadata is merged into the metadata of the session; nil changes nothing.
 	Metadata json.RawMessage
 }
 
-// ActionError is why an action could not be done.
+// ActionError reports why an action could not run.
 type ActionError struct {
-	// Code is a stable word, such as "nothing_to_do".
+	// Code is a stable identifier, such as "nothing_to_do".
 	Code    string
 	Message string
 }
 
 func (e *ActionError) Error() string { return "extension: " + e.Message + " (" + e.Code + ")" }
 
-// codeParams is the code of parameters that an action does not take.
+// codeParams is the code for invalid parameters.
 const codeParams = "invalid_params"
 
-// ErrNoAction says that no extension that is on has an action.
-var ErrNoAction = errors.New("extension: there is no such action")
+// ErrNoAction reports that no active extension has the action.
+var ErrNoAction = errors.New("extension: no such action")
 
-// The names of the layers that belong to the library and to the application. What a
-// caller supplies under them is not taken. The first seven are there for every
-// action; those of the application where it has something to say.
+// The names of the layers that belong to the library and to the application. Values that a
+// caller supplies under these names are ignored. The first seven are present for every action;
+// those of the application only if it supplies them.
 const (
 	// layerCore is {"extension", "version", "action"}.
 	layerCore = "core"
-	// layerConfig is the settings of the extension, {} where it has none.
+	// layerConfig is the settings of the extension, {} if it has none.
 	layerConfig = "config"
-	// layerTrigger is {"source"}: "call" for who asked for the action, "lifecycle"
-	// for one that runs by itself.
+	// layerTrigger is {"source"}: "call" for an action that was requested, "lifecycle" for one
+	// that runs automatically.
 	layerTrigger = "trigger"
-	// layerSession is {"id", "messages", "native", "dialect", "provider", "model"}: how
-	// many messages there are, and whose the native history is.
+	// layerSession is {"id", "messages", "native", "dialect", "provider", "model"}: the number
+	// of messages, and the origin of the native history.
 	layerSession = "session"
-	// layerLifecycle is {"moment"}, such as "session_save_prepare"; {} for an action
-	// that was asked for.
+	// layerLifecycle is {"moment"}, such as "session_save_prepare"; {} for an action that was
+	// requested.
 	layerLifecycle = "lifecycle"
-	// layerRequest is {"tags", "model", "run", "turn"}: the tags that the extensions
-	// were resolved for, the model, and the run and turn where there is one.
+	// layerRequest is {"tags", "model", "run", "turn"}: the tags that the extensions were
+	// resolved for, the model, and the run and turn if there is one.
 	layerRequest = "request"
 	// layerRuntime is {"extensions", "model", "encode", "values"}: the extensions that
 	// are on, whether there are a model and an encoder, and the names of live values. The
@@ -164,8 +163,8 @@ func reserved(name string) bool {
 	}
 }
 
-// addLayers adds what a caller supplies. A reserved name keeps what it has, and a warning
-// is logged, to slog.Default() if log is nil.
+// addLayers adds the caller's layers. A reserved name keeps its value, and a warning is logged,
+// to slog.Default() if log is nil.
 func addLayers(layers, more map[string]json.RawMessage, log *slog.Logger) {
 	for _, name := range slices.Sorted(maps.Keys(more)) {
 		if reserved(name) {
@@ -210,8 +209,7 @@ func actionsOf(a actor, name string, env Env) (out []Action, err error) {
 	return a.Actions(env), nil
 }
 
-// check holds parameters against what the action takes. Of an action that takes
-// none, nobody reads them.
+// check validates the parameters. It ignores those of an action without parameters.
 func (a Action) check(params json.RawMessage) error {
 	if a.Inputs == nil {
 		return nil
@@ -224,12 +222,12 @@ func (a Action) check(params json.RawMessage) error {
 		return fmt.Errorf("the schema of its inputs: %w", err)
 	}
 	if err := v.Validate(params); err != nil {
-		return &ActionError{codeParams, "the parameters are not what the action takes: " + err.Error()}
+		return &ActionError{codeParams, "invalid parameters: " + err.Error()}
 	}
 	return nil
 }
 
-// layers are those of the library and of the application, for one action.
+// layers returns the layers of the library and of the application for one action.
 func (r *Resolution) layers(a Action, moment string, in ActionInput) map[string]json.RawMessage {
 	var names []string
 	version := ""
@@ -281,7 +279,7 @@ func (r *Resolution) layers(a Action, moment string, in ActionInput) map[string]
 	return out
 }
 
-// layer writes texts, numbers and lists of texts, which always can be.
+// layer marshals strings, numbers and lists of strings, which cannot fail.
 func layer(members map[string]any) json.RawMessage {
 	raw, err := encode(members)
 	if err != nil || members == nil {
@@ -290,7 +288,7 @@ func layer(members map[string]any) json.RawMessage {
 	return raw
 }
 
-// Run does one action of an extension that is on. A panic of it is an error.
+// Run runs one action of an active extension. If the action panics, Run returns an error.
 func (r *Resolution) Run(ctx context.Context, extension, id string, in ActionInput) (ActionResult, error) {
 	return r.run(ctx, extension, id, "", in)
 }
@@ -325,8 +323,8 @@ func (r *Resolution) run(ctx context.Context, extension, id, moment string, in A
 	return ActionResult{}, fmt.Errorf("%w: %s of %s", ErrNoAction, id, extension)
 }
 
-// Triggered does all actions of a moment, in order, each on what the one before
-// made of the native history and the metadata.
+// Triggered runs all actions of a moment, in order. Each gets the native history and the
+// metadata that the previous one returned.
 func (r *Resolution) Triggered(ctx context.Context, moment string, in ActionInput) (ActionResult, error) {
 	var out ActionResult
 	var metadata Object

@@ -1,7 +1,7 @@
-// Package extension adapts requests and answers to one server, or to all of them,
-// without a change in the core.
+// Package extension adapts requests and responses to one server, or to all of them, without a
+// change in the core.
 //
-// An [Extension] has a name and says by tags when it is on. The rest are
+// An [Extension] has a name and the tags that determine when it is on. Everything else is in
 // optional methods, the hooks: [Extension] lists them.
 //
 //	type Thinker struct{}
@@ -16,19 +16,23 @@
 //
 // # When an extension is on
 //
-// Tags are words such as "dialect:openai.chat_completions", "server:vllm" or
-// "family:qwen". They come with each request: from the provider, from tools, and
-// from the extensions that are on. A provider has the tag "server:" with its own
-// name, and with that of its type: one that a config calls work, of type vllm, has
-// "server:work" and "server:vllm". Settings and config files add tags of their own, each
-// tool adds "tool:" with its name, and an extension with the hook Tags adds tags that
-// depend on its settings, the model and the tools. An extension is on where all the tags that it
-// requires are there and none that it forbids. [Set.Resolve] finds out which are;
-// one that is off says nothing, whatever settings it has.
+// Tags are words such as "dialect:openai.chat_completions", "server:vllm" or "family:qwen".
+// Each request has tags from several sources:
+//
+//   - A provider has the tag "server:" with its own name, and with that of its type: the
+//     provider work of type vllm has "server:work" and "server:vllm".
+//   - Settings and config files add their own tags.
+//   - Each tool adds "tool:" with its name.
+//   - An extension that is on adds tags. With the hook Tags, they can depend on its settings,
+//     the model and the tools.
+//
+// An extension is on if all tags that it requires are present and none that it forbids.
+// [Set.Resolve] computes the result. The hooks of an extension that is off are not called,
+// whatever its settings.
 //
 // # Using one
 //
-// Extensions are given to a config, or to a single client by Client.Extensions:
+// Add extensions to a config, or to a single client with Client.Extensions:
 //
 //	config := &provider.Config{
 //		Extensions: []extension.Extension{Thinker{}},
@@ -39,26 +43,25 @@
 //	}
 //	model, err := config.Open("acme/large")
 //
-// With a config file they are given to provider.Load, or to provider.Default, and the
-// file may have their settings. A hook reads its settings with [Exchange.Config].
-// The example of package provider does all that an extension can.
+// With a config file, pass them to provider.Load or provider.Default; the file may have their
+// settings. A hook reads its settings with [Exchange.Config]. The example of package provider
+// uses every feature of an extension.
 //
-// # The way of a request
+// # The path of a request
 //
-// For each request there is one [Exchange], which all its extensions share. They
-// are called in the order of their registration, in each of these steps:
+// For each request there is one [Exchange], which all its extensions share. They are called in
+// the order of their registration, in each of these steps:
 //
 //   - Initialize, once, before the first of them;
 //   - Prepare, before the conversation is encoded;
 //   - Contribute, when the request's registry of formats is composed;
 //   - ToNative, after the conversation is encoded;
 //   - Decorate, when the native payload is complete, before it is sent;
-//   - ReadChunk, for every native chunk of the response, before its events are
-//     sent; a whole response is one chunk;
+//   - ReadChunk, for every native chunk of the response, before its events are sent; a complete
+//     response is one chunk;
 //   - FromNative, when the response is complete;
 //   - Finish, after that.
 //
 // An extension may also describe its settings (ConfigSchema) and how to display them
-// (Elements), and offer actions on sessions (Actions). None of the hooks of an extension
-// that is off are called.
+// (Elements), and offer actions on sessions (Actions).
 package extension

@@ -11,19 +11,19 @@ const (
 	note   = "note"
 )
 
-// Element shows one setting of an extension. It is data, so that a terminal or a
-// page can show it without knowing the extension.
+// Element describes how to display one setting of an extension. It is data, so that a terminal
+// or a page can display it without knowing the extension.
 type Element struct {
-	// Kind says how the setting is shown: "toggle", "select", "number", "line" or "note".
+	// Kind is the control for the setting: "toggle", "select", "number", "line" or "note".
 	Kind string `json:"kind"`
-	// Setting is the place of the setting in the extension's configuration; a
-	// "note" has none.
+	// Setting is the path of the setting in the extension's configuration. It is empty for a
+	// "note".
 	Setting     string `json:"setting,omitempty"`
 	Label       string `json:"label"`
 	Description string `json:"description,omitempty"`
-	// Choices of a "select", in order.
+	// Choices are the values of a "select", in order.
 	Choices []Choice `json:"choices,omitempty"`
-	// When says what must hold for it to be shown; nil: always.
+	// When is the condition for displaying the element; nil means always.
 	When *Condition `json:"when,omitempty"`
 }
 
@@ -33,7 +33,7 @@ type Choice struct {
 	Label string          `json:"label"`
 }
 
-// Condition holds where a setting has a value.
+// Condition is true if a setting has a value.
 type Condition struct {
 	Setting string          `json:"setting"`
 	Equals  json.RawMessage `json:"equals"`

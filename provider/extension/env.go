@@ -12,9 +12,9 @@ import (
 type Env struct {
 	// Config holds the settings of the extension; nil if it has none.
 	Config json.RawMessage
-	// Model is the provider's name of the model.
+	// Model is the provider's name for the model.
 	Model string
-	// Tools are those of the request; nil outside of a request.
+	// Tools are the tools of the request; nil outside of a request.
 	Tools []dragoman.ToolSpec
 }
 

@@ -9,49 +9,47 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// Exchange is one request and its answer, as all its extensions see them. It
-// belongs to that request, and to one goroutine at a time.
+// Exchange is one request and its response, as extensions see them. It belongs to that request,
+// and to one goroutine at a time.
 type Exchange struct {
-	// Request is what was asked for. It must not be changed. It is validated after every
-	// Prepare hook ran: an invalid one is refused then.
+	// Request is the request. It must not be changed. It is validated after all Prepare hooks
+	// ran; an invalid one is refused then.
 	Request *dragoman.Request
-	// Stream says that the answer is asked for as a stream.
+	// Stream reports that a stream is requested.
 	Stream bool
-	// Target is what the request is encoded for. Prepare may change its
+	// Target is the target that the request is encoded for. Prepare may change its
 	// capabilities.
 	Target targets.Target
-	// Resolution says which extensions are on, and by which tags. Changing it
-	// changes nothing.
+	// Resolution lists the extensions that are on, and the tags. Changing it has no effect.
 	Resolution *Resolution
-	// Registry is the request's own; nil before it is composed. It must not be
-	// kept.
+	// Registry is the registry of this request; nil before it is composed. Do not keep it.
 	Registry *interop.Registry
 	// Payload is the native body. It is empty until the request is encoded. Fields that a
 	// Prepare hook writes replace those of the encoded body.
 	Payload Object
-	// Report takes what an extension's change of the request loses: it is told with
-	// all other losses.
+	// Report collects the losses of an extension's changes to the request. They are reported
+	// with all other losses.
 	Report dragoman.Report
-	// partial is what was gathered; sums are what accumulators have not written
-	// into it yet, in order.
+	// partial is what was collected; sums are the sums that accumulators have not written into
+	// it yet, in order.
 	partial Object
 	sums    []sum
-	// failed is the first sum that could not be written.
+	// failed is the error of the first sum that could not be written.
 	failed error
-	// gathered are the keys of accumulators that have a sum.
+	// gathered holds the keys of accumulators that have a sum.
 	gathered []any
 
-	// resolution is what is gone by.
+	// resolution is the resolution in use; changes to Resolution do not affect it.
 	resolution *Resolution
-	// config are the settings of extensions by their names.
+	// config holds the settings of extensions by name.
 	config map[string]json.RawMessage
-	// active is whose hook is running.
+	// active is the extension whose hook is running.
 	active  string
 	values  map[any]any
 	patches func(Patch)
 	// position is the run, the turn and the message of the response.
 	position Position
-	// changes are those of chunk readers to the message, in order.
+	// changes are the changes of chunk readers to the message, in order.
 	changes []change
 }
 
@@ -61,22 +59,22 @@ type change struct {
 	do    func(*dragoman.Message) error
 }
 
-// Options make an exchange.
+// Options are the options of [NewExchange].
 type Options struct {
 	Request    *dragoman.Request
 	Stream     bool
 	Target     targets.Target
 	Resolution *Resolution
-	// Config are the settings of extensions by their names.
+	// Config holds the settings of extensions by name.
 	Config map[string]json.RawMessage
-	// Patches is told what an [Accumulator] gathers while the answer comes; nil:
-	// nobody is.
+	// Patches gets the values that an [Accumulator] collects while the response streams; nil
+	// drops them.
 	Patches func(Patch)
-	// Position returns the run, the turn and the message of the response.
+	// Position is the run, the turn and the message of the response.
 	Position Position
 }
 
-// NewExchange begins the way of one request.
+// NewExchange returns the exchange for one request.
 func NewExchange(o Options) *Exchange {
 	if o.Resolution == nil {
 		o.Resolution = &Resolution{}
@@ -97,16 +95,16 @@ func (x *Exchange) Config(v any) (found bool, err error) {
 	return true, json.Unmarshal(raw, v)
 }
 
-// sum is what an accumulator gathers, and whose it is.
+// sum is the pending sum of an accumulator and its extension.
 type sum struct {
 	owner string
 	write func() error
 }
 
-// Partial is what was gathered of the answer so far. Everybody merges into it, and
-// what others have written stays. A sum that cannot be written, because it has no
-// JSON or something that is no object stands before its place, fails the hook that
-// looked, as an [Error] of the extension that gathers it.
+// Partial returns what has been collected of the response so far. Extensions share it, so merge
+// values instead of replacing those of others. If a sum cannot be written, because it cannot be
+// marshaled or because its path leads through something that is not an object, the hook that
+// called Partial fails with an [Error] of the extension that collects the sum.
 func (x *Exchange) Partial() *Object {
 	for _, s := range x.sums {
 		if err := s.write(); err != nil && x.failed == nil {
@@ -126,21 +124,20 @@ func (x *Exchange) Change(f func(m *dragoman.Message) error) {
 // Changes reports whether a chunk reader changes the message.
 func (x *Exchange) Changes() bool { return len(x.changes) > 0 }
 
-// Has reports whether a tag is there.
+// Has reports whether the request has a tag.
 func (x *Exchange) Has(t Tag) bool { return x.resolution.Has(t) }
 
-// Key names a value of an exchange. Two keys are never the same, whatever their
-// names: what an extension keeps nobody else can overwrite, unless it is given the
-// key.
+// Key identifies a value of an exchange. Two keys are always different, even if their names are
+// equal, so only code that has the key can overwrite a value.
 type Key[T any] struct{ name string }
 
-// NewKey makes a key. The name is for people.
+// NewKey returns a new key. The name is for display.
 func NewKey[T any](name string) *Key[T] { return &Key[T]{name} }
 
-// String is the key's name.
+// String returns the name of the key.
 func (k *Key[T]) String() string { return k.name }
 
-// Put keeps a value for the rest of the exchange.
+// Put stores a value for the rest of the exchange.
 func (k *Key[T]) Put(x *Exchange, value T) { x.put(k, value) }
 
 func (x *Exchange) put(key, value any) {
@@ -150,14 +147,14 @@ func (x *Exchange) put(key, value any) {
 	x.values[key] = value
 }
 
-// Get returns the value that was put, or the zero value.
+// Get returns the stored value, or the zero value.
 func (k *Key[T]) Get(x *Exchange) T {
 	value, _ := x.values[k].(T)
 	return value
 }
 
-// Initialize calls the hook of every extension for which done is false yet, and then sets
-// it. Who shares done among exchanges holds a lock.
+// Initialize calls the hook of every extension for which done is false, and then sets done. A
+// caller that shares done among exchanges must hold a lock.
 func (x *Exchange) Initialize(ctx context.Context, done map[string]bool) error {
 	return each(x, "initialize", func(i initializer) error {
 		if done[x.active] {
@@ -169,15 +166,15 @@ func (x *Exchange) Initialize(ctx context.Context, done map[string]bool) error {
 	})
 }
 
-// Initializes reports whether anybody has a hand in the beginning.
+// Initializes reports whether an extension has Initialize.
 func (x *Exchange) Initializes() bool { return anyHas[initializer](x) }
 
-// Prepare calls the hooks of that name.
+// Prepare calls the Prepare hooks.
 func (x *Exchange) Prepare(ctx context.Context) error {
 	return each(x, "prepare", func(p preparer) error { return p.Prepare(ctx, x) })
 }
 
-// Contributions are those of every Contribute hook, in order.
+// Contributions returns the contributions of all Contribute hooks, in order.
 func (x *Exchange) Contributions() (out []dragoman.Contribution, err error) {
 	err = each(x, "contribute", func(c contributor) error {
 		for _, more := range c.Contribute(x) {
@@ -217,7 +214,7 @@ func (x *Exchange) WritesNative() bool { return anyHas[nativeWriter](x) }
 // ReadsNative reports whether an extension has FromNative.
 func (x *Exchange) ReadsNative() bool { return anyHas[nativeReader](x) }
 
-// ToNative calls the hooks of that name, in order. It ignores a result with another number of
+// ToNative calls the ToNative hooks, in order. It ignores a result with another number of
 // messages.
 func (x *Exchange) ToNative(messages []dragoman.Message, native []json.RawMessage) ([]json.RawMessage, error) {
 	err := each(x, "to native", func(m nativeWriter) error {
@@ -229,7 +226,7 @@ func (x *Exchange) ToNative(messages []dragoman.Message, native []json.RawMessag
 	return native, err
 }
 
-// FromNative calls the hooks of that name, in order. It ignores a result with another number of
+// FromNative calls the FromNative hooks, in order. It ignores a result with another number of
 // messages.
 func (x *Exchange) FromNative(native []json.RawMessage, messages []dragoman.Message) ([]dragoman.Message, error) {
 	err := each(x, "from native", func(m nativeReader) error {
@@ -241,7 +238,7 @@ func (x *Exchange) FromNative(native []json.RawMessage, messages []dragoman.Mess
 	return messages, err
 }
 
-// Restart forgets what was gathered of an answer: another attempt is made to get it.
+// Restart discards what was collected from the response, before another attempt.
 func (x *Exchange) Restart() {
 	x.partial, x.sums, x.failed = Object{}, nil, nil
 	for _, a := range x.gathered {
@@ -250,13 +247,13 @@ func (x *Exchange) Restart() {
 	x.gathered, x.changes = nil, nil
 }
 
-// Finishes reports whether anybody has a hand in the complete answer.
+// Finishes reports whether an extension has Finish.
 func (x *Exchange) Finishes() bool { return anyHas[finisher](x) }
 
-// ReadsChunks reports whether anybody wants to see the chunks of the answer.
+// ReadsChunks reports whether an extension has ReadChunk.
 func (x *Exchange) ReadsChunks() bool { return anyHas[chunkReader](x) }
 
-// ReadChunk calls the hooks of that name.
+// ReadChunk calls the ReadChunk hooks.
 func (x *Exchange) ReadChunk(ctx context.Context, chunk json.RawMessage) error {
 	return each(x, "read chunk", func(r chunkReader) error { return r.ReadChunk(ctx, x, chunk) })
 }
@@ -278,12 +275,12 @@ func (x *Exchange) ApplyChanges(resp *dragoman.Response) error {
 	return nil
 }
 
-// Finish calls the hooks of that name.
+// Finish calls the Finish hooks.
 func (x *Exchange) Finish(ctx context.Context, resp *dragoman.Response) error {
 	return each(x, "finish", func(f finisher) error { return f.Finish(ctx, x, resp) })
 }
 
-// anyHas reports whether an extension that is on has a hook.
+// anyHas reports whether an active extension has a hook.
 func anyHas[H any](x *Exchange) bool {
 	for _, e := range x.resolution.On {
 		if _, ok := e.(H); ok {
@@ -293,8 +290,8 @@ func anyHas[H any](x *Exchange) bool {
 	return false
 }
 
-// each calls one hook of all extensions that are on and have it, in order, until
-// one fails. A panic is a failure.
+// each calls one hook of all active extensions that have it, in order, until one fails. A panic
+// is a failure.
 func each[H any](x *Exchange, hook string, call func(H) error) error {
 	for _, e := range x.resolution.On {
 		h, ok := e.(H)

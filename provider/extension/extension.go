@@ -104,26 +104,26 @@ func (t Tag) Check() error {
 	return nil
 }
 
-// Info says who an extension is and when it is on.
+// Info describes an extension and when it is on.
 type Info struct {
 	// Name is unique, such as "deepseek.reasoning".
 	Name string
-	// Version is told in listings and logs; empty is none.
+	// Version is shown in listings and logs; it may be empty.
 	Version string
-	// Description is one sentence for people.
+	// Description is one sentence for display.
 	Description string
-	// Requires are tags that must all be there, Forbids tags of which none may
-	// be. An extension without either is on for every request: a feature.
+	// Requires lists tags that must all be present, Forbids tags of which none may be. An
+	// extension without either is on for every request.
 	Requires, Forbids []Tag
-	// Provides are tags that are there where the extension is on.
+	// Provides lists tags that the extension adds while it is on.
 	Provides []Tag
-	// OptIn extensions are off until they are named.
+	// OptIn extensions are off unless the configuration turns them on.
 	OptIn bool
 }
 
-// Error is what an extension failed with.
+// Error is an error of an extension.
 type Error struct {
-	// Extension is its name and Hook what it was called for, such as "decorate".
+	// Extension is the name of the extension and Hook the hook that failed, such as "decorate".
 	Extension, Hook string
 	Err             error
 }
@@ -132,7 +132,7 @@ func (e *Error) Error() string {
 	return "extension " + e.Extension + ": " + e.Hook + ": " + e.Err.Error()
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
 // ErrExtensions is wrapped by every error about a set of extensions that cannot be

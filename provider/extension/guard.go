@@ -7,9 +7,8 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// guarded is a contribution whose panics are errors: it is called from the midst of
-// encoding and decoding, where no hook is running that could fail. What is nil in it
-// panics here.
+// guarded returns a contribution whose panics become errors, because it is called during
+// encoding and decoding, outside of hooks. Nil elements panic here.
 func guarded(c dragoman.Contribution) dragoman.Contribution {
 	out := dragoman.Contribution{Source: c.Source, Accepts: c.Accepts}
 	for _, a := range c.Schemas {
@@ -32,16 +31,16 @@ func guarded(c dragoman.Contribution) dragoman.Contribution {
 	return out
 }
 
-// guard says whose something is, and of which format.
+// guard holds the contributor and the format of an accessor or adapter.
 type guard struct {
 	source string
 	format dragoman.Format
 }
 
-// Format is the one that it had when it was contributed.
+// Format returns the format at the time of the contribution.
 func (g guard) Format() dragoman.Format { return g.format }
 
-// catch turns a panic into an error.
+// catch converts a panic to an error.
 func (g guard) catch(hook string, err *error) {
 	if v := recover(); v != nil {
 		*err = &Error{Extension: g.source, Hook: hook, Err: fmt.Errorf("panicked: %v", v)}
@@ -99,7 +98,7 @@ type adapterGuard struct {
 	adapter dragoman.Adapter
 }
 
-// Kind implements [dragoman.Adapter], and so do the others.
+// Kind implements [dragoman.Adapter], like the other methods.
 func (g adapterGuard) Kind() string          { return g.kind }
 func (g adapterGuard) From() dragoman.Format { return g.format }
 func (g adapterGuard) To() dragoman.Format   { return g.to }

@@ -44,8 +44,8 @@ type (
 	actor        interface{ Actions(env Env) []Action }
 )
 
-// checkHooks returns an error if a method of an extension has the name of a hook and is
-// not one.
+// checkHooks returns an error if a method of an extension has the name of a hook but another
+// signature.
 func checkHooks(e Extension) error {
 	p := reflect.ValueOf(e)
 	if p.Kind() != reflect.Pointer {

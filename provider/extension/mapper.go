@@ -26,9 +26,9 @@ func ToNative(messages []dragoman.Message, native []json.RawMessage, f func(m *d
 	return out
 }
 
-// FromNative lets f add to every message what its native form says. The messages
-// that are given are not changed. Where the lists do not line up, or f fails, they
-// are returned as they were.
+// FromNative calls f for a copy of every message with its native form; f may add to the copy. A
+// FromNative hook can use it. If the lists differ in length, or f fails, it returns messages
+// unchanged.
 func FromNative(native []json.RawMessage, messages []dragoman.Message, f func(native *Object, m *dragoman.Message) error) []dragoman.Message {
 	if len(messages) != len(native) {
 		return messages

@@ -12,28 +12,28 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// Object is a JSON object that is changed in place: every byte that nobody asked to
-// change stays as it is, in its order. The zero value is {}.
+// Object is a JSON object that is edited in place: all bytes that are not edited stay
+// unchanged, in their order. The zero value is {}.
 //
-// Places are names of members, or JSON Pointers, which begin with a slash:
-// "think", "/options/num_ctx", "/messages/0/prefix". An element of an array is
-// there or is the error; "-" is the place behind the last.
+// Places are field names, or JSON Pointers, which begin with a slash: "think",
+// "/options/num_ctx", "/messages/0/prefix". A missing element of an array is an error; "-" is
+// the place after the last element.
 type Object struct {
 	raw json.RawMessage
 }
 
-// ErrPlace says that a place of an object cannot be reached.
+// ErrPlace reports that a place of an object does not exist.
 var ErrPlace = errors.New("extension: no such place")
 
-// NewObject reads an object. Its own members have different names. Objects inside it may
-// repeat a name, as the arguments of a call may (requirement R7): they stay as they are.
+// NewObject parses an object. Its own field names must be unique. Objects inside it may repeat
+// a name, as the arguments of a call may (requirement R7): they stay unchanged.
 func NewObject(raw json.RawMessage) (Object, error) {
 	if err := jsonwire.Check(raw); err != nil && !repeatsInside(raw) {
 		return Object{}, err
 	}
 	raw = bytes.TrimSpace(raw)
 	if raw[0] != '{' {
-		return Object{}, fmt.Errorf("%w: it is no object", ErrPlace)
+		return Object{}, fmt.Errorf("%w: not an object", ErrPlace)
 	}
 	return Object{raw: raw}, nil
 }
@@ -56,7 +56,7 @@ func repeatsInside(raw json.RawMessage) bool {
 	return r.End() == nil
 }
 
-// JSON is the object as it is now. It must not be changed.
+// JSON returns the current object. It must not be changed.
 func (o *Object) JSON() json.RawMessage {
 	if len(o.raw) == 0 {
 		return json.RawMessage("{}")
@@ -79,7 +79,7 @@ func (o *Object) UnmarshalJSON(b []byte) (err error) {
 	return err
 }
 
-// Get returns what stands at a place; nil means nothing does.
+// Get returns the value at a place, or nil if there is none.
 func (o *Object) Get(place string) json.RawMessage {
 	if o.isEmpty() && place != "" {
 		return nil
@@ -93,7 +93,7 @@ func (o *Object) Get(place string) json.RawMessage {
 	return raw
 }
 
-// Read decodes what stands at a place into v. It reports whether anything does.
+// Read decodes the value at a place into v. It reports whether there is one.
 func (o *Object) Read(place string, v any) (found bool, err error) {
 	raw := o.Get(place)
 	if raw == nil {
@@ -102,8 +102,8 @@ func (o *Object) Read(place string, v any) (found bool, err error) {
 	return true, json.Unmarshal(raw, v)
 }
 
-// Set writes a value, a json.RawMessage as it is. Objects on the way to its place
-// are made where there are none.
+// Set writes a value; a json.RawMessage is written unchanged. Missing objects on the path to
+// the place are created.
 func (o *Object) Set(place string, value any) error {
 	raw, err := encode(value)
 	if err != nil {
@@ -112,7 +112,7 @@ func (o *Object) Set(place string, value any) error {
 	return o.edit(place, func(json.RawMessage) (json.RawMessage, error) { return raw, nil })
 }
 
-// SetDefault is Set where nothing stands yet.
+// SetDefault is like Set but keeps an existing value.
 func (o *Object) SetDefault(place string, value any) error {
 	if o.Get(place) != nil {
 		return nil
@@ -120,7 +120,7 @@ func (o *Object) SetDefault(place string, value any) error {
 	return o.Set(place, value)
 }
 
-// Delete takes away what stands at a place, if anything does.
+// Delete removes the value at a place, if there is one.
 func (o *Object) Delete(place string) error {
 	if o.Get(place) == nil {
 		return nil
@@ -128,9 +128,8 @@ func (o *Object) Delete(place string) error {
 	return o.edit(place, func(json.RawMessage) (json.RawMessage, error) { return nil, nil })
 }
 
-// Merge puts the members of a patch into the object: objects are merged member by
-// member, anything else replaces what was there. Nothing is taken away, and what
-// the patch does not name stays.
+// Merge merges the fields of a patch into the object: objects are merged field by field, any
+// other value replaces the existing one. Fields that are not in the patch stay unchanged.
 func (o *Object) Merge(patch json.RawMessage) error {
 	var p Object
 	err := p.UnmarshalJSON(patch)
@@ -165,7 +164,7 @@ func merge(into, patch json.RawMessage) (json.RawMessage, error) {
 func (o *Object) edit(place string, f func(old json.RawMessage) (json.RawMessage, error)) error {
 	path := tokens(place)
 	if len(path) == 0 {
-		return fmt.Errorf("%w: it has no name", ErrPlace)
+		return fmt.Errorf("%w: the name is empty", ErrPlace)
 	}
 	raw, err := edit(o.JSON(), path, f)
 	if err != nil {
@@ -175,8 +174,8 @@ func (o *Object) edit(place string, f func(old json.RawMessage) (json.RawMessage
 	return nil
 }
 
-// edit writes raw anew with one place of it changed. f gets what stands there, or
-// nil; what it returns is written, nil leaves it out.
+// edit returns raw with one place changed. f gets the value there, or nil; its result is
+// written, and nil deletes the value.
 func edit(raw json.RawMessage, path []string, f func(json.RawMessage) (json.RawMessage, error)) (json.RawMessage, error) {
 	if len(path) == 0 {
 		return f(raw)
@@ -187,7 +186,7 @@ func edit(raw json.RawMessage, path []string, f func(json.RawMessage) (json.RawM
 	case isArray(raw):
 		return editArray(raw, path, f)
 	case !isObject(raw):
-		return nil, fmt.Errorf("%w: what stands before %q is no object", ErrPlace, path[0])
+		return nil, fmt.Errorf("%w: the parent of %q is not an object", ErrPlace, path[0])
 	}
 	var w jsonwire.Writer
 	w.BeginObject()
@@ -255,12 +254,12 @@ func editArray(raw json.RawMessage, path []string, f func(json.RawMessage) (json
 	}
 	w.EndArray()
 	if !found {
-		return nil, fmt.Errorf("%w: the array has %d elements, and none is %q", ErrPlace, n, path[0])
+		return nil, fmt.Errorf("%w: the array has %d elements, but no element %q", ErrPlace, n, path[0])
 	}
 	return w.Buf, errors.Join(r.End(), w.Err())
 }
 
-// child is what stands under a name or a number; nil means nothing does.
+// child returns the value under a name or an index, or nil if there is none.
 func child(raw json.RawMessage, token string) json.RawMessage {
 	r := jsonwire.NewReader(raw)
 	switch {
@@ -284,7 +283,7 @@ func child(raw json.RawMessage, token string) json.RawMessage {
 	return nil
 }
 
-// tokens are the steps to a place.
+// tokens returns the steps of the path to a place.
 func tokens(place string) []string {
 	switch {
 	case place == "":

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Set is extensions in the order of their registration. Make one with [NewSet].
+// Set holds extensions in the order of their registration. Create one with [NewSet].
 type Set struct {
 	entries []entry
 	byName  map[string]int
@@ -18,8 +18,8 @@ type entry struct {
 	info Info
 }
 
-// NewSet checks that every extension has a name, and one of its own, and that its hooks have
-// the parameters and results that [Extension] lists.
+// NewSet checks that every extension has a unique name, and that its hooks have the signatures
+// that [Extension] lists.
 func NewSet(extensions ...Extension) (*Set, error) {
 	s := &Set{byName: map[string]int{}}
 	var wrong []error
@@ -30,7 +30,7 @@ func NewSet(extensions ...Extension) (*Set, error) {
 		}
 		info := x.Info()
 		if _, twice := s.byName[info.Name]; info.Name == "" || twice {
-			wrong = append(wrong, fmt.Errorf("%w: %q is the name of extension %d, and must be one of its own", ErrExtensions, info.Name, i))
+			wrong = append(wrong, fmt.Errorf("%w: the name %q of extension %d is empty or not unique", ErrExtensions, info.Name, i))
 			continue
 		}
 		if err := checkHooks(x); err != nil {
@@ -43,12 +43,12 @@ func NewSet(extensions ...Extension) (*Set, error) {
 	return s, errors.Join(wrong...)
 }
 
-// With returns a set with more extensions behind those of s.
+// With returns a set with more extensions after those of s.
 func (s *Set) With(extensions ...Extension) (*Set, error) {
 	return NewSet(append(s.All(), extensions...)...)
 }
 
-// All are the extensions, in order.
+// All returns the extensions, in order.
 func (s *Set) All() []Extension {
 	if s == nil {
 		return nil
@@ -60,28 +60,27 @@ func (s *Set) All() []Extension {
 	return out
 }
 
-// Switches are what a configuration says about extensions by their names,
-// whatever the tags are.
+// Switches turn extensions on or off by name, regardless of tags.
 type Switches struct {
-	// On and Off beat tags; an extension that is in both is off.
+	// On and Off override tags; an extension that is in both is off.
 	On, Off []string
-	// Force beats On and Off.
+	// Force overrides On and Off.
 	Force []string
 }
 
-// Resolution says which extensions are on.
+// Resolution lists the extensions that are on.
 type Resolution struct {
-	// On are those, in the order of the set.
+	// On lists the extensions that are on, in the order of the set.
 	On []Extension
-	// Tags are all that are there, sorted.
+	// Tags lists all tags, sorted.
 	Tags []Tag
-	// Why has a line for every extension of the set, in its order.
+	// Why has one reason for every extension of the set, in order.
 	Why []Reason
 
 	setup Setup
 }
 
-// Reason says why an extension is on or off.
+// Reason explains why an extension is on or off.
 type Reason struct {
 	Name string
 	On   bool
@@ -104,7 +103,7 @@ func (r *Resolution) Idle() bool {
 	})
 }
 
-// Has reports whether a tag is there.
+// Has reports whether a tag is present.
 func (r *Resolution) Has(t Tag) bool { return has(r.Tags, t) }
 
 // has reports whether a sorted list has a tag.
@@ -113,11 +112,10 @@ func has(tags []Tag, t Tag) bool {
 	return found
 }
 
-// Resolve finds the extensions that are on for a request with these tags. Those
-// that are on add their own tags, which may switch others on or off, so that is
-// done until nothing changes. Extensions that switch each other on and off for
-// ever are off: the answer is the same in whatever order they are looked at. Names
-// among the switches that nobody has are an error.
+// Resolve finds the extensions that are on for a request with these tags. Extensions that are
+// on add their own tags, which may turn others on or off, so Resolve repeats this until nothing
+// changes. Extensions that would turn each other on and off forever are off. The result does
+// not depend on the order of evaluation. Unknown names among the switches are an error.
 func (s *Set) Resolve(tags []Tag, sw Switches) (*Resolution, error) {
 	return s.ResolveFor(tags, sw, Setup{})
 }
@@ -153,9 +151,9 @@ func (s *Set) known(sw Switches) error {
 	var wrong []error
 	for _, name := range slices.Concat(sw.On, sw.Off, sw.Force) {
 		if s == nil {
-			wrong = append(wrong, fmt.Errorf("%w: there is no extension %q", ErrExtensions, name))
+			wrong = append(wrong, fmt.Errorf("%w: unknown extension %q", ErrExtensions, name))
 		} else if _, ok := s.byName[name]; !ok {
-			wrong = append(wrong, fmt.Errorf("%w: there is no extension %q", ErrExtensions, name))
+			wrong = append(wrong, fmt.Errorf("%w: unknown extension %q", ErrExtensions, name))
 		}
 	}
 	return errors.Join(wrong...)
@@ -171,14 +169,14 @@ type resolver struct {
 	asked    []bool
 	// failed is the first error of an extension.
 	failed error
-	// disputed extensions never came to rest, and stay off.
+	// disputed extensions never reach a stable state, and stay off.
 	disputed []bool
 }
 
-// settle goes on until the tags and the extensions agree. A state that comes back
-// would come back for ever: extensions that changed in between and depend on their own
-// tags are disputed from then on, and so are those that still change after many rounds.
-// That can happen once for each extension, so it ends.
+// settle repeats until the tags and the extensions agree. A state that recurs would recur
+// forever: extensions that changed in between and depend on their own tags are disputed from
+// then on, and so are those that still change after many rounds. That can happen once for each
+// extension, so settle terminates.
 func (r *resolver) settle() []bool {
 	if r.set == nil {
 		return nil
@@ -208,9 +206,9 @@ func (r *resolver) settle() []bool {
 	}
 }
 
-// dispute marks the extensions that changed between some states and the next and
-// depend on their own tags, directly or through others that changed. Those that only
-// follow them come to rest without them.
+// dispute marks the extensions that changed between some states and the next and depend on
+// their own tags, directly or through others that changed. Those that only follow them become
+// stable without them.
 func (r *resolver) dispute(states [][]bool, next []bool) {
 	changed := make([]bool, len(next))
 	for _, state := range states {

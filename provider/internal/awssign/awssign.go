@@ -1,5 +1,5 @@
-// Package awssign signs requests to Amazon Web Services with the signer of
-// Amazon's own library, and keeps that library's types to itself.
+// Package awssign signs requests to Amazon Web Services with the signer of the AWS SDK, without
+// exposing the types of the SDK.
 package awssign
 
 import (
@@ -13,18 +13,18 @@ import (
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 )
 
-// Request is what to sign, for whom.
+// Request holds the request to sign and the credential.
 type Request struct {
 	HTTP *http.Request
 	Body []byte
-	// The credential; Session is empty for one that lasts.
+	// The credential; Session is empty for a permanent one.
 	ID, Secret, Session string
 	Service, Region     string
 	Time                time.Time
 }
 
-// Sign puts the signature into the headers of the request. All headers that are
-// there are signed, but for those that proxies may change.
+// Sign adds the signature to the headers of the request. It signs all present headers, except
+// those that proxies may change.
 func Sign(ctx context.Context, r Request) error {
 	sum := sha256.Sum256(r.Body)
 	keys := aws.Credentials{AccessKeyID: r.ID, SecretAccessKey: r.Secret, SessionToken: r.Session}

@@ -14,43 +14,40 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// Server is what is known of a server, or of a family of models: an extension made
-// of data.
+// Server describes a server, or a family of models. It is an extension made of data.
 type Server struct {
 	Name, Description string
-	// Requires and Forbids are the tags by which it is on.
+	// Requires and Forbids are the tags that turn it on.
 	Requires, Forbids []extension.Tag
-	// Capabilities changes what the target can do, by the name of the model, which
-	// is in small letters; nil changes nothing.
+	// Capabilities changes the capabilities of the target. The name of the model is in lower
+	// case; nil changes nothing.
 	Capabilities func(c *targets.Capabilities, model string)
 	// Vendor marks the server of the dialect's vendor. Its rules apply to requests that
 	// are encoded; requests in its own dialect may pass through.
 	Vendor bool
-	// Knobs are the settings that it takes.
+	// Knobs are the settings that it supports.
 	Knobs []Knob
-	// Fix changes the payload in ways that no capability tells; nil changes
-	// nothing.
+	// Fix changes the payload in ways that no capability describes; nil changes nothing.
 	Fix func(x *extension.Exchange) error
 }
 
-// Knob is a setting that goes into the payload where the configuration has it.
+// Knob is a setting that is written into the payload if the configuration sets it.
 type Knob struct {
-	// Setting is its name in the configuration, Place where it stands in the
-	// payload.
+	// Setting is its name in the configuration, Place its path in the payload.
 	Setting, Place string
 	Label          string
-	// Type is that of its values: "boolean", "integer", "string", "object".
+	// Type is the type of its values: "boolean", "integer", "string", "object".
 	Type string
-	// Choices are the values a string may have; none means any.
+	// Choices are the allowed values of a string; none means any.
 	Choices []string
 }
 
-// Info says by which tags the server is known.
+// Info returns the tags of the server.
 func (s Server) Info() extension.Info {
 	return extension.Info{Name: s.Name, Version: "1", Description: s.Description, Requires: s.Requires, Forbids: s.Forbids}
 }
 
-// Prepare says what the target can do.
+// Prepare sets the capabilities of the target.
 func (s Server) Prepare(_ context.Context, x *extension.Exchange) error {
 	if s.Capabilities != nil {
 		s.Capabilities(&x.Target.Caps, strings.ToLower(x.Target.Model))
@@ -58,7 +55,7 @@ func (s Server) Prepare(_ context.Context, x *extension.Exchange) error {
 	return nil
 }
 
-// Decorate puts the settings that were asked for into the payload.
+// Decorate writes the configured settings into the payload.
 func (s Server) Decorate(_ context.Context, x *extension.Exchange) error {
 	var settings map[string]json.RawMessage
 	if _, err := x.Config(&settings); err != nil {
@@ -75,14 +72,14 @@ func (s Server) Decorate(_ context.Context, x *extension.Exchange) error {
 			continue
 		}
 		if slices.Contains(strings.Fields(x.Target.Caps.Refuses), k.Place) {
-			x.Report.Addf(dragoman.Dropped, dragoman.Warn, "/"+k.Place, "the model does not take %s", k.Place)
+			x.Report.Addf(dragoman.Dropped, dragoman.Warn, "/"+k.Place, "the model does not support %s", k.Place)
 			continue
 		}
 		wrong = append(wrong, x.Payload.Set(k.Place, value))
 	}
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		if !slices.ContainsFunc(s.Knobs, func(k Knob) bool { return k.Setting == name }) {
-			wrong = append(wrong, fmt.Errorf("there is no setting %q", name))
+			wrong = append(wrong, fmt.Errorf("unknown setting %q", name))
 		}
 	}
 	if s.Fix != nil {
@@ -91,7 +88,7 @@ func (s Server) Decorate(_ context.Context, x *extension.Exchange) error {
 	return errors.Join(wrong...)
 }
 
-// check holds a value against what the knob takes.
+// check validates a value.
 func (k Knob) check(value json.RawMessage) error {
 	var v any
 	if err := json.Unmarshal(value, &v); err != nil {
@@ -123,7 +120,7 @@ func (s Server) Idle(settings json.RawMessage) bool {
 	return (s.Vendor || s.Capabilities == nil) && s.Fix == nil && len(settings) == 0
 }
 
-// ConfigSchema is the JSON Schema of the settings.
+// ConfigSchema returns the JSON Schema of the settings.
 func (s Server) ConfigSchema() json.RawMessage {
 	var o extension.Object
 	err := o.Set("type", "object")
@@ -140,7 +137,7 @@ func (s Server) ConfigSchema() json.RawMessage {
 	return o.JSON()
 }
 
-// Elements show the settings.
+// Elements describes how to display the settings.
 func (s Server) Elements(extension.Env) []extension.Element {
 	var out []extension.Element
 	for _, k := range s.Knobs {
@@ -153,7 +150,7 @@ func (s Server) Elements(extension.Env) []extension.Element {
 		case len(k.Choices) > 0:
 			e.Kind = "select"
 			for _, c := range k.Choices {
-				value, _ := json.Marshal(c) // a string always can be
+				value, _ := json.Marshal(c) // a string always marshals
 				e.Choices = append(e.Choices, extension.Choice{Value: value, Label: c})
 			}
 		}

@@ -14,24 +14,24 @@ import (
 
 const chat = dialectname.OpenAIChat
 
-// served is a server that speaks OpenAI Chat.
+// served returns the tags of a server with the OpenAI Chat API.
 func served(name string) []extension.Tag {
 	return []extension.Tag{DialectTag(chat), ServerTag(name)}
 }
 
-// thinking is the switch that several servers have.
+// thinking returns the thinking setting that several servers have.
 func thinking(choices ...string) Knob {
 	return Knob{Setting: "thinking", Place: "/thinking/type", Label: "whether the model thinks before it answers", Type: "string", Choices: choices}
 }
 
-// templated is the switch of servers that run the model's own template.
+// templated is the setting of servers that run the model's own template.
 var templated = Knob{
 	Setting: "enable_thinking", Place: "/chat_template_kwargs/enable_thinking", Label: "whether the model thinks before it answers", Type: "boolean",
 }
 
-// All returns an extension for each server that this package knows. The order
-// matters where several are on: later ones have the last word. What differs from
-// model to model is in package models.
+// All returns an extension for each server that this package knows. The order matters if
+// several are on: later ones override earlier ones. Facts that differ from model to model are
+// in package models.
 func All() []extension.Extension {
 	return []extension.Extension{
 		Server{
@@ -185,19 +185,19 @@ func All() []extension.Extension {
 	}
 }
 
-// refuse adds a word to what the server refuses.
+// refuse adds a name to what the server refuses.
 func refuse(c *targets.Capabilities, word string) {
 	if words := strings.Fields(c.Refuses); !slices.Contains(words, word) {
 		c.Refuses = strings.Join(append(words, word), " ")
 	}
 }
 
-// accept removes a word from what the server refuses.
+// accept removes a name from what the server refuses.
 func accept(c *targets.Capabilities, word string) {
 	c.Refuses = strings.Join(slices.DeleteFunc(strings.Fields(c.Refuses), func(w string) bool { return w == word }), " ")
 }
 
-// fixMistral says required as Mistral does, and has another name for the seed.
+// fixMistral uses Mistral's names for the tool choice "required" and for the seed.
 func fixMistral(x *extension.Exchange) error {
 	return errors.Join(demand(x, "any"), move(x, "seed", "random_seed"),
 		drop(x, "store", "service_tier", "logprobs", "top_logprobs", "logit_bias", "user", "safety_identifier", "prompt_cache_key", "verbosity"))
@@ -215,7 +215,7 @@ func drop(x *extension.Exchange, fields ...string) error {
 	return errors.Join(errs...)
 }
 
-// move puts a member elsewhere.
+// move moves a field to another place.
 func move(x *extension.Exchange, from, to string) error {
 	value := x.Payload.Get(from)
 	if value == nil {
@@ -224,15 +224,15 @@ func move(x *extension.Exchange, from, to string) error {
 	return errors.Join(x.Payload.Set(to, value), x.Payload.Delete(from))
 }
 
-// demand says in the server's word that a tool must be called. A server that
-// cannot be told which gets that one alone.
+// demand writes the server's word for "a tool must be called". If the request names the tool
+// and the server cannot express that, the server gets only that tool.
 func demand(x *extension.Exchange, word string) error {
 	if string(x.Payload.Get("tool_choice")) == `"required"` {
 		return x.Payload.Set("tool_choice", word)
 	}
 	wanted := x.Payload.Get("/tool_choice/function/name")
 	if wanted == nil {
-		return nil // auto, none, or nothing we know
+		return nil // auto, none, or an unknown value
 	}
 	var tools, one []json.RawMessage
 	if _, err := x.Payload.Read("tools", &tools); err != nil {
@@ -247,7 +247,7 @@ func demand(x *extension.Exchange, word string) error {
 		return nil
 	}
 	if len(one) < len(tools) {
-		x.Report.Addf(dragoman.Lowered, dragoman.Warn, "/tool_choice", "the server cannot be told which tool to call; %s is the only one that it gets", wanted)
+		x.Report.Addf(dragoman.Lowered, dragoman.Warn, "/tool_choice", "the server cannot force a specific tool; only %s is sent", wanted)
 	}
 	return errors.Join(x.Payload.Set("tools", one), x.Payload.Set("tool_choice", word))
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/dragoman-go/dragoman/provider/extension"
 )
 
-// Tags are those of a request: its dialect, who serves it, and the family of its
-// model, where they are known.
+// Tags returns the tags of a request: its dialect, its server, and the family of its model, if
+// they are known.
 func Tags(d dragoman.Dialect, server, model string) []extension.Tag {
 	tags := []extension.Tag{DialectTag(d)}
 	if server != "" {
@@ -21,17 +21,17 @@ func Tags(d dragoman.Dialect, server, model string) []extension.Tag {
 	return tags
 }
 
-// DialectTag is the tag of a dialect.
+// DialectTag returns the tag of a dialect.
 func DialectTag(d dragoman.Dialect) extension.Tag { return extension.Tag("dialect:" + string(d)) }
 
-// ServerTag is the tag of who serves the model.
+// ServerTag returns the tag of a server.
 func ServerTag(name string) extension.Tag { return extension.Tag("server:" + name) }
 
-// FamilyTag is the tag of a family of models.
+// FamilyTag returns the tag of a family of models.
 func FamilyTag(name string) extension.Tag { return extension.Tag("family:" + name) }
 
-// families are those that models are known by, with the beginnings of the names of
-// their models behind any path, as in "moonshotai/Kimi-K2", and who makes them, as in
+// families lists the known families with the prefixes of the names of their models after any
+// path, as in "moonshotai/Kimi-K2", and their vendors, as in
 // "us.anthropic.claude-opus-5-5-v1:0".
 var families = []struct {
 	name   string
@@ -50,7 +50,7 @@ var families = []struct {
 	{"gpt", []string{"gpt-", "chatgpt", "o1", "o3", "o4"}},
 }
 
-// Family is the family of a model by its name; empty means that it is unknown.
+// Family returns the family of a model by its name; empty means unknown.
 func Family(model string) string {
 	name := strings.ToLower(model[strings.LastIndexByte(model, '/')+1:])
 	if _, own, resold := strings.Cut(name, "anthropic."); resold {
