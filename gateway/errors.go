@@ -14,8 +14,8 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// apiError is an error as a client is told of it: in its class, and without what is
-// nobody's business but ours (quirk J3).
+// apiError converts an error for the client: it keeps the class and removes internal details
+// (quirk J3).
 func apiError(err error) *dragoman.APIError {
 	var api *dragoman.APIError
 	var chain *provider.ChainError
@@ -31,7 +31,7 @@ func apiError(err error) *dragoman.APIError {
 	case errors.As(err, &own):
 		return own.err
 	case errors.As(err, &missing), errors.As(err, &setting):
-		// It is the gateway that lacks it, not the client.
+		// The gateway lacks the credentials, not the client.
 		return &dragoman.APIError{Class: dragoman.ErrorServer, Status: http.StatusBadGateway, Message: "the gateway is not set up for this model; its log says what is missing", Err: err}
 	case errors.As(err, &chain):
 		return chainError(chain, err)
@@ -80,7 +80,7 @@ func withoutSentinels(message string) string {
 	return message
 }
 
-// ownError is the gateway's own word, not that of a model's server.
+// ownError is an error of the gateway, not of an upstream.
 type ownError struct{ err *dragoman.APIError }
 
 func (e *ownError) Error() string { return e.err.Message } // its status is that of the client's dialect
@@ -96,8 +96,8 @@ func own(err error) error {
 	return &ownError{api}
 }
 
-// chainError is that of a list of models of which none answered: the last word of
-// those that were asked.
+// chainError returns the error for a list of models that all failed: the error of the last one
+// that was called.
 func chainError(chain *provider.ChainError, err error) *dragoman.APIError {
 	last := lastOf(chain)
 	if last == nil {
@@ -108,7 +108,7 @@ func chainError(chain *provider.ChainError, err error) *dragoman.APIError {
 	return &e
 }
 
-// lastWord is the error of the model that was asked last, where there were several.
+// lastWord returns the error of the last model that was called, if there were several.
 func lastWord(err error) error {
 	var chain *provider.ChainError
 	if errors.As(err, &chain) {
