@@ -68,8 +68,8 @@ type Config struct {
 	// environment.
 	Models *provider.Config
 
-	// Warnings are what [Parse] found that can be used and is most likely not meant, in
-	// the order of the file. Nothing goes by them.
+	// Warnings lists settings that [Parse] accepted but that are probably mistakes, in file
+	// order. They have no effect.
 	Warnings []*provider.FileError
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/storage/memorynotes"
 )
 
-func TestG3_NobodyListensBeyondLoopbackWithoutKeys(t *testing.T) {
+func TestG3_NonLoopbackRequiresKeys(t *testing.T) {
 	key := access.Key{Name: "a", Hash: access.HashOf("a secret of a test")}
 	for listen, public := range map[string]bool{
 		"":                         false,
@@ -85,7 +85,7 @@ func TestCheckSaysWhatCannotBeUsed(t *testing.T) {
 	}
 }
 
-func TestNewRefusesWhatItWouldPassOverInSilence(t *testing.T) {
+func TestNewRefusesInvalidConfig(t *testing.T) {
 	for want, c := range map[string]*gateway.Config{
 		"give the notes of its store as Options.Notes": {State: gateway.State{SQLite: "state.db"}},
 		"as Options.Notes":  {State: gateway.State{PostgresEnv: "DATABASE"}},

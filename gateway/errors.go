@@ -135,11 +135,11 @@ func lastOf(chain *provider.ChainError) (denied error) {
 	return denied
 }
 
-// upstreamError is what a model's server said. That it does not know our credential is
-// no fault of the client's, who would otherwise look for it in its own. That it refuses
-// something to who has that credential (a model, a region) is no failure either that goes
-// away when a client asks again, as it does after a 5xx: the client must ask for something
-// else, and hears who refuses and why.
+// upstreamError converts an error of an upstream. If the upstream refuses the gateway's
+// credential, the client is not at fault and must not look for it in its own. If the upstream
+// refuses something to that credential (a model, a region), the error is not a 5xx either,
+// after which clients retry: the client must request something else, and the error says who
+// refuses and why.
 func upstreamError(e *dragoman.APIError) *dragoman.APIError {
 	if e.Status >= http.StatusMultipleChoices && e.Status < http.StatusBadRequest {
 		// The message names a host and a setting of the gateway. Both are for its operator.
@@ -166,8 +166,8 @@ func upstreamError(e *dragoman.APIError) *dragoman.APIError {
 	}
 }
 
-// tellsAccount reports whether a server's words are about the account that the gateway has
-// with it: it quotes a credential, which was taken out, or names who was refused as AWS does.
+// tellsAccount reports whether an error text concerns the gateway's account with the upstream:
+// it quotes a credential, which was removed, or names the refused account as AWS does.
 func tellsAccount(text string) bool {
 	return strings.Contains(text, "[redacted]") || strings.Contains(text, "arn:aws")
 }
