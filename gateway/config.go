@@ -438,9 +438,9 @@ func badTarget(same, to string) string {
 	case strings.TrimSpace(to) == "":
 		return "it leads nowhere"
 	case strings.Contains(to, "*") && !strings.Contains(same, "*"):
-		return "its * would be the text that the * of the route's name stands for, and that name has none"
+		return "it has a *, but the name of the route has none"
 	case strings.Contains(to, "*") && strings.Count(same, "*") > 1:
-		return "its * would be the text that the * of the route's name stands for, and that name has several"
+		return "it has a *, but the name of the route has several"
 	}
 	for spec := range strings.SplitSeq(to, ",") {
 		if before, _, ok := strings.Cut(spec, "*"); ok && !strings.Contains(before, "/") {

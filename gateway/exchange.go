@@ -405,7 +405,7 @@ func (x *exchange) decode(ctx context.Context, up *upstream) error {
 	if !x.route.NoRecall {
 		rep, err := x.recall.Restore(ctx, x.scope(), req)
 		if err != nil {
-			x.warn(ctx, "what was kept of reasoning could not be read", err)
+			x.warn(ctx, "the stored reasoning could not be read", err)
 		}
 		x.entry.losses = append(x.entry.losses, rep.Losses...)
 	}

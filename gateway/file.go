@@ -271,7 +271,7 @@ func (r *reader) state(n *node) (s State) {
 		}),
 		"postgres_env": place(func(n *node) { s.PostgresEnv, _ = r.variable(n, "postgres_env") }),
 		"postgres": func(n *node) {
-			r.Bad(n, "postgres: a connection string does not stand in this file; name the variable that holds it with postgres_env")
+			r.Bad(n, "postgres: a config file must not contain a connection string; name an environment variable with postgres_env")
 		},
 		"ttl":       func(n *node) { s.TTL = r.Duration(n, "ttl", "") },
 		"max_bytes": func(n *node) { s.MaxBytes = int64(r.Count(n, "max_bytes", 1)) },
@@ -355,7 +355,7 @@ func (r *reader) key(key, value *node) (k access.Key, secrets [][32]byte) {
 		"key_sha256": read("key_sha256", r.keyHash),
 		"key": func(n *node) {
 			named = true
-			r.Bad(n, "key: a key does not stand in this file; name the variable that holds it with key_env, or give its SHA-256 with key_sha256")
+			r.Bad(n, "key: a config file must not contain a key; name an environment variable with key_env, or give its SHA-256 with key_sha256")
 		},
 		"models":              func(n *node) { k.Models = r.models(n) },
 		"requests_per_minute": func(n *node) { k.RequestsPerMinute = r.Count(n, "requests_per_minute", 1) },
