@@ -139,7 +139,7 @@ func TestG6_WhyAServerFailedIsInTheOneLineOfItsRequest(t *testing.T) {
 	}
 }
 
-func TestG2_ARequestIsNamedByTheGatewayAndNotByTheServerBehindIt(t *testing.T) {
+func TestG2_RequestIDIsFromTheGateway(t *testing.T) {
 	for _, status := range []int{200, 400, 429, 500} {
 		rigged(t, "", func(rw http.ResponseWriter, r *http.Request) {
 			for _, name := range []string{"request-id", "x-request-id"} {
@@ -170,7 +170,7 @@ func TestG2_ARequestIsNamedByTheGatewayAndNotByTheServerBehindIt(t *testing.T) {
 	}
 }
 
-func TestG6_WhatReadingARequestLostIsToldWithTheRest(t *testing.T) {
+func TestG6_DecodingLossesAreReported(t *testing.T) {
 	rigged(t, "", func(rw http.ResponseWriter, r *http.Request) {
 		answers(rw, r, isStream(r), map[bool]string{true: streamOf(spoken(r), "hello"), false: wholeOf(spoken(r), "hello")}[isStream(r)])
 	}, func(r *rig) {

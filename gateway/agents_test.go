@@ -271,7 +271,7 @@ func TestQuirkB29_AClientsSearchForToolsReachesEveryModel(t *testing.T) {
 	}
 }
 
-func TestQuirkB29_WhatASearchFoundAndNobodyCanReadIsReported(t *testing.T) {
+func TestQuirkB29_UnreadableSearchResultsAreReported(t *testing.T) {
 	w, _ := listened(t, sim.Config{}, "")
 	body := `{"model":"anthropic/sim/planner","max_output_tokens":100,"tools":[` + codexSearch + `],"input":[{"type":"message","role":"user","content":"hi"},
 		{"type":"tool_search_call","call_id":"call_1","execution":"client","status":"completed","arguments":{"query":"orders"}},

@@ -11,19 +11,18 @@ import (
 	"github.com/dragoman-go/dragoman/internal/serving"
 )
 
-// aside is the answer to a request that asks no model: for a list, for a response that is
-// kept, or for what nobody serves. It has a line in the log and is counted as others are
-// (requirement G6).
+// aside is the response to a request that calls no model: for a list, for a stored response, or
+// for an unknown path. It is logged and counted like others (requirement G6).
 type aside struct {
 	http.ResponseWriter
 	entry entry
 }
 
-// asideKey is where a request's context has its aside.
+// asideKey is the context key of an aside.
 type asideKey struct{}
 
-// noted has requests that ask no model answered by h, and takes note of each. They are
-// none of those that are under way, as they take no time.
+// noted serves requests that call no model with h, and logs each. They do not count as requests
+// in progress, because they are short.
 func (g *Gateway) noted(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		codec := serving.CodecOf(r)
@@ -66,15 +65,15 @@ func (g *Gateway) buffered(w http.ResponseWriter, r *http.Request) (free func(),
 	return mem.free, err
 }
 
-// noteOf is the entry of a request that asks no model.
+// noteOf returns the entry of a request that calls no model.
 func noteOf(r *http.Request) *entry {
 	if a, ok := r.Context().Value(asideKey{}).(*aside); ok {
 		return &a.entry
 	}
-	return new(entry) // which nobody reads
+	return new(entry) // discarded
 }
 
-// who is the key that asks, where no model is asked.
+// who returns the key of a request that calls no model.
 func (g *Gateway) who(r *http.Request) (access.Key, error) {
 	note := noteOf(r)
 	key, err := g.keys.Identify(access.FromRequest(r))
@@ -86,7 +85,7 @@ func (g *Gateway) who(r *http.Request) (access.Key, error) {
 	return key, nil
 }
 
-// failed notes an error, and returns it.
+// failed records an error, and returns it.
 func (e *entry) failed(err error) error {
 	e.err = err
 	return err
@@ -112,5 +111,5 @@ func (a *aside) begin(status int) {
 	}
 }
 
-// Unwrap is for [http.ResponseController].
+// Unwrap supports [http.ResponseController].
 func (a *aside) Unwrap() http.ResponseWriter { return a.ResponseWriter }

@@ -68,7 +68,7 @@ func TestG3_AListOfModelsIsNoNameThatAClientMayAskFor(t *testing.T) {
 	}
 }
 
-func TestG3_WhatIsSaidTwiceIsRefused(t *testing.T) {
+func TestG3_DuplicateFieldsAreRefused(t *testing.T) {
 	t.Setenv("TEAM_KEY", "a-secret-of-the-team")
 	var h heard
 	w := worldOf(t, `gateway:
@@ -112,7 +112,7 @@ func TestG6_NamesThatClientsMakeUpAreNoSeries(t *testing.T) {
 	}
 }
 
-func TestG3_AKeyIsToldOnlyOfTheModelsItMayUse(t *testing.T) {
+func TestG3_ErrorsListOnlyAllowedModels(t *testing.T) {
 	t.Setenv("TEAM_KEY", "a-secret-of-the-team")
 	w := newWorld(t, `gateway:
   keys:
@@ -164,7 +164,7 @@ func TestQuirkJ1_NoHeartbeatBeginsAStreamWhileAnErrorIsWritten(t *testing.T) {
 	})
 }
 
-func TestG3_WhatNobodyCountsIsTakenFromTheBudgetAllTheSame(t *testing.T) {
+func TestG3_UnreportedUsageIsEstimated(t *testing.T) {
 	const line = `{"model":"m","created_at":"2026-01-01T00:00:00Z","message":{"role":"assistant","content":"x"},"done":false}` + "\n"
 	const last = `{"model":"m","created_at":"2026-01-01T00:00:00Z","message":{"role":"assistant","content":""},"done":true,"done_reason":"stop"}` + "\n"
 	for name, path := range map[string]string{"passed on": "/api/chat", "translated": "/v1/chat/completions"} {
@@ -208,7 +208,7 @@ func TestG3_WhatNobodyCountsIsTakenFromTheBudgetAllTheSame(t *testing.T) {
 	}
 }
 
-func TestG2_WhatBreaksBehindTheEndIsNoError(t *testing.T) {
+func TestG2_FailureAfterTheEndIsNoError(t *testing.T) {
 	w := worldOf(t, "", func(rw http.ResponseWriter, _ *http.Request) {
 		rw.Header().Set("content-type", "text/event-stream")
 		_, _ = io.WriteString(rw, anthropicAnswer)

@@ -77,7 +77,7 @@ func openResponses(t testing.TB) *emitcheck.Document {
 	return document.doc
 }
 
-func TestAClientOfChatIsToldTheUsageOfAStreamOnlyIfItAsks(t *testing.T) {
+func TestChatStreamUsageOnlyOnRequest(t *testing.T) {
 	w := newWorld(t, "")
 	for more, told := range map[string]bool{``: false, `,"stream_options":{"include_usage":false}`: false, `,"stream_options":{"include_usage":true}`: true} {
 		status, text := get(t, http.MethodPost, w.url+"/v1/chat/completions", `{"model":"chat/sim/echo","stream":true,"messages":[{"role":"user","content":"hi"}]`+more+`}`)

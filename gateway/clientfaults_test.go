@@ -364,7 +364,7 @@ func TestG4_StreamsAreNotDisturbedByANewConfig(t *testing.T) {
 	})
 }
 
-func TestQuirkJ1_NoHeartbeatComesBehindTheEnd(t *testing.T) {
+func TestQuirkJ1_NoHeartbeatAfterTheEnd(t *testing.T) {
 	for _, w := range ways() {
 		t.Run(w.String(), func(t *testing.T) {
 			rigged(t, "gateway: {heartbeat: 300ms}\n", func(rw http.ResponseWriter, r *http.Request) {
@@ -389,7 +389,7 @@ func TestQuirkJ1_NoHeartbeatComesBehindTheEnd(t *testing.T) {
 	}
 }
 
-func TestQuirkJ1_AHeartbeatIsHeardWhenItBeats(t *testing.T) {
+func TestQuirkJ1_HeartbeatsAreFlushed(t *testing.T) {
 	for _, w := range ways() {
 		if !w.beats() {
 			continue
@@ -442,7 +442,7 @@ func TestG5_AClientThatTakesNothingForLongIsGone(t *testing.T) {
 	}
 }
 
-func TestG2_AStreamOfCommentsAloneIsToldAsBroken(t *testing.T) {
+func TestG2_StreamOfOnlyCommentsIsAnError(t *testing.T) {
 	for _, w := range ways() {
 		rigged(t, "", func(rw http.ResponseWriter, r *http.Request) { answers(rw, r, true, ": hello\n\n") }, func(r *rig) {
 			a := r.ask(w, true)

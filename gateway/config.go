@@ -22,7 +22,7 @@ import (
 	"github.com/dragoman-go/dragoman/tool/policy"
 )
 
-// What zero values of a [Config] mean.
+// The meaning of zero values of a [Config].
 const (
 	defaultListen      = "127.0.0.1:8088"
 	defaultHeartbeat   = 15 * time.Second
@@ -37,8 +37,8 @@ const (
 	defaultBufferedBytesPerKey = 256 << 20
 )
 
-// Config says what a gateway serves, to whom and how. [Parse] reads one from a file.
-// It must not be changed once it is in use.
+// Config configures what a gateway serves, to whom and how. [Parse] reads it from a file. It
+// must not be changed while it is in use.
 type Config struct {
 	// Listen is the address, host:port; empty means 127.0.0.1:8088.
 	Listen string
@@ -46,10 +46,10 @@ type Config struct {
 	// without keys, in addition to localhost, *.localhost and loopback addresses. With keys
 	// every host name is accepted.
 	Hosts []string
-	// Keys are who may use it; none means everybody, which [Config.Check] allows on
-	// loopback only.
+	// Keys lists the virtual keys that may use the gateway. Empty means that every client may,
+	// which [Config.Check] allows on loopback only.
 	Keys []access.Key
-	// Routes say which model stands behind a name that clients ask for.
+	// Routes map the model names that clients request to models.
 	Routes []Route
 	// Policy decides on every request before a model is called. KeyPolicies, by the names
 	// of keys, decide on the requests of a key. A nil policy allows all. A request must be
@@ -57,26 +57,25 @@ type Config struct {
 	// [policy.Policy.For].
 	Policy      *policy.Policy
 	KeyPolicies map[string]*policy.Policy
-	// State is where it is kept what clients forget.
+	// State is where the gateway stores state that clients drop.
 	State State
-	// Heartbeat is how long a stream may be silent before the client is told that it
-	// lives; zero means 15 seconds, below zero never.
+	// Heartbeat is how long a stream may be silent before the gateway sends a keep-alive to the
+	// client; zero means 15 seconds, a negative value never.
 	Heartbeat time.Duration
-	// Limits bound what clients send.
+	// Limits bound the requests of clients.
 	Limits Limits
-	// Models is what models are opened from; nil means the built-in providers, with
-	// settings from the environment.
+	// Models opens the models; nil means the built-in providers, with settings from the
+	// environment.
 	Models *provider.Config
 
-	// Warnings are what [Parse] found that can be used and is most likely not meant, in
-	// the order of the file. Nothing goes by them.
+	// Warnings lists settings that [Parse] accepted but that are probably mistakes, in file
+	// order. They have no effect.
 	Warnings []*provider.FileError
 }
 
-// Served are the routes by which models are found: those of the config or, where it has
-// none, one for each of its aliases, by its name, and of its providers, as name/*. Where
-// there is nothing of that either, the simulator's models are served, with and without
-// their prefix.
+// Served returns the effective routes: those of the config or, if it has none, one for each
+// alias, by its name, and one for each provider, as name/*. If the config has none of these, it
+// returns routes to the models of the simulator, with and without their prefix.
 func (c *Config) Served() []Route {
 	if len(c.Routes) > 0 {
 		return slices.Clone(c.Routes)
@@ -84,40 +83,38 @@ func (c *Config) Served() []Route {
 	return implied(c.Models)
 }
 
-// State is where a gateway keeps what clients forget: in memory, unless a database
-// is named. At most one may be.
+// State configures where a gateway stores state that clients drop: in memory, or in a database.
+// Set at most one database.
 type State struct {
-	// SQLite is a file.
+	// SQLite is the name of a database file.
 	SQLite string
-	// PostgresEnv is the variable of the environment that holds a PostgreSQL
-	// connection string, which may have a password in it.
+	// PostgresEnv is the environment variable with a PostgreSQL connection string, which may
+	// contain a password.
 	PostgresEnv string
-	// TTL is how long it is kept; zero means 24 hours.
+	// TTL is how long entries are stored; zero means 24 hours.
 	TTL time.Duration
-	// MaxBytes is how much is kept in memory; zero means 62500 KiB. A database
-	// has no such bound: what is in it expires.
+	// MaxBytes limits the state in memory; zero means 62500 KiB. A database has no such limit:
+	// its entries expire.
 	MaxBytes int64
 }
 
-// Limits bound what clients send, and how much is under way.
+// Limits bound the size of requests and how many are in progress.
 type Limits struct {
-	// BodyBytes is how long a request may be; zero means 32 MiB.
+	// BodyBytes is the maximum length of a request body; zero means 32 MiB.
 	BodyBytes int
-	// HeaderBytes is how long its headers may be; zero means 64 KiB.
+	// HeaderBytes is the maximum length of its headers; zero means 64 KiB.
 	HeaderBytes int
-	// Streams is how many answers may be under way at once; zero means any number.
+	// Streams is the maximum number of concurrent responses; zero means no limit.
 	Streams int
-	// BodyTime bounds the time that a client takes to send a body; zero means
-	// one minute.
+	// BodyTime limits the time in which a client must send its body; zero means one minute.
 	BodyTime time.Duration
-	// BufferedBytes bounds the bodies of all requests under way together, and
-	// BufferedBytesPerKey those of one key; zero means 512 MiB and
-	// 256 MiB. A body counts from its first byte until its request
-	// ends. Both must be larger than BodyBytes.
+	// BufferedBytes limits the bodies of all requests in progress together, and
+	// BufferedBytesPerKey those of one key; zero means 512 MiB and 256 MiB. A body counts from
+	// its first byte until its request ends. Both must be larger than BodyBytes.
 	BufferedBytes, BufferedBytesPerKey int64
 }
 
-// buffers are the bounds of buffered bytes.
+// buffers returns the limits on buffered bytes.
 func (l Limits) buffers() (total, perKey int64) {
 	body := int64(orElse(l.BodyBytes, defaultBodyBytes))
 	perKey = orElse(l.BufferedBytesPerKey, max(defaultBufferedBytesPerKey, 2*body))
@@ -125,26 +122,25 @@ func (l Limits) buffers() (total, perKey int64) {
 	return total, perKey
 }
 
-// Route leads from the names that clients ask for to a model.
+// Route maps the names that clients request to a model.
 type Route struct {
-	// Pattern is a name, or several: * stands for any text, slashes too.
+	// Pattern is a model name, or a pattern in which * matches any text, including slashes.
 	Pattern string
-	// To is a spec as [provider.Config.Open] takes it: a model, an alias, or several
-	// with commas between them, which stand in for each other. A * in it is the text
-	// that the one * of the pattern stands for.
+	// To is a spec for [provider.Config.Open]: a model, an alias, or a comma-separated list for
+	// failover. A * in it is replaced with the text that the single * of the pattern matched.
 	To string
 	// Repair says when conversations are made valid for their target: empty passes what
 	// needs no change through to its own dialect, "always" repairs everything.
 	Repair string
-	// LiftErrors takes "ERROR: " at the start of a tool's result for its error flag,
-	// for clients whose dialect has none.
+	// LiftErrors converts the prefix "ERROR: " of a tool result into the error flag, for
+	// clients whose dialect has no such flag.
 	LiftErrors bool
 	// Unfinished says what a client gets if the stream of the upstream stops without its
 	// end: empty means an error, "end" an end, for upstreams that never send one.
 	Unfinished string
-	// NoRecall keeps no reasoning for clients that drop it.
+	// NoRecall turns off storing reasoning for clients that drop it.
 	NoRecall bool
-	// Set overrides what clients ask for.
+	// Set overrides settings of the request.
 	Set Overrides
 	// Policy decides on requests of this route; nil allows all.
 	Policy *policy.Policy
@@ -156,35 +152,35 @@ type Route struct {
 
 // The values of [Route.Repair].
 const (
-	// repairAuto leaves what goes to its own dialect with nothing to change as it
-	// came.
+	// repairAuto passes a request through unchanged if the target uses its dialect and nothing
+	// has to change.
 	repairAuto = ""
-	// repairAlways mends everything.
+	// repairAlways repairs every conversation.
 	repairAlways = "always"
 )
 
 // The values of [Route.Unfinished].
 const (
-	// unfinishedError tells it as the error it is.
+	// unfinishedError reports an error.
 	unfinishedError = ""
-	// unfinishedEnd writes an end, for upstreams that never do.
+	// unfinishedEnd writes a regular end, for upstreams that never send one.
 	unfinishedEnd = "end"
 )
 
-// Overrides are what a route sets whatever clients ask for. Zero values leave it to
-// them.
+// Overrides are settings that a route applies to every request. A zero field leaves the
+// client's setting.
 type Overrides struct {
 	Temperature, TopP, FrequencyPenalty, PresencePenalty *dragoman.Number
 	TopK, Seed, MaxTokens                                *int64
-	// Effort, Verbosity and ServiceTier are as in a [dragoman.Request].
+	// Effort, Verbosity and ServiceTier have the meaning of the fields of [dragoman.Request].
 	Effort, Verbosity, ServiceTier string
 	ParallelToolCalls              *bool
 }
 
-// IsZero reports whether nothing is overridden.
+// IsZero reports whether o overrides nothing.
 func (o Overrides) IsZero() bool { return o == Overrides{} }
 
-// Apply sets what is overridden. Nothing that the request points to is changed.
+// Apply sets the overridden fields of r. It does not change values that r points to.
 func (o Overrides) Apply(r *dragoman.Request) {
 	set(&r.Sampling.Temperature, o.Temperature)
 	set(&r.Sampling.TopP, o.TopP)
@@ -205,13 +201,13 @@ func (o Overrides) Apply(r *dragoman.Request) {
 		if r.Reasoning != nil {
 			reasoning = *r.Reasoning
 		}
-		// A budget of the client's, or that it wants none, would say otherwise.
+		// The client's budget, or its request for no reasoning, would contradict the override.
 		reasoning.Mode, reasoning.BudgetTokens, reasoning.Effort = codes.ReasoningDefault, nil, o.Effort
 		r.Reasoning = &reasoning
 	}
 }
 
-// set sets what is given, to a value of its own.
+// set sets a pointer to a copy of the given value, if there is one.
 func set[T any](to **T, given *T) {
 	if given != nil {
 		v := *given
@@ -219,7 +215,7 @@ func set[T any](to **T, given *T) {
 	}
 }
 
-// ConfigError says what of a [Config] cannot be used.
+// ConfigError reports an invalid setting of a [Config].
 type ConfigError struct {
 	Setting string
 	Reason  string
@@ -227,8 +223,8 @@ type ConfigError struct {
 
 func (e *ConfigError) Error() string { return "gateway: " + e.Setting + ": " + e.Reason }
 
-// OpenRelayError says that a gateway would let everybody who can reach it use its
-// models (requirement G3).
+// OpenRelayError reports a gateway that would let everyone on the network use its models
+// (requirement G3).
 type OpenRelayError struct{ Listen string }
 
 func (e *OpenRelayError) Error() string {
@@ -237,7 +233,7 @@ func (e *OpenRelayError) Error() string {
 		"give each client one under gateway.keys of the config file, or listen on 127.0.0.1:%s", e.Listen, port)
 }
 
-// Address is where to listen.
+// Address returns the address to listen on.
 func (c *Config) Address() string {
 	if c.Listen == "" {
 		return defaultListen
@@ -245,10 +241,10 @@ func (c *Config) Address() string {
 	return c.Listen
 }
 
-// Check says what of a config cannot be used, files aside: an address that is none, a
-// route, a key, a policy or a bound that is wrong, two places for the state, or, an [*OpenRelayError], an
-// address beyond loopback without any keys. Loopback is localhost and the loopback
-// addresses as they are written; other names are not looked up.
+// Check reports errors of a config, except in files: an invalid address, route, key, policy or
+// limit, two databases for the state, or, as an [*OpenRelayError], an address beyond loopback
+// without keys. Loopback means localhost and literal loopback addresses; other names are not
+// resolved.
 func (c *Config) Check() error {
 	if reason := badAddress(c.Address()); reason != "" {
 		return &ConfigError{Setting: "listen", Reason: reason}
@@ -282,7 +278,7 @@ func (c *Config) Check() error {
 	return nil
 }
 
-// checkValues finds values that a file cannot have, and a program may.
+// checkValues finds invalid values that a program can set but a file cannot.
 func (c *Config) checkValues() error {
 	for _, v := range []struct {
 		setting string
@@ -316,7 +312,7 @@ func (c *Config) checkValues() error {
 	return nil
 }
 
-// loopback reports whether nobody but this machine can reach an address.
+// loopback reports whether only this machine can reach an address.
 func loopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -329,7 +325,7 @@ func loopback(address string) bool {
 	return err == nil && ip.IsLoopback()
 }
 
-// badAddress says why nobody can listen on an address, or nothing.
+// badAddress returns why an address is invalid, or "".
 func badAddress(address string) string {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -344,30 +340,29 @@ func badAddress(address string) string {
 	return ""
 }
 
-// maxModel is how long a name of a model may be that a pattern is tried on.
+// maxModel is the maximum length of a model name that is matched against patterns.
 const maxModel = 1024
 
 // routeTable finds the route of a model. It is safe for concurrent use.
 type routeTable struct {
 	exact map[string]Route
-	// patterns are in the order in which they are tried.
+	// patterns are in match order.
 	patterns []pattern
 }
 
-// pattern is a route with stars. The text before the first is compared first: that is
-// quick, and most do not fit.
+// pattern is a route with stars. The text before the first star is compared first: that is
+// fast, and most patterns do not match.
 type pattern struct {
 	prefix string
 	route  Route
 }
 
-// badRoute says what is wrong with a [Route].
+// badRoute returns the error for an invalid [Route].
 func badRoute(pattern, reason string) *ConfigError {
 	return &ConfigError{Setting: fmt.Sprintf("route %q", pattern), Reason: reason}
 }
 
-// newRoutes makes a routeTable of a list, whose order means nothing. The error is a
-// [*ConfigError].
+// newRoutes makes a routeTable from routes in any order. The error is a [*ConfigError].
 func newRoutes(list []Route) (*routeTable, error) {
 	r := &routeTable{exact: map[string]Route{}}
 	seen := map[string]string{}
@@ -399,9 +394,9 @@ func newRoutes(list []Route) (*routeTable, error) {
 	return r, nil
 }
 
-// Find is the most particular route of a model: one of exactly its name, else that of
-// the pattern with the most text beside its stars, else the first of these in the
-// order of the alphabet.
+// Find returns the most specific route of a model: a route with exactly that name, otherwise
+// the pattern with the most text outside its stars, otherwise the first of these in
+// alphabetical order.
 func (r *routeTable) Find(model string) (Route, bool) {
 	if route, ok := r.exact[model]; ok {
 		return route, true
@@ -426,7 +421,7 @@ func (r *routeTable) untagged(model string, client dialect.Codec) string {
 	return strings.TrimSuffix(model, wire.Of(client).Body.DefaultTag)
 }
 
-// Names are the names that are exact, sorted: what can be listed.
+// Names returns the exact names, sorted, for model lists.
 func (r *routeTable) Names() []string {
 	names := make([]string, 0, len(r.exact))
 	for name := range r.exact {
@@ -436,16 +431,16 @@ func (r *routeTable) Names() []string {
 	return names
 }
 
-// badTarget says why a pattern, whose stars in a row are one, cannot lead to a spec, or
-// nothing.
+// badTarget returns why a pattern (with adjacent stars merged) cannot have the target to, or
+// "".
 func badTarget(same, to string) string {
 	switch {
 	case strings.TrimSpace(to) == "":
 		return "it leads nowhere"
 	case strings.Contains(to, "*") && !strings.Contains(same, "*"):
-		return "its * would be the text that the * of the route's name stands for, and that name has none"
+		return "it has a *, but the name of the route has none"
 	case strings.Contains(to, "*") && strings.Count(same, "*") > 1:
-		return "its * would be the text that the * of the route's name stands for, and that name has several"
+		return "it has a *, but the name of the route has several"
 	}
 	for spec := range strings.SplitSeq(to, ",") {
 		if before, _, ok := strings.Cut(spec, "*"); ok && !strings.Contains(before, "/") {
@@ -455,15 +450,15 @@ func badTarget(same, to string) string {
 	return ""
 }
 
-// starless is a spec with names in the place of its stars, of models that may be there.
+// starless returns a spec with possible model names in place of its stars.
 func starless(spec string) string {
 	return strings.NewReplacer("sim/*", "sim/planner", "?*", "", "*", "model").Replace(spec)
 }
 
-// literal is how much text a pattern has beside its stars.
+// literal returns the length of the text of a pattern outside its stars.
 func literal(text string) int { return len(text) - strings.Count(text, "*") }
 
-// plain is a pattern with stars in a row as one, which mean the same.
+// plain returns a pattern with adjacent stars merged, which means the same.
 func plain(text string) string {
 	for strings.Contains(text, "**") {
 		text = strings.ReplaceAll(text, "**", "*")
@@ -471,7 +466,7 @@ func plain(text string) string {
 	return text
 }
 
-// badPattern says what is wrong with a pattern for names of models, or nothing.
+// badPattern returns what is wrong with a pattern for model names, or "".
 func badPattern(text string) string {
 	switch {
 	case text == "":

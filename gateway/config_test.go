@@ -15,7 +15,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/storage/memorynotes"
 )
 
-func TestG3_NobodyListensBeyondLoopbackWithoutKeys(t *testing.T) {
+func TestG3_NonLoopbackRequiresKeys(t *testing.T) {
 	key := access.Key{Name: "a", Hash: access.HashOf("a secret of a test")}
 	for listen, public := range map[string]bool{
 		"":                         false,
@@ -69,8 +69,8 @@ func TestCheckSaysWhatCannotBeUsed(t *testing.T) {
 		`route "*a***": it says the same as`: {Routes: []gateway.Route{{Pattern: "**a*", To: "x"}, {Pattern: "*a***", To: "y"}}},
 		`characters that no name`:            {Routes: []gateway.Route{{Pattern: "a\nb", To: "x"}}},
 		`longer than 1024 bytes`:             {Routes: []gateway.Route{{Pattern: strings.Repeat("a", 1025), To: "x"}}},
-		`stands for, and that name has none`: {Routes: []gateway.Route{{Pattern: "a", To: "x/*"}}},
-		`route "a*b*": its * would be the`:   {Routes: []gateway.Route{{Pattern: "a*b*", To: "x/*"}}},
+		`but the name of the route has none`: {Routes: []gateway.Route{{Pattern: "a", To: "x/*"}}},
+		`route "a*b*": it has a *, but the`:  {Routes: []gateway.Route{{Pattern: "a*b*", To: "x/*"}}},
 		`as in sim/*; have "*/planner"`:      {Routes: []gateway.Route{{Pattern: "a*", To: "sim/*, */planner"}}},
 		`as in sim/*; have "fast-*"`:         {Routes: []gateway.Route{{Pattern: "*", To: "fast-*"}}},
 		`state: it is either in`:             {State: gateway.State{SQLite: "a", PostgresEnv: "b"}},
@@ -85,7 +85,7 @@ func TestCheckSaysWhatCannotBeUsed(t *testing.T) {
 	}
 }
 
-func TestNewRefusesWhatItWouldPassOverInSilence(t *testing.T) {
+func TestNewRefusesInvalidConfig(t *testing.T) {
 	for want, c := range map[string]*gateway.Config{
 		"give the notes of its store as Options.Notes": {State: gateway.State{SQLite: "state.db"}},
 		"as Options.Notes":  {State: gateway.State{PostgresEnv: "DATABASE"}},

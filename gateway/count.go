@@ -16,13 +16,12 @@ import (
 	"github.com/dragoman-go/dragoman/provider"
 )
 
-// countHeader says of a count of tokens that nobody but the gateway has counted them:
-// "estimate".
+// countHeader marks a token count that the gateway estimated: "estimate".
 const countHeader = "X-Dragoman-Count"
 
-// count tells how many tokens a request has (quirk J5). Where the model's server speaks the
-// client's dialect, and the request would be passed on to it as it is, it is asked; else,
-// and where it does not say, the number is an estimate, and is called so.
+// count responds with the number of tokens of a request (quirk J5). If the upstream has the
+// client's dialect and would get the request unchanged, it counts. Otherwise, or if it does not
+// respond, the number is an estimate and marked as one.
 func (x *exchange) count(ctx context.Context) error {
 	if err := x.recallConversation(ctx); err != nil {
 		return err
@@ -69,10 +68,11 @@ func (x *exchange) permitted(ctx context.Context) (link provider.Link, err error
 	return link, err
 }
 
-// countTime is how long a server may take to count: clients wait for it before they ask.
+// countTime limits how long an upstream may take to count: clients wait for it before their
+// request.
 const countTime = 10 * time.Second
 
-// counted is what the model's server says.
+// counted returns the count of the upstream.
 func (x *exchange) counted(ctx context.Context, up *upstream) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, countTime)
 	defer cancel()
@@ -90,7 +90,7 @@ func (x *exchange) counted(ctx context.Context, up *upstream) ([]byte, error) {
 	}
 	all, err := answerOf(up, passed.Body)
 	if err == nil && !countsTokens(wire.Of(x.codec).Endpoint.CountField, all) {
-		err = fmt.Errorf("it answers %.80q: %w", all, dragoman.ErrInvalid)
+		err = fmt.Errorf("it responded %.80q: %w", all, dragoman.ErrInvalid)
 	}
 	return all, err
 }
@@ -108,7 +108,7 @@ func countsTokens(name string, body []byte) (counts bool) {
 	return counts && r.End() == nil
 }
 
-// tellCount answers with a count; how says how it was made, where the server did not.
+// tellCount responds with a count. how describes how it was made, if not by the upstream.
 func (x *exchange) tellCount(body []byte, how string) error {
 	x.entry.status = http.StatusOK
 	x.out.begin(http.StatusOK, func(h http.Header) {

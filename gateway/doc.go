@@ -1,29 +1,30 @@
-// Package gateway is a server through which any client that speaks OpenAI Chat, OpenAI
-// Responses, Anthropic Messages, Gemini or Ollama reaches any model, tools, reasoning
-// and streams intact.
+// Package gateway is an HTTP server that connects clients of OpenAI Chat, OpenAI Responses,
+// Anthropic Messages, Gemini or Ollama to any model, with tools, reasoning and streams intact.
 //
 //	config, err := gateway.Load("gateway.yaml")
 //	g, err := gateway.New(config, gateway.Options{Log: slog.Default()})
 //	l, err := net.Listen("tcp", config.Address())
 //	err = g.Serve(ctx, l, 0)
 //
-// [Gateway.Serve] refuses to be an open relay, and drains. A [Gateway] is an [http.Handler],
-// too, for programs with a server of their own, which then sees to that. Without a config it serves the simulator's models.
-// docs/gateway.md says how clients are pointed at it; "dragoman serve" is the command.
+// [Gateway.Serve] refuses to be an open relay, and drains open requests when it stops. A
+// [Gateway] is also an [http.Handler] for programs with their own server, which must then do
+// both themselves. Without a config it serves the models of the simulator. docs/gateway.md
+// shows how to configure clients; the command is "dragoman serve".
 //
-// # The way of a request
+// # How a request is handled
 //
-// Who asks is known by a virtual key (package access), what is asked for by the name of
-// a model, which a [Route] leads to one model or several that stand in for each other.
-// Where both ends speak one dialect and nobody has anything to change, the body is sent
-// on as it came, but for the model's name, and the answer comes back byte for byte, the
-// server's own refusals too. Else the request is read, its conversation made valid for
-// the model, and the answer told in the client's dialect. What could not be kept is in
-// the header "X-Dragoman-Losses", as far as it is known when the answer begins, and in the log.
+// A virtual key (package access) identifies the client. A [Route] maps the requested model name
+// to one model, or to several with failover.
 //
-// Errors come in the client's dialect, before the first byte with a status and behind it
-// within the stream, never as a silent end. Nothing is asked again once a byte of the
-// answer has reached the client.
+// If client and upstream use the same dialect and nothing has to change, the gateway passes the
+// body through, except for the model name, and returns the response byte for byte, errors of
+// the upstream included. Otherwise it decodes the request, makes the conversation valid for the
+// model, and re-encodes the response in the client's dialect. Losses are reported in the header
+// "X-Dragoman-Losses", if they are known when the response begins, and in the log.
 //
-// Clients forget: package recall puts back what a model must see again.
+// Errors are in the client's dialect: with a status before the first byte of the response,
+// within the stream after it. A stream never ends silently. The gateway does not retry once a
+// byte of the response was sent to the client.
+//
+// Some clients drop state that a model needs in later requests: package recall restores it.
 package gateway

@@ -16,20 +16,22 @@ import (
 	"github.com/dragoman-go/dragoman/provider"
 )
 
-// Responses that a model's server keeps itself are asked for there, by the key whose they
-// are: the gateway notes where each came from.
+// Requests for responses that an upstream stores are forwarded to it, for the key that owns
+// them: the gateway stores where each response came from.
 
-// origin is where a response came from: the model that was asked for, and which of its route
-// answered.
+// origin is the origin of a response: the requested model, and the model of its route that
+// responded.
 type origin struct {
 	Model string `json:"model"`
 	Link  string `json:"link"`
 }
 
-// ownerKey is where it is noted that an answer which the model's server keeps is a key's.
+// ownerKey returns the key of the note that a virtual key owns a response that the upstream
+// stores.
 func ownerKey(key, id string) string { return "owner " + bodyKey(key, id) }
 
-// keptElsewhere reports whether it must be known who has an answer, and whose it is.
+// keptElsewhere reports whether the gateway must store which upstream has a response, and which
+// key owns it.
 func (x *exchange) keptElsewhere() bool {
 	if x.stateful() {
 		return !x.keys.Open() || !x.asked.unstored
@@ -37,7 +39,7 @@ func (x *exchange) keptElsewhere() bool {
 	return x.owned()
 }
 
-// own notes whose an answer is and who keeps it, before its client hears of it.
+// own stores the owner and the upstream of a response before the client gets its id.
 func (x *exchange) own(ctx context.Context, id string) {
 	if id == "" || !x.keptElsewhere() || x.up != nil && x.up.dialect != x.codec.Dialect() { // or the gateway keeps it itself
 		return
@@ -55,8 +57,8 @@ func (x *exchange) own(ctx context.Context, id string) {
 	}
 }
 
-// elsewhere asks the server that keeps a response for it, or for what is below it. It
-// reports whether there is one.
+// elsewhere forwards a request for a response, or for a subresource, to the upstream that
+// stores it. It reports whether there is one.
 func (g *Gateway) elsewhere(w http.ResponseWriter, r *http.Request, key *access.Key, below string) (found bool, err error) {
 	id := r.PathValue("id")
 	b, found, err := g.opts.Notes.Get(r.Context(), ownerKey(key.Name, id))
@@ -78,13 +80,13 @@ func (g *Gateway) elsewhere(w http.ResponseWriter, r *http.Request, key *access.
 	passed, err := up.client.Pass(r.Context(), passthrough.Request{
 		Model: from.Model, Kept: id + below, Method: r.Method, Header: r.Header, Query: r.URL.RawQuery, Stream: isStream,
 	})
-	if errors.Is(err, dragoman.ErrInvalid) { // no server would keep it under such a name
+	if errors.Is(err, dragoman.ErrInvalid) { // no server would store it under such a name
 		return false, nil
 	}
 	if err != nil {
 		return true, err
 	}
-	defer func() { _ = passed.Body.Close() }() // it was read as far as anybody wants
+	defer func() { _ = passed.Body.Close() }() // as much as needed was read
 	if passed.Err != nil && upstreamError(passed.Err) != passed.Err {
 		return true, passed.Err
 	}
@@ -123,7 +125,7 @@ func flushing(w http.ResponseWriter, from io.Reader, learn *learner) error {
 		}
 		if n > 0 {
 			if _, err := w.Write(buf[:n]); err != nil {
-				return nil //nolint:nilerr // who has gone away is told nothing
+				return nil //nolint:nilerr // the client disconnected; nothing left to send
 			}
 			_ = out.Flush() // what cannot be flushed is sent at the end
 		}
@@ -174,8 +176,8 @@ func (g *Gateway) serveBelow(w http.ResponseWriter, r *http.Request, key *access
 	}
 }
 
-// refuse says why there is no response. Behind the first byte the connection ends: nobody
-// takes the answer for whole.
+// refuse writes the error. After the first byte it closes the connection, so that the client
+// does not take the response for complete.
 func refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if err = noteOf(r).failed(err); errors.Is(err, provider.ErrBegun) {
 		panic(http.ErrAbortHandler)

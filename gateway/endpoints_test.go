@@ -189,7 +189,7 @@ func TestG6_HealthSaysWhenNoMoreIsTaken(t *testing.T) {
 	}
 }
 
-func TestG2_WhatIsNotServedIsToldInTheDialectOfThePath(t *testing.T) {
+func TestG2_UnknownPathErrorsUseTheDialectOfThePath(t *testing.T) {
 	w := newWorld(t, "")
 	for path, want := range map[string]string{
 		"/v1/embeddings": `"error":{"message":`, "/chat/completions": "ends in /v1", "/v1beta/files": `"status":"NOT_FOUND"`, "/api/embed": `{"error":`,
@@ -211,7 +211,7 @@ func TestQuirkC29_ARefusalInPlaceOfAnArrayIsAList(t *testing.T) {
 	}
 }
 
-func TestG2_AWrongPathIsNoUnknownModelAndAWrongMethodIsToldWithTheRightOnes(t *testing.T) {
+func TestG2_WrongPathAndWrongMethod(t *testing.T) {
 	w := newWorld(t, "")
 	for _, tc := range []struct {
 		method, path string
@@ -246,7 +246,7 @@ func TestG2_AWrongPathIsNoUnknownModelAndAWrongMethodIsToldWithTheRightOnes(t *t
 	}
 }
 
-func TestG2_ARequestThatSaysNothingIsRefusedBeforeSomebodyPaysForIt(t *testing.T) {
+func TestG2_EmptyRequestIsRefused(t *testing.T) {
 	asked := 0
 	w := worldOf(t, "gateway:\n  routes: {other: {to: bedrock/m}}\n", func(http.ResponseWriter, *http.Request) { asked++ })
 	for path, body := range map[string]string{
@@ -299,7 +299,7 @@ func TestG2_BodiesThatCannotBeReadAreRefused(t *testing.T) {
 	}
 }
 
-func TestQuirkC13_AStreamWithoutAnEndGetsOneWhereTheRouteSaysSo(t *testing.T) {
+func TestQuirkC13_RouteCompletesUnfinishedStream(t *testing.T) {
 	const cut = `data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":"half"},"finish_reason":null}]}` + "\n\n"
 	for _, tc := range []struct{ setting, want string }{{"error", `"error"`}, {"end", `"finish_reason":"stop"`}} {
 		model := &scripted{answers: []string{cut}}
@@ -311,7 +311,7 @@ func TestQuirkC13_AStreamWithoutAnEndGetsOneWhereTheRouteSaysSo(t *testing.T) {
 	}
 }
 
-func TestABoundOfMemoryIsNoneOfADatabase(t *testing.T) {
+func TestMaxBytesDoesNotApplyToDatabases(t *testing.T) {
 	var bad *gateway.ConfigError
 	for _, state := range []gateway.State{{SQLite: "state.db", MaxBytes: 1}, {PostgresEnv: "DATABASE", MaxBytes: 1}} {
 		if err := (&gateway.Config{State: state}).Check(); !errors.As(err, &bad) || bad.Setting != "state" {

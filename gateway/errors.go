@@ -14,8 +14,8 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// apiError is an error as a client is told of it: in its class, and without what is
-// nobody's business but ours (quirk J3).
+// apiError converts an error for the client: it keeps the class and removes internal details
+// (quirk J3).
 func apiError(err error) *dragoman.APIError {
 	var api *dragoman.APIError
 	var chain *provider.ChainError
@@ -31,7 +31,7 @@ func apiError(err error) *dragoman.APIError {
 	case errors.As(err, &own):
 		return own.err
 	case errors.As(err, &missing), errors.As(err, &setting):
-		// It is the gateway that lacks it, not the client.
+		// The gateway lacks the credentials, not the client.
 		return &dragoman.APIError{Class: dragoman.ErrorServer, Status: http.StatusBadGateway, Message: "the gateway is not set up for this model; its log says what is missing", Err: err}
 	case errors.As(err, &chain):
 		return chainError(chain, err)
@@ -80,7 +80,7 @@ func withoutSentinels(message string) string {
 	return message
 }
 
-// ownError is the gateway's own word, not that of a model's server.
+// ownError is an error of the gateway, not of an upstream.
 type ownError struct{ err *dragoman.APIError }
 
 func (e *ownError) Error() string { return e.err.Message } // its status is that of the client's dialect
@@ -96,8 +96,8 @@ func own(err error) error {
 	return &ownError{api}
 }
 
-// chainError is that of a list of models of which none answered: the last word of
-// those that were asked.
+// chainError returns the error for a list of models that all failed: the error of the last one
+// that was called.
 func chainError(chain *provider.ChainError, err error) *dragoman.APIError {
 	last := lastOf(chain)
 	if last == nil {
@@ -108,7 +108,7 @@ func chainError(chain *provider.ChainError, err error) *dragoman.APIError {
 	return &e
 }
 
-// lastWord is the error of the model that was asked last, where there were several.
+// lastWord returns the error of the last model that was called, if there were several.
 func lastWord(err error) error {
 	var chain *provider.ChainError
 	if errors.As(err, &chain) {
@@ -135,11 +135,11 @@ func lastOf(chain *provider.ChainError) (denied error) {
 	return denied
 }
 
-// upstreamError is what a model's server said. That it does not know our credential is
-// no fault of the client's, who would otherwise look for it in its own. That it refuses
-// something to who has that credential (a model, a region) is no failure either that goes
-// away when a client asks again, as it does after a 5xx: the client must ask for something
-// else, and hears who refuses and why.
+// upstreamError converts an error of an upstream. If the upstream refuses the gateway's
+// credential, the client is not at fault and must not look for it in its own. If the upstream
+// refuses something to that credential (a model, a region), the error is not a 5xx either,
+// after which clients retry: the client must request something else, and the error says who
+// refuses and why.
 func upstreamError(e *dragoman.APIError) *dragoman.APIError {
 	if e.Status >= http.StatusMultipleChoices && e.Status < http.StatusBadRequest {
 		// The message names a host and a setting of the gateway. Both are for its operator.
@@ -166,8 +166,8 @@ func upstreamError(e *dragoman.APIError) *dragoman.APIError {
 	}
 }
 
-// tellsAccount reports whether a server's words are about the account that the gateway has
-// with it: it quotes a credential, which was taken out, or names who was refused as AWS does.
+// tellsAccount reports whether an error text concerns the gateway's account with the upstream:
+// it quotes a credential, which was removed, or names the refused account as AWS does.
 func tellsAccount(text string) bool {
 	return strings.Contains(text, "[redacted]") || strings.Contains(text, "arn:aws")
 }

@@ -21,8 +21,8 @@ import (
 	"github.com/dragoman-go/dragoman/provider"
 )
 
-// exchange is one request of a client and the answer to it. It belongs to one
-// goroutine, but for its sink.
+// exchange is one request of a client and the response to it. Except for its sink, it belongs
+// to one goroutine.
 type exchange struct {
 	*Gateway
 	setup *setup
@@ -39,18 +39,18 @@ type exchange struct {
 	// chain are the models of the route that may be called.
 	chain *provider.Chain
 	up    *upstream
-	// another says that the chain has a model to call after the current one.
+	// another reports that the chain has a model to call after the current one.
 	another bool
 	out     *sink
 	entry   entry
 
-	// before is the conversation that the request goes on with, as the gateway has kept
-	// it; nil: it has not.
+	// before is the stored conversation that the request continues; nil if the gateway has
+	// none.
 	before []dragoman.Message
-	// setting has the instructions and tools of a thread that goes on.
+	// setting has the instructions and tools of a continued thread.
 	setting *dragoman.Request
-	// req is the request as it was read, where it had to be, and said what it says
-	// itself: its messages, and what its response says again.
+	// req is the decoded request, if it had to be decoded. said holds the request's own
+	// content: its messages, and the fields that its response repeats.
 	req  *dragoman.Request
 	said struct {
 		messages []dragoman.Message
@@ -58,10 +58,10 @@ type exchange struct {
 		// completed is when the response was complete.
 		completed time.Time
 	}
-	// remembers says that what the client may forget of its answer is remembered.
+	// remembers reports that the gateway stores state of the response that the client may drop.
 	remembers bool
-	// plain says that req has nothing that only the client's dialect knows, searches that
-	// it has a search for tools that is a function there.
+	// plain reports that req has nothing that only the client's dialect knows, searches that it
+	// has a tool search that is represented as a function.
 	plain, searches bool
 	// hideUpstream suppresses the response headers that name upstreams.
 	hideUpstream bool
@@ -69,7 +69,7 @@ type exchange struct {
 	// before it.
 	called       string
 	failedBefore int
-	// unkept says that the response was to be stored, and could not be.
+	// unkept reports that the response should have been stored but could not be.
 	unkept bool
 
 	// input are the items of a Responses request, with references replaced by the stored
@@ -87,22 +87,22 @@ type exchange struct {
 	losses []dragoman.Loss
 }
 
-// asked is what a request says of itself that the gateway must know before it looks
-// closer.
+// asked holds the fields of a request that the gateway needs before it decodes it.
 type asked struct {
 	model string
 	// named is the model name as the client wrote it; the response repeats it.
 	named    string
 	stream   bool
-	previous string // the response that it goes on with
+	previous string // the response that it continues
 	thread   wire.Thread
 	// input and conversation are the fields of these names, of a Responses request.
 	input, conversation []byte
-	// background says that the answer is not waited for, unstored that nobody is to keep it.
+	// background reports that the client does not wait for the response, unstored that it must
+	// not be stored.
 	background, unstored bool
 }
 
-// peek reads what must be known, and passes over the rest.
+// peek reads the fields that the gateway needs and skips the rest.
 func peek(call serving.Call, body []byte) (asked, error) {
 	a := asked{model: call.Model, stream: call.Stream}
 	if call.InURL {
@@ -130,7 +130,7 @@ func peek(call serving.Call, body []byte) (asked, error) {
 			a.input = r.Raw()
 		case string(key) == "conversation":
 			a.conversation = r.Raw()
-		case string(key) == "background": // whatever a server may take for yes
+		case string(key) == "background": // any value that a server may treat as true
 			a.background = r.Kind() != 'f' && r.Kind() != 'n'
 			r.Skip()
 		case string(key) == "store" && r.Kind() == 'f':
@@ -152,26 +152,26 @@ func peek(call serving.Call, body []byte) (asked, error) {
 	return a, nil
 }
 
-// peeked are the members that the gateway goes by.
+// peeked lists the fields that the gateway reads.
 var peeked = [...]string{"model", "stream", "previous_response_id", "thread", "background", "input", "conversation", "store"}
 
-// once refuses a member that the gateway goes by where it stands twice, or in letters
-// that some servers take for the same (those that are written in Go, such as Ollama): the
-// one that is sent on may be another than the one that was looked at.
+// once refuses a field that the gateway reads if it is duplicated, or spelled with different
+// case. Some servers, such as those written in Go (Ollama), treat these as the same field, so
+// the upstream could use another value than the one that the gateway checked.
 func once(said *[len(peeked)]bool, key []byte) error {
 	for i, name := range peeked {
 		if len(key) > 2*len(name) || !strings.EqualFold(string(key), name) { // no twin of a letter has more than two bytes
 			continue
 		}
 		if said[i] || string(key) != name {
-			return serving.Refuse(fmt.Errorf("the field %s is there twice, or in other letters: %.80q", name, key))
+			return serving.Refuse(fmt.Errorf("duplicate field %s, or one that differs only in case: %.80q", name, key))
 		}
 		said[i] = true
 	}
 	return nil
 }
 
-// serve answers a call.
+// serve responds to a call.
 func (g *Gateway) serve(w http.ResponseWriter, r *http.Request, call serving.Call) {
 	x := &exchange{Gateway: g, setup: g.current.Load(), w: w, r: r, call: call, codec: call.Codec, id: g.newID(), out: newSink(w)}
 	x.entry = entry{begun: time.Now(), made: g.opts.Now(), id: x.id, dialect: x.codec.Dialect(), path: r.URL.Path}
@@ -183,7 +183,7 @@ func (g *Gateway) serve(w http.ResponseWriter, r *http.Request, call serving.Cal
 	}
 }
 
-// end settles the accounts of an exchange, also of one whose client has gone.
+// end settles the accounting of an exchange, also if the client disconnected.
 func (x *exchange) end() {
 	x.out.end()
 	if x.out.beaten { // the headers were sent before it was known
@@ -205,19 +205,20 @@ func (x *exchange) end() {
 	x.entry.log(x.r.Context(), x.opts.Log)
 }
 
-// bytesPerToken is how much text a token is taken for where nobody counts.
+// bytesPerToken is the estimated size of a token if no server counts.
 const bytesPerToken = 4
 
-// spent is what a request is taken to have used. What no server has told is estimated: it
-// does not tell, it was not asked to (OpenAI's streams count on demand), or the client left
-// before it did. Else a key with a budget would use models for nothing.
+// spent returns the usage to charge for a request. Usage that no upstream reported is
+// estimated: the upstream does not report it, was not asked to (OpenAI streams report it on
+// request), or the client disconnected before. Otherwise a key with a budget could use models
+// for free.
 func (x *exchange) spent() dragoman.Usage {
-	if x.call.Count { // which costs nothing
+	if x.call.Count { // counting is free
 		return dragoman.Usage{}
 	}
 	u := x.entry.usage
 	left := x.r.Context().Err() != nil && x.entry.upstream != ""
-	if x.entry.pieces == 0 && !left { // nobody has answered
+	if x.entry.pieces == 0 && !left { // no response arrived
 		return u
 	}
 	if !u.Input.Known {
@@ -229,12 +230,12 @@ func (x *exchange) spent() dragoman.Usage {
 	return u
 }
 
-// answer finds out who asks for what, and has it answered.
+// answer authenticates and reads the request, and has a model respond.
 func (x *exchange) answer(ctx context.Context) (err error) {
 	x.entry.key = "?"
 	presented := access.FromRequest(x.r)
 	key, err := x.keys.Identify(presented)
-	if err != nil { // before anything of the body is read
+	if err != nil { // before the body is read
 		return refusal(err)
 	}
 	x.entry.key, x.hideUpstream = key.Name, key.HideUpstream
@@ -253,7 +254,7 @@ func (x *exchange) answer(ctx context.Context) (err error) {
 	x.asked.named = x.asked.model
 	x.asked.model = x.setup.routes.untagged(x.asked.model, x.codec)
 	x.entry.model, x.entry.stream = x.asked.model, x.asked.stream
-	if !key.Allows(x.asked.model) { // before anything is opened for it
+	if !key.Allows(x.asked.model) { // before a model is opened
 		return x.setup.notAllowed(&key, x.asked.model)
 	}
 	if err := x.checkFields(&key); err != nil {
@@ -276,7 +277,7 @@ func (x *exchange) answer(ctx context.Context) (err error) {
 	if err := x.recallConversation(ctx); err != nil {
 		return err
 	}
-	if err := x.lease.Admit(x.asked.model, x.estimate(&key)); err != nil { // which counts the conversation, too
+	if err := x.lease.Admit(x.asked.model, x.estimate(&key)); err != nil { // the estimate includes the conversation
 		return refusal(err)
 	}
 	if x.call.Compact {
@@ -289,8 +290,8 @@ func (x *exchange) answer(ctx context.Context) (err error) {
 	return x.chain.Walk(ctx, x.try)
 }
 
-// enter takes a slot of the key before anything of the body is read, and refuses a key
-// whose rate or budget is used up. Counting tokens is free.
+// enter takes a slot of the key before the body is read, and refuses a key whose rate or budget
+// is exhausted. Counting tokens is free.
 func (x *exchange) enter(ctx context.Context, presented string) (err error) {
 	if x.lease, err = x.keys.Enter(ctx, presented); err == nil && !x.call.Count {
 		err = x.lease.Ready()
@@ -298,7 +299,7 @@ func (x *exchange) enter(ctx context.Context, presented string) (err error) {
 	return refusal(err)
 }
 
-// prepares reports whether the request only loads or unloads its model, and which.
+// prepares reports whether the request only loads or unloads its model, and returns which.
 func (x *exchange) prepares() (reason string, ok bool) {
 	empty := wire.Of(x.codec).Body.Empty
 	if empty == nil {
@@ -310,9 +311,9 @@ func (x *exchange) prepares() (reason string, ok bool) {
 // stateful reports whether clients of the dialect refer to stored responses and items.
 func (x *exchange) stateful() bool { return wire.Of(x.codec).State.Responses }
 
-// loaded answers a request that loads or unloads a model, which some clients send
-// before and after a conversation. There is nothing to load: upstreams of other dialects
-// have their models ready.
+// loaded responds to a request that loads or unloads a model, which some clients send before
+// and after a conversation. There is nothing to load: upstreams of other dialects have their
+// models ready.
 func (x *exchange) loaded(reason string) error {
 	body := wire.Of(x.codec).Body.Prepared(x.asked.named, x.opts.Now().UTC().Format(time.RFC3339Nano), reason)
 	x.entry.status = http.StatusOK
@@ -324,9 +325,8 @@ func (x *exchange) loaded(reason string) error {
 	return begun(x.out.write(body))
 }
 
-// foreground refuses an answer that a server makes in the background, for a key whose tokens
-// are bounded: what it costs is known when the request has long ended, and nobody would take
-// it into account.
+// foreground refuses background responses for a key with a token limit: their cost is known
+// only after the request has ended, so it could not be charged.
 func (x *exchange) foreground(key *access.Key) error {
 	if !x.asked.background || !x.stateful() || key.Budget.Tokens == 0 && key.TokensPerMinute == 0 {
 		return nil
@@ -342,7 +342,7 @@ func (x *exchange) foreground(key *access.Key) error {
 	return nil
 }
 
-// try has one model of the route answer.
+// try has one model of the route respond.
 func (x *exchange) try(ctx context.Context, link provider.Link) error {
 	x.entry.upstream, x.entry.series = link.Name, x.route.series(link.Name)
 	up := x.route.upstreams[link.Name]
@@ -364,7 +364,7 @@ func (x *exchange) try(ctx context.Context, link provider.Link) error {
 	return err
 }
 
-// refusal is why a key is not admitted, as a client is told of it.
+// refusal returns the error for a client whose key is not admitted.
 func refusal(err error) error {
 	var refused *access.RefusedError
 	if errors.As(err, &refused) {
@@ -373,8 +373,8 @@ func refusal(err error) error {
 	return err
 }
 
-// decode reads the request, once for all models that have it in the client's dialect and
-// once for the others.
+// decode decodes the request, once for models with the client's dialect and once for the
+// others.
 func (x *exchange) decode(ctx context.Context, up *upstream) error {
 	plain := x.stateful() && !up.stateful()
 	if x.req != nil && x.plain == plain {
@@ -396,7 +396,7 @@ func (x *exchange) decode(ctx context.Context, up *upstream) error {
 		}
 	}
 	x.goOn(req)
-	if up.dialect != x.codec.Dialect() && silent(req) { // a server of its own dialect says so itself
+	if up.dialect != x.codec.Dialect() && silent(req) { // an upstream with the client's dialect reports it itself
 		return nothingSaid(x.codec)
 	}
 	if plain {
@@ -405,7 +405,7 @@ func (x *exchange) decode(ctx context.Context, up *upstream) error {
 	if !x.route.NoRecall {
 		rep, err := x.recall.Restore(ctx, x.scope(), req)
 		if err != nil {
-			x.warn(ctx, "what was kept of reasoning could not be read", err)
+			x.warn(ctx, "the stored reasoning could not be read", err)
 		}
 		x.entry.losses = append(x.entry.losses, rep.Losses...)
 	}
@@ -414,8 +414,8 @@ func (x *exchange) decode(ctx context.Context, up *upstream) error {
 	return nil
 }
 
-// silent reports whether a request says nothing that a model could answer. What repairs
-// conversations would write a word into it, which somebody pays for.
+// silent reports whether a request has no content that a model could respond to. The repair of
+// conversations would add a text, which would be charged.
 func silent(req *dragoman.Request) bool {
 	return req.PreviousResponseID == "" && len(req.Messages) == 0
 }
@@ -430,8 +430,8 @@ func (x *exchange) scope() recall.Scope {
 	return recall.Scope{Key: x.entry.key, Route: x.route.Pattern}
 }
 
-// fail tells what went wrong: before the first byte as an answer with a status, behind
-// it within the answer.
+// fail reports an error: before the first byte as a response with a status, after it within the
+// response.
 func (x *exchange) fail(ctx context.Context, err error) {
 	x.entry.err = err
 	if ctx.Err() != nil && !isShutdown(ctx) && !bodyTimedOut(err) {
@@ -451,7 +451,7 @@ func (x *exchange) fail(ctx context.Context, err error) {
 		x.lossHeader(h)
 		x.upstreamHeader(h, "")
 	})
-	_ = x.out.write(body) // who has gone away is told nothing
+	_ = x.out.write(body) // the client may have disconnected
 }
 
 // bodyTimedOut reports whether the client took too long to send its body. net/http cancels
@@ -461,8 +461,8 @@ func bodyTimedOut(err error) bool {
 	return errors.As(err, &e) && e.Status == http.StatusRequestTimeout && errors.Is(err, os.ErrDeadlineExceeded)
 }
 
-// refusalOf is how an answer that there is none is told: in the words of the server that
-// refused, where it spoke the client's dialect and meant the client, else as e.
+// refusalOf returns the error response: the upstream's own if it has the client's dialect and
+// concerns the client, otherwise e.
 func (x *exchange) refusalOf(err error, e *dragoman.APIError) (status int, body []byte) {
 	var own *passedError
 	if errors.As(lastWord(err), &own) && own.dialect == x.codec.Dialect() && upstreamError(own.err) == own.err {
@@ -474,7 +474,7 @@ func (x *exchange) refusalOf(err error, e *dragoman.APIError) (status int, body 
 	return status, body
 }
 
-// apiError is an error as the client is told of it.
+// apiError converts an error for the client.
 func (x *exchange) apiError(err error) *dragoman.APIError {
 	if isShutdown(x.r.Context()) {
 		return &dragoman.APIError{Class: dragoman.ErrorOverloaded, Message: "the gateway is shutting down; try again", Err: err}
@@ -488,7 +488,7 @@ func (x *exchange) apiError(err error) *dragoman.APIError {
 	return apiError(err)
 }
 
-// withoutID is an error that names no request: the client knows the gateway's.
+// withoutID returns an error without a request id: the client gets the gateway's.
 func withoutID(e *dragoman.APIError) *dragoman.APIError {
 	c := *e
 	c.RequestID = ""
@@ -502,10 +502,10 @@ func (x *exchange) breakOff(e *dragoman.APIError) {
 	if err == nil {
 		b, _ = enc.Close(b)
 	}
-	_ = x.out.send(b) // who has gone away is told nothing
+	_ = x.out.send(b) // the client may have disconnected
 }
 
-// warn logs what a client is not told.
+// warn logs a detail that the client does not get.
 func (x *exchange) warn(ctx context.Context, what string, err error) {
 	if x.opts.Log != nil {
 		x.opts.Log.WarnContext(ctx, what, "request", x.id, "route", x.entry.route, "upstream", x.entry.upstream, "error", bounded(err.Error()))

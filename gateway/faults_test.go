@@ -29,7 +29,7 @@ var failing = []struct {
 	{"malformed", nil, http.StatusBadGateway, true},
 }
 
-func TestG2_WhatGoesWrongBehindTheGatewayIsToldInTheDialectOfTheClient(t *testing.T) {
+func TestG2_UpstreamFaultsUseTheClientDialect(t *testing.T) {
 	for _, f := range failing {
 		t.Run(f.fault, func(t *testing.T) {
 			var how []option
@@ -64,7 +64,7 @@ func TestG2_WhatGoesWrongBehindTheGatewayIsToldInTheDialectOfTheClient(t *testin
 	}
 }
 
-func TestG2_AnAnswerThatIsNoneIsTheFaultOfTheModelsServer(t *testing.T) {
+func TestG2_InvalidResponseIsAnUpstreamError(t *testing.T) {
 	for says, want := range map[string]string{
 		`{}`:                      "an answer that cannot be read",
 		`[]`:                      "an answer that cannot be read",

@@ -33,7 +33,7 @@ func Load(name string, own ...extension.Extension) (*Config, error) {
 	return Parse(name, data, own...)
 }
 
-// readFile reads a file, up to what is too long to be parsed.
+// readFile reads a file, up to the length that the parser refuses.
 func readFile(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -47,10 +47,9 @@ func readFile(name string) ([]byte, error) {
 	return data, nil
 }
 
-// Parse reads a config file of YAML or JSON: the models as [provider.Parse] does, and
-// the section of the gateway. The name is for messages, own are extensions of the
-// program's own. The error says everything that is wrong, each a [*provider.FileError],
-// in the order of the file.
+// Parse reads a config file in YAML or JSON: the models, as [provider.Parse] does, and the
+// gateway section. name is used in messages; own are additional extensions of the program. The
+// error lists every problem, each as a [*provider.FileError], in file order.
 //
 //	version: 1
 //	providers: {…}                        # these three as provider.Parse has them
@@ -88,18 +87,18 @@ func readFile(name string) ([]byte, error) {
 //	  limits: {body_bytes: 33554432, header_bytes: 65536, streams: 0, body_time: 1m,
 //	    buffered_bytes: 536870912, buffered_bytes_per_key: 268435456}
 //
-// What is read can be opened: every route leads to a model, the variables of keys are
-// set, and the folder of an SQLite file is there. [Config.Check] says whether it may be
-// served, [Config.Served] what is where there are no routes, and Config.Warnings what is
-// most likely not meant: names that a key may ask for and no route has, and credentials of
-// providers that are not there.
+// Parse also checks that the config can be opened: every route leads to a model, the
+// environment variables of keys are set, and the directory of an SQLite file exists.
+// [Config.Check] checks whether the config may be served, and [Config.Served] returns the
+// default routes. Config.Warnings lists probable mistakes: model names that a key allows and no
+// route has, and missing credentials of providers.
 func Parse(name string, data []byte, own ...extension.Extension) (*Config, error) {
 	models, err := provider.Parse(name, data, own...)
 	wrong := fileErrors(err)
 	if err != nil && len(wrong) == 0 || len(data) > bodies.MaxConfigFile {
 		return nil, err
 	}
-	root, _ := filetree.Read(data) // what is wrong there was said already
+	root, _ := filetree.Read(data) // provider.Parse reported its errors
 	if root == nil {
 		return nil, err
 	}
@@ -118,7 +117,7 @@ func Parse(name string, data []byte, own ...extension.Extension) (*Config, error
 	return r.config, nil
 }
 
-// fileErrors are those that [provider.Parse] joined.
+// fileErrors returns the errors that [provider.Parse] joined.
 func fileErrors(err error) (out []*provider.FileError) {
 	var list interface{ Unwrap() []error }
 	if !errors.As(err, &list) {
@@ -133,7 +132,7 @@ func fileErrors(err error) (out []*provider.FileError) {
 	return out
 }
 
-// joined are errors in the order of the file.
+// joined returns the errors joined, in file order.
 func joined(wrong []*provider.FileError) error {
 	sorted(wrong)
 	all := make([]error, len(wrong))
@@ -143,7 +142,7 @@ func joined(wrong []*provider.FileError) error {
 	return errors.Join(all...)
 }
 
-// sorted puts errors into the order of the file.
+// sorted sorts errors by their position in the file.
 func sorted(list []*provider.FileError) {
 	slices.SortStableFunc(list, func(a, b *provider.FileError) int {
 		return cmp.Or(a.Line-b.Line, a.Column-b.Column)
@@ -152,21 +151,21 @@ func sorted(list []*provider.FileError) {
 
 type node = filetree.Node
 
-// reader turns the section of a file into a config, and collects what is wrong.
+// reader turns the gateway section of a file into a config and collects its errors.
 type reader struct {
 	filetree.Reader
 	config *Config
 	// probe opens the models of routes, to check them.
 	probe *provider.Config
-	// allowed are the names that keys may ask for, leads where models are named that
-	// routes lead to.
+	// allowed holds the model names that keys allow, leads the places that name the models of
+	// routes.
 	allowed []*node
 	leads   []lead
 	// hostsAt is the position of the list of hosts; nil if there is none.
 	hostsAt *node
 }
 
-// lead is where a file names models, and what they are.
+// lead is a place in the file that names models, with these models.
 type lead struct {
 	at    *node
 	model dragoman.Model
@@ -174,12 +173,12 @@ type lead struct {
 
 func (r *reader) read(root *node) {
 	if root.Kind != filetree.Map {
-		return // provider.Parse said so
+		return // provider.Parse reports it
 	}
 	for i, key := range root.Keys {
 		if key.Text == "gateway" {
 			r.gateway(root.Items[i])
-			return // a second one was refused as well
+			return // provider.Parse refused a second one
 		}
 	}
 }
@@ -272,7 +271,7 @@ func (r *reader) state(n *node) (s State) {
 		}),
 		"postgres_env": place(func(n *node) { s.PostgresEnv, _ = r.variable(n, "postgres_env") }),
 		"postgres": func(n *node) {
-			r.Bad(n, "postgres: a connection string does not stand in this file; name the variable that holds it with postgres_env")
+			r.Bad(n, "postgres: a config file must not contain a connection string; name an environment variable with postgres_env")
 		},
 		"ttl":       func(n *node) { s.TTL = r.Duration(n, "ttl", "") },
 		"max_bytes": func(n *node) { s.MaxBytes = int64(r.Count(n, "max_bytes", 1)) },
@@ -280,8 +279,8 @@ func (r *reader) state(n *node) (s State) {
 	return s
 }
 
-// folder refuses a file of a database whose folder is not there: whoever mistypes its name
-// would find the state gone, and a folder that nobody wanted.
+// folder refuses a database file whose directory does not exist. With a misspelled name the
+// state would be missing, and an unwanted directory would be created.
 func (r *reader) folder(n *node) {
 	if n.Text == "" {
 		r.Bad(n, "sqlite: the name of the file is missing")
@@ -293,8 +292,8 @@ func (r *reader) folder(n *node) {
 	}
 }
 
-// variableName is what can be told in a message: who wrote a secret instead of the
-// name of a variable must not find it in a log.
+// variableName matches names that may appear in a message. If a user wrote a secret instead of
+// a variable name, it must not appear in a log.
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 
 // variable reads the name of a variable that must be set, and its value.
@@ -330,11 +329,11 @@ func (r *reader) keys(n *node) {
 	})
 }
 
-// keyName is what a key may be called: it stands in logs and metrics.
+// keyName matches valid key names: they appear in logs and metrics.
 var keyName = regexp.MustCompile(`^[\p{L}\p{N}_.@:/+-]{1,100}$`)
 
-// key reads a key, and the hashes of its secrets: of the one that there is, and while that
-// is being changed of the old and the new.
+// key reads a key and the hashes of its secrets: usually one, and during a rotation the old and
+// the new one.
 func (r *reader) key(key, value *node) (k access.Key, secrets [][32]byte) {
 	k.Name = key.Text
 	if !keyName.MatchString(key.Text) {
@@ -356,7 +355,7 @@ func (r *reader) key(key, value *node) (k access.Key, secrets [][32]byte) {
 		"key_sha256": read("key_sha256", r.keyHash),
 		"key": func(n *node) {
 			named = true
-			r.Bad(n, "key: a key does not stand in this file; name the variable that holds it with key_env, or give its SHA-256 with key_sha256")
+			r.Bad(n, "key: a config file must not contain a key; name an environment variable with key_env, or give its SHA-256 with key_sha256")
 		},
 		"models":              func(n *node) { k.Models = r.models(n) },
 		"requests_per_minute": func(n *node) { k.RequestsPerMinute = r.Count(n, "requests_per_minute", 1) },
@@ -383,7 +382,7 @@ func (r *reader) key(key, value *node) (k access.Key, secrets [][32]byte) {
 	return k, secrets
 }
 
-// oneOrMore are the items of a list, or the one value that stands in its place.
+// oneOrMore returns the items of a list, or a single value as a list.
 func (r *reader) oneOrMore(n *node, what string) []*node {
 	if n.Kind != filetree.List {
 		return []*node{n}
@@ -394,7 +393,7 @@ func (r *reader) oneOrMore(n *node, what string) []*node {
 	return n.Items
 }
 
-// minKey is how long a key must be: a shorter one can be guessed.
+// minKey is the minimum length of a key: shorter ones can be guessed.
 const minKey = 16
 
 func (r *reader) keyEnv(n *node) (hash [32]byte) {
@@ -410,7 +409,8 @@ func (r *reader) keyEnv(n *node) (hash [32]byte) {
 	return access.HashOf(value)
 }
 
-// keyHash reads a hash. What else stands there is not repeated: it may be the key.
+// keyHash reads a hash. Errors do not repeat an invalid value, because it may be the key
+// itself.
 func (r *reader) keyHash(n *node) (hash [32]byte) {
 	text := r.String(n, "key_sha256")
 	if n.Kind != filetree.String {
@@ -429,7 +429,7 @@ func (r *reader) keyHash(n *node) (hash [32]byte) {
 	return [32]byte(b)
 }
 
-// models reads the names that a key may ask for.
+// models reads the model names that a key allows.
 func (r *reader) models(n *node) []string {
 	at := n.Items
 	switch {
@@ -498,7 +498,7 @@ func (r *reader) routes(n *node) {
 	})
 }
 
-// target refuses a spec that a route cannot lead to.
+// target refuses a spec that a route cannot use.
 func (r *reader) target(at *node, route Route, check func(at *node, spec string)) {
 	if reason := badTarget(plain(route.Pattern), route.To); reason != "" {
 		r.Bad(at, "to: %s", reason)
@@ -580,7 +580,7 @@ func openErrors(models *provider.Config, spec string, err error) (out []error) {
 	return out
 }
 
-// route reads a route, and where it leads to; nil where that is missing or wrong.
+// route reads a route and its target; to is nil if the target is missing or invalid.
 func (r *reader) route(key, value *node) (route Route, to *node) {
 	route.Pattern = key.Text
 	missing := value.Kind == filetree.Map
@@ -608,8 +608,7 @@ func (r *reader) route(key, value *node) (route Route, to *node) {
 	return route, to
 }
 
-// word reads one of several words, of which the first is what is meant where none is
-// written: the zero value.
+// word reads one of several words. The first is the default, which becomes the zero value.
 func (r *reader) word(n *node, what string, words ...string) string {
 	word := r.String(n, what)
 	if reason, ok := oneOf(word, words); !ok && n.Kind == filetree.String {
@@ -661,7 +660,7 @@ func (r *reader) overrides(n *node) (o Overrides) {
 	return o
 }
 
-// number reads a number within bounds, in its own spelling.
+// number reads a number within limits and keeps its spelling.
 func (r *reader) number(n *node, what string, low, high float64) *dragoman.Number {
 	if !r.Want(n, filetree.Number, what) {
 		return nil
@@ -675,13 +674,13 @@ func (r *reader) number(n *node, what string, low, high float64) *dragoman.Numbe
 	return &out
 }
 
-// efforts are those of [dragoman.ReasoningSettings].
+// efforts returns the efforts of [dragoman.ReasoningSettings].
 func efforts() []string {
 	return []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
 }
 
-// oneOf reports whether a word is one of several, at least two, and what to say where
-// it is not.
+// oneOf reports whether word is one of at least two words, and returns the error text if it is
+// not.
 func oneOf(word string, words []string) (reason string, ok bool) {
 	if slices.Contains(words, word) {
 		return "", true

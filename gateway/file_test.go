@@ -42,7 +42,7 @@ func parse(t *testing.T, text string) *gateway.Config {
 }
 
 // The messages are in testdata, so that they can be read.
-func TestG4_ABadFileIsToldAtOnceWithItsLines(t *testing.T) {
+func TestG4_BadFileReportsAllErrorsWithLines(t *testing.T) {
 	setKeys(t)
 	for _, name := range []string{"bad", "routes", "hints"} {
 		data, err := os.ReadFile(filepath.Join("testdata", name+".yaml"))
@@ -90,7 +90,7 @@ func TestAFileThatIsNoYAMLSaysWhatToWrite(t *testing.T) {
 }
 
 // Some editors write it before everything else.
-func TestAMarkOfTheByteOrderIsPassedOver(t *testing.T) {
+func TestByteOrderMarkIsIgnored(t *testing.T) {
 	for _, text := range []string{"version: 1\ngateway: {listen: 127.0.0.1:1}\n", `{"version": 1, "gateway": {"listen": "127.0.0.1:1"}}`} {
 		if c := parse(t, "\ufeff"+text); c.Listen != "127.0.0.1:1" {
 			t.Errorf("%q: %+v", text, c)
@@ -102,7 +102,7 @@ func TestAMarkOfTheByteOrderIsPassedOver(t *testing.T) {
 	}
 }
 
-func TestG3_WhatAKeyMayAskForAndNobodyServesIsAWarning(t *testing.T) {
+func TestG3_UnservedModelsOfKeysAreWarnings(t *testing.T) {
 	setKeys(t)
 	for text, want := range map[string]string{
 		"gateway:\n  keys: {a: {key_env: DRAGOMAN_TEST_KEY, models: [fast, \"openai/*\", gpt-4o, \"g*o\", \"*\"]}}\n  routes: {gpt-4o: {to: sim/echo}, claude-*: {to: sim/echo}}\n": `f:3:51: models: no route serves "fast", so this key cannot use it; there are gpt-4o, claude-*` +
@@ -288,7 +288,7 @@ func TestParsingLeavesTheModelsUnused(t *testing.T) {
 	}
 }
 
-func TestAFileThatCannotBeReadIsTold(t *testing.T) {
+func TestUnreadableConfigFileIsAnError(t *testing.T) {
 	for name, data := range map[string]string{
 		"empty":  "",
 		"broken": "version: [",

@@ -10,7 +10,7 @@ import (
 
 // A client that declares functions was written before there were tools, and looks for no
 // list of calls. The judge before the gateway says so too.
-func TestG1_AClientOfFunctionsIsToldOfFunctionCalls(t *testing.T) {
+func TestG1_LegacyFunctionClientsGetFunctionCalls(t *testing.T) {
 	w := newWorld(t, "")
 	for _, model := range []string{"chat/sim/planner", "anthropic/sim/planner", "gemini/sim/planner"} {
 		t.Run(model, func(t *testing.T) { toldOfFunctionCalls(t, w.url, model) })

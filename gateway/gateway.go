@@ -21,26 +21,25 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// Options are what a [Gateway] is given beside its [Config].
+// Options configure a [Gateway] in addition to its [Config].
 type Options struct {
-	// Log gets a line for every request, and what clients are not told; nil logs
-	// nothing.
+	// Log gets a line for every request, and details that clients do not get; nil logs nothing.
 	Log *slog.Logger
-	// Decided gets every decision of a policy, allow included; nil means that they are only
-	// logged. It is called by several goroutines at once. [policy.Audit] writes them:
-	// func(d tool.Decided) { audit.Observe(d) }.
+	// Decided receives every policy decision, allow included; nil means that decisions are only
+	// logged. It is called concurrently. To write an audit log, use [policy.Audit]: func(d
+	// tool.Decided) { audit.Observe(d) }.
 	Decided func(tool.Decided)
-	// Notes is where the gateway remembers; nil means in memory. Where the config's State
-	// names a database they are the notes of its store, which the caller opens and closes.
+	// Notes stores the state of the gateway; nil means in memory. If Config.State names a
+	// database, pass the notes of its store, which the caller opens and closes.
 	Notes session.Notes
-	// Random is where ids come from, of several requests at once; nil means the system's
-	// source, which also stands in for one that fails.
+	// Random is the source of ids. It is read concurrently. Nil, and a source that fails, mean
+	// the system's source.
 	Random io.Reader
 	// Now is the clock of limits and expiry; nil means the system's.
 	Now func() time.Time
 }
 
-// Gateway serves every dialect over any model. It is safe for concurrent use.
+// Gateway serves all dialects over any model. It is safe for concurrent use.
 type Gateway struct {
 	opts    Options
 	mux     *http.ServeMux
@@ -53,7 +52,7 @@ type Gateway struct {
 	headerBytes int
 	metrics     metrics
 	buffers     buffers
-	// conversations are locked while they change.
+	// conversations holds the locks of conversations that are changing.
 	conversations conversationLocks
 	// sealingKey is the secret that seals summaries of conversations; nil until it is first
 	// needed.
@@ -63,9 +62,9 @@ type Gateway struct {
 
 var _ http.Handler = (*Gateway)(nil)
 
-// New makes a gateway. A nil config is that of the simulator's models. What [Config.Check]
-// refuses is an error, and so is a database of its state that is not given as Options.Notes:
-// New opens none.
+// New returns a gateway. A nil config serves the models of the simulator. It is an error if
+// [Config.Check] fails, or if the config names a database and Options.Notes is nil: New does
+// not open databases.
 func New(c *Config, o Options) (*Gateway, error) {
 	if o.Random == nil {
 		o.Random = rand.Reader
@@ -105,9 +104,8 @@ func New(c *Config, o Options) (*Gateway, error) {
 	return g, nil
 }
 
-// Reload puts another config in the place of the one that is used. Requests that are
-// being answered go on as they began. An error leaves everything as it is. What was
-// listened on and where is remembered stay: they take another start.
+// Reload replaces the config. Requests in progress keep the old one. On an error nothing
+// changes. The listener and the place of the state do not change: they need a restart.
 func (g *Gateway) Reload(c *Config) error {
 	if c == nil {
 		c = &Config{}
@@ -134,7 +132,7 @@ func (g *Gateway) routes() *http.ServeMux {
 	})
 	mux.HandleFunc("GET /healthz", g.health)
 	mux.HandleFunc("GET /metrics", g.showMetrics)
-	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { // HEAD too: Claude Code asks so
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { // HEAD too: Claude Code sends it
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		_, _ = io.WriteString(w, "Dragoman is running.\n")
 	})
@@ -163,14 +161,14 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			if g.opts.Log != nil {
 				g.opts.Log.ErrorContext(r.Context(), "a request panicked", "path", r.URL.Path, "panic", v)
 			}
-			panic(http.ErrAbortHandler) // the connection ends: nobody takes the answer for whole
+			panic(http.ErrAbortHandler) // closes the connection, so that the client does not take the response for complete
 		}
 	}()
 	serving.BoundBody(w, r, g.current.Load().bodyTime)
 	g.mux.ServeHTTP(w, r)
 }
 
-// newID names a request.
+// newID returns an id for a request.
 func (g *Gateway) newID() string {
 	var b [16]byte
 	if _, err := io.ReadFull(g.opts.Random, b[:]); err != nil { // two requests with one id would have one response

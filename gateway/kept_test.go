@@ -104,7 +104,7 @@ func TestQuirkB17_WhatAClientDropsIsPutBackBeforeItsModelIsAskedAgain(t *testing
 	}
 }
 
-func TestQuirkB16_AMissIsToldAndTheSentinelStandsForWhatIsMissing(t *testing.T) {
+func TestQuirkB16_MissingSignatureUsesTheSentinel(t *testing.T) {
 	model := &scripted{answers: []string{geminiThinks}}
 	route := "gateway:\n  routes: {m: {to: gemini/gemini-3-pro}}\n"
 	w := worldOf(t, route, model.ServeHTTP)

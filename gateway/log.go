@@ -10,8 +10,8 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// entry is what is remembered of an exchange, for the log and the metrics. Nothing in
-// it was said by a client or a model, but for names.
+// entry is the record of an exchange for the log and the metrics. Except for names it has no
+// content from clients or models.
 type entry struct {
 	id, path        string
 	dialect         dragoman.Dialect
@@ -19,38 +19,39 @@ type entry struct {
 	route, upstream string
 	series          string // of the upstream
 	stream          bool
-	// transparent says that the answer was passed on byte for byte.
+	// transparent reports that the response was passed through byte for byte.
 	transparent bool
-	// begun is when it began, by the clock that measures; made by the gateway's own.
+	// begun is the start by the monotonic clock; made by the clock of the gateway.
 	begun, made time.Time
 	first, took time.Duration
 	status      int
 	bytes       int64
 	usage       dragoman.Usage
-	// pieces is about how many tokens of an answer came: events of a stream.
+	// pieces is the number of stream events, which is about the number of tokens.
 	pieces int64
 	losses []dragoman.Loss
-	// decisions are those of policies, in their order.
+	// decisions are the policy decisions, in order.
 	decisions []decision
-	// failed are the models that were asked and did not answer: another one did, or none.
+	// failures are the models that were called and failed, before another one responded or all
+	// failed.
 	failures []failure
 	err      error
-	// told says that the client was told of the error within a stream, whole that it has
-	// been sent the end of one, left that it has gone before that.
+	// told reports that the client got the error within a stream, whole that it got the end of
+	// one, left that it disconnected before.
 	told, whole, left bool
 }
 
-// failure is that of one model of a route.
+// failure is the failure of one model of a route.
 type failure struct {
 	upstream, series string
 	err              error
 }
 
-// ofModel reports whether a failure is the model's or its server's: what is wrong with the
-// request would be so with every model.
+// ofModel reports whether the failure is caused by the model or its server. An error in the
+// request would occur with every model.
 func (f *failure) ofModel() bool {
 	var own *ownError
-	if errors.As(f.err, &own) { // the model was not asked
+	if errors.As(f.err, &own) { // the model was not called
 		return false
 	}
 	switch apiError(f.err).Class {
@@ -61,7 +62,7 @@ func (f *failure) ofModel() bool {
 	}
 }
 
-// failedOver tells which models failed before the one that answered, and why.
+// failedOver lists the models that failed before the one that responded, with the reasons.
 func (e *entry) failedOver() string {
 	var all []string
 	for _, f := range e.failures {
@@ -72,7 +73,7 @@ func (e *entry) failedOver() string {
 	return strings.Join(all, "; ")
 }
 
-// maxLogged bounds the texts of others in the log.
+// maxLogged limits foreign texts in the log.
 const maxLogged = 200
 
 func bounded(s string) string {
@@ -82,7 +83,7 @@ func bounded(s string) string {
 	return s
 }
 
-// log writes the line of an exchange.
+// log writes the log line of an exchange.
 func (e *entry) log(ctx context.Context, to *slog.Logger) {
 	if to == nil {
 		return

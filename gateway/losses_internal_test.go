@@ -7,7 +7,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-func TestG6_LossesAreToldShortlyAndAsAHeaderCanCarryThem(t *testing.T) {
+func TestG6_LossSummaryFitsAHeader(t *testing.T) {
 	lost := func(severity dragoman.Severity, path string) dragoman.Loss {
 		return dragoman.Loss{Kind: dragoman.Dropped, Severity: severity, Path: path}
 	}

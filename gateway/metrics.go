@@ -19,19 +19,19 @@ import (
 // metrics counts exchanges, for Prometheus. The zero value is ready.
 type metrics struct {
 	running atomic.Int64
-	// cut is how many were broken off because the gateway ended.
+	// cut is the number of responses that were cut off by a shutdown.
 	cut atomic.Int64
 
 	mu     sync.Mutex
 	series map[labels]*series
-	// failures are those of models, by the upstream.
+	// failures counts failures of models, by upstream.
 	failures map[string]int64
-	// decisions are those of policies, by their effect.
+	// decisions counts policy decisions, by effect.
 	decisions map[tool.Effect]int64
 }
 
-// labels tell series apart. Names of models that clients make up are none of them:
-// they would be without end.
+// labels identify a series. They do not include model names from clients, whose number is
+// unbounded.
 type labels struct {
 	dialect         dragoman.Dialect
 	route, upstream string
@@ -46,7 +46,7 @@ type series struct {
 	first                                        histogram
 }
 
-// bounds are those of the histograms, in seconds.
+// bounds are the bucket limits of the histograms, in seconds.
 var bounds = [...]float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300}
 
 type histogram struct {
@@ -120,10 +120,10 @@ func count(b bool) int64 {
 	return 0
 }
 
-// showMetrics serves what was counted, as Prometheus reads it.
+// showMetrics serves the metrics in the Prometheus format.
 func (g *Gateway) showMetrics(w http.ResponseWriter, r *http.Request) {
 	if err := g.insider(r); err != nil {
-		// Scrapers who may ask do so all the time; only others are noted.
+		// Scrapers with a valid key come all the time; only other requests are logged.
 		g.noted(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			_ = g.insider(r)
 			http.Error(w, err.Error(), http.StatusUnauthorized)
@@ -131,10 +131,10 @@ func (g *Gateway) showMetrics(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-	_, _ = w.Write([]byte(g.metrics.text())) // who has gone away is told nothing
+	_, _ = w.Write([]byte(g.metrics.text())) // the client may have disconnected
 }
 
-// text is the exposition format of Prometheus.
+// text returns the metrics in the Prometheus exposition format.
 func (m *metrics) text() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -152,8 +152,8 @@ func (m *metrics) text() string {
 		{"dragoman_transparent_total", "Answers that were passed on byte for byte.", func(s *series) int64 { return s.transparent }},
 		{"dragoman_clients_left_total", "Clients that went away before the end.", func(s *series) int64 { return s.left }},
 		{"dragoman_losses_total", "What translations could not keep.", func(s *series) int64 { return s.losses }},
-		{"dragoman_input_tokens_total", "Tokens of prompts, as far as servers told them.", func(s *series) int64 { return s.input }},
-		{"dragoman_output_tokens_total", "Tokens of answers, as far as servers told them.", func(s *series) int64 { return s.output }},
+		{"dragoman_input_tokens_total", "Tokens of prompts, as reported by upstreams.", func(s *series) int64 { return s.input }},
+		{"dragoman_output_tokens_total", "Tokens of responses, as reported by upstreams.", func(s *series) int64 { return s.output }},
 	} {
 		fmt.Fprintf(&b, "# HELP %s %s\n# TYPE %s counter\n", c.name, c.help, c.name)
 		for _, k := range keys {
@@ -193,7 +193,7 @@ func (h *histogram) write(b *strings.Builder, name, labels string) {
 	fmt.Fprintf(b, "%s_sum{%s} %g\n%s_count{%s} %d\n", name, labels, h.sum, name, labels, h.n)
 }
 
-// String writes the labels as Prometheus does.
+// String returns the labels in the Prometheus format.
 func (l labels) String() string {
 	return fmt.Sprintf("dialect=%q,route=%q,upstream=%q,key=%q,status=\"%d\"", string(l.dialect), l.route, l.upstream, l.key, l.status)
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/dragoman-go/dragoman/models"
 )
 
-// list are the models that a client may ask for by a name of their own. What a
-// pattern stands for is without end.
+// list returns the models that the client may request by exact names. The names that a pattern
+// matches are unbounded and not listed.
 func (g *Gateway) list(r *http.Request) ([]serving.Model, error) {
 	key, err := g.who(r)
 	if err != nil {
@@ -35,7 +35,7 @@ func (g *Gateway) list(r *http.Request) ([]serving.Model, error) {
 	return out, nil
 }
 
-// findModel is one that a client may ask for.
+// findModel returns a model that the client may request.
 func (g *Gateway) findModel(r *http.Request, name string) (serving.Model, error) {
 	key, err := g.who(r)
 	if err != nil {
@@ -78,38 +78,38 @@ func (r *route) describe(ctx context.Context, name string) serving.Model {
 	return out
 }
 
-// notAllowed says that a key may not ask for a model.
+// notAllowed returns the error for a model that a key may not use.
 func (s *setup) notAllowed(k *access.Key, model string) error {
 	return refusal(&access.RefusedError{
 		Reason: access.ModelNotAllowed, Key: k.Name, Model: model, Allowed: k.Models, Meant: s.near(model, k.Allows),
 	})
 }
 
-// health says that the gateway answers. It tells nothing that is anybody's business. While
-// the gateway ends there is nobody to ask: it listens no more.
+// health reports that the gateway is running. It reveals nothing else. During shutdown the
+// gateway no longer listens, so there is no unhealthy response.
 func (g *Gateway) health(w http.ResponseWriter, _ *http.Request) {
 	serving.WriteJSON(w, struct {
 		Status string `json:"status"`
 	}{"ok"})
 }
 
-// insider refuses who has no key, where there are any.
+// insider refuses clients without a valid key, if there are keys.
 func (g *Gateway) insider(r *http.Request) error {
 	_, err := g.who(r)
 	return err
 }
 
-// retrieve tells a response that the gateway has kept, or its model's server.
+// retrieve returns a response that the gateway or its upstream stores.
 func (g *Gateway) retrieve(w http.ResponseWriter, r *http.Request) {
 	g.respond(w, r, func(_ *access.Key, body []byte) error {
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(body) // who has gone away is told nothing
+		_, _ = w.Write(body) // the client may have disconnected
 		return nil
 	})
 }
 
-// respond has a response that the gateway keeps dealt with, and leaves others to who keeps
-// them.
+// respond handles a response that the gateway stores, and forwards requests for others to the
+// upstream that stores them.
 func (g *Gateway) respond(w http.ResponseWriter, r *http.Request, deal func(*access.Key, []byte) error) {
 	key, err := g.visitor(r)
 	if err != nil {
@@ -132,7 +132,7 @@ func (g *Gateway) respond(w http.ResponseWriter, r *http.Request, deal func(*acc
 	}
 }
 
-// forget takes a response out of what the gateway remembers, or its model's server does.
+// forget deletes a response that the gateway or its upstream stores.
 func (g *Gateway) forget(w http.ResponseWriter, r *http.Request) {
 	g.respond(w, r, func(key *access.Key, _ []byte) error {
 		id := r.PathValue("id")

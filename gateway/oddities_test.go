@@ -40,7 +40,7 @@ func oddChat(stream bool, arguments, finish string) string {
 
 // Whatever a server says, clients of other dialects are told in words of theirs: the judge
 // before the gateway holds every answer against what they take.
-func TestG1_AnOddAnswerIsToldInWordsOfTheClient(t *testing.T) {
+func TestG1_OddResponsesAreConverted(t *testing.T) {
 	var arguments, finish string
 	w := worldOf(t, "", func(rw http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)

@@ -25,7 +25,7 @@ import (
 	"github.com/dragoman-go/dragoman/provider"
 )
 
-// pass passes a request on as it is, and the answer back, byte for byte.
+// pass passes a request through, and the response back, byte for byte.
 func (x *exchange) pass(ctx context.Context, up *upstream) (err error) {
 	body, err := x.renamed(up)
 	if err != nil {
@@ -37,7 +37,7 @@ func (x *exchange) pass(ctx context.Context, up *upstream) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = passed.Body.Close() }() // it was read as far as anybody wants
+	defer func() { _ = passed.Body.Close() }() // as much as needed was read
 	if passed.Err != nil {
 		return newPassedError(up.dialect, passed)
 	}
@@ -61,7 +61,7 @@ func (x *exchange) pass(ctx context.Context, up *upstream) (err error) {
 	x.entry.transparent = !x.namesConversation()
 	guard := newCallGuard(x.codec, up)
 	sent, err := x.copy(buf, passed, t, guard, hangUp)
-	if !sent { // nobody has seen anything of it
+	if !sent { // nothing was sent to the client
 		x.entry.transparent = false
 		return err
 	}
@@ -69,23 +69,23 @@ func (x *exchange) pass(ctx context.Context, up *upstream) (err error) {
 	ended, usage := t.end()
 	x.entry.usage, x.entry.pieces = usage, t.pieces
 	switch {
-	case ended && t.failed != nil: // the server has said so itself
+	case ended && t.failed != nil: // the upstream reported the error itself
 		x.entry.told = true
 		return begun(t.failed)
 	case err == nil && !ended && !t.unsure: // what cannot be judged is not called broken
 		err = dragoman.ErrIncompleteStream
-	case ended: // what breaks behind the end changes nothing; some clients hang up when they have heard it
+	case ended: // errors after the end do not matter; some clients disconnect at the end
 		err, x.entry.whole = nil, true
 	}
 	if err != nil && (ctx.Err() == nil || isShutdown(ctx)) {
 		x.entry.told = true
 		x.out.hush()
-		_ = x.out.send(append(t.gap(), t.broken(x.id, x.apiError(err))...)) // who has gone away is told nothing
+		_ = x.out.send(append(t.gap(), t.broken(x.id, x.apiError(err))...)) // the client may have disconnected
 	}
 	return begun(err)
 }
 
-// renamed is the request with the name that the upstream has for its model.
+// renamed returns the request with the upstream's name of the model.
 func (x *exchange) renamed(up *upstream) ([]byte, error) {
 	name := up.client.Model
 	if x.call.InURL || name == "" || name == x.asked.model {
@@ -98,9 +98,9 @@ func (x *exchange) renamed(up *upstream) ([]byte, error) {
 	return body, nil
 }
 
-// begins reads the first bytes of a stream, without the blanks before them. What can be
-// no stream, and none at all, is a failure that nobody has seen yet. The content type is
-// not believed: streams come under any.
+// begins reads the first bytes of a stream, without leading blanks. If they cannot begin a
+// stream, or there are none, it returns an error; the client has not seen anything yet. The
+// content type is ignored, because servers send streams with any type.
 func begins(body io.Reader, frames framing.Framing) ([]byte, error) {
 	buf := make([]byte, 0, room)
 	for {
@@ -110,9 +110,9 @@ func begins(body io.Reader, frames framing.Framing) ([]byte, error) {
 		case len(buf) > 0 && (buf[0] == '{' || frames.Begins(buf[0])):
 			return buf, nil
 		case len(buf) > 0:
-			return nil, fmt.Errorf("%w: the answer is no stream of this dialect", dragoman.ErrIncompleteStream)
+			return nil, fmt.Errorf("%w: the response is not a stream of this dialect", dragoman.ErrIncompleteStream)
 		case errors.Is(err, io.EOF):
-			return nil, fmt.Errorf("%w: the answer is empty", dragoman.ErrIncompleteStream)
+			return nil, fmt.Errorf("%w: the response is empty", dragoman.ErrIncompleteStream)
 		case err != nil:
 			return nil, err
 		case cap(buf) == 0:
@@ -178,11 +178,11 @@ func (x *exchange) untilContent(buf []byte, passed *passthrough.Response) ([]byt
 	}
 }
 
-// errSeen ends the decoding of a stream of which enough is known.
-var errSeen = errors.New("gateway: enough is known of the stream")
+// errSeen stops the decoding of a stream once enough is known.
+var errSeen = errors.New("gateway: stop decoding")
 
-// passUnstreamed tells an answer as a stream that the server gave at once, though it was
-// asked for one.
+// passUnstreamed re-encodes as a stream a response that the upstream sent at once although a
+// stream was requested.
 func (x *exchange) passUnstreamed(ctx context.Context, up *upstream, passed *passthrough.Response, body io.Reader) error {
 	all, err := answerOf(up, body)
 	if err != nil {
@@ -209,7 +209,7 @@ func (x *exchange) passUnstreamed(ctx context.Context, up *upstream, passed *pas
 	return begun(s.end())
 }
 
-// answerOf reads a response that is not streamed, up to the bound of its upstream.
+// answerOf reads a response that is not streamed, up to the limit of its upstream.
 func answerOf(up *upstream, body io.Reader) ([]byte, error) {
 	limit := dialect.DecodeOptions{MaxBytes: up.client.MaxResponseBytes}.Limit()
 	all, err := io.ReadAll(io.LimitReader(body, int64(limit)+1))
@@ -219,8 +219,8 @@ func answerOf(up *upstream, body io.Reader) ([]byte, error) {
 	return all, err
 }
 
-// understood reads an answer that is not streamed. Servers repeat credentials in their
-// errors: of one that is an error they are taken out.
+// understood decodes a response that is not streamed. Servers may repeat credentials in their
+// errors, so they are removed from an error.
 func (x *exchange) understood(passed *passthrough.Response, body []byte, o dialect.DecodeOptions) ([]byte, *dragoman.Response, dragoman.Report, error) {
 	resp, rep, err := x.codec.DecodeResponse(body, o)
 	if err == nil && resp.Error != nil {
@@ -230,22 +230,21 @@ func (x *exchange) understood(passed *passthrough.Response, body []byte, o diale
 	return body, resp, rep, err
 }
 
-// passHeader sets what a server said beside its answer, and of a stream that nobody on the
-// way gathers or keeps it (quirk J2).
+// passHeader sets the passed-through headers of the upstream and, for a stream, headers that
+// turn off buffering and caching on the way (quirk J2).
 func (x *exchange) passHeader(h http.Header, passed *passthrough.Response) {
 	copyHeader(h, passed.Header)
 	x.lossHeader(h)
 	if x.asked.stream {
 		h.Set("X-Accel-Buffering", "no")
-		h.Set("Cache-Control", "no-cache") // the server's own is none of those that are passed on
+		h.Set("Cache-Control", "no-cache") // the server's own header is not passed through
 	}
 	x.upstreamHeader(h, "")
 	x.entry.status = passed.Status
 }
 
-// passWhole passes an answer on that is not streamed, once it is there: one that is
-// cut off, or is none, is a failure like any other, and so is an error that comes with a
-// good status.
+// passWhole passes a response through that is not streamed, once it is complete. A truncated or
+// invalid response is a failure like any other, and so is an error with a success status.
 func (x *exchange) passWhole(up *upstream, passed *passthrough.Response) error {
 	body, err := answerOf(up, passed.Body)
 	if err != nil {
@@ -258,7 +257,7 @@ func (x *exchange) passWhole(up *upstream, passed *passthrough.Response) error {
 	if resp.Error != nil && resp.ID == "" && len(resp.Output) == 0 {
 		status, _, _ := x.codec.EncodeError(resp.Error)
 		header := passed.Header.Clone()
-		header.Set("Content-Type", "application/json") // whatever it was called that came under a good status
+		header.Set("Content-Type", "application/json") // whatever type it had
 		return &passedError{dialect: up.dialect, status: status, header: header, body: body, err: resp.Error}
 	}
 	unfinished := slices.Contains(wire.Of(x.codec).State.Unfinished, resp.Stop.Native) // it runs in the background
@@ -282,14 +281,14 @@ func (x *exchange) passWhole(up *upstream, passed *passthrough.Response) error {
 	x.learn(x.r.Context(), body)
 	x.out.begin(passed.Status, func(h http.Header) { x.passHeader(h, passed) })
 	err = x.out.write(body)
-	if err == nil && resp.Error != nil { // it stands in the answer, which is the server's own
+	if err == nil && resp.Error != nil { // the error is in the response, which is passed through
 		err = resp.Error
 	}
 	return begun(err)
 }
 
-// passedOn are the client's headers. What a client calls a request by is known to its own
-// key only: two clients of one account may well use the same word.
+// passedOn returns the headers of the client to pass through. The client's request ids are
+// unique only within its key: two clients of one account may use the same id.
 func (x *exchange) passedOn() http.Header {
 	h := x.r.Header
 	for _, name := range [...]string{"Idempotency-Key", "X-Idempotency-Key"} {
@@ -302,8 +301,8 @@ func (x *exchange) passedOn() http.Header {
 	return h
 }
 
-// copyHeader sets what a server said beside its answer. Its id of the request stands
-// beside ours, and in the place of one that it has from a server behind it.
+// copyHeader copies headers of the upstream. Its request id is added to the gateway's, and
+// replaces an id from a server behind it.
 func copyHeader(to, from http.Header) {
 	theirs := http.Header{}
 	for name, values := range from {
@@ -316,26 +315,25 @@ func copyHeader(to, from http.Header) {
 	maps.Copy(to, theirs)
 }
 
-// room is how much of an answer is read at once: thousands of streams wait with one
-// each. One that comes quicker gets more, up to mostRoom.
+// room is the initial read buffer of a response: thousands of streams wait with one each. A
+// faster stream gets more, up to mostRoom.
 const (
 	room     = 2 << 10
 	mostRoom = 32 << 10
 )
 
-// lastWait is how long a server may take to hang up once it has said that its answer is
-// over. A connection can be used again only then.
+// lastWait is how long a server may take to close a stream after its end. The connection can be
+// reused only then.
 const lastWait = time.Second
 
-// maxEvent bounds an event that is held back until it is whole: the last one of
-// Responses has the whole answer, with its images.
+// maxEvent limits an event that is held back until it is complete: the last event of Responses
+// has the whole response, with its images.
 const maxEvent = 16 << 20
 
-// copy passes on what has come and what comes, whole events at a time: where the server
-// is cut off amid one, the client gets an error instead of half of it. It reports whether
-// anything was passed on: a stream that begins with an error, or breaks before it has begun,
-// is a failure that nobody has seen yet. A server that does not hang up behind the end is
-// not waited for.
+// copy passes the stream through in complete events: if the upstream is cut off within one, the
+// client gets an error instead of half of it. It reports whether anything was sent: a stream
+// that begins with an error, or breaks before it has begun, is a failure that the client has
+// not seen. copy does not wait for a server that keeps the connection open after the end.
 func (x *exchange) copy(buf []byte, passed *passthrough.Response, t *tap, guard wire.CallGuard, hangUp func()) (sent bool, _ error) {
 	noted := !x.keptElsewhere()
 	var items itemWatch
@@ -364,7 +362,7 @@ func (x *exchange) copy(buf []byte, passed *passthrough.Response, t *tap, guard 
 		case err != nil && t.complete(buf[whole:]):
 			whole = len(buf)
 		case errors.Is(err, io.EOF):
-			err = fmt.Errorf("%w: it ends amid an event", dragoman.ErrIncompleteStream)
+			err = fmt.Errorf("%w: it ends within an event", dragoman.ErrIncompleteStream)
 		}
 		events := guarded(guard, held, redacted(passed, buf[:whole]), err != nil)
 		held = nil
@@ -380,7 +378,7 @@ func (x *exchange) copy(buf []byte, passed *passthrough.Response, t *tap, guard 
 				sent = true
 			}
 			t.see(events)
-			if !noted { // an event may say it, or a comment come before
+			if !noted { // an event may have it, or a comment may come first
 				id := t.id()
 				x.own(x.r.Context(), id)
 				noted = id != ""
@@ -391,7 +389,7 @@ func (x *exchange) copy(buf []byte, passed *passthrough.Response, t *tap, guard 
 					x.learnItems(x.r.Context(), &items)
 				}
 			}
-			last := t.over && x.out.hush() // no beat comes behind it
+			last := t.over && x.out.hush() // no heartbeat after it
 			if err := x.out.send(events); err != nil {
 				return sent, err
 			}
@@ -432,7 +430,7 @@ func guarded(guard wire.CallGuard, held, events []byte, last bool) []byte {
 	return events
 }
 
-// redacted are events without the credential that a server may repeat in its errors.
+// redacted removes the credential that a server may repeat in its errors from events.
 func redacted(passed *passthrough.Response, events []byte) []byte {
 	if !bytes.Contains(events, []byte("error")) { // nearly all of them
 		return events
@@ -440,8 +438,8 @@ func redacted(passed *passthrough.Response, events []byte) []byte {
 	return passed.Redact(events)
 }
 
-// refused is the error that the first events of a stream are, before any that says more
-// than that an answer begins; nil: they are none.
+// refused returns the error in the first events of a stream, before any content; nil if there
+// is none.
 func refused(codec dialect.Codec, events []byte) (failed *dragoman.APIError) {
 	if !bytes.Contains(events, []byte("error")) {
 		return nil
@@ -455,16 +453,15 @@ func refused(codec dialect.Codec, events []byte) (failed *dragoman.APIError) {
 		content = content || stream.HasContent(ev)
 		return nil
 	}
-	for _, p := range [][]byte{events, []byte("\n\n")} { // the last may lack its end
+	for _, p := range [][]byte{events, []byte("\n\n")} { // the last event may be incomplete
 		if d.Feed(p, see) != nil {
-			return nil // what cannot be read is passed on as it came
+			return nil // unreadable events are passed through
 		}
 	}
 	return failed
 }
 
-// passedError is the refusal of a server whose dialect is the client's, in its own
-// bytes.
+// passedError is an error of an upstream with the client's dialect, in its own bytes.
 type passedError struct {
 	dialect dragoman.Dialect
 	status  int

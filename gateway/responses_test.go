@@ -74,7 +74,7 @@ func TestG7_AConversationGoesOnByTheIDOfItsLastResponse(t *testing.T) {
 	}
 }
 
-func TestResponsesSayAgainWhatWasAskedFor(t *testing.T) {
+func TestResponsesEchoTheRequest(t *testing.T) {
 	w := newWorld(t, "")
 	for _, stream := range []string{"false", "true"} {
 		got := answerOf(t, w, `{"model":"anthropic/sim/echo","input":"Hello.","stream":`+stream+`,"instructions":"Be brief.","temperature":0.5,"metadata":{"a":"b"},"tool_choice":"auto","parallel_tool_calls":false,
@@ -120,7 +120,7 @@ func TestG7_AResponseIsRetrievedAndDeletedUnlessItWasNotToBeStored(t *testing.T)
 	}
 }
 
-func TestG1_AResponseSaysAgainAllOfWhatWasAskedForThoughHalfOfItWasLeftOut(t *testing.T) {
+func TestG1_ResponseEchoesPartialSettings(t *testing.T) {
 	w := newWorld(t, "")
 	const function = `{"type":"function","name":"f"}`
 	for _, asked := range []string{

@@ -12,22 +12,22 @@ import (
 	"github.com/dragoman-go/dragoman/internal/dialects"
 )
 
-// Clients of Responses may search for tools themselves (quirk B29): Codex does, and has
-// the tools of all MCP servers behind its search. Other dialects know nothing of that. For
-// them the search is a function like others, its calls and outputs are calls and results,
-// and what it has found are tools. To the client all of it is told as it knows it.
+// Responses clients may search for tools themselves (quirk B29): Codex does, and puts the tools
+// of all MCP servers behind its search. Other dialects have no such search. For them the
+// gateway represents the search as a function, its calls and outputs as calls and results, and
+// the tools that it found as tools. For the client it converts all of these back.
 
-// searchTool is the name of the function that searches.
+// searchTool is the name of the search function.
 const searchTool = "tool_search"
 
-// The types of items that have to do with it.
+// The types of search items.
 const (
 	searchCall   = "tool_search_call"
 	searchOutput = "tool_search_output"
 	moreTools    = "additional_tools"
 )
 
-// searchItem is what is read of an item, or of the tool.
+// searchItem has the fields of an item, or of the tool, that the gateway reads.
 type searchItem struct {
 	Type        string          `json:"type"`
 	Execution   string          `json:"execution"`
@@ -38,14 +38,14 @@ type searchItem struct {
 	Tools       json.RawMessage `json:"tools"`
 }
 
-// plainSearch makes an ordinary function of a request's search, and reports whether it
+// plainSearch converts the search of a request to an ordinary function, and reports whether it
 // has one.
 func (x *exchange) plainSearch(req *dragoman.Request) (searches bool) {
 	taken := func(t dragoman.ToolSpec) bool {
 		return t.Kind != codes.ToolHosted && t.Name == searchTool && t.Namespace == ""
 	}
 	if slices.ContainsFunc(req.Tools, taken) {
-		return false // a tool of the client's own has the name
+		return false // the client has its own tool with this name
 	}
 	tools := slices.Clone(req.Tools)
 	for i := range tools {
@@ -69,7 +69,7 @@ func (x *exchange) plainSearch(req *dragoman.Request) (searches bool) {
 	return searches
 }
 
-// searchOf is the search that a client runs itself.
+// searchOf returns the search that a client runs itself.
 func searchOf(t *dragoman.ToolSpec) (item searchItem, ok bool) {
 	if t.Kind != codes.ToolHosted || t.Source == nil || json.Unmarshal(t.Source.JSON, &item) != nil {
 		return item, false
@@ -77,16 +77,16 @@ func searchOf(t *dragoman.ToolSpec) (item searchItem, ok bool) {
 	return item, item.Type == searchTool && item.Execution == "client"
 }
 
-// plainer makes ordinary calls and results of the items of a search.
+// plainer converts search items to ordinary calls and results.
 type plainer struct {
 	*exchange
 	tools   []dragoman.ToolSpec
 	changed bool
-	// at is which message is made plain.
+	// at is the index of the message.
 	at int
 }
 
-// message is a message without such items, unless nothing is left of it.
+// message returns a message with search items converted, and whether anything is left of it.
 func (p *plainer) message(m dragoman.Message) (dragoman.Message, bool) {
 	var parts []dragoman.Part
 	changed := false
@@ -109,7 +109,7 @@ func (p *plainer) message(m dragoman.Message) (dragoman.Message, bool) {
 	return m, len(parts) > 0
 }
 
-// item is what an item means elsewhere; nil: what it says is with the tools.
+// item returns the ordinary form of an item; nil if its content is in the list of tools.
 func (p *plainer) item(o *dragoman.Opaque) (part dragoman.Part, known bool) {
 	var item searchItem
 	if json.Unmarshal(o.JSON, &item) != nil || item.Execution == "server" {
@@ -127,7 +127,7 @@ func (p *plainer) item(o *dragoman.Opaque) (part dragoman.Part, known bool) {
 	return o, false
 }
 
-// add adds tools that are not there yet, and returns all that were given.
+// add adds tools that are not in the list yet, and returns all given ones.
 func (p *plainer) add(list json.RawMessage) []dragoman.ToolSpec {
 	if len(list) == 0 {
 		return nil
@@ -158,7 +158,7 @@ func (p *plainer) add(list json.RawMessage) []dragoman.ToolSpec {
 	return req.Tools
 }
 
-// found says what a search has found. The tools themselves are in the list of tools.
+// found returns the text of a search result. The tools themselves are in the list of tools.
 func found(tools []dragoman.ToolSpec) string {
 	if len(tools) == 0 {
 		return "No tools were found."
@@ -177,7 +177,7 @@ func isSearch(p dragoman.Part) (*dragoman.ToolCall, bool) {
 	return c, ok && c.Name == searchTool && c.Namespace == ""
 }
 
-// searched is a call of the search as the client knows it.
+// searched returns a call of the search in the client's form.
 func searched(c *dragoman.ToolCall) *dragoman.Opaque {
 	item := struct {
 		Type      string          `json:"type"`
@@ -194,7 +194,7 @@ func searched(c *dragoman.ToolCall) *dragoman.Opaque {
 	return &dragoman.Opaque{Dialect: dialects.Stateful().Dialect(), Type: searchCall, JSON: b, CallID: c.ID}
 }
 
-// tellSearches is an output with the calls of the search as the client knows them.
+// tellSearches returns an output with the calls of the search in the client's form.
 func tellSearches(output []dragoman.Message) []dragoman.Message {
 	out := slices.Clone(output)
 	for i := range out {
@@ -210,8 +210,8 @@ func tellSearches(output []dragoman.Message) []dragoman.Message {
 	return out
 }
 
-// tellSearch is an event with a call of the search as the client knows it; nil: it says
-// nothing that the client would.
+// tellSearch returns an event with a call of the search in the client's form; nil if the client
+// needs no such event.
 func (s *clientStream) tellSearch(ev dragoman.Event) dragoman.Event {
 	switch e := ev.(type) {
 	case *dragoman.PartStart:
@@ -235,5 +235,5 @@ func (s *clientStream) tellSearch(ev dragoman.Event) dragoman.Event {
 	return ev
 }
 
-// place is that of a part.
+// place is the position of a part.
 type place struct{ choice, index int }

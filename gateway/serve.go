@@ -11,17 +11,16 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// errShutdown is why answers are broken off whose time is over.
-var errShutdown = errors.New("gateway: it is shutting down")
+// errShutdown is the cause of canceled responses after the drain time.
+var errShutdown = errors.New("gateway: shutting down")
 
-// defaultDrain is how long answers may take that are on their way when a gateway ends.
+// defaultDrain is how long responses in progress may take after shutdown begins.
 const defaultDrain = 30 * time.Second
 
-// Serve serves on a listener until ctx ends. From then on it takes no more requests,
-// and lets answers end that are on their way, for as long as drain; zero means
-// 30 s. Those that take longer end with an error in their dialect, and Serve
-// with a [*CutOffError]. It closes the listener. Without keys it refuses one that other machines reach, with an
-// [*OpenRelayError].
+// Serve serves requests on l until ctx ends, and closes l. It then refuses new requests and
+// waits for responses in progress, at most for drain; zero means 30 s. Responses that take
+// longer end with an error in their dialect, and Serve returns a [*CutOffError]. Without keys,
+// Serve refuses a listener that other machines can reach, with an [*OpenRelayError].
 func (g *Gateway) Serve(ctx context.Context, l net.Listener, drain time.Duration) error {
 	if at := l.Addr().String(); l.Addr().Network() == "tcp" && g.keys.Open() && !loopback(at) {
 		return errors.Join(&OpenRelayError{Listen: at}, l.Close())
@@ -46,10 +45,10 @@ func (g *Gateway) Serve(ctx context.Context, l net.Listener, drain time.Duration
 	}
 	over := time.AfterFunc(wait, func() { breakOff(errShutdown) })
 	defer over.Stop()
-	// Who is broken off is told so, which takes a moment.
+	// Canceled responses still write their error, which takes a moment.
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), wait+breakTime)
 	defer cancel()
-	if err := server.Shutdown(last); err != nil { // some do not even take their end
+	if err := server.Shutdown(last); err != nil { // some clients do not read the error
 		g.metrics.cut.Add(g.metrics.running.Load())
 		_ = server.Close() // which cuts them off
 	}
@@ -59,9 +58,9 @@ func (g *Gateway) Serve(ctx context.Context, l net.Listener, drain time.Duration
 	return nil
 }
 
-// CutOffError says that a gateway ended before all of its answers did.
+// CutOffError reports that a gateway stopped before all responses ended.
 type CutOffError struct {
-	// Answers is how many were cut off, Drain how long they had.
+	// Answers is the number of responses that were cut off, Drain how long they had.
 	Answers int64
 	Drain   time.Duration
 }
@@ -77,13 +76,13 @@ func (e *CutOffError) Error() string {
 	return fmt.Sprintf("gateway: %s after %v", what, e.Drain)
 }
 
-// breakTime is how long those may take that are told that it is over.
+// breakTime is how long canceled responses have to write their error.
 const breakTime = 5 * time.Second
 
-// isShutdown reports whether a context ended because the gateway does.
+// isShutdown reports whether a context ended because the gateway is shutting down.
 func isShutdown(ctx context.Context) bool { return errors.Is(context.Cause(ctx), errShutdown) }
 
-// admit takes one more request, if there is room.
+// admit admits a request unless the maximum is in progress.
 func (g *Gateway) admit(most int) error {
 	if n := g.metrics.running.Load(); most > 0 && n > int64(most) {
 		return &dragoman.APIError{Class: dragoman.ErrorOverloaded, Message: "the gateway answers as many requests as it may; try again soon", RetryAfter: time.Second}

@@ -167,7 +167,7 @@ func TestG2_ThatTheGatewaysCredentialIsRefusedIsNoFaultOfTheClient(t *testing.T)
 	}
 }
 
-func TestG2_WhatAServerRefusesToTheGatewayIsToldWithItsReason(t *testing.T) {
+func TestG2_UpstreamRefusalHasItsReason(t *testing.T) {
 	const says = "Your account may not use model m."
 	for _, tc := range []struct {
 		message string
@@ -194,7 +194,7 @@ func TestG2_WhatAServerRefusesToTheGatewayIsToldWithItsReason(t *testing.T) {
 	}
 }
 
-func TestG2_NothingIsAskedAgainBehindTheFirstByte(t *testing.T) {
+func TestG2_NoRetryAfterTheFirstByte(t *testing.T) {
 	t.Setenv("SIM_KEY", "upstream-secret")
 	for _, codec := range clientDialects {
 		var asked atomic.Int32
@@ -294,7 +294,7 @@ gateway: {heartbeat: 1ms, routes: {best: {to: best}}}
 	}
 }
 
-func TestG2_OfSeveralRefusalsTheLastIsTold(t *testing.T) {
+func TestG2_LastRefusalIsReported(t *testing.T) {
 	for _, codec := range clientDialects { // each with a health of its own
 		w := worldOf(t, `aliases: {best: "anthropic/m, chat/n"}
 `, func(rw http.ResponseWriter, r *http.Request) {
@@ -485,7 +485,7 @@ func TestG3_ServeIsNoOpenRelay(t *testing.T) {
 	}
 }
 
-func TestG4_WhatARouteSetsIsWhatIsAskedFor(t *testing.T) {
+func TestG4_RouteOverridesAreApplied(t *testing.T) {
 	model := &scripted{answers: []string{anthropicThinks}}
 	w := worldOf(t, "gateway:\n  routes: {m: {to: anthropic/claude-sonnet-4-5, set: {temperature: 0.25, max_tokens: 77}}}\n", model.ServeHTTP)
 	for _, codec := range clientDialects {

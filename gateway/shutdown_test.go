@@ -25,7 +25,7 @@ func (r *rig) kept() (conn net.Conn, ask func(hr *http.Request) (*http.Response,
 	}
 }
 
-func TestG5_OfManyStreamsThoseEndWholeThatEndInTimeAndTheOthersAreToldSo(t *testing.T) {
+func TestG5_ShutdownDrainsStreams(t *testing.T) {
 	for _, inTime := range []bool{true, false} {
 		rigged(t, "", func(rw http.ResponseWriter, r *http.Request) {
 			all := tellings(spoken(r), asModel("one two three"))
@@ -77,7 +77,7 @@ func TestG5_OfManyStreamsThoseEndWholeThatEndInTimeAndTheOthersAreToldSo(t *test
 	}
 }
 
-func TestG5_WhoeverWaitsForAWholeAnswerIsToldThatItIsOver(t *testing.T) {
+func TestG5_ShutdownEndsUnstreamedResponses(t *testing.T) {
 	for _, w := range ways() {
 		rigged(t, "", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, func(r *rig) {
 			got := make(chan *reply, 1)

@@ -6,28 +6,27 @@ import (
 	"time"
 )
 
-// writeTime is how long a client may take to take what is written. One that takes
-// nothing for so long is gone.
+// writeTime is the timeout of a write to the client. A client that reads nothing for so long is
+// considered gone.
 const writeTime = 5 * time.Minute
 
-// sink is where an answer goes. Pauses of a stream are filled with heartbeats, so
-// that nobody on the way takes it for dead (quirk J1).
+// sink writes a response to the client. It fills pauses of a stream with heartbeats, so that
+// proxies do not close it as idle (quirk J1).
 type sink struct {
 	w    http.ResponseWriter
 	conn *http.ResponseController
-	// header sets the headers of a stream that begins by itself, because nothing came
-	// for a while.
+	// header sets the headers of a stream that begins with a heartbeat.
 	header func(http.Header)
-	// ping is the heartbeat, and every how long it beats; 0: never.
+	// ping is the heartbeat, and every its interval; 0 means never.
 	ping  []byte
 	every time.Duration
 
 	mu    sync.Mutex
 	timer *time.Timer
-	// begun says that the status is sent, at when the first byte and last when the
-	// last one went out.
+	// begun reports that the status was sent; at is the time of the first byte and last that of
+	// the last one.
 	begun, ended bool
-	// beaten says that a heartbeat began the stream, before anything was known of it.
+	// beaten reports that a heartbeat began the stream, before anything was known of it.
 	beaten   bool
 	at, last time.Time
 	deadline time.Time
@@ -39,7 +38,7 @@ func newSink(w http.ResponseWriter) *sink {
 	return &sink{w: w, conn: http.NewResponseController(w)}
 }
 
-// beat begins the heartbeat of a stream.
+// beat starts the heartbeat of a stream.
 func (s *sink) beat(ping []byte, every time.Duration, header func(http.Header)) {
 	if len(ping) == 0 || every <= 0 {
 		return
@@ -51,7 +50,7 @@ func (s *sink) beat(ping []byte, every time.Duration, header func(http.Header)) 
 	s.timer = time.AfterFunc(every, s.tick)
 }
 
-// tick writes a heartbeat if nothing was written for as long as one takes.
+// tick writes a heartbeat if nothing was written for one interval.
 func (s *sink) tick() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,7 +71,7 @@ func (s *sink) tick() {
 	s.timer.Reset(wait)
 }
 
-// begin sends the status and the headers, unless a heartbeat did.
+// begin sends the status and the headers, unless a heartbeat already did.
 func (s *sink) begin(status int, header func(http.Header)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,8 +86,8 @@ func (s *sink) status(status int) {
 	s.w.WriteHeader(status)
 }
 
-// write writes a piece, whole events of a stream. It waits for a client that is
-// slow, and so does everybody behind it.
+// write writes a chunk: whole events of a stream. It blocks while the client is slow, which
+// also slows down the upstream.
 func (s *sink) write(p []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,7 +95,7 @@ func (s *sink) write(p []byte) error {
 	return s.failed
 }
 
-// send is write, and the piece is on its way when it returns.
+// send is write followed by a flush.
 func (s *sink) send(p []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,7 +115,7 @@ func (s *sink) put(p []byte) {
 	}
 	if s.deadline.Sub(now) < writeTime*3/4 {
 		s.deadline = now.Add(writeTime)
-		_ = s.conn.SetWriteDeadline(s.deadline) // a test's recorder has none
+		_ = s.conn.SetWriteDeadline(s.deadline) // a recorder in tests has none
 	}
 	n, err := s.w.Write(p)
 	s.bytes += int64(n)
@@ -129,16 +128,16 @@ func (s *sink) flush() {
 	}
 }
 
-// heading changes what sets the headers of a stream that begins by itself. It is called
-// while others are at work: it must not read what they change.
+// heading replaces the function that sets the headers of a stream that begins with a heartbeat.
+// It is called concurrently with other work and must not read what that changes.
 func (s *sink) heading(header func(http.Header)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.header = header
 }
 
-// hush ends the heartbeat of a stream that is over (quirk J1), and reports whether it was
-// the first to.
+// hush stops the heartbeat of a stream that is over (quirk J1), and reports whether this call
+// stopped it.
 func (s *sink) hush() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -147,8 +146,8 @@ func (s *sink) hush() bool {
 	return first
 }
 
-// end ends the heartbeat, and reports whether the status is sent. When it returns no beat
-// is on its way: the headers are the caller's, and so is what is written.
+// end stops the heartbeat, and reports whether the status was sent. After it returns no
+// heartbeat is being written: the caller owns the headers and the output.
 func (s *sink) end() (begun bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

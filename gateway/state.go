@@ -18,8 +18,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/serving/responsesapi"
 )
 
-// stores reports whether clients can go on with the response by its id, and the
-// gateway must remember for that: the model's server does not.
+// stores reports whether clients can continue from the response by its id, and the gateway must
+// store it because the upstream does not.
 func (x *exchange) stores() bool {
 	if x.threads() {
 		return true
@@ -27,18 +27,18 @@ func (x *exchange) stores() bool {
 	return x.stateful() && !x.up.stateful() && (x.req.Store == nil || *x.req.Store)
 }
 
-// keeps reports whether anything of the answer is remembered.
+// keeps reports whether any of the response is stored.
 func (x *exchange) keeps() bool { return !x.route.NoRecall || x.stores() }
 
-// told is a response as the client is told of it: under an id of ours where the client
-// can go on with it, minted here in the client's dialect, and with a time.
+// told returns a response for the client: with an id of the gateway if the client can continue
+// from it, in the form of the client's dialect, and with a time.
 //
-// ended says that the response is complete; else it begins.
+// ended reports that the response is complete; otherwise it begins.
 func (x *exchange) told(resp dragoman.Response, ended bool) dragoman.Response {
 	if resp.Created.IsZero() {
 		resp.Created = x.entry.made
 	}
-	x.entry.made = resp.Created // which its end says again, though some models do not
+	x.entry.made = resp.Created // the end repeats it, though some models do not
 	if x.stateful() && !x.up.stateful() {
 		if x.said.echo == nil {
 			x.said.echo = x.echo()
@@ -70,20 +70,20 @@ func (x *exchange) completedNow(echo *dragoman.Extra) *dragoman.Extra {
 	})}
 }
 
-// responseID is the id of a response that is kept.
+// responseID returns the id of a stored response.
 func (x *exchange) responseID() string {
 	return wire.Of(x.codec).State.IDPrefix + strings.TrimPrefix(x.id, "req_")
 }
 
-// keepTime is how long it may take to remember.
+// keepTime limits the time for storing.
 const keepTime = 5 * time.Second
 
-// keep remembers what the client may forget: the opaque parts of an answer, and the
+// keep stores state that the client may drop: the opaque parts of a response, and the
 // conversation that it belongs to.
 //
-// body is the response object of a Responses client as it is sent.
+// body is the response object for a Responses client.
 func (x *exchange) keep(ctx context.Context, resp *dragoman.Response, body []byte) {
-	// A client that has gone may come back with the whole conversation.
+	// A client that disconnected may come back with the whole conversation.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTime)
 	defer cancel()
 	if !x.route.NoRecall {
@@ -100,9 +100,9 @@ func (x *exchange) keep(ctx context.Context, resp *dragoman.Response, body []byt
 	}
 }
 
-// lost are the losses of an answer that are any: opaque state that the client cannot have
-// is not lost where the gateway remembers it (quirk B17). If it is missed later, that is
-// told then.
+// lost returns the real losses of a response: opaque state that the client cannot represent is
+// not lost if the gateway stores it (quirk B17). If it is missing later, the loss is reported
+// then.
 func (x *exchange) lost(of []dragoman.Loss) []dragoman.Loss {
 	if !x.remembers {
 		return of
@@ -110,8 +110,8 @@ func (x *exchange) lost(of []dragoman.Loss) []dragoman.Loss {
 	return slices.DeleteFunc(slices.Clone(of), func(l dragoman.Loss) bool { return extra.IsOpaque(&l) })
 }
 
-// unstored takes note that a response is not kept, which its client is told as far as there
-// is time: the response says that it is not stored.
+// unstored records that a response is not stored. The response reports it, if there is still
+// time.
 func (x *exchange) unstored(err error) {
 	x.unkept, x.said.echo = true, nil
 	detail := "the response could not be kept"
@@ -125,7 +125,7 @@ func (x *exchange) unstored(err error) {
 	x.entry.losses = append(x.entry.losses, dragoman.Loss{Kind: dragoman.Dropped, Severity: dragoman.Warn, Path: path, Detail: detail})
 }
 
-// store remembers a response and the conversation that it belongs to.
+// store stores a response and the conversation that it belongs to.
 func (x *exchange) store(ctx context.Context, resp *dragoman.Response, body []byte) error {
 	parent := ""
 	if x.before != nil {
@@ -138,19 +138,20 @@ func (x *exchange) store(ctx context.Context, resp *dragoman.Response, body []by
 		return x.saveThread(ctx)
 	}
 	if err := x.saveResponse(ctx, x.responseID(), parent, body, false); err != nil {
-		return errors.Join(err, x.recall.Delete(ctx, x.entry.key, x.responseID())) // all of it is kept, or nothing
+		return errors.Join(err, x.recall.Delete(ctx, x.entry.key, x.responseID())) // store all of it or nothing
 	}
 	return nil
 }
 
-// bodyKey is where the body of a response is kept. Keys do not see each other's.
+// bodyKey returns the key of the stored body of a response. Virtual keys do not see each
+// other's responses.
 func bodyKey(key, id string) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s %s", len(key), key, id))
 	return "body " + hex.EncodeToString(sum[:])
 }
 
-// recallConversation finds the conversation that a request goes on with, where the
-// gateway has it, and the models that may have it where the gateway does not.
+// recallConversation loads the conversation that a request continues, if the gateway has it, or
+// otherwise finds the models whose upstreams may have it.
 func (x *exchange) recallConversation(ctx context.Context) error {
 	if err := x.loadBefore(ctx); err != nil {
 		return err
@@ -178,13 +179,13 @@ func (x *exchange) loadBefore(ctx context.Context) error {
 	return err
 }
 
-// owned reports whether it matters whose the answers are that the model's server keeps:
-// its account is that of all keys, and it would go on with anybody's.
+// owned reports whether the gateway must check which key owns a response that the upstream
+// stores: all keys share the upstream's account, which would accept any of them.
 func (x *exchange) owned() bool {
 	return !x.keys.Open() && (x.stateful() || x.asked.thread.Asked)
 }
 
-// disowned refuses a request that goes on with what is not known to be its key's.
+// disowned refuses a request that continues a response not known to belong to its key.
 func (x *exchange) disowned(ctx context.Context) error {
 	if !x.owned() {
 		return nil
@@ -200,7 +201,7 @@ func (x *exchange) disowned(ctx context.Context) error {
 	}
 }
 
-// goOn puts the conversation that a request goes on with before what it says itself.
+// goOn puts the stored conversation before the messages of the request.
 func (x *exchange) goOn(req *dragoman.Request) {
 	x.said.messages = req.Messages
 	if x.before != nil {

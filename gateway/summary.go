@@ -8,11 +8,11 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/wire"
 )
 
-// A client of Responses that asks for summaries of reasoning shows nothing else: OpenAI's
-// models never tell their thinking itself, and its clients do not look where a server
-// would. What other models think aloud is told as the summary that was asked for.
+// Responses clients that request reasoning summaries show nothing else: OpenAI models never
+// return their thinking itself, and these clients do not read the field for it. The gateway
+// therefore sends the thinking of other models as the requested summary.
 
-// summarises reports whether thinking is told as its summary.
+// summarises reports whether thinking is sent as its summary.
 func (x *exchange) summarises() bool {
 	if !wire.Of(x.codec).Summaries || x.up.wire().Summaries || x.req.Reasoning == nil {
 		return false
@@ -20,8 +20,8 @@ func (x *exchange) summarises() bool {
 	return x.req.Reasoning.Summary != "" && x.req.Reasoning.Summary != "omitted"
 }
 
-// summarised are messages whose thinking is told as its summary. Those that came are
-// left as they are.
+// summarised returns messages whose thinking is replaced with a summary. It does not change the
+// given ones.
 func summarised(messages []dragoman.Message) []dragoman.Message {
 	out := slices.Clone(messages)
 	for i := range out {
@@ -34,7 +34,7 @@ func summarised(messages []dragoman.Message) []dragoman.Message {
 	return out
 }
 
-// summary is a part as it is told: thinking is the first of its summaries.
+// summary returns a part for the client: thinking becomes the first of its summaries.
 func summary(p dragoman.Part) dragoman.Part {
 	r, ok := p.(*dragoman.Reasoning)
 	if !ok || r.Text == "" {
@@ -45,13 +45,13 @@ func summary(p dragoman.Part) dragoman.Part {
 	return &told
 }
 
-// summaries tells the thinking of a stream as its summary.
+// summaries converts the thinking of a stream to summaries.
 type summaries struct {
 	on bool
-	// thinking says that the part that grows has had thinking, which is its first
-	// summary: those that it has beside that move up.
+	// thinking reports that the current part had thinking, which is its first summary: the
+	// indexes of its own summaries increase by one.
 	thinking bool
-	// delta is the last one that was told, so that each needs no memory of its own.
+	// delta is the last delta that was sent. It is reused to avoid allocations.
 	delta dragoman.PartDelta
 }
 

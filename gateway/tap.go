@@ -10,35 +10,35 @@ import (
 	"github.com/dragoman-go/dragoman/internal/framing"
 )
 
-// tap watches an answer that is passed on, without a word: whether it came to its
-// end, and what was counted. Each event is looked at once, as it passes: at its name, or
-// for a member that says so where its dialect names none.
+// tap watches a response that is passed through: whether it is complete, and the reported token
+// usage. It inspects each event once: its name, or in dialects without event names a field.
 type tap struct {
 	codec  dialect.Codec
 	stream *wire.Stream
 	lines  framing.Lines
-	model  string // that was asked for
-	// first and last are the events that count tokens, but for those of ending: the ones
-	// that may end the answer, and what counts behind them.
+	model  string // the requested model
+	// first and last are the events that report tokens, except for those of ending: the events
+	// that may end the response, and those with counts after them.
 	first, last, ending []byte
-	// final is the last event, where only what came last shows that nothing is missing.
+	// final is the last event, for dialects in which only the last event shows that nothing is
+	// missing.
 	final []byte
-	// named says that an event has ended the answer by its name.
+	// named reports that an event ended the response by its name.
 	named bool
-	// head is the first event, or all of them where the last one tells them again, in
-	// pieces that need not be copied when more comes; headBytes is how long it is.
+	// head is the first event, or all of them if the last one repeats them, in chunks that need
+	// not be copied when more arrive; headBytes is its length.
 	head      [][]byte
 	headBytes int
-	// eol is the last byte of this server's lines; 0: it is not known yet.
+	// eol is the last byte of this server's line ends; 0 if unknown.
 	eol byte
-	// open says that the last event lacks its end.
+	// open reports that the last event is incomplete.
 	open bool
-	// pieces is how many events came; unsure says that one was too long to be held back, or
+	// pieces is the number of events; unsure reports that one was too long to be held back, or
 	// cannot be read.
 	pieces int64
 	unsure bool
-	// over says that nothing more is to come, failed what the server said that went wrong;
-	// nil: nothing.
+	// over reports that no more events will come; failed is the error that the server reported,
+	// or nil.
 	over   bool
 	failed error
 }
@@ -53,11 +53,11 @@ func newTap(codec dialect.Codec) *tap {
 // whole returns how many bytes of buf are whole events.
 func (t *tap) whole(buf []byte) int { return t.lines.Whole(buf) }
 
-// complete reports whether what a stream ends with is nothing, or an event that only
-// lacks its blank line (quirk C18).
+// complete reports whether the rest of a stream is empty, or an event that only lacks its blank
+// line (quirk C18).
 func (t *tap) complete(rest []byte) bool { return t.lines.Complete(rest) }
 
-// id is that of the answer, as its first event has it.
+// id returns the id of the response in its first event.
 func (t *tap) id() (id string) {
 	d := t.codec.NewStreamDecoder(dialect.DecodeOptions{NoNative: true, DeltasOnly: true})
 	see := func(ev dragoman.Event) error {
@@ -67,12 +67,12 @@ func (t *tap) id() (id string) {
 		return nil
 	}
 	for _, p := range t.head {
-		_ = d.Feed(p, see) // what cannot be read has none
+		_ = d.Feed(p, see) // an unreadable event has no id
 	}
 	return id
 }
 
-// gap is what parts an event from those before it, the last of which may lack its end.
+// gap returns the separator before a new event; the previous event may lack its end.
 func (t *tap) gap() []byte {
 	if t.open {
 		return t.lines.End()
@@ -80,8 +80,8 @@ func (t *tap) gap() []byte {
 	return nil
 }
 
-// broken are the events that end a stream with an error. What is open is ended, where the
-// dialect's clients want that.
+// broken returns the events that end a stream with an error. It closes open parts if clients of
+// the dialect need that.
 func (t *tap) broken(seed string, e *dragoman.APIError) (events []byte) {
 	enc := t.codec.NewStreamEncoder(dialect.EncodeOptions{Seed: seed, Model: t.model})
 	d := t.codec.NewStreamDecoder(dialect.DecodeOptions{})
@@ -93,12 +93,12 @@ func (t *tap) broken(seed string, e *dragoman.APIError) (events []byte) {
 		return err
 	}
 	for _, p := range t.head {
-		_ = d.Feed(p, write) // what cannot be read was not said
+		_ = d.Feed(p, write) // ignore unreadable events
 	}
 	if n := len(t.head) - 1; n >= 0 && t.whole(t.head[n]) != len(t.head[n]) {
 		_ = d.Feed(t.lines.End(), write)
 	}
-	events = events[:0] // it has been said
+	events = events[:0] // already sent
 	_ = d.Close(write)
 	if closed, err := enc.Close(events); err == nil {
 		events = closed
@@ -110,17 +110,17 @@ func (t *tap) broken(seed string, e *dragoman.APIError) (events []byte) {
 }
 
 const (
-	// maxHead is how much is kept of the beginning of an answer, maxFinal of its last event
-	// and maxEnding of those that may end it, unless one alone is longer: servers that say of
-	// every event that it is the last are not remembered for ever.
+	// maxHead limits the stored beginning of a response, maxFinal its last event and maxEnding
+	// the events that may end it, unless a single one is longer. This bounds memory for servers
+	// that mark every event as the last.
 	maxHead   = 2 << 20
 	maxFinal  = 4 << 10
 	maxEnding = 64 << 10
-	// pieceSize is the least piece of the head.
+	// pieceSize is the minimum size of a chunk of the head.
 	pieceSize = 4 << 10
 )
 
-// see takes note of whole events.
+// see records complete events.
 func (t *tap) see(p []byte) {
 	if t.stream.Repeats {
 		t.keep(p)
@@ -136,7 +136,7 @@ func (t *tap) see(p []byte) {
 	}
 }
 
-// note takes note of one event.
+// note records one event.
 func (t *tap) note(event []byte) {
 	name, data := t.lines.Parts(event, t.eol)
 	if len(data) == 0 { // a comment, or a blank
@@ -184,9 +184,9 @@ func (t *tap) keep(p []byte) {
 	}
 }
 
-// end reports whether the answer came to its end, and what was counted.
+// end reports whether the response is complete, and its usage.
 func (t *tap) end() (ended bool, usage dragoman.Usage) {
-	// The dialect's own decoder reads what was kept: the arithmetic of counts is its.
+	// The decoder of the dialect reads the stored events, because it knows how counts add up.
 	d := t.codec.NewStreamDecoder(dialect.DecodeOptions{NoNative: true, DeltasOnly: true})
 	see := func(ev dragoman.Event) error {
 		switch ev := ev.(type) {
@@ -197,7 +197,7 @@ func (t *tap) end() (ended bool, usage dragoman.Usage) {
 		case *dragoman.StreamError:
 			usage = usage.Merge(ev.Usage)
 			if ev.Err != nil && !errors.Is(ev.Err, dragoman.ErrIncompleteStream) {
-				ended, t.failed = true, ev.Err // the server said what went wrong
+				ended, t.failed = true, ev.Err // the server reported the error
 			}
 		}
 		return nil
@@ -208,6 +208,6 @@ func (t *tap) end() (ended bool, usage dragoman.Usage) {
 			return t.named, usage
 		}
 	}
-	_ = d.Close(see) // it says what see has heard
+	_ = d.Close(see) // see gets the error
 	return ended || t.named, usage
 }

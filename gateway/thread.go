@@ -10,19 +10,17 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/wire"
 )
 
-// Anthropic's threads are conversations that its server keeps (G7): a request says that
-// one begins, or goes on with a message by its id, and then has neither instructions
-// nor tools, which are those of the beginning. Other servers have no such thing, so the
-// gateway keeps them.
+// Anthropic threads are conversations that the Anthropic server stores (G7). A request begins
+// one, or continues from a message by its id; it then has neither instructions nor tools, which
+// are those of the first request. Other servers have no threads, so the gateway stores them.
 
-// threads reports whether the client wants its conversation kept, and it is the
-// gateway that must.
+// threads reports whether the client wants its conversation stored, and the gateway must do it.
 func (x *exchange) threads() bool {
 	return x.asked.thread.Asked && x.up.wire().State.Threads == nil
 }
 
-// takeThread makes the thread of a request the gateway's, where it must. It refuses one
-// that goes on with a message that nobody knows.
+// takeThread makes the gateway responsible for the thread of a request, if it must be. It
+// refuses one that continues from an unknown message.
 func (x *exchange) takeThread() error {
 	if !x.threads() {
 		return nil
@@ -34,10 +32,10 @@ func (x *exchange) takeThread() error {
 	return nil
 }
 
-// threadKey is where the setting of a thread is kept, as of one of its messages.
+// threadKey returns the key of the stored setting of a thread, by one of its messages.
 func threadKey(key, id string) string { return "thread " + bodyKey(key, id) }
 
-// saveThread remembers what the next request of a thread will not say again.
+// saveThread stores the setting that the next request of a thread will not repeat.
 func (x *exchange) saveThread(ctx context.Context) error {
 	setting, err := json.Marshal(&dragoman.Request{Instructions: x.req.Instructions, Tools: x.req.Tools})
 	if err != nil {
@@ -46,8 +44,8 @@ func (x *exchange) saveThread(ctx context.Context) error {
 	return x.opts.Notes.Put(ctx, threadKey(x.entry.key, x.responseID()), setting, x.opts.Now().Add(x.ttl))
 }
 
-// loadThread finds the setting of a thread that goes on. A conversation without it is
-// as good as none.
+// loadThread loads the setting of a continued thread. A conversation without it counts as
+// unknown.
 func (x *exchange) loadThread(ctx context.Context) error {
 	b, found, err := x.opts.Notes.Get(ctx, threadKey(x.entry.key, x.asked.previous))
 	if err != nil || !found {
@@ -61,7 +59,7 @@ func (x *exchange) loadThread(ctx context.Context) error {
 	return nil
 }
 
-// withoutThread takes the thread out of a request: the server that gets it knows of none.
+// withoutThread removes the thread from a request: the upstream that gets it has no threads.
 func withoutThread(req *dragoman.Request, field string) {
 	if req.Extra == nil {
 		return

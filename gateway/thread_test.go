@@ -65,7 +65,7 @@ func TestG7_AThreadOfAnthropicsGoesOnWhereItsServerKeepsNone(t *testing.T) {
 	}
 }
 
-func TestG7_AThreadThatNobodyKnowsIsToldAsAnthropicTellsIt(t *testing.T) {
+func TestG7_UnknownThreadIsAnAnthropicError(t *testing.T) {
 	const oneKey, otherKey = "one-key-of-enough-letters", "another-key-of-enough-letters"
 	t.Setenv("ONE_KEY", oneKey)
 	t.Setenv("OTHER_KEY", otherKey)

@@ -26,7 +26,7 @@ func repeated(r *http.Request, class dragoman.ErrorClass, status int) *dragoman.
 	return &dragoman.APIError{Class: class, Status: status, Message: said, Code: r.Header.Get("X-Api-Key") + r.Header.Get("X-Goog-Api-Key")}
 }
 
-func TestG3_NoCredentialIsToldToAnybody(t *testing.T) {
+func TestG3_NoCredentialReachesClients(t *testing.T) {
 	const own, virtual = "upstream-secret", "a-secret-of-the-team"
 	serves := map[string]http.HandlerFunc{
 		"200": func(rw http.ResponseWriter, r *http.Request) {
@@ -126,7 +126,7 @@ func withoutEnd(codec dialect.Codec, parts ...dragoman.Part) string {
 	return string(out)
 }
 
-func TestQuirkJ11_AStreamWithoutItsEndGetsOneWhereTheRouteSaysSo(t *testing.T) {
+func TestQuirkJ11_RouteCompletesUnfinishedStream(t *testing.T) {
 	more := "gateway: {heartbeat: none, " + routesWith("unfinished: end") + "}\n"
 	text := &dragoman.Text{Text: "half of it"}
 	call := &dragoman.ToolCall{ID: "call_1", Name: "get_weather", Arguments: `{"city":"Oslo"}`}
@@ -246,7 +246,7 @@ func TestG7_AResponseWhoseEndWasMadeUpIsKept(t *testing.T) {
 	})
 }
 
-func TestG1_AWholeAnswerToARequestForAStreamIsToldAsOne(t *testing.T) {
+func TestG1_UnstreamedResponseBecomesAStream(t *testing.T) {
 	call := &dragoman.ToolCall{ID: "call_1", Name: "get_weather", Arguments: `{"city":"Oslo"}`}
 	for i, w := range append(ways(), ways()...) {
 		stream := i < len(ways()) // and as one that was asked for
@@ -383,7 +383,7 @@ func TestG6_TheLogAndTheMetricsSayWhatHappened(t *testing.T) {
 	})
 }
 
-func TestG1_WhatStandsBeforeAStreamIsNoPartOfIt(t *testing.T) {
+func TestG1_BlanksBeforeAStreamAreSkipped(t *testing.T) {
 	for _, w := range ways() {
 		for _, before := range []string{"\ufeff", "\n\n", " \r\n", "\ufeff\n"} {
 			rigged(t, "", func(rw http.ResponseWriter, r *http.Request) {
@@ -411,7 +411,7 @@ func TestG1_AResponseThatFailedIsPassedOnAsItIs(t *testing.T) {
 	})
 }
 
-func TestG3_AWholeAnswerThatNobodyCountedIsPaidForAllTheSame(t *testing.T) {
+func TestG3_UnstreamedUsageIsEstimated(t *testing.T) {
 	t.Setenv("TEAM_KEY", teamKey)
 	for _, w := range ways() {
 		rigged(t, "gateway: {keys: {team: {key_env: TEAM_KEY, budget: {tokens: 120, per: hour}}}}\n", func(rw http.ResponseWriter, r *http.Request) {
@@ -465,7 +465,7 @@ func TestG5_AServerMayTakeItsTimeBetweenAnyTwoEvents(t *testing.T) {
 	}
 }
 
-func TestQuirkJ2_NobodyOnTheWayKeepsAStream(t *testing.T) {
+func TestQuirkJ2_StreamsAreNotBuffered(t *testing.T) {
 	for _, w := range ways() {
 		t.Run(w.String(), func(t *testing.T) {
 			rigged(t, "", func(rw http.ResponseWriter, r *http.Request) {

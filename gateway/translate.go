@@ -21,7 +21,7 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// translate has a model answer in its own dialect, and tells its answer in the
+// translate sends the request in the dialect of the model and re-encodes the response in the
 // client's.
 func (x *exchange) translate(ctx context.Context, up *upstream) error {
 	if err := x.decode(ctx, up); err != nil {
@@ -49,8 +49,8 @@ func (x *exchange) translate(ctx context.Context, up *upstream) error {
 	return x.whole(ctx, up.model)
 }
 
-// strict refuses a request that lost more when it was read than its provider allows. The
-// provider's client refuses what is lost when the request is written.
+// strict refuses a request whose decoding lost more than its provider allows. The provider's
+// client refuses losses of the encoding.
 func (x *exchange) strict(up *upstream) error {
 	if up.client == nil || up.client.Strict == nil {
 		return nil
@@ -62,7 +62,7 @@ func (x *exchange) strict(up *upstream) error {
 	return nil
 }
 
-// asking is the request as the model is asked.
+// asking returns the request for the model.
 func (x *exchange) asking() *dragoman.Request {
 	req := *x.req
 	if x.wantsEncrypted() {
@@ -70,26 +70,26 @@ func (x *exchange) asking() *dragoman.Request {
 		reasoning.Encrypted = new(true)
 		req.Reasoning = &reasoning
 	}
-	if req.ParallelToolCalls == nil && x.up.wire().LegacyFunctions == nil && x.legacyFunctions() { // whose client is told of one call
+	if req.ParallelToolCalls == nil && x.up.wire().LegacyFunctions == nil && x.legacyFunctions() { // the client reads only one call
 		req.ParallelToolCalls = new(false)
 	}
 	return &req
 }
 
-// wantsEncrypted reports whether a server of Responses that stores nothing is to be asked for
-// reasoning that it takes back, which the gateway keeps for clients whose dialects cannot ask
-// for it (quirk B17).
+// wantsEncrypted reports whether to request encrypted reasoning from a Responses upstream that
+// stores nothing. The gateway stores it for clients whose dialects cannot request it (quirk
+// B17).
 func (x *exchange) wantsEncrypted() bool {
 	r := x.req.Reasoning
 	return x.up.stateful() && !x.stateful() && !x.route.NoRecall &&
 		r != nil && r.Encrypted == nil && r.Mode != codes.ReasoningOff && r.Effort != "none"
 }
 
-// reasoningField is where clients of Chat find reasoning, which OpenAI's own API does
-// not tell: where most servers that tell it have it.
+// reasoningField is the field for reasoning in Chat responses. The OpenAI API has no such
+// field; most servers that return reasoning use this one.
 const reasoningField = "reasoning_content"
 
-// encoding is how the answer is written.
+// encoding returns the options for encoding the response.
 func (x *exchange) encoding() dialect.EncodeOptions {
 	o := dialect.EncodeOptions{
 		Seed: x.id, Model: x.asked.named, StreamUsage: x.req.StreamUsage, LegacyFunctions: x.legacyFunctions(),
@@ -101,7 +101,7 @@ func (x *exchange) encoding() dialect.EncodeOptions {
 	return o
 }
 
-// whole answers at once.
+// whole responds without streaming.
 func (x *exchange) whole(ctx context.Context, model dragoman.Model) error {
 	x.noteModelCall()
 	resp, err := model.Generate(ctx, x.asking())
@@ -123,7 +123,7 @@ func (x *exchange) whole(ctx context.Context, model dragoman.Model) error {
 		return err
 	}
 	x.keep(ctx, resp, enc.Body)
-	if x.unkept { // the response says so
+	if x.unkept { // the response reports it
 		if enc, err = encode(); err != nil {
 			return err
 		}
@@ -140,7 +140,7 @@ func (x *exchange) whole(ctx context.Context, model dragoman.Model) error {
 	return begun(x.out.write(enc.Body))
 }
 
-// begun marks an error as one behind the first byte.
+// begun marks an error as one after the first byte.
 func begun(err error) error {
 	if err == nil {
 		return nil
@@ -148,8 +148,8 @@ func begun(err error) error {
 	return fmt.Errorf("%w: %w", provider.ErrBegun, err)
 }
 
-// heading sets the headers of a stream, with the losses that are known now: a heartbeat may
-// begin it at any time, also while there are more.
+// heading sets the headers of a stream, with the losses known now: a heartbeat may begin it at
+// any time, also while there are more.
 func (x *exchange) heading() func(http.Header) {
 	losses := lossSummary(x.entry.losses)
 	return func(h http.Header) {
@@ -157,12 +157,12 @@ func (x *exchange) heading() func(http.Header) {
 		if losses != "" {
 			h.Set(lossHeader, losses)
 		}
-		x.entry.status = http.StatusOK // which nobody else sets but behind the sink's lock, or its end
+		x.entry.status = http.StatusOK // otherwise set only under the sink's lock, or after its end
 	}
 }
 
-// stream answers event by event. A stream that fails before its first event is an error with
-// a status, and may be left to the next model of the route.
+// stream responds event by event. A stream that fails before its first event is an error with a
+// status, and the next model of the route may be called.
 func (x *exchange) stream(ctx context.Context, model dragoman.Model) error {
 	s := x.newClientStream()
 	s.summaries.on = x.summarises()
@@ -176,7 +176,7 @@ func (x *exchange) stream(ctx context.Context, model dragoman.Model) error {
 	x.noteModelCall()
 	for ev, err := range model.Stream(ctx, x.asking()) {
 		switch {
-		case err != nil && !s.ended && !s.begun: // as if it had not been asked
+		case err != nil && !s.ended && !s.begun: // as if the model had not been called
 			return err
 		case err != nil && !s.ended:
 			return begun(s.broken(ctx, err))
@@ -189,8 +189,8 @@ func (x *exchange) stream(ctx context.Context, model dragoman.Model) error {
 	return begun(s.end())
 }
 
-// newLosses adds the losses that are not there yet: the end of a stream tells again
-// what its start told.
+// newLosses adds the losses that are not in the list yet: the end of a stream repeats those of
+// its start.
 func newLosses(have, all []dragoman.Loss) []dragoman.Loss {
 	for _, l := range all {
 		if !slices.Contains(have, l) {
@@ -200,29 +200,28 @@ func newLosses(have, all []dragoman.Loss) []dragoman.Loss {
 	return have
 }
 
-// lossHeader is the header in which a client is told what of its request, and of a
-// whole answer, could not be kept: how many losses, and what and where they are. A change
-// of form that means the same is none.
+// lossHeader is the response header that reports the losses of the request, and of a response
+// that is not streamed: their number, and their kinds and places. A change of form with the
+// same meaning is not a loss.
 const lossHeader = "X-Dragoman-Losses"
 
-// lossHeader tells the losses so far.
+// lossHeader sets the header to the losses so far.
 func (x *exchange) lossHeader(h http.Header) {
 	if s := lossSummary(x.entry.losses); s != "" {
 		h.Set(lossHeader, s)
 	}
 }
 
-// maxSummary bounds the header.
+// maxSummary limits the header.
 const maxSummary = 1 << 10
 
-// isLoss reports whether something of weight is lost: where a call lacks the signature that
-// its model wants, the gateway has not kept it (quirk B16).
+// isLoss reports whether a loss is significant. A missing signature that the model requires is
+// one: the gateway has not stored it (quirk B16).
 func isLoss(l *dragoman.Loss) bool {
 	return l.Severity >= dragoman.Warn || extra.IsUnsigned(l)
 }
 
-// lossSummary is "2; dropped /tools/0/strict; lowered …", and empty where nothing of
-// weight was lost.
+// lossSummary returns "2; dropped /tools/0/strict; lowered …", or "" if no loss is significant.
 func lossSummary(all []dragoman.Loss) string {
 	var b strings.Builder
 	n, left := 0, 0
@@ -246,7 +245,7 @@ func lossSummary(all []dragoman.Loss) string {
 	return strconv.Itoa(n) + b.String()
 }
 
-// printable is a text as a header can carry it.
+// printable returns a text that is valid in a header.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' || r == ';' {

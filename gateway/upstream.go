@@ -32,7 +32,7 @@ type setup struct {
 	opened   map[string]*openRoute // by their patterns
 	maxBody  int
 	bodyTime time.Duration
-	// buffered and bufferedByKey bound the bytes of requests that are held.
+	// buffered and bufferedByKey limit the bytes of buffered requests.
 	buffered, bufferedByKey int64
 	streams                 int
 	heartbeat               time.Duration
@@ -40,7 +40,7 @@ type setup struct {
 	policies                policies
 }
 
-// route is the way of a request: the models that may answer it.
+// route holds the models that may respond to a request.
 type route struct {
 	Route
 	chain     *provider.Chain
@@ -49,7 +49,7 @@ type route struct {
 
 // upstream is one model of a route.
 type upstream struct {
-	// client is nil where the model has no wire: one of the simulator's.
+	// client is nil if the model has no wire, such as one of the simulator.
 	client  *provider.Client
 	model   dragoman.Model
 	dialect dragoman.Dialect
@@ -57,8 +57,7 @@ type upstream struct {
 	compared atomic.Pointer[comparison]
 }
 
-// newSetup opens the routes of a config, whose models are asked by sender unless they
-// have another one.
+// newSetup opens the routes of a config. Their models use sender unless they have their own.
 func newSetup(c *Config, sender *http.Client) (*setup, error) {
 	s := &setup{maxBody: orElse(c.Limits.BodyBytes, defaultBodyBytes), heartbeat: orElse(c.Heartbeat, defaultHeartbeat), streams: c.Limits.Streams, opened: map[string]*openRoute{}}
 	s.bodyTime = orElse(c.Limits.BodyTime, defaultBodyTime)
@@ -95,18 +94,17 @@ func orElse[T comparable](v, other T) T {
 	return v
 }
 
-// keptIdle is how many connections to a server are kept that nobody uses, keptAll how
-// many to all of them. The two of net/http would have most requests of a busy gateway
-// begin with a handshake.
+// keptIdle is the maximum number of idle connections to one server, keptAll to all of them.
+// With the defaults of net/http most requests of a busy gateway would begin with a handshake.
 const (
 	keptIdle = 256
 	keptAll  = 1024
 )
 
-// newSender is what models are asked by.
+// newSender returns the HTTP client for requests to models.
 func newSender() *http.Client {
 	def, ok := http.DefaultTransport.(*http.Transport)
-	if !ok { // the program has one of its own
+	if !ok { // the program replaced it
 		return &http.Client{}
 	}
 	t := def.Clone()
@@ -116,8 +114,8 @@ func newSender() *http.Client {
 }
 
 // implied returns the routes of a config without routes: its aliases and providers by their
-// names, or the simulator if it has neither. Beside real models the simulator is not served,
-// so that a misspelled name fails instead of getting a simulated answer.
+// names, or the simulator if it has neither. Once real models are configured, the simulator is
+// not served, so that a misspelled name fails instead of getting a simulated answer.
 func implied(c *provider.Config) []Route {
 	all := map[string]string{}
 	if c != nil {
@@ -142,8 +140,8 @@ func implied(c *provider.Config) []Route {
 	return out
 }
 
-// openRoute opens the models of a route: at once, or, where the text that a star of
-// its pattern stands for is part of their names, when one is asked for.
+// openRoute opens the models of a route: at once or, if their names contain the text that a
+// star of the pattern matched, on request.
 type openRoute struct {
 	Route
 	models *provider.Config
@@ -153,15 +151,15 @@ type openRoute struct {
 	opened map[string]*route
 }
 
-// maxOpened bounds the models of one route that are kept open.
+// maxOpened limits the models of one route that are cached.
 const maxOpened = 1000
 
-// way is the route for the model that a client asks for.
+// way returns the route for the requested model.
 func (o *openRoute) way(model string) (*route, error) {
 	spec := o.To
 	if before, after, ok := strings.Cut(o.Pattern, "*"); ok && strings.Contains(spec, "*") {
 		text := strings.TrimSuffix(strings.TrimPrefix(model, before), after)
-		if strings.Contains(text, ",") { // a list would lead to models that neither the route nor the key has named
+		if strings.Contains(text, ",") { // a list would reach models that neither the route nor the key names
 			return nil, errNoName
 		}
 		spec = strings.TrimSpace(strings.ReplaceAll(spec, "*", text))
@@ -169,11 +167,11 @@ func (o *openRoute) way(model string) (*route, error) {
 	return o.to(spec)
 }
 
-// errNoName says that a text cannot be the name of one model.
-var errNoName = errors.New("gateway: a comma is in no name of a model")
+// errNoName reports that a text cannot be the name of one model.
+var errNoName = errors.New("gateway: a model name must not contain a comma")
 
-// series is what metrics call a model of the route: without the text of a client's that
-// its name was made of, as such names are without end.
+// series returns the name of a model in metrics, without text from the client: the number of
+// such names is unbounded.
 func (r *route) series(link string) string {
 	provider, _, ok := strings.Cut(link, "/")
 	if !ok || !strings.Contains(r.To, "*") || strings.Contains(r.To, link) {
@@ -182,7 +180,7 @@ func (r *route) series(link string) string {
 	return provider + "/*"
 }
 
-// to opens what a spec says, once.
+// to opens the models of a spec, once.
 func (o *openRoute) to(spec string) (*route, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -224,8 +222,8 @@ func (o *openRoute) open(spec string) (*route, error) {
 	return out, nil
 }
 
-// upstream returns the upstream for a model, with the capabilities of the route. The
-// histories that clients send may hold calls that nobody will answer any more.
+// upstream returns the upstream for a model, with the capabilities of the route. Histories of
+// clients may contain calls that will never get a result.
 func (o *openRoute) upstream(model dragoman.Model) (*upstream, error) {
 	client, ok := model.(*provider.Client)
 	if !ok {
@@ -258,8 +256,8 @@ func (up *upstream) wire() *wire.Wire { return dialects.WireOf(up.dialect) }
 // stateful reports whether the upstream stores responses and their items.
 func (up *upstream) stateful() bool { return up.wire().State.Responses }
 
-// find is the route of a model that a client asks for, who is told of those that it is
-// allowed where there is none.
+// find returns the route of the requested model. The error for an unknown model lists models
+// that the client may use.
 func (s *setup) find(model string, allowed func(string) bool) (*route, error) {
 	var way *route
 	r, ok := s.routes.Find(model)
@@ -370,8 +368,8 @@ func (s *setup) known(allowed func(string) bool) string {
 	return "; there are " + strings.Join(names, ", ") + more
 }
 
-// transparent reports whether an answer can be passed on byte for byte: both ends
-// speak one dialect, and nobody has anything to change.
+// transparent reports whether a response can be passed through byte for byte: both ends use one
+// dialect, and nothing has to change.
 func (x *exchange) transparent(ctx context.Context, up *upstream) bool {
 	switch {
 	case up.client == nil, up.dialect != x.codec.Dialect(), x.route.Repair == repairAlways, x.route.LiftErrors, x.route.Unfinished == unfinishedEnd, !x.route.Set.IsZero():
@@ -380,7 +378,7 @@ func (x *exchange) transparent(ctx context.Context, up *upstream) bool {
 		return false
 	case x.asked.stream && !passable(x.codec): // such as an array: upstreams are asked for events
 		return false
-	case x.before != nil: // its server does not know it
+	case x.before != nil: // the upstream does not have it
 		return false
 	case !up.takes(x.asked.model):
 		return false
@@ -420,7 +418,7 @@ type comparison struct {
 	same  bool
 }
 
-// speaks reports whether one of a route's upstreams speaks a dialect.
+// speaks reports whether one of the route's upstreams uses a dialect.
 func (r *route) speaks(d dragoman.Dialect) bool {
 	for _, up := range r.upstreams {
 		if up.dialect == d {

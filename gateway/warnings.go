@@ -14,9 +14,9 @@ import (
 	"github.com/dragoman-go/dragoman/provider"
 )
 
-// warnings are what can be used and is most likely not meant: keys that may ask for what
-// nobody serves, and providers without a credential. Credentials are looked at again with
-// every request: where one is missing, the others can be served.
+// warnings returns settings that are valid but probably mistakes: keys that allow models that
+// are not served, and providers without a credential. Credentials are read again with every
+// request: if one is missing, the other models can still be served.
 func (r *reader) warnings(file string, root *node) (out []*provider.FileError) {
 	warn := func(at *node, format string, args ...any) {
 		out = append(out, &provider.FileError{File: file, Line: at.Line, Column: at.Column, Reason: fmt.Sprintf(format, args...)})
@@ -42,7 +42,7 @@ func (r *reader) warnings(file string, root *node) (out []*provider.FileError) {
 	return out
 }
 
-// unserved warns of names that a key may ask for and nobody can.
+// unserved warns of models that a key allows and no route serves.
 func (r *reader) unserved(warn func(at *node, format string, args ...any)) {
 	if len(r.allowed) == 0 {
 		return
@@ -58,7 +58,7 @@ func (r *reader) unserved(warn func(at *node, format string, args ...any)) {
 	}
 }
 
-// someOf lists names, but for those that are too many to be read.
+// someOf lists names, up to a readable number.
 func someOf(names []string) string {
 	const most = 20
 	if len(names) > most {
@@ -67,8 +67,8 @@ func someOf(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// unsetKeys warns of variables that are to hold a provider's key and do not, and returns
-// whose.
+// unsetKeys warns of environment variables for provider keys that are not set, and returns
+// their providers.
 func unsetKeys(root *node, warn func(at *node, format string, args ...any)) (told []string) {
 	providers := member(root, "providers")
 	for i, p := range providers.Keys {
@@ -88,7 +88,7 @@ func unsetKeys(root *node, warn func(at *node, format string, args ...any)) (tol
 	return told
 }
 
-// member is a member of a mapping, or nothing.
+// member returns a field of a mapping, or nil.
 func member(n *node, name string) *node {
 	for i, key := range n.Keys {
 		if key.Text == name {
@@ -98,7 +98,7 @@ func member(n *node, name string) *node {
 	return &node{}
 }
 
-// impliedLeads are the aliases and providers, where these are what is served.
+// impliedLeads records the aliases and providers if they are what is served.
 func (r *reader) impliedLeads(root *node) {
 	check := r.opener()
 	aliases := member(root, "aliases")
@@ -110,7 +110,7 @@ func (r *reader) impliedLeads(root *node) {
 	}
 }
 
-// clientsOf are the clients of a model that was opened: of one, or of a chain.
+// clientsOf returns the clients of an opened model or chain.
 func clientsOf(model any) (out []*provider.Client) {
 	switch m := model.(type) {
 	case *provider.Client:
@@ -123,9 +123,8 @@ func clientsOf(model any) (out []*provider.Client) {
 	return out
 }
 
-// lacks says what a client of a file needs before it can send anything: a variable, or
-// nothing. It is asked for its credential, which of such a client the environment holds,
-// and nobody else.
+// lacks returns what a client needs before it can send anything: a variable, or "". It asks the
+// client for its credential, which comes only from the environment for such a client.
 func lacks(client *provider.Client) string {
 	if client.Auth == nil {
 		return ""

@@ -9,52 +9,49 @@ import (
 	"github.com/dragoman-go/dragoman/provider/extension"
 )
 
-// defaultWatch is how often a [Watcher] looks, unless told otherwise.
+// defaultWatch is the default interval of a [Watcher].
 const defaultWatch = 2 * time.Second
 
-// Watcher hands out the config of a file whenever that changes.
+// Watcher reloads a config file when it changes.
 //
 //	w := &gateway.Watcher{File: file, Change: server.Reload, Failed: log}
 //	config, err := w.Load()
 //	…
 //	go w.Run(ctx)
 //
-// It reads the whole file, and the policies that it names, each time, so that no change is missed, whatever the file's
-// times say. A change counts when two looks in a row find it: a file that is being
-// written is not taken for one that was made shorter. What cannot be used is told once,
-// and the config that was there stays.
+// It reads the whole file, and the policies that it names, each time, so that no change is
+// missed, whatever the modification times are. A change counts if two consecutive reads find
+// it, so that a partly written file is not used. An invalid config is reported once, and the
+// current config stays in use.
 //
-// Its fields must not be changed once it is in use.
+// Do not change its fields while it is in use.
 type Watcher struct {
-	// File is read as [Load] does, with Extensions.
+	// File is the file to read, as [Load] does, with Extensions.
 	File       string
 	Extensions []extension.Extension
-	// Every is how often to look; zero means 2 seconds.
+	// Every is the interval between reads; zero means 2 seconds.
 	Every time.Duration
-	// Change takes over a config that was read. An error refuses it, as
-	// [Config.Check] does for where the gateway listens, and is told as if the file
-	// were wrong. Calls do not overlap.
+	// Change applies a new config. An error refuses it, as [Config.Check] does for the address,
+	// and is reported like an error in the file. Calls do not overlap.
 	Change func(*Config) error
-	// Failed is told why a file was not taken over, once for each content.
+	// Failed is called with the reason if a file was not applied, once for each content.
 	Failed func(error)
 
 	mu sync.Mutex
-	// taken is what was read last for good or ill, seen what was there at the last
-	// look.
+	// taken is the content that was last applied or refused, seen the content at the last read.
 	taken, seen content
-	// failed says that taken could not be used.
+	// failed reports that taken was refused.
 	failed bool
 }
 
-// content is what was found in a file: the hash of its text, or why it could not be
-// read.
+// content identifies the content of a file: the hash of its text, or why it could not be read.
 type content struct {
 	hash [sha256.Size]byte
 	err  string
 }
 
-// Load reads the file for the first time. What Run finds there is not told again
-// unless it changes.
+// Load reads the file for the first time. Run does not report this content again unless it
+// changes.
 func (w *Watcher) Load() (*Config, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -70,8 +67,8 @@ func (w *Watcher) Load() (*Config, error) {
 	return config, nil
 }
 
-// Look reads the file now, and takes over what changed without looking twice, as
-// programs do when they get a SIGHUP. What failed before is tried, and told, again.
+// Look reads the file now and applies a change at once, such as after a SIGHUP. A content that
+// failed before is tried, and reported, again.
 func (w *Watcher) Look() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

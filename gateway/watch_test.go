@@ -136,7 +136,7 @@ func TestG4_AFileThatIsBeingWrittenIsNotTaken(t *testing.T) {
 	})
 }
 
-func TestG4_ABrokenFileIsToldOnceAndKeepsTheOldConfig(t *testing.T) {
+func TestG4_BrokenFileIsReportedOnce(t *testing.T) {
 	watch(t, func(w *watched) {
 		w.write("broken")
 		w.looks(5)
@@ -158,7 +158,7 @@ func TestG4_ABrokenFileIsToldOnceAndKeepsTheOldConfig(t *testing.T) {
 	})
 }
 
-func TestAConfigThatIsRefusedIsToldLikeABrokenOne(t *testing.T) {
+func TestRefusedConfigIsReported(t *testing.T) {
 	watch(t, func(w *watched) {
 		w.refuse = errors.New("no keys")
 		w.write("two:2")
@@ -191,7 +191,7 @@ func TestLookTakesAChangeOverAtOnce(t *testing.T) {
 	})
 }
 
-func TestAWatcherThatHasNotLoadedTellsWhatIsThere(t *testing.T) {
+func TestWatcherWithoutLoadReportsTheFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "gateway.yaml")
 	w := &watched{t: t}
 	w.Watcher = &gateway.Watcher{File: file, Change: w.changed}

@@ -13,8 +13,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// Step is one thing that was done on the way from a call's payload to the input
-// that runs, or the check that ended it.
+// Step is a change on the way from the payload of a call to the input that runs, or the check
+// that failed.
 type Step struct {
 	// Name is "parse", "repair", "unwrap", "complete", "validate", "policy" (an argument
 	// that the policy set), "hook", "edit" (a change by a human) or "grammar".
@@ -22,7 +22,7 @@ type Step struct {
 	Detail string `json:"detail,omitempty"`
 }
 
-// The steps, in their order. What is checked and found right leaves none.
+// The steps, in order. A check that passes adds none.
 const (
 	// stepParse is a payload that cannot be read, or was cut off.
 	stepParse    = "parse"
@@ -35,23 +35,23 @@ const (
 	stepPolicy = "policy"
 	stepHook   = "hook"
 	stepEdit   = "edit"
-	// stepMatch is a text that its tool's grammar does not take.
+	// stepMatch is a text that does not match the grammar of its tool.
 	stepMatch = "grammar"
 )
 
-// failure ends a call before its tool is reached, or says how its run failed.
-// The message is for the model.
+// failure ends a call before its tool is reached, or describes how its run failed. The message
+// is for the model.
 type failure struct {
 	kind    ErrorKind
 	message string
-	// ran says that the tool was reached, where the kind does not say so.
+	// ran reports that the tool was reached, if the kind does not imply it.
 	ran bool
-	// tripped says that the tool's breaker is open: it failed so often that this
-	// counts as one more failure for the turn, though it did not run.
+	// tripped reports that the breaker of the tool is open: this counts as one more failure for
+	// the turn, though the tool did not run.
 	tripped bool
 	// err is for the log and [Record.Cause].
 	err error
-	// internal says that code of the host failed, not the tool.
+	// internal reports that code of the host failed, not the tool.
 	internal bool
 }
 
@@ -59,9 +59,8 @@ func failf(kind ErrorKind, format string, args ...any) *failure {
 	return &failure{kind: kind, message: fmt.Sprintf(format, args...)}
 }
 
-// read turns the payload of a call into the input of its tool: parsed, mended
-// where that cannot change what it means, completed, and validated. Every step
-// that did something is in the list.
+// read converts the payload of a call to the input of its tool: parsed, repaired if that cannot
+// change its meaning, completed and validated. The steps list every change.
 func (x *execution) read(ctx context.Context) (Input, []Step, *failure) {
 	e, c := x.entry, x.call
 	if p := c.Problem; p != nil && p.Code != codes.ProblemInvalidJSON && p.Code != codes.ProblemNotObject {
@@ -70,7 +69,7 @@ func (x *execution) read(ctx context.Context) (Input, []Step, *failure) {
 	if e.spec.Kind == codes.ToolFreeform {
 		return x.readText(ctx)
 	}
-	// What is sound is found so by its validation, which parses as strictly.
+	// Validation parses as strictly, so valid arguments need no other check.
 	in, steps, f := x.readObject(ctx, c.Arguments, nil)
 	if f == nil && in.Arguments[0] == '{' {
 		return in, steps, nil
@@ -116,7 +115,7 @@ func (x *execution) recheck(ctx context.Context) *failure {
 
 func (x *execution) completeAndCheck(ctx context.Context, in *Input, steps *[]Step) *failure {
 	if x.entry.spec.Kind != codes.ToolFreeform {
-		if len(bytes.TrimSpace(in.Arguments)) == 0 { // a hook or a human who left them empty meant {}
+		if len(bytes.TrimSpace(in.Arguments)) == 0 { // empty arguments from a hook or a human mean {}
 			in.Arguments = json.RawMessage("{}")
 		}
 		args, told := x.entry.complete(in.Arguments)
@@ -128,8 +127,8 @@ func (x *execution) completeAndCheck(ctx context.Context, in *Input, steps *[]St
 	return x.check(ctx, in, steps)
 }
 
-// complete leaves out what stands for nothing, fills in defaults, and coerces where
-// the tool allows it. It tells what it did.
+// complete removes null values that mean "not set", fills in defaults, and coerces if the tool
+// allows it. It returns its changes.
 func (e *entry) complete(args json.RawMessage) (completed json.RawMessage, told []string) {
 	if e.spec.Strict == codes.StrictOn || e.spec.Strict == codes.StrictAuto {
 		if omitted := e.validator.OmitNulls(args); len(omitted) != len(args) {
@@ -147,8 +146,8 @@ func (e *entry) fits(args json.RawMessage) bool {
 	return e.validator.Validate(completed) == nil
 }
 
-// mend makes sound arguments of unsound ones where that cannot change what they
-// mean. An empty step means that it cannot be done.
+// mend repairs invalid arguments if that cannot change their meaning. An empty step means that
+// it cannot.
 func mend(text string, p *dragoman.CallProblem) (mended string, step string, what []string) {
 	switch p.Code {
 	case codes.ProblemNotObject:
@@ -167,9 +166,8 @@ func mend(text string, p *dragoman.CallProblem) (mended string, step string, wha
 	return "", "", nil
 }
 
-// unwrap returns the arguments that stand inside of a single member, as in
-// {"arguments": {…}}, where the tool has no such argument and does have what is
-// inside, coerced as both may be.
+// unwrap returns the arguments inside a single field, as in {"arguments": {…}}, if the tool has
+// no such argument and accepts the inner ones, with coercion on both sides.
 func (e *entry) unwrap(args json.RawMessage) json.RawMessage {
 	r := jsonwire.NewReader(args)
 	var inner json.RawMessage
@@ -191,7 +189,7 @@ func (e *entry) unwrap(args json.RawMessage) json.RawMessage {
 	return inner
 }
 
-// readText is the way of a freeform tool's input.
+// readText reads the input of a freeform tool.
 func (x *execution) readText(ctx context.Context) (Input, []Step, *failure) {
 	e, c := x.entry, x.call
 	in := Input{Text: c.Arguments}
@@ -220,8 +218,8 @@ func wrappedText(args string) (string, bool) {
 	return *wrapped.Input, true
 }
 
-// check validates an input and binds it to the tool's own type. It is what
-// everything that changes an input goes through again.
+// check validates an input and decodes it into the tool's own type. Every change of an input
+// goes through it again.
 func (x *execution) check(ctx context.Context, in *Input, steps *[]Step) *failure {
 	e := x.entry
 	in.bound = nil
@@ -253,8 +251,8 @@ func (x *execution) check(ctx context.Context, in *Input, steps *[]Step) *failur
 
 var errNoObject = errors.New("(root): must be object")
 
-// validate holds arguments against the tool's schema. They are an object, however
-// little the schema says.
+// validate validates arguments against the tool's schema. They must be an object, whatever the
+// schema says.
 func (e *entry) validate(in *Input) error {
 	text := bytes.TrimLeft(in.Arguments, " \t\r\n")
 	if len(text) == 0 {
@@ -267,8 +265,8 @@ func (e *entry) validate(in *Input) error {
 	return err
 }
 
-// bind decodes an input. Types of the tool's author may decode themselves, which
-// may fail in every way that code can.
+// bind decodes an input. Custom decoding of the tool's types may fail in every way that code
+// can.
 func (x *execution) bind(ctx context.Context, b binder, in Input) (bound any, err error) {
 	if b.decodesItself() {
 		bound, err = guard(ctx, x.runner, x.timeout(), nil, func(context.Context) (any, error) {
@@ -289,17 +287,17 @@ func (x *execution) bind(ctx context.Context, b binder, in Input) (bound any, er
 	return bound, err
 }
 
-// binder is a tool that decodes its input into a type of its own.
+// binder is a tool that decodes its input into its own type.
 type binder interface {
 	bind(in Input) (any, error)
-	// decodesItself reports whether code of the type's author takes part.
+	// decodesItself reports whether the type has custom decoding.
 	decodesItself() bool
 }
 
-// maxExpected bounds the schema that an error shows, in bytes.
+// maxExpected limits the schema in an error, in bytes.
 const maxExpected = 1200
 
-// badArguments tells the model what is wrong with its arguments and what the tool
+// badArguments returns the failure for invalid arguments, with the arguments that the tool
 // takes.
 func (e *entry) badArguments(what string) *failure {
 	var b strings.Builder
@@ -314,7 +312,7 @@ func (e *entry) badArguments(what string) *failure {
 	return &failure{kind: ErrorArguments, message: b.String(), err: errors.New(what)}
 }
 
-// expected is the tool's schema, as much of it as helps.
+// expected returns the helpful part of the tool's schema.
 func (e *entry) expected() string {
 	s := string(e.spec.Parameters)
 	var short bytes.Buffer
@@ -327,7 +325,7 @@ func (e *entry) expected() string {
 	return s
 }
 
-// notRun answers a call that must not run, whatever its arguments say.
+// notRun returns the failure for a call that must not run, whatever its arguments are.
 func notRun(e *entry, p *dragoman.CallProblem) *failure {
 	return &failure{
 		kind:    ErrorNotRun,

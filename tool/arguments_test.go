@@ -77,7 +77,7 @@ func TestT4_ArgumentsAreReadAndEveryStepIsOnTheRecord(t *testing.T) {
 	}
 }
 
-func TestT4_AllErrorsAreToldAtOnceWithTheirPlacesAndInAFewLines(t *testing.T) {
+func TestT4_AllErrorsAreReportedWithPaths(t *testing.T) {
 	box := mustBox(t, tool.New("order", "", func(context.Context, order) (string, error) { return "", nil }))
 	res, rec := do(t, &tool.Runner{}, box, call("1", "order", `{"count":0,"size":"x","next":{"item":3}}`))
 	wantKind(t, res, rec, tool.ErrorArguments)
@@ -115,7 +115,7 @@ func TestQuirkB31_WholeNumberIsAnIntegerHoweverItIsWritten(t *testing.T) {
 	wantKind(t, res, rec, tool.ErrorArguments)
 }
 
-func TestT4_WhatDoesNotFitTheToolsOwnTypesIsToldWithItsPlace(t *testing.T) {
+func TestT4_DecodingErrorsHaveAPath(t *testing.T) {
 	f := tool.New("f", "", func(context.Context, struct {
 		N struct {
 			Small uint8 `json:"small"`
@@ -151,7 +151,7 @@ func TestCallsThatMustNotRunDoNotWhateverTheirArgumentsSay(t *testing.T) {
 	wantKind(t, res, rec, tool.ErrorNotRun)
 }
 
-func TestAMemberInOtherLettersDoesNotBecomeTheArgument(t *testing.T) {
+func TestFieldNamesAreCaseSensitive(t *testing.T) {
 	type in struct {
 		Path string            `json:"path,omitempty"`
 		Rest map[string]string `json:"rest,omitempty"`

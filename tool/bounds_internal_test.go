@@ -377,7 +377,7 @@ func shorterShape(of shape, body string) bool {
 	return false
 }
 
-func TestT14_KeysBesideEachOtherAreAllFound(t *testing.T) {
+func TestT14_AdjacentKeysAreRedacted(t *testing.T) {
 	r := &Redactor{}
 	key := "sk-" + strings.Repeat("a1", 20)
 	for _, between := range []string{" ", ",", "\n", `\n`, `\t`, `\b`, `"`} {

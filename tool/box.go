@@ -16,34 +16,34 @@ import (
 	"github.com/dragoman-go/dragoman/schema"
 )
 
-// Config says what the tools of a toolbox share. The zero value is safe.
+// Config holds the settings that the tools of a toolbox share. The zero value is safe.
 type Config struct {
-	// Hooks go around those of the tools.
+	// Hooks wrap the hooks of the tools.
 	Hooks Hooks
-	// Limits bound outputs where the tool does not; a zero field means the
-	// runner's.
+	// Limits bound the outputs of tools that set no limits; a zero field means the runner's
+	// limit.
 	Limits Limits
-	// Timeout is the default timeout of a call, if neither the turn nor the tool sets one;
-	// zero means that of the runner. A tool may set a longer timeout.
+	// Timeout is the default timeout of a call, if neither the turn nor the tool sets one; zero
+	// means the runner's timeout. A tool may set a longer one.
 	Timeout time.Duration
-	// Collisions says what becomes of tools from different sources that have one name:
-	// empty means an error; with "win" handoffs win over local tools, and those over the
-	// tools of MCP servers, and [Box.Lost] says which gave way.
+	// Collisions controls tools from different sources with the same name. Empty makes them an
+	// error. With "win", a handoff wins over a local tool, and a local tool over an MCP tool;
+	// [Box.Lost] lists the tools that were removed.
 	Collisions string
-	// Recent is how many records the toolbox keeps; zero means 100.
+	// Recent is how many call records the toolbox stores; zero means 100.
 	Recent int
 }
 
-// The settings of collisions.
+// The values of Config.Collisions.
 const (
 	collisionsFail = ""
-	// collisionsWin lets handoffs win over local tools and those over the tools
-	// of MCP servers; [Box.Lost] says which gave way.
+	// collisionsWin keeps one tool per name: a handoff wins over a local tool, and a local tool
+	// over an MCP tool. [Box.Lost] lists the others.
 	collisionsWin = "win"
 )
 
-// Box is a set of tools, in order, each found by its key. It does not change; it
-// is safe for concurrent use.
+// Box is an ordered, immutable set of tools, each with a unique key. It is safe for concurrent
+// use.
 type Box struct {
 	config  Config
 	entries []*entry
@@ -55,7 +55,7 @@ type Box struct {
 	next   int
 }
 
-// entry is a tool with all that is prepared once.
+// entry is a tool with everything that is prepared once.
 type entry struct {
 	tool        Tool
 	spec        *dragoman.ToolSpec
@@ -74,17 +74,17 @@ type entry struct {
 	pinned  pinned
 }
 
-// NewBox makes a toolbox with the defaults.
+// NewBox returns a toolbox with the default configuration. See [Config.Box].
 func NewBox(tools ...Tool) (*Box, error) { return Config{}.Box(tools...) }
 
-// Box makes a toolbox. The error says everything that is wrong with the tools:
-// their definitions, schemas and names.
+// Box returns a toolbox. The error lists every problem with the definitions, schemas and names
+// of the tools.
 func (c Config) Box(tools ...Tool) (*Box, error) {
 	return (&Box{config: c}).With(tools...)
 }
 
-// With returns a toolbox that has more tools, for a single run. The original
-// stays as it is. Without a box there are only the new ones.
+// With returns a toolbox with additional tools, such as for a single run. It does not change b.
+// If b is nil, the result has only the new tools.
 func (b *Box) With(tools ...Tool) (*Box, error) {
 	if b == nil {
 		b = &Box{}
@@ -126,11 +126,11 @@ func (b *Box) named() []named {
 	return out
 }
 
-// newEntry prepares a tool. One that panics when asked what it is is refused.
+// newEntry prepares a tool. It refuses a tool whose methods panic.
 func newEntry(t Tool) (e *entry, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			e, err = nil, fmt.Errorf("%w: it panics: %v", ErrDefinition, v)
+			e, err = nil, fmt.Errorf("%w: its methods panic: %v", ErrDefinition, v)
 		}
 	}()
 	if m, ok := t.(interface {
@@ -150,7 +150,7 @@ func prepareEntry(t Tool) (*entry, error) {
 	}
 	spec := t.Spec()
 	if spec == nil {
-		return nil, fmt.Errorf("%w: it has no spec", ErrDefinition)
+		return nil, fmt.Errorf("%w: Spec returned nil", ErrDefinition)
 	}
 	contribution := contributionOf(t)
 	read, err := readSource(*spec, &contribution)
@@ -220,7 +220,7 @@ func (e *entry) compileGrammar(g *dragoman.Grammar) (err error) {
 	case g.Syntax == "lark":
 		e.lark, err = lark.Compile(g.Definition)
 	default:
-		err = fmt.Errorf("%q is no syntax of grammars; want regex or lark", g.Syntax)
+		err = fmt.Errorf("unknown grammar syntax %q: use regex or lark", g.Syntax)
 	}
 	return err
 }
@@ -236,7 +236,7 @@ func (e *entry) matches(text string) error {
 	return nil
 }
 
-// Specs are the definitions of all tools, in order, as a request takes them.
+// Specs returns the definitions of all tools, in order, for a request.
 func (b *Box) Specs() []dragoman.ToolSpec {
 	if b == nil {
 		return nil
@@ -248,7 +248,7 @@ func (b *Box) Specs() []dragoman.ToolSpec {
 	return out
 }
 
-// Tools are all tools, in order.
+// Tools returns all tools, in order.
 func (b *Box) Tools() []Tool {
 	if b == nil {
 		return nil
@@ -260,7 +260,7 @@ func (b *Box) Tools() []Tool {
 	return out
 }
 
-// Find returns the tool that answers to a key.
+// Find returns the tool with the key k.
 func (b *Box) Find(k Key) (Tool, bool) {
 	if e := b.find(k); e != nil {
 		return e.tool, true
@@ -275,8 +275,8 @@ func (b *Box) find(k Key) *entry {
 	return b.byKey[k]
 }
 
-// outputReader is the name of the tool that pages through spilled outputs; empty
-// means that the box has none.
+// outputReader returns the name of the tool that reads spilled outputs, or "" if the box has
+// none.
 func (b *Box) outputReader() string {
 	if b != nil {
 		for _, e := range b.entries {
@@ -288,7 +288,8 @@ func (b *Box) outputReader() string {
 	return ""
 }
 
-// Lost says which tools gave way to others of the same name.
+// Lost describes the tools that were removed because another tool has the same name; see
+// [Config].
 func (b *Box) Lost() []string {
 	if b == nil {
 		return nil
@@ -296,14 +297,14 @@ func (b *Box) Lost() []string {
 	return slices.Clone(b.lost)
 }
 
-// ApprovalKeys are the keys under which decisions on a tool of this box may be
-// found, the canonical one first.
+// ApprovalKeys returns the keys under which decisions on a tool of this box may be stored, the
+// canonical one first.
 func (b *Box) ApprovalKeys(k Key) []string {
 	// A tool in a namespace may have the dotted name of a deferred tool as its own key.
 	return k.ApprovalKeys(b != nil && slices.ContainsFunc(b.entries, func(e *entry) bool { return e.key.ApprovalKey() == k.Name }))
 }
 
-// Listing is what a list of tools shows of one.
+// Listing describes a tool for a list of tools.
 type Listing struct {
 	Name        string               `json:"name"`
 	Key         Key                  `json:"key"`
@@ -320,11 +321,11 @@ type Listing struct {
 	Exclusive bool   `json:"exclusive,omitempty"`
 	Trusted   bool   `json:"trusted,omitempty"`
 	Failure   string `json:"failure,omitempty"`
-	// Fingerprint changes whenever the definition does.
+	// Fingerprint changes if the definition changes.
 	Fingerprint dragoman.Fingerprint `json:"fingerprint"`
 }
 
-// List shows all tools, in order, with what the toolbox adds to their settings.
+// List describes all tools, in order, with the effective settings in this toolbox.
 func (b *Box) List() []Listing {
 	if b == nil {
 		return nil
@@ -354,7 +355,7 @@ func (e *entry) timeout(b *Box) time.Duration {
 
 const defaultRecent = 100
 
-// Recent are the records of the last calls, the oldest first.
+// Recent returns the records of the most recent calls, oldest first.
 func (b *Box) Recent() []Record {
 	if b == nil {
 		return nil
@@ -379,7 +380,7 @@ func (b *Box) remember(r Record) {
 	b.next = (b.next + 1) % most
 }
 
-// unknown tells the model that there is no such tool, and what there is.
+// unknown returns the failure for an unknown tool. Its text lists the available tools.
 func (b *Box) unknown(asked Key) *failure {
 	var keys []Key
 	if b != nil {

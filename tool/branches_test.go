@@ -358,7 +358,7 @@ func TestR9_OnlyToolsOfThisProgramReturnNativeResults(t *testing.T) {
 	}
 }
 
-func TestT13_OutcomesWithoutAStoreAreNone(t *testing.T) {
+func TestT13_NoOutcomesWithoutAStore(t *testing.T) {
 	for _, r := range []*tool.Runner{{}, {Tickets: &tool.Tickets{}}} {
 		ms, _, err := r.Start("run").Outcomes(t.Context(), mustBox(t))
 		if err != nil || len(ms) != 0 {
@@ -367,7 +367,7 @@ func TestT13_OutcomesWithoutAStoreAreNone(t *testing.T) {
 	}
 }
 
-func TestT13_AnOutcomeIsToldOnceItIsTaken(t *testing.T) {
+func TestT13_OutcomeIsDeliveredWhenTaken(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	store := &tool.MemoryTickets{}
 	tickets := &tool.Tickets{Store: store, Now: func() time.Time { return now }}
@@ -407,7 +407,7 @@ func TestT13_AnOutcomeIsToldOnceItIsTaken(t *testing.T) {
 	}
 }
 
-func TestA7_ARefusalWithoutAnApproverSaysSo(t *testing.T) {
+func TestA7_RejectionWithoutApproverIsExplained(t *testing.T) {
 	for message, want := range map[string]string{
 		"":         "f did not run: it needs approval (the tool needs approval), and no approver is attached to this run",
 		"use --ok": "f did not run: it needs approval, and no approver is attached: use --ok",

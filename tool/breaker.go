@@ -6,18 +6,18 @@ import (
 	"github.com/failsafe-go/failsafe-go/circuitbreaker"
 )
 
-// Breaker stops calls of a tool that fails again and again: after Failures within
-// Window it is open, and calls are answered with an error at once, which is a failure
-// of the tool as its Failure has it; after Pause one call is let through to try.
-// The zero value never opens. Time is that of the system, not of [Runner.Now].
+// Breaker stops calls of a tool that fails repeatedly. After Failures within Window it is open:
+// calls get an error at once, which counts as a failure of the tool for its failure policy.
+// After Pause one call is let through as a trial. The zero value never opens. It uses the
+// system clock, not [Runner.Now].
 //
 // A tool made by this package has one breaker, shared by all toolboxes and runs. A tool of
 // another type has one breaker for each toolbox, shared with toolboxes that [Box.With]
 // derives from it. An agent makes a toolbox for each run.
 type Breaker struct {
-	// Failures is how many open it; zero means never.
+	// Failures is the number of failures that open it; zero means never.
 	Failures int
-	// Window is the time they must fall into; zero means one minute.
+	// Window is the time in which they must occur; zero means one minute.
 	Window time.Duration
 	// Pause is how long it stays open; zero means 30 seconds.
 	Pause time.Duration
@@ -44,10 +44,10 @@ func newBreaker(b Breaker) *breaker {
 		Build()}
 }
 
-// admit asks whether a call may run. Whoever was admitted must settle.
+// admit reports whether a call may run. An admitted call must settle.
 func (b *breaker) admit() bool { return b == nil || b.TryAcquirePermit() }
 
-// settle tells the breaker how a call that was admitted went.
+// settle records the outcome of an admitted call.
 func (b *breaker) settle(f *failure) {
 	switch {
 	case b == nil:
@@ -60,8 +60,8 @@ func (b *breaker) settle(f *failure) {
 	}
 }
 
-// release takes back an admission that told nothing about the tool. One that was
-// to try whether it works again has not shown that it does.
+// release cancels an admission that says nothing about the tool. A canceled trial does not
+// close the breaker.
 func (b *breaker) release() {
 	switch {
 	case b == nil:

@@ -64,7 +64,7 @@ func TestATurnThatIsHandedInAgainLaterNeverRunsAgain(t *testing.T) {
 	}
 }
 
-func TestATurnThatIsBeingRunIsNotRunBesideItself(t *testing.T) {
+func TestRunningTurnIsNotRunAgain(t *testing.T) {
 	var n atomic.Int32
 	inside, goOn := make(chan struct{}), make(chan struct{})
 	slow := tool.New("pay", "", func(context.Context, struct{}) (string, error) {
@@ -92,7 +92,7 @@ func TestATurnThatIsBeingRunIsNotRunBesideItself(t *testing.T) {
 	}
 }
 
-func TestMiddlewareThatCallsTwiceIsToldAsWhatItDid(t *testing.T) {
+func TestMiddlewareSecondCallWithOtherInput(t *testing.T) {
 	var n atomic.Int32
 	twice := toolopt.Use(func(next tool.Handler) tool.Handler {
 		return func(ctx context.Context, in tool.Input) (tool.Output, error) {

@@ -12,30 +12,30 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// Info tells a handler which call it runs for.
+// Info describes the call that a handler runs for.
 type Info struct {
 	CallRef
-	// Agent is the path of agents that leads to the call, the outermost first.
+	// Agent is the path of agents that leads to the call, outermost first.
 	Agent []string
-	// Attempt counts from 1. IdempotencyKey is the same for every attempt at the
-	// same call, and for no other call.
+	// Attempt counts from 1. IdempotencyKey is the same for every attempt at the same call, and
+	// different for every other call.
 	Attempt        int
 	IdempotencyKey string
 	Metadata       map[string]string
 }
 
-// runningCall is what a handler's context carries.
+// runningCall is the call in the context of a handler.
 type runningCall struct {
 	of *execution
-	// agent and metadata are the run's when the call began.
+	// agent and metadata are those of the run when the call began.
 	agent    []string
 	metadata map[string]string
-	// state is what the tool left when it was suspended.
+	// state is the state that the tool left when it was suspended.
 	state json.RawMessage
-	// tell passes progress on, until the call has ended.
+	// tell forwards progress until the call ends.
 	mu   sync.Mutex
 	tell func(parts []dragoman.Part)
-	// over says that the call has ended; ticket is the ticket that it opened, or empty.
+	// over reports that the call has ended; ticket is the ticket that it opened, or empty.
 	over   bool
 	ticket string
 }
@@ -47,8 +47,7 @@ func callFrom(ctx context.Context) *runningCall {
 	return c
 }
 
-// InfoFrom returns what is known of the call that a handler, hook or middleware
-// runs for.
+// InfoFrom returns the description of the call that a handler, hook or middleware runs for.
 func InfoFrom(ctx context.Context) (Info, bool) {
 	if c := callFrom(ctx); c != nil {
 		of := c.of.ref()
@@ -57,16 +56,16 @@ func InfoFrom(ctx context.Context) (Info, bool) {
 	return Info{}, false
 }
 
-// idempotencyKey is the same for every attempt at a call. The run's id and the
-// call's may hold anything, so they are hashed.
+// idempotencyKey returns the same key for every attempt at a call. The ids of the run and the
+// call may contain anything, so they are hashed.
 func idempotencyKey(c CallRef) string {
 	h := contentOf(&dragoman.ToolCall{Name: c.Run, Namespace: strconv.Itoa(c.Turn), Arguments: c.CallID})
 	return hex.EncodeToString(h[:16])
 }
 
-// Report tells of the work of a tool while it runs: parts that are shown, redacted,
-// and never enter the history. Without a call, or after it has ended, they go
-// nowhere.
+// Report reports the progress of a running tool. The parts are redacted and shown to the
+// observer; they never enter the history. Outside a call, or after it has ended, Report does
+// nothing.
 func Report(ctx context.Context, parts ...dragoman.Part) {
 	c := callFrom(ctx)
 	if c == nil {
@@ -79,8 +78,8 @@ func Report(ctx context.Context, parts ...dragoman.Part) {
 	}
 }
 
-// ErrNoSecret says that the host has no secret of a name for this call.
-var ErrNoSecret = errors.New("tool: there is no such secret")
+// ErrNoSecret is returned by [Secret] if the host has no secret with the name for this call.
+var ErrNoSecret = errors.New("tool: unknown secret")
 
 // Secret returns a secret of the host by its name. The model never sees it: it is removed
 // from every later output, error and record of the run, and of runs that share its secrets

@@ -22,10 +22,10 @@ import (
 	"github.com/dragoman-go/dragoman/schema"
 )
 
-// ErrDefinition is wrapped by every error about how a tool is defined.
+// ErrDefinition is wrapped by every error about the definition of a tool.
 var ErrDefinition = errors.New("tool: not usable as defined")
 
-// Option says more about a tool where it is defined.
+// Option configures a tool when it is defined.
 type Option func(*definition)
 
 type definition struct {
@@ -37,10 +37,9 @@ type definition struct {
 	contribution dragoman.Contribution
 }
 
-// New makes a tool of a function. The input's type is a struct, or a map with
-// string keys, and the schema that models see is made of it: of json names, doc
-// and jsonschema tags, all of which [schema.FromType] lists; struct{} takes no
-// arguments, and [Text] makes a freeform tool.
+// New makes a tool from a function. The input type is a struct, or a map with string keys. The
+// schema for models is derived from it: from json names and from doc and jsonschema tags, which
+// [schema.FromType] lists. struct{} takes no arguments, and [Text] makes a freeform tool.
 //
 //	type Query struct {
 //		City string `json:"city" doc:"the city's name, in English"`
@@ -48,9 +47,9 @@ type definition struct {
 //		Days int    `json:"days,omitempty" jsonschema:"minimum=1,default=1"` // may be left out
 //	}
 //
-// What the function returns is sent as JSON; a string, [Text], parts, a whole
-// result, an [Output] or a [*Ticket] as what it is. An error becomes an error
-// result with its text.
+// The result of the function is sent as JSON, except for a string, [Text], parts, a whole
+// result, an [Output] or a [*Ticket], which are sent as such. An error becomes an error result
+// with its text.
 //
 // An object of the type "provider_native_tool_result" is a provider-native result:
 //
@@ -60,8 +59,8 @@ type definition struct {
 // it. It keeps its structure for a target of that dialect. Every other target gets the field
 // "text", or without one the text of the content. Other fields are dropped.
 //
-// What is wrong with the definition is told by the toolbox that the tool is put
-// into, before any model is called; [Make] tells it at once.
+// A toolbox reports errors in the definition when the tool is added to it, before any model is
+// called. [Make] returns them at once.
 func New[In, Out any](name, description string, f func(context.Context, In) (Out, error), opts ...Option) Tool {
 	t, err := Make(name, description, f, opts...)
 	if err != nil {
@@ -70,14 +69,14 @@ func New[In, Out any](name, description string, f func(context.Context, In) (Out
 	return t
 }
 
-// Make is [New] with its error.
+// Make is like [New] but returns an error if the definition is invalid.
 func Make[In, Out any](name, description string, f func(context.Context, In) (Out, error), opts ...Option) (Tool, error) {
 	in := reflect.TypeFor[In]()
 	d := definition{spec: dragoman.ToolSpec{Name: name, Description: description}, output: reflect.TypeFor[Out]()}
 	t := &typed[In, Out]{f: f}
 	switch {
 	case f == nil:
-		d.fail(errors.New("there is no function"))
+		d.fail(errors.New("the function is nil"))
 	case in == reflect.TypeFor[Text]():
 		t.freeform = true
 		d.spec.Kind = codes.ToolFreeform
@@ -104,29 +103,28 @@ func isArguments(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct || t.Kind() == reflect.Map && t.Key().Kind() == reflect.String
 }
 
-// Raw makes a tool of a schema and a function of bytes. A nil schema takes any
-// object. What the function returns is sent as [New] says. For a schema of the output
-// use [Remote], whose spec has a place for it.
+// Raw makes a tool from a JSON schema and a function of bytes. A nil schema accepts any object.
+// The result of the function is sent as described for [New]. To declare an output schema, use
+// [Remote] and its spec.
 func Raw(name, description string, parameters stdjson.RawMessage, f func(context.Context, stdjson.RawMessage) (any, error), opts ...Option) Tool {
 	return fromSpec(dragoman.ToolSpec{Name: name, Description: description, Parameters: parameters}, func(ctx context.Context, in Input) (any, error) {
 		return f(ctx, in.Arguments)
 	}, f == nil, opts)
 }
 
-// Freeform makes a tool that takes text, in a grammar (a regular expression, or
-// Lark's language) or in none (nil). Text that does not match is not run: the model
-// reads the grammar and, if that is Lark's, where the text leaves it. Its calls carry
-// the text itself, as a text payload, or {"input": "…"} from models that only
-// know functions.
+// Freeform makes a tool that takes text. The grammar is a regular expression or a Lark grammar;
+// nil accepts any text. Text that does not match is not run: the model gets the grammar and,
+// for Lark, the position of the mismatch. Calls carry the text as a text payload, or as
+// {"input": "…"} from models that only support functions.
 func Freeform(name, description string, grammar *dragoman.Grammar, f func(context.Context, string) (any, error), opts ...Option) Tool {
 	spec := dragoman.ToolSpec{Kind: codes.ToolFreeform, Name: name, Description: description, Grammar: grammar}
 	return fromSpec(spec, func(ctx context.Context, in Input) (any, error) { return f(ctx, in.Text) }, f == nil, opts)
 }
 
-// Remote makes a tool of a definition that came from elsewhere, such as an MCP
-// server. Without a schema of its arguments they cannot be checked here, and its
-// calls need approval. A definition in another format is given as the Source of the
-// spec: what the spec does not set is read from there, see [Contribute].
+// Remote makes a tool from a definition of another system, such as an MCP server. Without a
+// schema the arguments cannot be validated here, and calls need approval. A definition in
+// another format is the Source of the spec: fields that the spec does not set are read from it,
+// see [Contribute].
 //
 // Its output cannot be a provider-native result (see [New]), unless the tool
 // is [Settings.Trusted]: such a result is not fenced, and the tool's server could write it.
@@ -139,7 +137,7 @@ func Remote(spec dragoman.ToolSpec, call Handler, opts ...Option) Tool {
 func fromSpec(spec dragoman.ToolSpec, f func(context.Context, Input) (any, error), none bool, opts []Option) Tool {
 	d := definition{spec: spec}
 	if none {
-		d.fail(errors.New("there is no function"))
+		d.fail(errors.New("the function is nil"))
 	}
 	opts = append(slices.Clone(opts), func(d *definition) { d.fail(d.readSource()) })
 	if err := d.apply(opts); err != nil {
@@ -154,7 +152,7 @@ func (d *definition) fail(err error) {
 	}
 }
 
-// apply applies the options and says what is wrong with the definition.
+// apply applies the options and returns all errors of the definition.
 func (d *definition) apply(opts []Option) error {
 	for _, o := range opts {
 		if o != nil {
@@ -260,14 +258,14 @@ type made struct {
 	// validator is the compiled schema of the arguments, or nil if it is not compiled yet.
 	validator *schema.Validator
 
-	// ready is what a toolbox needs of the tool, made once.
+	// ready is the prepared toolbox entry, made once.
 	once  sync.Once
 	ready *entry
 	err   error
 }
 
-// prepared is what a toolbox needs of the tool: schemas are compiled once, however
-// many toolboxes the tool is in, and its breaker is the same in all of them.
+// prepared returns the toolbox entry. Schemas are compiled once for all toolboxes that contain
+// the tool, and the tool has the same breaker in all of them.
 func (m *made) prepared(prepare func() (*entry, error)) (*entry, error) {
 	m.once.Do(func() { m.ready, m.err = prepare() })
 	return m.ready, m.err
@@ -276,27 +274,28 @@ func (m *made) prepared(prepare func() (*entry, error)) (*entry, error) {
 // compiled returns the compiled schema of the arguments, or nil.
 func (m *made) compiled() *schema.Validator { return m.validator }
 
-// Spec is what models are told.
+// Spec returns the definition that models get.
 func (m *made) Spec() *dragoman.ToolSpec { return &m.spec }
 
-// Settings say how the tool is run.
+// Settings returns the settings of the tool.
 func (m *made) Settings() Settings { return m.settings }
 
 // Contribution holds the tool's additions to the interop registry.
 func (m *made) Contribution() dragoman.Contribution { return m.contribution }
 
-// typed is a tool of a function of Go types.
+// typed is a tool made from a function with Go types.
 type typed[In, Out any] struct {
 	made
 	f        func(context.Context, In) (Out, error)
 	freeform bool
-	// custom: types within In have their own way of decoding.
+	// custom reports that types within In have custom decoding.
 	custom bool
 }
 
-// strictNames decodes as encoding/json does, but a member must have the name's
-// own letters: what a policy read as another argument must not become this one; and
-// the first thing that does not fit is told with its place, as a model can use it.
+// strictNames decodes like encoding/json, with two differences. Field names match
+// case-sensitively, so that a field that a policy reads as another argument does not become
+// this one. The error names the place of the first value that does not fit, so that a model can
+// correct it.
 var strictNames = json.JoinOptions(jsonv1.DefaultOptionsV1(), json.MatchCaseInsensitiveNames(false), jsonv1.ReportErrorsWithLegacySemantics(false))
 
 func (t *typed[In, Out]) bind(in Input) (any, error) {
@@ -317,8 +316,8 @@ func (t *typed[In, Out]) bind(in Input) (any, error) {
 
 func (t *typed[In, Out]) decodesItself() bool { return t.custom }
 
-// decodesItself reports whether a type, or one within it, brings its own code for
-// decoding. That of the standard library is trusted to end.
+// decodesItself reports whether a type, or a type within it, has custom decoding. The standard
+// library's is trusted to terminate.
 func decodesItself(t reflect.Type, seen map[reflect.Type]bool) bool {
 	if seen[t] {
 		return false
@@ -373,7 +372,7 @@ func (t *typed[In, Out]) Call(ctx context.Context, in Input) (Output, error) {
 	return outputOf(out, &t.settings)
 }
 
-// plain is a tool of a function of bytes or text.
+// plain is a tool made from a function of bytes or text.
 type plain struct {
 	made
 	f func(context.Context, Input) (any, error)
@@ -388,7 +387,7 @@ func (p *plain) Call(ctx context.Context, in Input) (Output, error) {
 	return outputOf(out, &p.settings)
 }
 
-// broken is a tool that could not be made. A toolbox refuses it.
+// broken is a tool with an invalid definition. A toolbox refuses it.
 type broken struct {
 	spec dragoman.ToolSpec
 	err  error
@@ -397,19 +396,19 @@ type broken struct {
 func (b *broken) Spec() *dragoman.ToolSpec                    { return &b.spec }
 func (b *broken) Call(context.Context, Input) (Output, error) { return Output{}, b.err }
 
-// Err is what is wrong with the definition.
+// Err returns what is wrong with the definition.
 func (b *broken) Err() error { return b.err }
 
-// ReadOnly says that the tool changes nothing.
+// ReadOnly marks the tool as one that changes nothing.
 func ReadOnly() Option { return annotate(func(a *dragoman.Annotations) { a.ReadOnly = new(true) }) }
 
-// Destructive says that the tool may destroy something.
+// Destructive marks the tool as one that may delete or overwrite data.
 func Destructive() Option {
 	return annotate(func(a *dragoman.Annotations) { a.Destructive = new(true); a.ReadOnly = new(false) })
 }
 
-// Idempotent says that running the same call again changes nothing more. Only
-// such a tool is run again after a crash.
+// Idempotent marks the tool as one whose repeated call has no further effect. Only idempotent
+// tools run again after a crash.
 func Idempotent() Option {
 	return annotate(func(a *dragoman.Annotations) { a.Idempotent = new(true) })
 }
@@ -418,7 +417,7 @@ func annotate(f func(*dragoman.Annotations)) Option {
 	return func(d *definition) { f(&d.spec.Annotations) }
 }
 
-// InNamespace puts the tool into a namespace, whose tools all give it the same
+// InNamespace puts the tool into a namespace. All tools of the namespace must give it the same
 // description.
 func InNamespace(namespace, description string) Option {
 	return func(d *definition) { d.spec.Namespace, d.spec.NamespaceDescription = namespace, description }
@@ -427,16 +426,15 @@ func InNamespace(namespace, description string) Option {
 // Deferred hides the tool until a tool search finds it.
 func Deferred() Option { return func(d *definition) { d.spec.Deferred = true } }
 
-// Timeout bounds a call of the tool.
+// Timeout limits each call of the tool.
 func Timeout(d time.Duration) Option { return func(def *definition) { def.settings.Timeout = d } }
 
-// NeedsApproval makes every call of the tool wait for a human, unless a rule of the
-// [Runner]'s policy allows or denies the call. A default of allow does not waive the
-// approval.
+// NeedsApproval makes every call of the tool wait for a human, unless a rule of the [Runner]'s
+// policy allows or denies the call. A policy default of allow does not waive the approval.
 func NeedsApproval() Option { return func(d *definition) { d.settings.Approval = approvalAlways } }
 
-// Describe changes what no option does in the definition that models get, such as its
-// examples, its title or Strict.
+// Describe changes parts of the definition that have no option, such as examples, the title or
+// Strict.
 func Describe(f func(*dragoman.ToolSpec)) Option { return func(d *definition) { f(&d.spec) } }
 
 // Set changes the settings that have no option of their own.

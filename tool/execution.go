@@ -14,8 +14,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/contexts/lazyctx"
 )
 
-// execution is the way of one call: prepare, approve, execute. Each step does
-// nothing once the call has its result or is pending.
+// execution is one call on its way through prepare, approve and execute. Each step does nothing
+// once the call has its result or is pending.
 type execution struct {
 	*batch
 	call   *dragoman.ToolCall
@@ -24,9 +24,9 @@ type execution struct {
 	resume *Pending
 
 	entry *entry
-	// input is what will run. It is handed out in copies only.
+	// input is the input that will run. Only copies of it leave the execution.
 	input Input
-	// hash is that of the input when it began to run.
+	// hash is the hash of the input when it began to run.
 	hash     Hash
 	steps    []Step
 	decision *Decision
@@ -38,7 +38,7 @@ type execution struct {
 	begun    bool // the tool was called
 	// internal is the last internal error that was logged, for the record.
 	internal error
-	// journalled says that the journal was asked about the call.
+	// journalled reports that the journal was asked about the call.
 	journalled bool
 
 	pending *Pending
@@ -54,14 +54,14 @@ func (x *execution) ref() CallRef {
 	return CallRef{Run: x.run.ID, Turn: x.turn.Number, CallID: x.call.ID, Key: x.key}
 }
 
-// replay answers with the earlier result of the same call.
+// replay uses the earlier result of the same call.
 func (x *execution) replay(before *seen) {
 	x.result, *x.record = before.result, *before.record
 	x.record.Replayed, x.record.Executed = true, false
 }
 
-// given answers with an existing result of the call. It returns the failure that the result
-// reports, or nil.
+// given uses an existing result of the call. It returns the failure that the result reports, or
+// nil.
 func (x *execution) given(res *dragoman.ToolResult, kind ErrorKind) *failure {
 	if x.started.IsZero() {
 		x.started = x.runner.now()
@@ -76,8 +76,8 @@ func (x *execution) given(res *dragoman.ToolResult, kind ErrorKind) *failure {
 	return f
 }
 
-// journaled answers with the result in the journal. It applies the failure policy, because the
-// process that ran the call may have died before it did so.
+// journaled uses the result in the journal. It applies the failure policy, because the process
+// that ran the call may have died before it did so.
 func (x *execution) journaled(prior Prior) {
 	f := x.given(prior.Result, cmp.Or(x.seen.kind, prior.ErrorKind))
 	x.record.Attempt = prior.Attempts
@@ -85,9 +85,9 @@ func (x *execution) journaled(prior Prior) {
 	x.applyFailure(f)
 }
 
-// step takes a step of the call unless it is settled. Code of the host that is not
-// watched, such as a store, may panic, or end its goroutine: the call is answered all
-// the same, and no later step takes it for one that came through this one.
+// step takes a step of the call unless it is settled. Host code without a time limit, such as a
+// store, may panic or end its goroutine: the call gets a result anyway, and no later step
+// treats this one as passed.
 func (x *execution) step(ctx context.Context, step func(*execution, context.Context)) {
 	if x.settled() {
 		return
@@ -105,7 +105,7 @@ func (x *execution) step(ctx context.Context, step func(*execution, context.Cont
 	}
 }
 
-// cutShort answers a call whose step did not come to its end.
+// cutShort settles a call whose step did not finish.
 func (x *execution) cutShort(err error) {
 	x.logFailure("a call broke off", err)
 	f := failf(ErrorNotRun, "%s did not run: an internal error. Its details are in the log.", x.key.QualifiedName())
@@ -117,7 +117,7 @@ func (x *execution) cutShort(err error) {
 	x.settle(x.call.Fail(f.message), f)
 }
 
-// prepare finds the tool, reads the input, and asks everybody but humans.
+// prepare finds the tool, reads the input, and passes all checks except approval.
 func (x *execution) prepare(ctx context.Context) {
 	x.started = x.runner.now()
 	if f := x.gate(ctx); f != nil {
@@ -125,7 +125,7 @@ func (x *execution) prepare(ctx context.Context) {
 	}
 }
 
-// gate is everything that may stop a call before a human is asked.
+// gate makes all checks that may stop a call before a human is asked.
 func (x *execution) gate(ctx context.Context) *failure {
 	x.entry = x.box.find(x.key)
 	switch {
@@ -165,8 +165,7 @@ func (x *execution) gate(ctx context.Context) *failure {
 	return x.needsApproval(ctx)
 }
 
-// takeResumed takes the final input of a call that was pending: hooks do not run
-// again.
+// takeResumed uses the final input of a call that was pending. Hooks do not run again.
 func (x *execution) takeResumed(ctx context.Context) *failure {
 	x.input = x.resume.Input.clone()
 	if x.input.Hash() != x.resume.Binding.Arguments {
@@ -186,8 +185,8 @@ func (x *execution) question() *Question {
 	return q
 }
 
-// decide asks the policy about the current input, and applies its edits. A policy
-// that fails denies.
+// decide asks the policy about the current input and applies its edits. A policy that fails
+// denies.
 func (x *execution) decide(ctx context.Context) *failure {
 	p := x.runner.Policy
 	if p == nil {
@@ -306,7 +305,7 @@ func (r *Run) DecideModel(ctx context.Context, turn int, model string) error {
 	return &DeniedError{Model: model, Decision: d}
 }
 
-// immediate reports whether a policy says that it takes no time.
+// immediate reports whether a policy is an immediatePolicy that reports true.
 func immediate(p Policy) bool {
 	q, ok := p.(immediatePolicy)
 	if !ok {
@@ -324,7 +323,7 @@ func (x *execution) denied(d Decision) *failure {
 	return &failure{kind: ErrorDenied, message: msg}
 }
 
-// edit sets arguments, and checks the result.
+// edit sets arguments and validates the result.
 func (x *execution) edit(ctx context.Context, edits []Edit) *failure {
 	if len(edits) == 0 {
 		return nil
@@ -340,7 +339,7 @@ func (x *execution) edit(ctx context.Context, edits []Edit) *failure {
 	return x.recheck(ctx)
 }
 
-// preHooks run the toolbox's and then the tool's.
+// preHooks runs the pre-hooks of the toolbox and then of the tool.
 func (x *execution) preHooks(ctx context.Context) (changed bool, f *failure) {
 	var hooks []task[Input]
 	for _, set := range [...]*Hooks{&x.box.config.Hooks, &x.entry.settings.Hooks} {
@@ -366,7 +365,7 @@ func (x *execution) preHooks(ctx context.Context) (changed bool, f *failure) {
 	return true, x.recheck(ctx)
 }
 
-// transform puts the hook's word in the place of an input. Each has its own copy.
+// transform replaces an input with the result of the hook. Each hook gets its own copy.
 func (h PreHook) transform(ctx context.Context, in *Input) error {
 	out, err := h(ctx, in.clone())
 	if err == nil && !out.same(*in) {
@@ -375,8 +374,8 @@ func (h PreHook) transform(ctx context.Context, in *Input) error {
 	return snapshot(err)
 }
 
-// hookFailure says how a hook failed, or what a pre-hook said when it refused the
-// call; told is what it means for that.
+// hookFailure returns the failure of a hook, or the refusal of a pre-hook. told is the text for
+// a failed hook.
 func (x *execution) hookFailure(ctx context.Context, told string, err error) *failure {
 	if ctx.Err() != nil {
 		return x.cancelled(ctx)
@@ -384,7 +383,7 @@ func (x *execution) hookFailure(ctx context.Context, told string, err error) *fa
 	kind, why, event := ErrorHook, plainError(err), "a hook failed"
 	var panicked *PanicError
 	switch {
-	case errors.As(err, &panicked) || errors.Is(err, errTimeout) || errors.Is(err, errEnded): // not its own words
+	case errors.As(err, &panicked) || errors.Is(err, errTimeout) || errors.Is(err, errEnded): // not an error of the hook itself
 		why = event + ": it " + why
 	case !x.begun && !errors.Is(err, context.DeadlineExceeded):
 		kind, event = ErrorDenied, "a hook refused the call"
@@ -395,8 +394,8 @@ func (x *execution) hookFailure(ctx context.Context, told string, err error) *fa
 	return &failure{kind: kind, message: fmt.Sprintf("%s %s: %s", x.key.QualifiedName(), told, x.redactor().Redact(why)), ran: x.begun, err: err}
 }
 
-// needsApproval finds out whether a human must be asked, and prepares the
-// question. Where that cannot be found out, one must.
+// needsApproval determines whether a human must be asked, and prepares the question. If it
+// cannot be determined, a human is asked.
 func (x *execution) needsApproval(ctx context.Context) *failure {
 	s := &x.entry.settings
 	reason := ""
@@ -404,8 +403,8 @@ func (x *execution) needsApproval(ctx context.Context) *failure {
 	case x.decision != nil && x.decision.Effect == AskInput:
 		reason = "a value is needed from you"
 	case x.resume != nil && !x.continued():
-		// Its input comes from a store, not from the model: nothing but an answer
-		// on exactly this input lets it run.
+		// The input comes from a store, not from the model: it runs only with an answer on
+		// exactly this input.
 		reason = cmp.Or(x.resume.Reason, "it waits for approval")
 	case x.decision != nil && x.decision.Effect == Ask:
 		reason = "the policy asks"
@@ -481,7 +480,7 @@ func because(c *PinChange, reason string) string {
 	return strings.TrimSuffix(c.String()+"; "+reason, "; ")
 }
 
-// askTool asks the tool's own function.
+// askTool asks the tool's own ApprovalFor function.
 func (x *execution) askTool(ctx context.Context) (reason string) {
 	if x.entry.spec.Kind == codes.ToolFreeform && strings.TrimSpace(x.input.Text) == "" {
 		return "its input is blank"
@@ -508,7 +507,7 @@ func (x *execution) binding() Binding {
 	}
 }
 
-// approve asks the human, where one must be asked.
+// approve asks the human, if approval is needed.
 func (x *execution) approve(ctx context.Context) {
 	if x.request == nil {
 		return
@@ -532,7 +531,7 @@ func (x *execution) approve(ctx context.Context) {
 		x.fail(ctx, &failure{kind: ErrorRejected, message: x.rejection(answer)})
 	default:
 		x.verdict = Undecided
-		if !x.recalled(ctx) { // nobody is asked about what has happened
+		if !x.recalled(ctx) { // a call that already ran needs no approval
 			x.leavePending()
 		}
 	}
@@ -569,12 +568,11 @@ func (x *execution) ask(ctx context.Context) (Answer, error) {
 	return guardDecision(ctx, x.runner, limit, f)
 }
 
-// noLimit is longer than anything waits.
+// noLimit is longer than any wait.
 const noLimit = 100 * 365 * 24 * time.Hour
 
-// approved takes what the human changed. That is checked and judged again,
-// without hooks; a policy that asks has been answered, one that denies has the
-// last word.
+// approved applies the changes of the human. They are validated and judged by the policy again,
+// without hooks. Ask counts as answered; Deny still denies.
 func (x *execution) approved(ctx context.Context, a Answer) *failure {
 	wanted := x.request.Wanted
 	if a.Edited != nil {
@@ -654,8 +652,7 @@ func (x *execution) execute(ctx context.Context) {
 	x.finish(ctx, out, f)
 }
 
-// journalBegin writes the intent. It reports whether the call was answered by
-// what the journal knows.
+// journalBegin records the intent. done reports that the call was settled from the journal.
 func (x *execution) journalBegin(ctx context.Context) (done bool, f *failure) {
 	x.attempt = 1
 	j := x.runner.Journal
@@ -672,7 +669,7 @@ func (x *execution) journalBegin(ctx context.Context) (done bool, f *failure) {
 	switch {
 	case err != nil:
 		x.logFailure("the journal failed", err)
-		x.journalled = false // what happened before is still to be found out
+		x.journalled = false // the earlier attempts are still unknown
 		return false, &failure{kind: ErrorJournal, message: x.key.QualifiedName() + " did not run: it could not be recorded", err: err}
 	case prior.Attempts == 0:
 		return false, nil
@@ -682,7 +679,7 @@ func (x *execution) journalBegin(ctx context.Context) (done bool, f *failure) {
 	case prior.Result != nil:
 		x.journaled(prior)
 		return true, nil
-	case prior.Arguments != intent.Arguments, // which a human has changed since they were begun
+	case prior.Arguments != intent.Arguments, // a human changed them after the call began
 		!intent.Idempotent && prior.Attempts > intent.Continues:
 		return false, failf(ErrorUncertain, "%s was begun before, and it is not known whether it had its effect. It was not run again. Check before you repeat it.", x.key.QualifiedName())
 	default:
@@ -699,8 +696,8 @@ func (x *execution) intent() Intent {
 	}
 }
 
-// unrecorded makes a failed write of the journal the error of the turn. Other calls are
-// not affected: running calls continue, and calls that wait for a human stay pending.
+// unrecorded makes a failed write of the journal the error of the turn. Other calls are not
+// affected: running calls continue, and calls that wait for a human stay pending.
 func (x *execution) unrecorded(err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -14,13 +14,13 @@ import (
 	"github.com/dragoman-go/dragoman/internal/text/plaintext"
 )
 
-// boundaryBytes is how much chance a boundary is made of: nobody who wrote the
-// output can know it.
+// boundaryBytes is the number of random bytes of a boundary, so that the author of the output
+// cannot know it.
 const boundaryBytes = 12
 
-// fence puts the texts of a result between two lines that its content cannot
-// forge: the boundary is drawn when the content is known, and is not in it. What
-// has no text stays as it is. The name of the tool is quoted as one word.
+// fence puts the texts of a result between two lines that its content cannot forge: the
+// boundary is drawn when the content is known, and does not occur in it. Parts without text do
+// not change. The name of the tool is quoted as one word.
 func fence(random io.Reader, tool string, parts []dragoman.Part) error {
 	var texts []*string
 	for _, p := range parts {
@@ -41,7 +41,7 @@ func fence(random io.Reader, tool string, parts []dragoman.Part) error {
 	return nil
 }
 
-// labels returns the names and titles of media, which stand outside of the fence.
+// labels returns the names and titles of media, which are outside of the fence.
 func labels(parts []dragoman.Part) (out []*string) {
 	for _, p := range parts {
 		if m, ok := p.(*dragoman.Media); ok {
@@ -51,7 +51,7 @@ func labels(parts []dragoman.Part) (out []*string) {
 	return out
 }
 
-// drawBoundary draws one that none of the texts holds.
+// drawBoundary draws a boundary that none of the texts contains.
 func drawBoundary(random io.Reader, texts []*string) (string, error) {
 	var b [boundaryBytes]byte
 	if _, err := io.ReadFull(random, b[:]); err != nil {
@@ -59,7 +59,7 @@ func drawBoundary(random io.Reader, texts []*string) (string, error) {
 	}
 	drawn := hex.EncodeToString(b[:])
 	boundary := drawn
-	for n := 1; holds(boundary, texts); n++ { // only where the source of chance is none
+	for n := 1; holds(boundary, texts); n++ { // only if the source is not random
 		boundary = drawn + strconv.Itoa(n)
 	}
 	return boundary, nil
@@ -74,8 +74,8 @@ func holds(s string, texts []*string) bool {
 	return false
 }
 
-// plainData makes texts of data that is to be fenced, because nothing says what it
-// holds, and of what is no JSON whoever says so: no wire takes it.
+// plainData converts data that is to be fenced to text, because its content is unknown, and
+// invalid JSON in any case, because no wire accepts it.
 func plainData(parts []dragoman.Part, fenced bool) {
 	for i, p := range parts {
 		if d, ok := p.(*dragoman.Data); ok && (fenced || jsonwire.Check(d.JSON) != nil) {
@@ -84,13 +84,12 @@ func plainData(parts []dragoman.Part, fenced bool) {
 	}
 }
 
-// maxLabelText is how many bytes of a name or title of media are kept.
+// maxLabelText is the maximum length in bytes of a name or title of media.
 const maxLabelText = 200
 
-// plainLabels leaves of parts that are to be fenced only what a fence can hold: the
-// title of a document that is given as text goes into its text, names and other
-// titles stay as short as such are, and native members, which may be words for the
-// model too, are left out.
+// plainLabels reduces parts that are to be fenced to what a fence can hold: the title of a text
+// document moves into its text, names and other titles are shortened, and native fields, which
+// the model may read too, are dropped.
 func plainLabels(parts []dragoman.Part) {
 	for _, p := range parts {
 		switch p := p.(type) {
@@ -106,7 +105,7 @@ func plainLabels(parts []dragoman.Part) {
 	}
 }
 
-// label makes one short line of a text.
+// label returns a text as one short line.
 func label(s string) string {
 	return cutAt(strings.Join(strings.Fields(strings.ToValidUTF8(cutAt(s, 4*maxLabelText), "\uFFFD")), " "), maxLabelText)
 }

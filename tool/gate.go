@@ -27,42 +27,41 @@ type Question struct {
 	Model string
 	// Target is the agent that a handoff hands the conversation to.
 	Target string
-	// Run, Turn and CallID identify the call; Agent is the path of agents that
-	// leads to it, the outermost first.
+	// Run, Turn and CallID identify the call; Agent is the path of agents that leads to it,
+	// outermost first.
 	Run    string
 	Turn   int
 	CallID string
 	Agent  []string
-	// Metadata is what the host says of the run.
+	// Metadata is data of the host about the run.
 	Metadata map[string]string
 }
 
-// Effect is what a policy decides.
+// Effect is the effect of a policy decision.
 type Effect string
 
-// The effects. The zero value is none: a decision without one denies.
+// The effects. A decision with the zero value denies.
 const (
 	Allow Effect = "allow"
 	Deny  Effect = "deny"
-	// Ask needs a human's approval.
+	// Ask requires the approval of a human.
 	Ask Effect = "ask"
-	// AskInput needs a value from a human.
+	// AskInput requires a value from a human.
 	AskInput Effect = "input"
 )
 
-// Decision is a policy's answer.
+// Decision is the decision of a policy on a call.
 type Decision struct {
 	Effect Effect `json:"effect"`
 	// Rule is the id of the rule that decided; empty means the default. An [Allow]
 	// with a rule approves the call: a tool that needs approval by itself runs
 	// without asking a human.
 	Rule string `json:"rule,omitempty"`
-	// Reason is told to the model when a call is denied, and to the human who is
-	// asked.
+	// Reason is shown to the model if the call is denied, and to the human who is asked.
 	Reason string `json:"reason,omitempty"`
 	// Edits set arguments before the call runs. The result is validated again.
 	Edits []Edit `json:"edits,omitempty"`
-	// Input says what to ask for, with AskInput.
+	// Input describes the value to ask for, with AskInput.
 	Input *InputRequest `json:"input,omitempty"`
 	// Matches are the ids of all rules that matched, the deciding one first.
 	Matches []string `json:"matches,omitempty"`
@@ -82,19 +81,19 @@ type InputRequest struct {
 	Prompt   string `json:"prompt,omitempty"`
 }
 
-// Policy decides on calls of tools, handoffs and, in an agent, on each call of a
-// model. A model call cannot wait for a human: anything but [Allow] denies it. A policy
-// that fails, panics or takes too long has denied.
+// Policy decides on tool calls, handoffs and, in an agent, on each model call. A model call
+// cannot wait for a human: any effect but [Allow] denies it. If a policy fails, panics or times
+// out, the call is denied.
 type Policy interface {
 	Decide(ctx context.Context, q *Question) (Decision, error)
-	// Version changes when the policy does. Approvals cover one version.
+	// Version changes if the policy changes. An approval covers one version.
 	Version() string
 }
 
-// immediatePolicy is what a [Policy] may also be. Where Immediate reports true, Decide
-// returns by itself and at once, whatever it is asked: it waits for nothing and has
-// little to compute. It is asked in place then, where others are watched from
-// another goroutine and given up after [Runner.PolicyTimeout].
+// immediatePolicy is an optional interface of a [Policy]. If Immediate reports true, Decide
+// returns at once for any question: it waits for nothing and computes little. It is then called
+// directly. Other policies run on their own goroutine and are abandoned after
+// [Runner.PolicyTimeout].
 type immediatePolicy interface {
 	Immediate() bool
 }
@@ -102,7 +101,7 @@ type immediatePolicy interface {
 // Hash is the SHA-256 of a call's final input.
 type Hash [sha256.Size]byte
 
-// Hash identifies exactly this input: the same bytes, nothing else.
+// Hash returns the hash of the exact bytes of the input.
 func (in Input) Hash() Hash {
 	h := sha256.New()
 	h.Write(binary.AppendUvarint(nil, uint64(len(in.Arguments))))
@@ -113,7 +112,7 @@ func (in Input) Hash() Hash {
 	return out
 }
 
-// String is the hash in hexadecimal.
+// String returns the hash in hexadecimal.
 func (h Hash) String() string {
 	var b [2 * len(h)]byte
 	hex.Encode(b[:], h[:])
@@ -123,7 +122,7 @@ func (h Hash) String() string {
 // MarshalText writes the hash in hexadecimal.
 func (h Hash) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, h[:]), nil }
 
-// UnmarshalText reads what MarshalText wrote.
+// UnmarshalText decodes the output of MarshalText.
 func (h *Hash) UnmarshalText(b []byte) error {
 	_, err := hex.Decode(h[:], b)
 	if err == nil && len(b) != 2*len(h) {
@@ -132,9 +131,8 @@ func (h *Hash) UnmarshalText(b []byte) error {
 	return err
 }
 
-// Binding is what an approval covers, and all that it covers: another call,
-// another tool under the same name, other arguments or another policy need one of
-// their own.
+// Binding is the exact scope of an approval. A different call, a different tool with the same
+// name, different arguments or a different policy need their own approval.
 type Binding struct {
 	Run       string               `json:"run"`
 	Turn      int                  `json:"turn"`
@@ -149,18 +147,18 @@ type Binding struct {
 type ApprovalRequest struct {
 	Binding Binding
 	Spec    *dragoman.ToolSpec
-	// Input is what will run, byte for byte.
+	// Input is the input that will run, byte for byte.
 	Input Input
 	Agent []string
-	// Reason says why the human is asked.
+	// Reason says why approval is needed.
 	Reason string
-	// Decision is the policy's; nil where none was asked or there is none.
+	// Decision is the decision of the policy, or nil if no policy was asked.
 	Decision *Decision
 	// Changed describes how the tool differs from its pin in [Runner.Pins] or, for a call
 	// that was pending, from the tool that approval was requested for. Nil means that it
 	// does not.
 	Changed *PinChange
-	// Wanted is the value that is asked for; nil: a yes or no.
+	// Wanted describes the value to ask for; nil means a yes-or-no question.
 	Wanted *InputRequest
 	// Preview returns the tool's own description of what the call would do: see
 	// Preview of [Settings]. It is nil if the tool does not have one. Call it while Approve runs.
@@ -168,7 +166,7 @@ type ApprovalRequest struct {
 	Preview func(ctx context.Context) (string, error)
 }
 
-// Verdict is a human's word on a call.
+// Verdict is the decision of a human on a call.
 type Verdict string
 
 // The verdicts. The zero value leaves the call pending.
@@ -181,12 +179,12 @@ const (
 // Answer answers an [ApprovalRequest].
 type Answer struct {
 	Verdict Verdict `json:"verdict"`
-	// Message of a rejection is shown to the model.
+	// Message explains a rejection to the model.
 	Message string `json:"message,omitempty"`
-	// Edited replaces the input: it is validated and judged by the policy again,
-	// and runs only if the policy would not deny it. Nil: as asked.
+	// Edited replaces the input: it is validated and judged by the policy again, and runs only
+	// if the policy does not deny it. Nil keeps the input.
 	Edited *Input `json:"edited,omitempty"`
-	// Value is what was asked for with ApprovalRequest.Wanted.
+	// Value is the value that ApprovalRequest.Wanted asked for.
 	Value json.RawMessage `json:"value,omitempty"`
 	// NoApprover marks a rejection that no human made, because none could be asked. The
 	// message to the model then does not blame the user.
@@ -197,27 +195,27 @@ type Answer struct {
 	Sticky bool `json:"sticky,omitempty"`
 }
 
-// Ruling is what was decided on one call that needed approval, as it is kept for
-// those who ask later what was let happen: what was shown, and what was said.
+// Ruling is the stored decision on a call that needed approval: what was shown, and what was
+// decided. It documents later what was allowed.
 type Ruling struct {
-	// Binding is what the decision covers, Input what will run, as it was asked about.
+	// Binding is the scope of the decision, and Input the input that the human was asked about.
 	Binding Binding `json:"binding"`
 	Input   Input   `json:"input"`
 	Answer  Answer  `json:"answer"`
-	// Sticky decisions cover the later calls of the same tool in the run too.
+	// Sticky decisions also cover the later calls of the same tool in the run.
 	Sticky bool `json:"sticky,omitempty"`
 }
 
-// Approver answers for humans: at once, as a prompt does, or later, by leaving
-// calls Undecided until someone has spoken. An approver that fails, panics or
-// takes too long has left the call undecided.
+// Approver answers approval requests: at once, such as a prompt, or later, by returning
+// Undecided until a human has decided. If an approver fails, panics or times out, the call
+// stays undecided.
 type Approver interface {
 	Approve(ctx context.Context, req *ApprovalRequest) (Answer, error)
 }
 
-// Pending is a call that waits for a human: what was asked, and the final input,
-// byte for byte. It is stored as JSON and given back in [Turn.Resume], also in
-// another process; the package comment says what else that takes.
+// Pending is a call that waits for a human: the question and the final input, byte for byte.
+// Store it as JSON and pass it in [Turn.Resume], also in another process; the package comment
+// lists what else must be stored.
 type Pending struct {
 	Binding Binding `json:"binding"`
 	// Input is the final input. To show it, print string(Input.Arguments), or Input.Text
@@ -227,18 +225,18 @@ type Pending struct {
 	// than a verdict.
 	Reason string        `json:"reason,omitempty"`
 	Wanted *InputRequest `json:"wanted,omitempty"`
-	// Changed is that of the [ApprovalRequest].
+	// Changed has the meaning of the field of [ApprovalRequest].
 	Changed *PinChange `json:"changed,omitempty"`
-	// Definition is the tool as the human was asked about it, by the fields of
+	// Definition is the definition of the tool when approval was requested, by the fields of
 	// [FieldChange].
 	Definition map[string]json.RawMessage `json:"definition,omitempty"`
-	// Inner are the calls that the tool itself waits for, and State what it needs
-	// to go on: see [Suspended]. Nil: the call has not begun.
+	// Inner holds the calls that the tool itself waits for, and State the data that it needs to
+	// continue: see [Suspended]. Nil means that the call has not begun.
 	Inner []Pending       `json:"inner,omitempty"`
 	State json.RawMessage `json:"state,omitempty"`
-	// Attempt is the one that left State.
+	// Attempt is the attempt that left State.
 	Attempt int `json:"attempt,omitempty"`
 }
 
-// Tool is the qualified name of the tool.
+// Tool returns the qualified name of the tool.
 func (p Pending) Tool() string { return p.Binding.Key.QualifiedName() }

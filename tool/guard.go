@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// errTimeout says that code of the host or of a tool took longer than it may.
+// errTimeout reports that code of the host or of a tool exceeded its time limit.
 var errTimeout = errors.New("took too long")
 
 // PanicError is a recovered panic of a tool, hook, policy, approver or store. It is
@@ -101,27 +101,26 @@ type causeError struct {
 func (e *causeError) Error() string { return e.text }
 func (e *causeError) Unwrap() error { return e.own }
 
-// errEnded says that the code ended its goroutine instead of returning.
+// errEnded reports that code ended its goroutine instead of returning.
 var errEnded = errors.New("ended its goroutine instead of returning")
 
-// task is a piece of code that is not ours, of a policy, a hook or a tool, which
-// makes a value of the one that the task before it made, in its place.
+// task is a call of foreign code (a policy, hook or tool) that replaces the value of the task
+// before it.
 type task[T any] struct {
-	// ctx is whose end ends it, and whose values it sees: that of the first task, or
-	// one that outlasts it.
+	// ctx ends the task and provides its values: the context of the first task, or one that
+	// outlasts it.
 	ctx   context.Context
 	limit time.Duration
 	f     func(ctx context.Context, value *T) error
-	// late is told when it returns after it was abandoned; nil: nobody is.
+	// late, if not nil, is called when the task returns after it was abandoned.
 	late func()
-	// immediate says that it returns by itself and at once: it needs no watch.
+	// immediate reports that the task returns at once and needs no time limit.
 	immediate bool
 }
 
-// guard runs f, and returns by itself when the time is over or ctx ends, whatever
-// f does, on a goroutine that r starts: f is abandoned then, what it still returns is discarded, and late is
-// told when it does return. A panic of f is an error. Nothing runs when ctx has
-// ended already.
+// guard runs f on a goroutine that r starts. It returns when the time is over or ctx ends,
+// whatever f does: f is then abandoned, its result is discarded, and late is called when it
+// returns. A panic of f is an error. If ctx has already ended, f does not run.
 func guard[T any](ctx context.Context, r *Runner, limit time.Duration, late func(), f func(context.Context) (T, error)) (T, error) {
 	value, _, err := guardAll(r, *new(T), []task[T]{{ctx: ctx, limit: limit, late: late, f: func(ctx context.Context, value *T) (err error) {
 		*value, err = f(ctx)
@@ -142,10 +141,10 @@ func guardDecision[T any](ctx context.Context, r *Runner, limit time.Duration, f
 	})
 }
 
-// guardAll runs tasks as guard does, one after the other, each in its own time,
-// until one fails. It returns what the last made, or which one failed. They share a
-// goroutine: to change to another and back takes longer than most hooks do. Where all
-// of them are immediate, they need none.
+// guardAll runs tasks as guard does, one after the other, each with its own time limit, until
+// one fails. It returns the value of the last one, or the index of the failed one. They share a
+// goroutine, because switching goroutines takes longer than most hooks do. If all of them are
+// immediate, they need none.
 func guardAll[T any](r *Runner, value T, tasks []task[T]) (T, int, error) {
 	if len(tasks) == 0 {
 		return value, 0, nil
@@ -178,7 +177,7 @@ func guardAll[T any](r *Runner, value T, tasks []task[T]) (T, int, error) {
 	return s.value, s.at, nil
 }
 
-// inPlace runs immediate tasks where it is called.
+// inPlace runs immediate tasks on the current goroutine.
 func inPlace[T any](value T, tasks []task[T]) (T, int, error) {
 	at := 0
 	_, err := contained(func() (none struct{}, err error) {
@@ -199,24 +198,23 @@ func inPlace[T any](value T, tasks []task[T]) (T, int, error) {
 	return value, at - 1, nil
 }
 
-// series is tasks that run on a goroutine of their own.
+// series is a list of tasks that run on their own goroutine.
 type series[T any] struct {
 	tasks []task[T]
-	// value and err are what the tasks came to so far, and at is the last of them.
-	// They are the goroutine's until done is told, and for ever where a task is
-	// abandoned.
+	// value and err are the outcome of the tasks so far, and at is the index of the last one.
+	// They belong to the goroutine until done is signaled, and for ever if a task is abandoned.
 	value T
 	err   error
 	at    int
-	// done is told once, when no more task will run, or when one took too long.
+	// done is signaled once, when no more task will run, or when one took too long.
 	done chan struct{}
-	// timer is for the task that is watched.
+	// timer is the timer of the current task.
 	timer   *time.Timer
 	watched atomic.Pointer[watch]
 	first   watch
 }
 
-// watch begins the time of a task.
+// watch starts the time limit of a task.
 func (s *series[T]) watch(i int) *watch {
 	t, w := &s.tasks[i], &s.first
 	if i > 0 {
@@ -231,8 +229,8 @@ func (s *series[T]) watch(i int) *watch {
 	return w
 }
 
-// expire ends the task that is watched, if its time is over: a timer may come late,
-// when the next task has begun.
+// expire ends the current task if its time is over: a timer may fire late, when the next task
+// has begun.
 func (s *series[T]) expire() {
 	if w := s.watched.Load(); !time.Now().Before(w.ctx.deadline) && w.settle(expired) {
 		s.done <- struct{}{}
@@ -247,7 +245,7 @@ func (s *series[T]) run() {
 	}
 }
 
-// step runs a task, and reports whether to go on with the next.
+// step runs a task, and reports whether to continue with the next.
 func (s *series[T]) step(w *watch) (next bool) {
 	t := &s.tasks[w.task]
 	err := errEnded
@@ -279,7 +277,7 @@ func (s *series[T]) step(w *watch) (next bool) {
 	return false
 }
 
-// watch says how the time of a task ended.
+// watch records how a task ended.
 type watch struct {
 	task  int
 	ctx   limited
@@ -293,14 +291,12 @@ const (
 	abandoned
 )
 
-// settle ends a task in one way, and reports whether it had not ended in another
-// before.
+// settle sets the end of a task, and reports whether it had not ended before.
 func (w *watch) settle(state int32) bool { return w.state.CompareAndSwap(running, state) }
 
-// limited is the context of a watched step. Most steps never ask when they must
-// end, so the context that tells them is made when one does: with its own timer,
-// and what is derived from it, it is one of the standard library's. The step is
-// watched whether it asks or not.
+// limited is the context of a task with a time limit. Most tasks never use their deadline, so
+// the context with a timer is created only when a task asks for it; from then on it is a
+// context of the standard library. The time limit applies in both cases.
 type limited struct {
 	context.Context // the call's
 	deadline        time.Time
@@ -311,7 +307,7 @@ type limited struct {
 	ended  bool
 }
 
-// ask is the context that ends with the step.
+// ask returns the context that ends with the task.
 func (c *limited) ask() context.Context {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -338,8 +334,8 @@ func (c *limited) Deadline() (time.Time, bool) { return c.ask().Deadline() }
 func (c *limited) Done() <-chan struct{}       { return c.ask().Done() }
 func (c *limited) Err() error                  { return c.ask().Err() }
 
-// Value is the call's, but for what the standard library keeps there to derive one
-// context from another. That it looks for in a context that it has asked.
+// Value returns the call's value, except for the key with which the standard library derives
+// contexts: it must find the created context.
 func (c *limited) Value(key any) any {
 	c.mu.Lock()
 	from := c.made
@@ -350,8 +346,7 @@ func (c *limited) Value(key any) any {
 	return from.Value(key)
 }
 
-// contained runs code of the host in place that needs no watch, because it ends by
-// itself. A panic of it is an error.
+// contained runs immediate code of the host on the current goroutine. A panic is an error.
 func contained[T any](f func() (T, error)) (value T, err error) {
 	defer func() {
 		if r := recover(); r != nil {

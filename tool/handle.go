@@ -22,8 +22,8 @@ var (
 	errOver     = errors.New("the call has ended")
 )
 
-// runTool runs the handler within its middleware, and the post-hooks, which see the
-// failure of a handler too. With a failure the output tells the model of it.
+// runTool runs the handler within its middleware, and then the post-hooks, which also see the
+// failure of a handler. With a failure, out describes it for the model.
 func (x *execution) runTool(ctx context.Context) (out Output, f *failure) {
 	running := &runningCall{of: x, agent: x.run.Agent, metadata: x.run.Metadata}
 	if x.runner.Observe != nil {
@@ -67,14 +67,14 @@ func (x *execution) endTicket(ctx context.Context, ticket string, f *failure) {
 	}
 }
 
-// chain is the running of the tool within the toolbox's middleware and its own. The
-// tool has its time, and each middleware may add its own to it.
+// chain runs the tool within the middleware of the toolbox and its own. The tool has its
+// timeout, and each middleware may add its own.
 type chain struct {
 	*execution
 	task task[Output]
-	// tool is how long the tool itself may take.
+	// tool is the timeout of the tool itself.
 	tool time.Duration
-	// over says that the call has its result: whoever comes now is too late.
+	// over reports that the call has its result: later results are discarded.
 	mismatch, ran, over atomic.Bool
 	// waits is set once the tool is suspended. The tool does not run again and the call
 	// waits, whatever middleware returns.
@@ -100,7 +100,7 @@ func (c *chain) call(ctx context.Context, out *Output) (err error) {
 	return snapshot(err)
 }
 
-// within runs the tool within middleware, the first outermost.
+// within wraps the tool in middleware, the first outermost.
 func (c *chain) within(use []Middleware) func(context.Context, *Output) error {
 	return func(ctx context.Context, out *Output) (err error) {
 		h := Handler(c.innermost)
@@ -120,7 +120,7 @@ func (c *chain) within(use []Middleware) func(context.Context, *Output) error {
 	}
 }
 
-// failure says how the run failed.
+// failure returns the failure of the run.
 func (c *chain) failure(ctx context.Context, err error) *failure {
 	switch {
 	case !c.mismatch.Load():
@@ -134,8 +134,8 @@ func (c *chain) failure(ctx context.Context, err error) *failure {
 	}
 }
 
-// final is the input that the tool runs with, its own copy. A tool that decoded it
-// before needs the decoded alone.
+// final returns a copy of the input that the tool runs with. A tool with a decoded input needs
+// only that.
 func (x *execution) final() Input {
 	if x.input.bound != nil {
 		return Input{bound: x.input.bound}
@@ -143,10 +143,9 @@ func (x *execution) final() Input {
 	return x.input.clone()
 }
 
-// innermost is the handler that middleware wraps: the tool itself. What runs is
-// what was approved, whatever middleware hands on: it is compared immediately
-// before the tool is called, and a mismatch is remembered even if middleware
-// swallows the error. Middleware may call it from several goroutines.
+// innermost is the handler that middleware wraps: the tool itself. Only the approved input
+// runs, whatever middleware passes: it is compared immediately before the tool is called, and a
+// mismatch is recorded even if middleware drops the error. Middleware may call it concurrently.
 func (c *chain) innermost(ctx context.Context, in Input) (Output, error) {
 	switch {
 	case c.over.Load():
@@ -159,7 +158,7 @@ func (c *chain) innermost(ctx context.Context, in Input) (Output, error) {
 	}
 	final := c.input.clone()
 	if c.ran.Swap(true) {
-		final.bound = nil // decoded anew: the attempt before may have written into it
+		final.bound = nil // decode again: the previous attempt may have changed it
 	}
 	run := func(ctx context.Context) (Output, error) {
 		out, err := c.entry.tool.Call(ctx, final)
@@ -175,8 +174,8 @@ func (c *chain) innermost(ctx context.Context, in Input) (Output, error) {
 	return guard(ctx, c.runner, c.tool, c.late(c.tool), run)
 }
 
-// timeout is the call's time: what the turn says, else the tool, else the toolbox,
-// else the runner. What remains of the context's bounds it.
+// timeout returns the timeout of the call: of the turn, else the tool, else the toolbox, else
+// the runner. The deadline of the context limits it.
 func (x *execution) timeout() time.Duration {
 	for _, d := range [...]time.Duration{x.turn.Timeout, x.entry.timeout(x.box), x.runner.Timeout} {
 		if d > 0 {
@@ -186,7 +185,7 @@ func (x *execution) timeout() time.Duration {
 	return defaultTimeout
 }
 
-// late tells that what was abandoned has returned.
+// late reports that an abandoned tool has returned.
 func (x *execution) late(limit time.Duration) func() {
 	began := x.runner.now()
 	return func() {
@@ -196,7 +195,7 @@ func (x *execution) late(limit time.Duration) func() {
 	}
 }
 
-// toolFailure says how a tool failed, in words for the model.
+// toolFailure describes the failure of a tool for the model.
 func (x *execution) toolFailure(ctx context.Context, limit time.Duration, err error) *failure {
 	if err == nil {
 		return nil
@@ -220,7 +219,7 @@ func (x *execution) toolFailure(ctx context.Context, limit time.Duration, err er
 	}
 }
 
-// cancelled says that the call was not run, or not to its end, because the turn
+// cancelled returns the failure of a call that did not run, or not to its end, because the turn
 // ended.
 func (x *execution) cancelled(ctx context.Context) *failure {
 	why := "the run was cancelled"
@@ -240,8 +239,8 @@ func (x *execution) cancelled(ctx context.Context) *failure {
 	return &failure{kind: ErrorCancelled, message: fmt.Sprintf("%s was cancelled: %s. %s", x.key.QualifiedName(), why, effect), ran: x.begun, err: cause}
 }
 
-// postHooks puts the tool's and then the toolbox's behind the run. They run also when
-// that was cancelled, so ctx must outlast it: the tool has run.
+// postHooks appends the post-hooks of the tool and then of the toolbox to the run. They also
+// run if it was canceled, because the tool has run; so ctx must outlast it.
 func (x *execution) postHooks(ctx context.Context, run task[Output]) []task[Output] {
 	sets := [...]*Hooks{&x.entry.settings.Hooks, &x.box.config.Hooks}
 	all := append(make([]task[Output], 0, 1+len(sets[0].Post)+len(sets[1].Post)), run)
@@ -256,9 +255,9 @@ func (x *execution) postHooks(ctx context.Context, run task[Output]) []task[Outp
 	return all
 }
 
-// finish makes the result of a run: redacted, bounded, fenced, in the journal.
+// finish makes the result of a run: redacted, bounded, fenced and recorded in the journal.
 func (x *execution) finish(ctx context.Context, out Output, f *failure) {
-	keep := context.WithoutCancel(ctx) // what happened is recorded, whoever has left
+	keep := context.WithoutCancel(ctx) // record the result even if the caller is gone
 	if x.runner.Journal != nil || x.runner.Spill != nil {
 		var cancel context.CancelFunc
 		keep, cancel = lazyctx.WithTimeout(keep, storeTimeout)
@@ -276,7 +275,7 @@ func (x *execution) finish(ctx context.Context, out Output, f *failure) {
 	if f != nil && (f.kind == ErrorOutput || f.kind == ErrorMismatch || f.kind == ErrorHook) {
 		out = Output{Failed: true, Content: []dragoman.Part{&dragoman.Text{Text: f.message}}}
 	}
-	ours := false // the words are
+	ours := false // whether the text is written by this package
 	if f == nil && out.Ticket != nil && len(out.Content) == 0 {
 		ours = out.Ticket.Note == ""
 		out.Content = []dragoman.Part{&dragoman.Text{Text: out.Ticket.note()}}
@@ -317,8 +316,7 @@ func (x *execution) finish(ctx context.Context, out Output, f *failure) {
 			f.message = res.Text()
 		}
 	}
-	// What was cancelled on its way may have had its effect: the journal keeps the
-	// intent without a result.
+	// A canceled call may have taken effect: the journal keeps the intent without a result.
 	if j := x.runner.Journal; j != nil && (f == nil || f.kind != ErrorCancelled) {
 		intent := x.intent()
 		if f != nil {
@@ -326,13 +324,13 @@ func (x *execution) finish(ctx context.Context, out Output, f *failure) {
 		}
 		if _, err := contained(func() (struct{}, error) { return struct{}{}, j.End(keep, intent, res) }); err != nil {
 			x.logFailure("the journal failed after a tool ran", err)
-			x.unrecorded(fmt.Errorf("%w: %s ran, and its result could not be recorded: %w", ErrJournal, x.key.QualifiedName(), err))
+			x.unrecorded(fmt.Errorf("%w: %s ran, but its result could not be recorded: %w", ErrJournal, x.key.QualifiedName(), err))
 		}
 	}
 	x.settle(res, f)
 }
 
-// reached reports whether a call that came to this ran its tool.
+// reached reports whether the tool ran before the failure.
 func (f *failure) reached() bool {
 	return f == nil || f.ran || f.kind.executed()
 }
@@ -351,8 +349,8 @@ func (f *failure) raises() bool {
 	}
 }
 
-// checkOutput refuses parts that no result can hold, and holds a structured
-// output against its schema.
+// checkOutput refuses parts that no result can have, and validates structured output against
+// its schema.
 func (x *execution) checkOutput(out Output) *failure {
 	for _, p := range out.Content {
 		switch p.(type) {
@@ -382,9 +380,8 @@ func (x *execution) checkOutput(out Output) *failure {
 	return nil
 }
 
-// fenced reports whether the texts of an output come from a tool that is not
-// trusted. Our own words are not fenced, and neither is an output that was held
-// against its schema.
+// fenced reports whether the texts of an output come from an untrusted tool. Texts of this
+// package and output that was validated against its schema are not fenced.
 func (x *execution) fenced(out Output, f *failure) bool {
 	switch {
 	case x.entry.settings.Trusted:
@@ -396,7 +393,7 @@ func (x *execution) fenced(out Output, f *failure) bool {
 	}
 }
 
-// isData reports whether parts are one JSON value.
+// isData reports whether parts are a single JSON value.
 func isData(parts []dragoman.Part) bool {
 	if len(parts) != 1 {
 		return false
@@ -405,7 +402,7 @@ func isData(parts []dragoman.Part) bool {
 	return ok
 }
 
-// limits are those of a tool's output.
+// limits returns the output limits of a tool.
 func (r *Runner) limits(box *Box, e *entry) Limits {
 	l := e.settings.Limits
 	if box != nil {
@@ -414,7 +411,7 @@ func (r *Runner) limits(box *Box, e *entry) Limits {
 	return l.or(r.Limits).or(Limits{Chars: defaultChars, Tokens: -1, Binary: defaultBinary, Items: defaultItems})
 }
 
-// fail settles a call that did not come to run, or whose run was broken off.
+// fail settles a call that did not run, or whose run was interrupted.
 func (x *execution) fail(ctx context.Context, f *failure) {
 	if x.recalled(ctx) {
 		return
@@ -466,7 +463,7 @@ func (x *execution) ended() {
 	x.tell(func() Event { return CallEnded{CallRef: x.ref(), Record: *x.record} })
 }
 
-// newRecord tells what the call came to so far.
+// newRecord returns the record of the call so far.
 func (x *execution) newRecord(f *failure) Record {
 	r := Record{
 		Tool: x.key.QualifiedName(), Key: x.key, Trace: x.key.TraceName(""),
@@ -555,10 +552,10 @@ func (r *Run) Degrade(keys ...Key) {
 	}
 }
 
-// edited sets top-level arguments. Those that are there keep their place.
+// edited sets top-level arguments. Existing arguments keep their position.
 func edited(in Input, edits []Edit) (Input, error) {
 	if in.Arguments == nil {
-		return Input{}, errors.New("the tool takes text, which has no arguments to set")
+		return Input{}, errors.New("the tool takes text and has no arguments to set")
 	}
 	r := jsonwire.NewReader(in.Arguments)
 	var w jsonwire.Writer

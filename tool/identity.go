@@ -12,26 +12,25 @@ import (
 	"github.com/dragoman-go/dragoman/internal/text/words"
 )
 
-// This file owns the identity of tools: which key a tool is registered under,
-// which key a call asks for, which tool that is, the keys of approvals and traces, and
-// which names collide. No other code decides which tool a call is for (requirement I1).
+// This file owns the identity of tools: the key that a tool is registered under, the key that a
+// call asks for, the tool that this resolves to, the keys of approvals and traces, and name
+// collisions. No other code decides which tool a call is for (requirement I1).
 //
-// There are seven layers, and none stands for another: the public name, the
-// namespace, the qualified name, the lookup key, the approval keys, the trace
-// name, and the id of the call, which is never a tool's identity.
+// There are seven separate identities, and none replaces another: the public name, the
+// namespace, the qualified name, the lookup key, the approval keys, the trace name, and the id
+// of the call, which is never the identity of a tool.
 
 // The kinds of lookup keys.
 const (
 	kindBare       = codes.KeyBare
 	kindNamespaced = codes.KeyNamespaced
-	// kindDeferred is a tool without a namespace that is hidden until a tool
-	// search finds it. Its calls carry its own name as their namespace, and it
-	// answers to no others.
+	// kindDeferred is a tool without a namespace that is hidden until a tool search finds it.
+	// Its calls carry its own name as their namespace. Other calls do not match it.
 	kindDeferred = codes.KeyDeferred
 )
 
-// Key is what a tool is looked up by; [KeyOf] returns that of a tool. The zero Key is no
-// tool's. Keys compare with ==.
+// Key is the lookup key of a tool; [KeyOf] returns it. No tool has the zero Key. Keys are
+// comparable with ==.
 type Key struct {
 	// Kind is "bare", "namespaced" or "deferred_top_level": a tool without a namespace that
 	// is hidden until a tool search finds it. Its calls carry its own name as their
@@ -41,18 +40,18 @@ type Key struct {
 	Name      string
 }
 
-// bare is the key of a tool without a namespace.
+// bare returns the key of a tool without a namespace.
 func bare(name string) Key { return Key{Kind: kindBare, Name: name} }
 
-// namespaced is the key of a tool in a namespace.
+// namespaced returns the key of a tool in a namespace.
 func namespaced(namespace, name string) Key {
 	return Key{Kind: kindNamespaced, Namespace: namespace, Name: name}
 }
 
-// deferredTopLevel is the key of a deferred tool without a namespace.
+// deferredTopLevel returns the key of a deferred tool without a namespace.
 func deferredTopLevel(name string) Key { return Key{Kind: kindDeferred, Name: name} }
 
-// KeyOf is the one key that a tool answers to.
+// KeyOf returns the key of a tool.
 func KeyOf(s *dragoman.ToolSpec) Key {
 	switch {
 	case s == nil:
@@ -66,8 +65,8 @@ func KeyOf(s *dragoman.ToolSpec) Key {
 	}
 }
 
-// KeyOfCall is the key that a call asks for. A namespace that equals the name is
-// the shape of a deferred tool's calls (requirement I2).
+// KeyOfCall returns the key that a call asks for. A namespace that equals the name marks a call
+// of a deferred tool (requirement I2).
 func KeyOfCall(c *dragoman.ToolCall) Key {
 	switch {
 	case c == nil:
@@ -81,8 +80,8 @@ func KeyOfCall(c *dragoman.ToolCall) Key {
 	}
 }
 
-// QualifiedName is "namespace.name", or the name alone where there is no
-// namespace or only the synthetic one of a deferred tool.
+// QualifiedName returns "namespace.name", or only the name if there is no namespace or only the
+// synthetic one of a deferred tool.
 func (k Key) QualifiedName() string {
 	if k.Kind == kindNamespaced {
 		return k.Namespace + "." + k.Name
@@ -90,8 +89,8 @@ func (k Key) QualifiedName() string {
 	return k.Name
 }
 
-// CallNamespace is the namespace that calls of the tool carry, the synthetic one
-// of a deferred tool included: what a call restored from a stored key gets.
+// CallNamespace returns the namespace that calls of the tool carry, including the synthetic one
+// of a deferred tool. Use it to restore a call from a stored key.
 func (k Key) CallNamespace() string {
 	if k.Kind == kindDeferred {
 		return k.Name
@@ -99,8 +98,8 @@ func (k Key) CallNamespace() string {
 	return k.Namespace
 }
 
-// Call returns c as a call of the tool that k names, with the namespace that
-// such calls carry. The handler's is without the synthetic one (requirement I5).
+// Call returns c as a call of the tool k, with the namespace that such calls carry. For a
+// handler the synthetic namespace is left out (requirement I5).
 func (k Key) Call(c dragoman.ToolCall, forHandler bool) dragoman.ToolCall {
 	c.Name, c.Namespace = k.Name, k.CallNamespace()
 	if forHandler {
@@ -109,7 +108,7 @@ func (k Key) Call(c dragoman.ToolCall, forHandler bool) dragoman.ToolCall {
 	return c
 }
 
-// ApprovalKey is the canonical key that approvals are filed under.
+// ApprovalKey returns the canonical key under which approvals are stored.
 func (k Key) ApprovalKey() string {
 	if k.Kind == kindDeferred {
 		return kindDeferred + ":" + k.Name
@@ -117,11 +116,10 @@ func (k Key) ApprovalKey() string {
 	return k.QualifiedName()
 }
 
-// ApprovalKeys are the keys under which a decision on the tool may be found, the
-// canonical one first. A deferred tool is also found under its bare name, as long
-// as no tool that models see has it: bareSibling says whether one does. The
-// status of a tool in a namespace never falls back to a bare name (requirement
-// I6).
+// ApprovalKeys returns the keys under which a decision on the tool may be stored, the canonical
+// one first. A deferred tool is also found under its bare name, unless a visible tool has that
+// name, which bareSibling reports. A tool in a namespace never falls back to a bare name
+// (requirement I6).
 func (k Key) ApprovalKeys(bareSibling bool) []string {
 	if k.Kind == kindDeferred && !bareSibling {
 		return []string{k.ApprovalKey(), k.Name}
@@ -129,8 +127,8 @@ func (k Key) ApprovalKeys(bareSibling bool) []string {
 	return []string{k.ApprovalKey()}
 }
 
-// TraceName is how the tool appears in traces: as it asks to, or by its qualified
-// name, which for a deferred tool is its name.
+// TraceName returns the name of the tool in traces: the explicit one if it is set, otherwise
+// the qualified name, which for a deferred tool is its name.
 func (k Key) TraceName(explicit string) string {
 	if explicit != "" {
 		return explicit
@@ -140,8 +138,8 @@ func (k Key) TraceName(explicit string) string {
 
 var keyEscapes = strings.NewReplacer("%", "%25", ":", "%3A")
 
-// MarshalText writes the key for storing: kind, namespace and name, with colons
-// between them. Two keys never have the same text, whatever their names hold.
+// MarshalText encodes the key for storage: kind, namespace and name, separated by colons.
+// Different keys always have different texts, whatever characters their names contain.
 func (k Key) MarshalText() ([]byte, error) {
 	switch k.Kind {
 	case kindBare, kindDeferred:
@@ -151,13 +149,13 @@ func (k Key) MarshalText() ([]byte, error) {
 	case "":
 		return nil, nil
 	default:
-		return nil, fmt.Errorf("tool: %q is no kind of lookup key", k.Kind)
+		return nil, fmt.Errorf("tool: unknown kind of lookup key %q", k.Kind)
 	}
 }
 
 var keyUnescapes = strings.NewReplacer("%25", "%", "%3A", ":")
 
-// UnmarshalText reads what MarshalText wrote, and refuses anything else.
+// UnmarshalText decodes the output of MarshalText, and returns an error for any other text.
 func (k *Key) UnmarshalText(b []byte) error {
 	fields := strings.Split(string(b), ":")
 	for i := range fields {
@@ -171,16 +169,16 @@ func (k *Key) UnmarshalText(b []byte) error {
 	case kind == kindNamespaced && len(fields) == 3:
 		out = Key{Kind: kind, Namespace: fields[1], Name: fields[2]}
 	default:
-		return fmt.Errorf("tool: %q is no lookup key; want kind:name, or namespaced:namespace:name", b)
+		return fmt.Errorf("tool: invalid lookup key %q: want kind:name or namespaced:namespace:name", b)
 	}
 	if again, err := out.MarshalText(); err != nil || string(again) != string(b) {
-		return fmt.Errorf("tool: %q is no lookup key as one is written", b)
+		return fmt.Errorf("tool: lookup key %q is not in canonical form", b)
 	}
 	*k = out
 	return nil
 }
 
-// String is the stored form, for logs.
+// String returns the stored form, for logs.
 func (k Key) String() string {
 	b, err := k.MarshalText()
 	if err != nil {
@@ -201,21 +199,19 @@ func sourceRank(s string) int {
 	}
 }
 
-// ErrNames is wrapped by every error about the names of tools that cannot stand
-// beside each other.
+// ErrNames is wrapped by every error about colliding names of tools.
 var ErrNames = errors.New("tool: names collide")
 
-// named is what the identity of one tool consists of.
+// named holds the identity of one tool.
 type named struct {
 	Spec   *dragoman.ToolSpec
 	Source string
 }
 
-// checkNames validates the names of a whole configuration and says everything
-// that is wrong with it (requirements I3 and I4): the reserved shape, two tools
-// under one key, one qualified name reached in two ways, one approval key for two tools,
-// a namespace with two descriptions. A bare tool and a deferred tool may share a name, as
-// may tools in different namespaces.
+// checkNames validates the names of a whole configuration and returns all errors (requirements
+// I3 and I4): the reserved shape, two tools with one key, one qualified name reached in two
+// ways, one approval key for two tools, a namespace with two descriptions. A bare tool and a
+// deferred tool may share a name, and so may tools in different namespaces.
 func checkNames(tools []named) error {
 	var errs []error
 	bad := func(format string, args ...any) {
@@ -285,10 +281,10 @@ func twoTools(k Key) string {
 	return fmt.Sprintf("two tools are named %q", k.QualifiedName())
 }
 
-// winners settles collisions between sources: of tools under one key the
-// handoff wins over the local one, and that over the one of an MCP server. It
-// returns the places in tools of those that stay, in their order, and a line for
-// each that does not. Two of one source stay both, for checkNames to refuse.
+// winners resolves collisions between sources: of tools with one key the handoff wins over the
+// local tool, and that over the MCP tool. It returns the indexes of the remaining tools, in
+// order, and a line for each removed tool. Two tools from one source both remain; checkNames
+// refuses them.
 func winners(tools []named) (stay []int, lost []string) {
 	best := map[string]int{}
 	for _, t := range tools {
@@ -313,8 +309,7 @@ func sourceName(s string) string {
 	return s
 }
 
-// nearest are the names of keys that look most like the one asked for, best
-// first.
+// nearest returns the names of the keys most similar to the one asked for, best first.
 func nearest(asked Key, keys []Key, most int) []string {
 	type scored struct {
 		name string

@@ -46,7 +46,7 @@ func TestI2_EveryToolAnswersToOneKeyAndEveryCallAsksForOne(t *testing.T) {
 
 // The table of collisions: bare, namespaced, deferred, MCP, local and handoff
 // names against each other.
-func TestI4_NamesThatCannotStandBesideEachOtherAreErrors(t *testing.T) {
+func TestI4_NameCollisionsAreErrors(t *testing.T) {
 	bare := func(n string) tool.Named { return tool.Named{Spec: &dragoman.ToolSpec{Name: n}} }
 	in := func(ns, n string) tool.Named {
 		return tool.Named{Spec: &dragoman.ToolSpec{Namespace: ns, Name: n, NamespaceDescription: "d"}}
@@ -112,7 +112,7 @@ func TestI3_ANamespaceHasOneDescriptionAndNoToolOfItsOwnName(t *testing.T) {
 	}
 }
 
-func TestI4_EverythingWrongWithTheNamesIsToldAtOnce(t *testing.T) {
+func TestI4_AllNameErrorsAreReported(t *testing.T) {
 	_, err := tool.NewBox(echo("a"), echo("a"), echo("n", tool.InNamespace("n", "d")), echo(""))
 	for _, want := range []string{`two tools are named "a"`, "the namespace \"n\" has a tool of the same name", "it has no name"} {
 		if err == nil || !strings.Contains(err.Error(), want) {

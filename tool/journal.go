@@ -9,45 +9,43 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// Intent is what a journal is told before a tool runs.
+// Intent is the record of a call that a journal stores before the tool runs.
 type Intent struct {
 	CallRef
 	// Arguments is the hash of the final input.
 	Arguments Hash
-	// Idempotent says that the tool may run again where it is unknown whether it
-	// did.
+	// Idempotent reports that the tool may run again if it is unknown whether it ran.
 	Idempotent bool
-	// Continues is the attempt that this one goes on from, as it was suspended; zero:
-	// none. Where the journal knows of one behind it, nobody knows how far that came.
+	// Continues is the suspended attempt that this one continues; zero means none. If the
+	// journal has a later attempt, it is unknown how far that one came.
 	Continues int
 	// ErrorKind is the kind of the failure that [Journal.End] records; empty for a
 	// success, and at Begin.
 	ErrorKind ErrorKind
 }
 
-// Prior is what a journal knows of a call before it runs.
+// Prior is the journal's knowledge about earlier attempts at a call.
 type Prior struct {
-	// Attempts counts those that were begun before.
+	// Attempts is the number of earlier attempts.
 	Attempts int
-	// Result is what an earlier attempt came to; nil: none has ended.
+	// Result is the result of an earlier attempt; nil if none has ended.
 	Result *dragoman.ToolResult
-	// ErrorKind is the one that Result was recorded with. If it is empty, a failed result
+	// ErrorKind is the kind that was recorded with Result. If it is empty, a failed result
 	// counts as [ErrorFailed].
 	ErrorKind ErrorKind
-	// Arguments is the hash of the input that was begun.
+	// Arguments is the hash of the input of the earlier attempt.
 	Arguments Hash
 }
 
-// storeTimeout is what the context of a journal, or of a store of outputs, allows.
+// storeTimeout is the timeout of a journal and of a store of outputs.
 const storeTimeout = 30 * time.Second
 
-// Journal makes effects happen once. Begin must be durable before it returns: the
-// tool runs after it. Both must heed their context, which ends after 30 s: nobody
-// else watches them.
+// Journal makes effects happen once. Begin must be durable before it returns, because the tool
+// runs after it. Both methods must respect their context, which ends after 30 s: nothing else
+// limits them.
 //
-// A Run also uses this method of a Journal that has it, for turns that may have been
-// handed in before ([Turn.Again]). It returns the earlier attempts of a call without
-// beginning it:
+// A Run also uses the following optional method of a Journal, for turns that may have been
+// passed before ([Turn.Again]). It returns the earlier attempts of a call without beginning it:
 //
 //	Recall(ctx context.Context, call CallRef) (Prior, error)
 type Journal interface {
@@ -57,8 +55,8 @@ type Journal interface {
 	End(ctx context.Context, in Intent, result *dragoman.ToolResult) error
 }
 
-// recaller is an optional interface of a [Journal]. Recall returns the earlier attempts of
-// a call without beginning it. A [Run] uses it for turns that may have been handed in before
+// recaller is an optional interface of a [Journal]. Recall returns the earlier attempts of a
+// call without beginning it. A [Run] uses it for turns that may have been passed before
 // ([Turn.Again]):
 //   - for calls that must not run: a call that a human rejects now may have run in a
 //     process that died before it stored the result;
@@ -69,8 +67,8 @@ type recaller interface {
 }
 
 // compareJournal returns an error if a call that is about to run was begun with other
-// arguments, in a turn that was handed in before. A human may change the arguments of a
-// call, so approved calls are not compared.
+// arguments, in a turn that was passed before. A human may change the arguments of a call, so
+// approved calls are not compared.
 func (b *batch) compareJournal(ctx context.Context) error {
 	j, ok := b.runner.Journal.(recaller)
 	if !ok || !b.turn.Again {
@@ -98,8 +96,8 @@ func (x *execution) otherArguments() error {
 	return fmt.Errorf("%w: the journal has call %q of turn %d with other arguments", ErrConflict, x.call.ID, x.turn.Number)
 }
 
-// recalled answers a call that is not to run with what the journal knows of it. It
-// reports whether the call was begun before, or again behind where it is to go on from.
+// recalled answers a call that must not run with its result in the journal. It reports whether
+// the call was begun before, or begun again after the attempt that it continues.
 func (x *execution) recalled(ctx context.Context) bool {
 	j, ok := x.runner.Journal.(recaller)
 	if !ok || !x.turn.Again || x.begun || x.journalled {

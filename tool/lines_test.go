@@ -101,7 +101,7 @@ func TestP4_ValueIsSetInAnEditedInput(t *testing.T) {
 	}
 }
 
-func TestP4_NobodyIsAskedForAValueOfAToolThatTakesText(t *testing.T) {
+func TestP4_FreeformToolsCannotAskForInput(t *testing.T) {
 	asked := false
 	runner := &tool.Runner{
 		Policy: policyFunc(func(context.Context, *tool.Question) (tool.Decision, error) {
@@ -189,7 +189,7 @@ func TestA1_AnApprovalFunctionIsNotAskedAboutABlankText(t *testing.T) {
 	}
 }
 
-func TestA1_NobodyIsAskedAboutWhatIsNoObjectHoweverLittleTheSchemaSays(t *testing.T) {
+func TestA1_NonObjectArgumentsAreNotAskedAbout(t *testing.T) {
 	for _, schema := range []string{``, `{}`, `true`, `{"type":["object","array","null","string"]}`} {
 		for args, want := range map[string]string{`[1]`: "", `null`: "", `"x"`: "", "": "{}", " ": "{}", ` {"n":1}`: ` {"n":1}`} {
 			asked := "" // what approval functions and policies saw
@@ -282,7 +282,7 @@ func TestT13_ATicketIsStoredAsJSON(t *testing.T) {
 	}
 }
 
-func TestT16_ATryThatToldNothingDoesNotCloseABreaker(t *testing.T) {
+func TestT16_UndecidedTrialDoesNotCloseTheBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		journal := &memoryJournal{}
 		box := mustBox(t, tool.New("a", "", func(context.Context, struct{}) (string, error) { return "", errors.New("down") }, tool.Set(func(s *tool.Settings) {
@@ -355,7 +355,7 @@ func TestQuirkI8_WhatACrashLeftWithoutAResultIsNotRunAgain(t *testing.T) {
 	}
 }
 
-func TestQuirkI12_CutsFallOnWholeCharactersAndAreTold(t *testing.T) {
+func TestQuirkI12_CutsKeepWholeCharacters(t *testing.T) {
 	for _, unit := range []string{"a", "ä", "€", "🙂", "a🙂"} {
 		for chars := 7; chars < 12; chars++ {
 			long := strings.Repeat(unit, 40)

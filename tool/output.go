@@ -18,18 +18,17 @@ import (
 	"github.com/dragoman-go/dragoman/internal/text/words"
 )
 
-// Limits bound the output of one call, all its parts together. A zero field means
-// what the next wider one has: the tool's the toolbox's, the toolbox's the
-// runner's, the runner's the default. A negative one means no bound.
+// Limits bound the output of one call, all its parts together. A zero field means the next
+// wider limit: the tool's falls back to the toolbox's, that to the runner's, and that to the
+// default. A negative field means no limit.
 type Limits struct {
-	// Chars bounds the characters of text; the default is 50,000.
+	// Chars limits the characters of text; the default is 50,000.
 	Chars int `json:"chars,omitempty"`
-	// Tokens bounds the text by what [Runner.Count] makes of it; by default it
-	// does not.
+	// Tokens limits the tokens of text, as counted by [Runner.Count]; the default is no limit.
 	Tokens int `json:"tokens,omitempty"`
-	// Binary bounds the bytes of all media; the default is 10 MiB.
+	// Binary limits the bytes of all media; the default is 10 MiB.
 	Binary int `json:"binary,omitempty"`
-	// Items bounds the parts; the default is 100.
+	// Items limits the number of parts; the default is 100.
 	Items int `json:"items,omitempty"`
 }
 
@@ -39,7 +38,7 @@ const (
 	defaultItems  = 100
 )
 
-// or fills in what is zero.
+// or replaces zero fields with those of the wider limits.
 func (l Limits) or(wider Limits) Limits {
 	pick := func(a, b int) int {
 		if a != 0 {
@@ -50,18 +49,18 @@ func (l Limits) or(wider Limits) Limits {
 	return Limits{pick(l.Chars, wider.Chars), pick(l.Tokens, wider.Tokens), pick(l.Binary, wider.Binary), pick(l.Items, wider.Items)}
 }
 
-// fits reports whether a native form is no longer than all that the limits allow
-// together. It cannot be cut: the content is sent instead.
+// fits reports whether a native form is within the sum of the limits. It cannot be cut: if it
+// is longer, the content is sent instead.
 func (l Limits) fits(n *dragoman.Native) bool {
 	const base64 = 4.0 / 3 // floats: the limits may be as large as integers are
 	return l.Chars < 0 || l.Binary < 0 || float64(len(n.JSON)) <= utf8.UTFMax*float64(l.Chars)+base64*float64(l.Binary)
 }
 
-// maxMessage is how many bytes of an error's text are told: nothing bounds what is
-// in it, as in the name of a tool that a model made up.
+// maxMessage is the maximum length of an error text in bytes. The text may contain anything,
+// such as a long tool name that a model made up.
 const maxMessage = 16 << 10
 
-// shortened keeps the beginning and the end of an error's text.
+// shortened returns the beginning and the end of an error text.
 func shortened(s string) string {
 	if len(s) <= maxMessage {
 		return s
@@ -70,25 +69,25 @@ func shortened(s string) string {
 	return fmt.Sprintf("%s\n[… %s cut here …]\n%s", head, words.Count(len(s)-len(head)-len(tail), "byte"), tail)
 }
 
-// SpillStore keeps outputs that were too long for the model, so that it can page
-// through them. Contents are redacted before they come here. Put must heed its
-// context, which ends after 30 s: nobody else watches it.
+// SpillStore stores outputs that are too long for the model, so that the model can read them
+// page by page. Contents are redacted before they are stored. Put must respect its context,
+// which ends after 30 s: nothing else limits it.
 type SpillStore interface {
-	// Put keeps a content and returns the name to read it by, the same for the
-	// same call and part.
+	// Put stores a content and returns the name to read it by, which is the same for the same
+	// call and part.
 	Put(ctx context.Context, of CallRef, part int, content string) (name string, err error)
-	// Read returns up to n bytes from offset, on whole characters, and how many
-	// there are in all. Only names of the same run may be read, or those of other runs
-	// of the same conversation. The error of an unknown name wraps [ErrNoSpill].
+	// Read returns up to n bytes from offset, in whole characters, and the total length. Only
+	// outputs of the same run, or of other runs of the same conversation, may be read. The
+	// error for an unknown name wraps [ErrNoSpill].
 	Read(ctx context.Context, run, name string, offset, n int) (text string, total int, err error)
 }
 
-// ErrNoSpill says that nothing is kept under a name.
+// ErrNoSpill reports that no output is stored under a name.
 var ErrNoSpill = errors.New("tool: there is no output of that name")
 
-// outputOf turns what a typed function returned into an output. What is no text
-// and no part is written as JSON: data where the tool declares its output, else
-// text, which is fenced.
+// outputOf converts the return value of a typed function to an output. Values other than text
+// and parts are encoded as JSON: as data if the tool declares its output, otherwise as text,
+// which is fenced.
 func outputOf(v any, s *Settings) (Output, error) {
 	switch v := v.(type) {
 	case nil:
@@ -127,8 +126,7 @@ func outputOf(v any, s *Settings) (Output, error) {
 	return fromJSON(raw, s)
 }
 
-// encodeJSON writes a value as compact JSON, without escaping what only HTML
-// minds.
+// encodeJSON encodes a value as compact JSON, without HTML escaping.
 func encodeJSON(v any) (json.RawMessage, error) {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
@@ -139,7 +137,7 @@ func encodeJSON(v any) (json.RawMessage, error) {
 	return json.RawMessage(strings.TrimSuffix(b.String(), "\n")), nil
 }
 
-// errOutput says that an output cannot be sent.
+// errOutput is wrapped by errors about outputs that cannot be sent.
 var errOutput = errors.New("its output cannot be sent")
 
 func fromJSON(raw json.RawMessage, s *Settings) (Output, error) {
@@ -162,8 +160,8 @@ func fromJSON(raw json.RawMessage, s *Settings) (Output, error) {
 	return Output{Content: []dragoman.Part{&dragoman.Text{Text: string(raw)}}}, nil
 }
 
-// fromEnvelope takes a provider-native result apart. The fields that are private to
-// the tool are dropped here: no store and no wire gets them.
+// fromEnvelope unpacks a provider-native result. The fields that are private to the tool are
+// dropped here: no store and no wire gets them.
 func fromEnvelope(e envelope.Envelope) Output {
 	return Output{Envelope: &e.Native, Content: []dragoman.Part{&dragoman.Text{Text: e.Text}}}
 }
@@ -193,7 +191,7 @@ func unwrapData(out Output, s *Settings) (Output, error) {
 	return out, nil
 }
 
-// fromResult takes what a full result says; whose call it answers is ours to say.
+// fromResult converts a full result to an output. The id of the call is set by this package.
 func fromResult(r *dragoman.ToolResult) Output {
 	if r == nil {
 		return Output{}
@@ -201,7 +199,7 @@ func fromResult(r *dragoman.ToolResult) Output {
 	return Output{Content: r.Content, Failed: r.Outcome == codes.OutcomeError, Display: r.Display, Envelope: r.Envelope}
 }
 
-// bounder makes an output fit its limits.
+// bounder cuts an output to its limits.
 type bounder struct {
 	limits Limits
 	count  func(string) int
@@ -211,7 +209,7 @@ type bounder struct {
 	reader string
 	// part is the number under which the whole output is stored.
 	part int
-	// failed is why something could not be kept.
+	// failed is the reason why content could not be stored.
 	failed error
 
 	// whole is the text of the output before it is cut. where describes how to read it; it
@@ -278,8 +276,8 @@ func (b *bounder) bound(ctx context.Context, parts []dragoman.Part) []dragoman.P
 	return validText(b.headAndTail(ctx, parts, chars, total))
 }
 
-// display is the text for humans, which has the bounds of one for models, by itself.
-// Nobody pages through it, so what is cut is not kept.
+// display cuts the text for humans to the limits for models, separately. Nothing reads it page
+// by page, so the rest is not stored.
 func (b *bounder) display(text string) string {
 	if text == "" {
 		return ""
@@ -290,7 +288,7 @@ func (b *bounder) display(text string) string {
 	return t.Text
 }
 
-// chars is the bound on characters, the one on tokens included.
+// chars returns the limit on characters, with the limit on tokens applied.
 func (b *bounder) chars(parts []dragoman.Part) int {
 	chars := b.limits.Chars
 	if b.limits.Tokens <= 0 {
@@ -310,7 +308,7 @@ func (b *bounder) chars(parts []dragoman.Part) int {
 	return chars
 }
 
-// tokens estimates those of the first chars bytes of the texts.
+// tokens estimates the tokens of the first chars bytes of the texts.
 func (b *bounder) tokens(parts []dragoman.Part, chars int) int {
 	tokens := 0
 	for _, p := range parts {
@@ -367,7 +365,7 @@ func (b *bounder) tooMany(parts []dragoman.Part) bool {
 	return b.limits.Items >= 0 && len(parts) > b.limits.Items
 }
 
-// items leaves out parts from the middle where there are too many.
+// items removes parts from the middle if there are too many.
 func (b *bounder) items(ctx context.Context, parts []dragoman.Part) []dragoman.Part {
 	most := b.limits.Items
 	if !b.tooMany(parts) {
@@ -393,7 +391,7 @@ func (b *bounder) items(ctx context.Context, parts []dragoman.Part) []dragoman.P
 	return append(out, parts[len(parts)-tail:]...)
 }
 
-// media leaves out what is too large, all together, with a line in its place.
+// media replaces media that are too large together with a line of text.
 func (b *bounder) media(parts []dragoman.Part) []dragoman.Part {
 	left := b.limits.Binary
 	if left < 0 {
@@ -418,7 +416,7 @@ func (b *bounder) media(parts []dragoman.Part) []dragoman.Part {
 // mediaSize returns about how many bytes a medium has. Most of a long URL is data.
 func mediaSize(m *dragoman.Media) int { return len(m.Base64)/4*3 + len(m.URL)/4*3 }
 
-// textOf is the text of a part that counts as one.
+// textOf returns the text of a part, or nil.
 func textOf(p dragoman.Part) *string {
 	switch p := p.(type) {
 	case *dragoman.Text:
@@ -514,8 +512,8 @@ func shorten(r *jsonwire.Reader, w *jsonwire.Writer, where func(removed string) 
 	}
 }
 
-// headAndTail keeps the first and the last characters of all the texts together,
-// keeps the whole where there is a store, and says so where the cut is.
+// headAndTail keeps the first and the last characters of all the texts together, stores the
+// whole if there is a store, and notes it at the cut.
 func (b *bounder) headAndTail(ctx context.Context, parts []dragoman.Part, chars, total int) []dragoman.Part {
 	note := fmt.Sprintf("\n[… %s cut here; %s …]\n", words.Count(total-chars, "character"), b.stored(ctx))
 	b.cut.Characters += total - chars
@@ -531,7 +529,7 @@ func (b *bounder) headAndTail(ctx context.Context, parts []dragoman.Part, chars,
 		n := utf8.RuneCountInString(*s)
 		from, to := seen, seen+n
 		seen = to
-		// What of this text lies in the head, and what in the tail.
+		// The parts of this text that are in the head and in the tail.
 		first := min(max(head-from, 0), n)
 		last := min(max(to-(total-tail), 0), n)
 		if first+last >= n {
@@ -588,7 +586,7 @@ func wholeText(parts []dragoman.Part) string {
 	return whole.String()
 }
 
-// runes is the byte at which the n-th character begins.
+// runes returns the byte offset of the n-th character.
 func runes(s string, n int) int {
 	for i := range s {
 		if n == 0 {
@@ -599,8 +597,8 @@ func runes(s string, n int) int {
 	return len(s)
 }
 
-// cutAt is the beginning of s, at most n bytes on whole characters; cutFrom its
-// end from about byte n on.
+// cutAt returns the beginning of s, at most n bytes of whole characters; cutFrom returns its
+// end from about byte n.
 func cutAt(s string, n int) string {
 	if n >= len(s) {
 		return s
@@ -618,7 +616,7 @@ func cutFrom(s string, n int) string {
 	return s[min(n, len(s)):]
 }
 
-// validText replaces what is no UTF-8: no wire takes it.
+// validText replaces invalid UTF-8, which no wire accepts.
 func validText(parts []dragoman.Part) []dragoman.Part {
 	for _, p := range parts {
 		if s := textOf(p); s != nil && !utf8.ValidString(*s) {

@@ -6,37 +6,35 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// ErrorKind says why a call has an error result.
+// ErrorKind is the reason for an error result.
 type ErrorKind string
 
-// The kinds of error. Empty means none.
+// The kinds of error. Empty means no error.
 const (
-	// ErrorUnknownTool, ErrorArguments and ErrorNotRun are no executions: the
-	// tool was never reached.
+	// ErrorUnknownTool, ErrorArguments and ErrorNotRun mean that the tool was never reached.
 	ErrorUnknownTool ErrorKind = "unknown_tool"
 	ErrorArguments   ErrorKind = "invalid_arguments"
-	// ErrorNotRun is a call that must not run whatever its arguments: cut off,
-	// ambiguous, from a stream that broke.
+	// ErrorNotRun is a call that must not run whatever its arguments are: it is truncated,
+	// ambiguous, or from a broken stream.
 	ErrorNotRun ErrorKind = "not_run"
-	// ErrorDenied is the word of a policy, or of a pre-hook that refused the call;
-	// ErrorRejected is a human's.
+	// ErrorDenied is a denial by a policy, or by a pre-hook that refused the call;
+	// ErrorRejected is a rejection by a human.
 	ErrorDenied   ErrorKind = "denied"
 	ErrorRejected ErrorKind = "rejected"
-	// ErrorUnavailable is a tool whose breaker is open or that was taken out of
-	// the run.
+	// ErrorUnavailable is a tool whose breaker is open, or that was removed from the run.
 	ErrorUnavailable ErrorKind = "unavailable"
-	// ErrorHook is a hook that failed: one that panicked or took too long, and a
-	// post-hook whose error is its word on the output.
+	// ErrorHook is a failed hook: one that panicked or timed out, or a post-hook that returned
+	// an error.
 	ErrorHook ErrorKind = "hook_failed"
-	// ErrorMismatch is middleware that changed what was approved.
+	// ErrorMismatch means that middleware changed the approved input.
 	ErrorMismatch ErrorKind = "approval_mismatch"
-	// ErrorUncertain is a call that may have run before a crash and is not run
-	// again; ErrorJournal one whose intent could not be written, so it did not.
+	// ErrorUncertain is a call that may have run before a crash and is not run again.
+	// ErrorJournal is a call that did not run because its intent could not be recorded.
 	ErrorUncertain ErrorKind = "uncertain"
 	ErrorJournal   ErrorKind = "journal_failed"
-	// ErrorFailed is the tool's own error, or that of a result from another process,
-	// where nobody knows its kind any more; ErrorPanic is its panic, ErrorTimeout
-	// the end of its time, ErrorOutput an output that cannot be sent.
+	// ErrorFailed is an error of the tool, or of a result from another process whose kind is
+	// unknown. ErrorPanic is a panic of the tool, ErrorTimeout its timeout, and ErrorOutput an
+	// output that cannot be sent.
 	ErrorFailed    ErrorKind = "failed"
 	ErrorPanic     ErrorKind = "panicked"
 	ErrorTimeout   ErrorKind = "timeout"
@@ -54,7 +52,7 @@ func (k ErrorKind) executed() bool {
 	}
 }
 
-// Record tells what became of one call. Its texts are redacted.
+// Record describes one call and its outcome. Its texts are redacted.
 type Record struct {
 	Tool   string   `json:"tool"`
 	Key    Key      `json:"key"`
@@ -65,7 +63,7 @@ type Record struct {
 	Agent  []string `json:"agent,omitempty"`
 
 	OK bool `json:"ok"`
-	// Executed says that the tool was reached, by this attempt.
+	// Executed reports that this attempt reached the tool.
 	Executed bool `json:"executed"`
 	// Output is the text that the model got.
 	Output string `json:"output,omitempty"`
@@ -76,34 +74,35 @@ type Record struct {
 	Cut       *Cut      `json:"cut,omitempty"`
 	Error     string    `json:"error,omitempty"`
 	ErrorKind ErrorKind `json:"error_kind,omitempty"`
-	// Cause is the error behind ErrorKind, for developers: the error that the tool
-	// returned, or a [*PanicError] with its stack. It is nil for a record from another
-	// process, as it is in memory only: no store, no event as JSON and no model gets it.
-	// Its text is redacted; what it wraps is the tool's own error.
+	// Cause is the error behind ErrorKind, for developers: the error that the tool returned, or
+	// a [*PanicError] with its stack. It exists only in memory, so it is nil for a record from
+	// another process: stores, JSON events and models never get it. Its text is redacted; it
+	// wraps the tool's own error.
 	Cause error `json:"-"`
 
 	Started time.Time     `json:"started"`
 	Latency time.Duration `json:"latency"`
-	// Attempt counts from 1; Replayed says that the result is the journal's, and
-	// the tool did not run again.
+	// Attempt counts from 1. Replayed reports that the result is from the journal and the tool
+	// did not run again.
 	Attempt  int  `json:"attempt"`
 	Replayed bool `json:"replayed,omitempty"`
 	Pending  bool `json:"pending,omitempty"`
 
-	// Decision is the policy's last word; nil: no policy was asked.
+	// Decision is the final decision of the policy; nil if no policy was asked.
 	Decision *Decision `json:"decision,omitempty"`
-	// Verdict is the human's; Undecided: none was asked, or the call is pending.
+	// Verdict is the decision of the human; Undecided means that no human was asked or the call
+	// is pending.
 	Verdict Verdict `json:"verdict,omitempty"`
 	// Arguments is the hash of the final input.
 	Arguments Hash `json:"arguments"`
-	// Raw is the payload as the model wrote it, and Steps what was done to it.
+	// Raw is the payload from the model, and Steps lists the changes to it.
 	Raw   string `json:"raw,omitempty"`
 	Steps []Step `json:"steps,omitempty"`
 }
 
-// Event is something that happens while calls run. The set is sealed:
-// [CallStarted], [Progress], [Decided], [Asked], [CallEnded] and [Late]. Events are
-// values, not pointers, unlike those of package agent:
+// Event is an event of running calls. The set is sealed: [CallStarted], [Progress], [Decided],
+// [Asked], [CallEnded] and [Late]. Events are values, not pointers, unlike those of package
+// agent:
 //
 //	switch ev := ev.(type) {
 //	case tool.CallEnded:
@@ -111,7 +110,7 @@ type Record struct {
 //	}
 type Event interface{ event() }
 
-// CallRef names a call in events.
+// CallRef identifies a call in events.
 type CallRef struct {
 	Run    string
 	Turn   int
@@ -119,20 +118,20 @@ type CallRef struct {
 	Key    Key
 }
 
-// CallStarted says that a tool is about to run.
+// CallStarted reports that a tool is about to run.
 type CallStarted struct {
 	CallRef
 	Input Input
 }
 
-// Progress is what a tool tells of its work. It never enters the history.
+// Progress is a progress report of a tool; see [Report]. It never enters the history.
 type Progress struct {
 	CallRef
 	Parts []dragoman.Part
 }
 
-// Decided is a policy's decision, allow included. A decision on a model call has no CallID
-// and no Key. The texts of Decision and Failed are redacted.
+// Decided reports the decision of a policy, allow included. A decision on a model call has no
+// CallID and no Key. The texts of Decision and Failed are redacted.
 type Decided struct {
 	CallRef
 	// Subject is the kind of call.
@@ -144,11 +143,11 @@ type Decided struct {
 	// Input is the input that the policy saw.
 	Input    Input
 	Decision Decision
-	// Failed is the policy's own error; the call is denied.
+	// Failed is the error of a policy that failed; the call is denied.
 	Failed error
 }
 
-// Asked is a call that waits for a human. Pending.Reason is redacted; the [Pending] of the
+// Asked reports a call that waits for a human. Pending.Reason is redacted; the [Pending] of the
 // batch has the original.
 type Asked struct {
 	CallRef
@@ -157,14 +156,13 @@ type Asked struct {
 	Pending Pending
 }
 
-// CallEnded is the record of a call that has its result.
+// CallEnded reports a call that has its result.
 type CallEnded struct {
 	CallRef
 	Record Record
 }
 
-// Late says that a tool or hook that was abandoned has returned after all. What
-// it returned is discarded.
+// Late reports that an abandoned tool or hook has returned. Its result is discarded.
 type Late struct {
 	CallRef
 	After time.Duration

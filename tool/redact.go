@@ -13,37 +13,35 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// Redactor takes secrets out of texts. The zero value, and nil, know the shapes
-// of common keys and tokens. It is safe for concurrent use.
+// Redactor removes secrets from texts. The zero value and nil remove the shapes of common keys
+// and tokens. It is safe for concurrent use.
 type Redactor struct {
-	// Secrets are values to take out wherever they stand, also as JSON, URLs and
-	// base64 write them, alone or among other text. Those shorter than 6 are not looked for: they
-	// would blot ordinary text.
+	// Secrets lists values to remove wherever they appear, also as encoded in JSON, URLs and
+	// base64, alone or within other text. Values shorter than 6 bytes are ignored, because they
+	// would match ordinary text.
 	Secrets []string
-	// NoShapes turns the common shapes off.
+	// NoShapes turns off the removal of common shapes.
 	NoShapes bool
 }
 
-// minSecret is the length in bytes that a secret must have to be looked for.
+// minSecret is the minimum length in bytes of a secret.
 const minSecret = 6
 
-// mask stands where a secret was.
+// mask replaces a secret.
 const mask = "[redacted]"
 
-// shape is what a key of some service looks like: a beginning, and at least min
-// characters that keys are made of.
+// shape is the shape of a service's keys: a prefix, and at least min key characters.
 type shape struct {
 	begins string
 	min    int
-	// digit wants a digit among the characters: words have none.
+	// digit requires a digit among the characters: ordinary words have none.
 	digit bool
-	// plain wants min letters and digits in a row: identifiers such as
+	// plain requires min letters and digits in a row: identifiers such as
 	// npm_package_config_name have other characters between words.
 	plain bool
 }
 
-// shapes are the beginnings that services give their keys so that they can be
-// recognised.
+// shapes lists the prefixes that services give their keys so that they can be recognized.
 var shapes = [...]shape{
 	{begins: "sk-", min: 20, digit: true},
 	{begins: "sk_live_", min: 16},
@@ -75,7 +73,7 @@ var shapes = [...]shape{
 	{begins: "eyJ", min: 60, digit: true}, // a JSON Web Token
 }
 
-// with adds secrets.
+// with returns a Redactor with additional secrets.
 func (r *Redactor) with(secrets []string) *Redactor {
 	if len(secrets) == 0 {
 		return r
@@ -88,7 +86,7 @@ func (r *Redactor) with(secrets []string) *Redactor {
 	return &out
 }
 
-// Redact returns s with a "[redacted]" for each secret in it.
+// Redact returns s with each secret replaced by "[redacted]".
 func (r *Redactor) Redact(s string) string {
 	if r != nil {
 		s = redactSecrets(s, r.Secrets)
@@ -100,8 +98,8 @@ func (r *Redactor) Redact(s string) string {
 	return redactShapes(s)
 }
 
-// redactSecrets takes out known values, the longest first: one may begin as
-// another does.
+// redactSecrets removes known values, the longest first, because one may be a prefix of
+// another.
 func redactSecrets(s string, secrets []string) string {
 	var written []string
 	for _, secret := range secrets {
@@ -116,7 +114,7 @@ func redactSecrets(s string, secrets []string) string {
 	return s
 }
 
-// spellings are the ways in which a secret is written inside other texts.
+// spellings returns the encodings of a secret within other texts.
 func spellings(secret string) []string {
 	out := []string{secret}
 	add := func(s string) {
@@ -147,24 +145,24 @@ func spellings(secret string) []string {
 	return out
 }
 
-// within is what base64 makes of a secret in the middle of other bytes, as in the
-// user:password of HTTP's Basic authentication: the characters that the secret alone
-// decides, where so many bytes before it, of each three, are not its own.
+// within returns the base64 encoding of a secret in the middle of other bytes, as in the
+// user:password of HTTP Basic authentication: the characters that depend on the secret alone,
+// if before bytes of its first group of three are not part of it.
 func within(enc *base64.Encoding, secret string, before int) string {
 	const bits, char = 8, 6
 	s := enc.EncodeToString(append(make([]byte, before), secret...))
 	return s[(before*bits+char-1)/char : (before+len(secret))*bits/char]
 }
 
-// redactShapes takes out what looks like a key. It looks at every byte once, and
-// at few of them twice.
+// redactShapes removes text that looks like a key. It reads every byte once, and few of them
+// twice.
 func redactShapes(s string) string {
 	var b strings.Builder
 	var run keyRun
 	done := 0
 	for i := 0; i+1 < len(s); i++ {
 		if i > 1 && isWordByte(s[i-1]) && s[i-2] != '\\' || !mayBegin(s[i], s[i+1]) {
-			continue // amid a word, as most bytes are, or like no key
+			continue // within a word, as most bytes are, or not the start of a key
 		}
 		k, end := run.keyAt(s, i)
 		if end == 0 {
@@ -186,8 +184,8 @@ func redactShapes(s string) string {
 	return b.String()
 }
 
-// mayBegin reports whether a key may begin with these two bytes: most texts hold
-// few such pairs.
+// mayBegin reports whether a key may begin with these two bytes. Most texts have few such
+// pairs.
 func mayBegin(a, b byte) bool {
 	switch a {
 	case 's', 'r':
@@ -221,8 +219,8 @@ func mayBegin(a, b byte) bool {
 	}
 }
 
-// keyRun is the last run of bytes that keys are made of: where it ends, and its
-// last digit. Many keys may seem to begin in one run, and it is read once.
+// keyRun is the last run of key characters: its end, and its last digit. Several keys may seem
+// to begin in one run, which is read only once.
 type keyRun struct{ end, digit int }
 
 func (r *keyRun) read(s string, from int) {
@@ -238,7 +236,7 @@ func (r *keyRun) read(s string, from int) {
 	}
 }
 
-// keyAt finds the key that begins at byte i, and where it ends; 0 means that there
+// keyAt returns the shape and the end of the key that begins at byte i; end 0 means that there
 // is none.
 func (r *keyRun) keyAt(s string, i int) (shape, int) {
 	if i > 0 && isWordByte(s[i-1]) && !escaped(s[:i]) {
@@ -257,16 +255,16 @@ func (r *keyRun) keyAt(s string, i int) (shape, int) {
 	return shape{}, 0
 }
 
-// escaped reports whether a text ends in a letter that JSON escapes a control
-// character with, as in \n.
+// escaped reports whether a text ends in a letter of a JSON escape of a control character, as
+// in \n.
 func escaped(s string) bool {
 	return len(s) >= 2 && s[len(s)-2] == '\\' && strings.IndexByte("bfnrt", s[len(s)-1]) >= 0
 }
 
 func isWordByte(c byte) bool { return wordBytes[c] }
 
-// wordBytes are letters, digits and the underscore: every byte of every text is
-// looked up.
+// wordBytes contains letters, digits and the underscore. It is a table because every byte of
+// every text is looked up.
 var wordBytes = func() (is [256]bool) {
 	for _, c := range []byte("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") {
 		is[c] = true
@@ -276,12 +274,12 @@ var wordBytes = func() (is [256]bool) {
 
 func isKeyByte(c byte) bool { return isWordByte(c) || c == '-' || c == '.' }
 
-// maxLabel is how long the label of a block may be: "ENCRYPTED PRIVATE KEY" is one.
+// maxLabel is the maximum length of the label of a block, such as "ENCRYPTED PRIVATE KEY".
 const maxLabel = 64
 
-// redactPrivateKeys takes out the blocks in which private keys are kept. It looks at
-// every byte a few times, however many blocks seem to begin. Open says that the last
-// one does not end: all that follows may be the key's.
+// redactPrivateKeys removes blocks with private keys. It reads every byte a few times, however
+// many blocks seem to begin. open reports that the last block does not end: all following text
+// may belong to the key.
 func redactPrivateKeys(s string) (out string, open bool) {
 	const begin = "-----BEGIN "
 	var b strings.Builder
@@ -314,9 +312,9 @@ func redactPrivateKeys(s string) (out string, open bool) {
 	return b.String(), open
 }
 
-// privateKey returns the end of a block's first line, by which its last line is
-// known, if a private key is in it: PRIVATE KEY----- or PRIVATE KEY BLOCK-----. The
-// text begins with the label.
+// privateKey returns the end of the first line of a block, which identifies its last line, if
+// the block has a private key: PRIVATE KEY----- or PRIVATE KEY BLOCK-----. The text begins with
+// the label.
 func privateKey(s string) (kind string, ok bool) {
 	const dashes = "-----"
 	label, _, ok := strings.Cut(s[:min(len(s), maxLabel+len(dashes))], dashes)
@@ -327,8 +325,8 @@ func privateKey(s string) (kind string, ok bool) {
 	return label[at:] + dashes, true
 }
 
-// parts returns the parts of an output with the secrets taken out, each a copy
-// that may be changed further. What no result can hold is left out.
+// parts returns copies of the parts with the secrets removed. The copies may be changed
+// further. Parts that no result can have are left out.
 func (r *Redactor) parts(parts []dragoman.Part) []dragoman.Part {
 	out := make([]dragoman.Part, 0, len(parts))
 	for _, p := range parts {
@@ -354,7 +352,7 @@ func (r *Redactor) parts(parts []dragoman.Part) []dragoman.Part {
 	return out
 }
 
-// decision redacts what a policy said: its reason, and the values that it sets.
+// decision redacts the reason of a decision and the values that it sets.
 func (r *Redactor) decision(d *Decision) *Decision {
 	if d == nil || d.Reason == "" && len(d.Edits) == 0 {
 		return d
@@ -378,7 +376,7 @@ func (r *Redactor) decided(d *Decision, failed error) (Decision, error) {
 	return *r.decision(d), failed
 }
 
-// extra redacts native members.
+// extra redacts native fields.
 func (r *Redactor) extra(e *dragoman.Extra) *dragoman.Extra {
 	if e == nil {
 		return nil
@@ -390,16 +388,16 @@ func (r *Redactor) extra(e *dragoman.Extra) *dragoman.Extra {
 	return out
 }
 
-// isNone reports a part that is nil, with a type or without.
+// isNone reports whether a part is nil, typed or untyped.
 func isNone(p dragoman.Part) bool {
 	v := reflect.ValueOf(p)
 	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
 }
 
-// json redacts a JSON text, so that what was JSON still is. A mask holds nothing
-// that JSON escapes, so almost always the text can be redacted as any other. What is
-// no part of one string, as a number or a key that is cut off, is taken out value by
-// value; and where even that leaves something, the whole is.
+// json redacts a JSON text so that it stays valid JSON. The mask has no characters that JSON
+// escapes, so almost always the text can be redacted like any other. A secret that is not part
+// of one string, such as a number or a truncated key, is removed value by value; if even that
+// leaves a secret, the whole text is removed.
 func (r *Redactor) json(raw json.RawMessage) json.RawMessage {
 	if raw == nil {
 		return nil
@@ -417,12 +415,11 @@ func (r *Redactor) json(raw json.RawMessage) json.RawMessage {
 	return json.RawMessage(`"` + mask + `"`)
 }
 
-// valueRedactor copies JSON with the secrets taken out of each string, name and
-// number.
+// valueRedactor copies JSON with the secrets removed from each string, name and number.
 type valueRedactor struct {
 	*Redactor
-	// open says that a private key began in a string and did not end there: what
-	// follows may be its lines.
+	// open reports that a private key began in a string and did not end there: the following
+	// strings may be its lines.
 	open bool
 }
 

@@ -7,9 +7,9 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// repairJSON mends arguments that are almost JSON, and says what it did: only
-// what can be read in one way. It never closes a string or a bracket: what is
-// missing at the end was cut off, and nobody knows what it was.
+// repairJSON repairs arguments that are almost JSON, and lists its changes. It repairs only
+// what has a single reading. It never closes a string or a bracket: the end was cut off, and
+// its content is unknown.
 func repairJSON(text string) (mended string, steps []string, ok bool) {
 	r := repairer{in: strings.TrimSpace(strings.TrimPrefix(text, "\uFEFF"))}
 	if r.in != text {
@@ -43,7 +43,7 @@ func (r *repairer) did(what string) {
 	}
 }
 
-// unfence takes the Markdown fence off, where all of the text is in one.
+// unfence removes a Markdown fence around the whole text.
 func (r *repairer) unfence() {
 	inner, ok := strings.CutPrefix(r.in, "```")
 	if !ok {
@@ -57,7 +57,7 @@ func (r *repairer) unfence() {
 	}
 }
 
-// scan copies the text, mended. It reports whether every string ended.
+// scan copies the text with repairs. It reports whether every string ended.
 func (r *repairer) scan() bool {
 	for i := 0; i < len(r.in); {
 		switch c := r.in[i]; {
@@ -90,7 +90,7 @@ func (r *repairer) scan() bool {
 	return true
 }
 
-// word copies a word; those of Python that have one meaning become JSON's.
+// word copies a word; Python words with one meaning become JSON.
 func (r *repairer) word(w string) {
 	switch w {
 	case "True", "False":
@@ -103,7 +103,7 @@ func (r *repairer) word(w string) {
 	r.out.WriteString(w)
 }
 
-// text copies a string and returns its length; false where it does not end.
+// text copies a string and returns its length; ok is false if it does not end.
 func (r *repairer) text(s string) (n int, ok bool) {
 	r.out.WriteByte('"')
 	for i := 1; i < len(s); i++ {

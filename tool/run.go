@@ -20,75 +20,73 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// Runner runs the calls of models: it gates, bounds and records them. The zero
-// value runs everything that validates, within the default bounds; a host that
-// does not trust its models sets a Policy. It is safe for concurrent use, and must
-// not change while it is used.
+// Runner runs tool calls: it authorizes, bounds and records them. The zero value runs every
+// valid call within the default limits; set Policy if you do not trust the model. A Runner is
+// safe for concurrent use. Do not change it while it is in use.
 type Runner struct {
-	// Policy decides on every call; nil allows all.
+	// Policy decides on every call; nil allows all calls.
 	Policy Policy
-	// PolicyTimeout bounds a decision; zero means 5 s.
+	// PolicyTimeout limits a policy decision; zero means 5 s.
 	PolicyTimeout time.Duration
 	// Pins are the accepted definitions of tools; nil checks none. A tool that is not
 	// pinned, or differs from its pin, needs approval.
 	Pins *Pins
-	// Approver answers for humans; nil leaves every call that needs approval
-	// pending.
+	// Approver decides on calls that need approval; nil leaves them pending.
 	Approver Approver
-	// ApproverTimeout bounds an answer; zero means that it may take as long as
-	// the context does.
+	// ApproverTimeout limits how long the approver may take; zero means no limit other than the
+	// context.
 	ApproverTimeout time.Duration
-	// Journal keeps effects from happening twice; nil keeps none.
+	// Journal prevents a call from taking effect twice; nil means no journal.
 	Journal Journal
 	// Spill stores outputs that are too long. If it is nil, an agent uses the store of its
 	// run, or memory; without an agent, the rest of a cut output is lost. With [NoSpill] it
 	// is always lost.
 	Spill SpillStore
-	// Tickets are for tools that work in the background; nil: they cannot.
+	// Tickets enables tools that work in the background; nil disables them.
 	Tickets *Tickets
 
-	// Timeout bounds a call where neither the tool nor the toolbox does; zero
-	// means 60 s.
+	// Timeout limits a call if neither the tool nor the toolbox sets a timeout; zero means
+	// 60 s.
 	Timeout time.Duration
-	// Parallel is how many calls of a turn run at once; zero means 8.
+	// Parallel is how many calls of a turn may run at the same time; zero means 8.
 	Parallel int
-	// Failure says what a failed call does where its tool does not:
-	//   - "continue" gives the model the error result; the others go on. Empty means this.
-	//   - "degrade" takes the tool out of the run after its first failure: the model gets the
-	//     error result, later calls are told that it is unavailable.
+	// Failure is the failure policy of tools that set none:
+	//   - "continue", the default, returns an error result to the model; other calls continue.
+	//   - "degrade" also removes the tool from the run after its first failure: later calls get
+	//     the error that it is unavailable.
 	//   - "fail" cancels the other calls of the turn and ends it with an error.
 	Failure string
-	// RaiseOnError ends a turn with a [*CallError] when code fails: a tool that
-	// returns an error, panics, times out or has an invalid output, and a hook,
-	// middleware or journal that fails. It overrides Failure and the failure settings
-	// of tools. Mistakes of the model and decisions of policies and humans stay
-	// results. Zero makes every failure a result that the model reads.
+	// RaiseOnError ends a turn with a [*CallError] when code fails: a tool that returns an
+	// error, panics, times out or has an invalid output, or a hook, middleware or journal that
+	// fails. It overrides Failure and the failure settings of tools. Mistakes of the model and
+	// decisions of policies and humans stay results. If it is false, every failure is a result
+	// that the model reads.
 	RaiseOnError bool
-	// Limits bound outputs where neither the tool nor the toolbox does.
+	// Limits bound outputs if neither the tool nor the toolbox sets limits.
 	Limits Limits
-	// Count estimates tokens, for Limits.Tokens; nil means a quarter of the bytes.
+	// Count estimates tokens, for Limits.Tokens; nil means one token for four bytes.
 	Count func(text string) int
 
-	// Redactor takes secrets out of outputs, errors and records; nil knows the
-	// common shapes of keys.
+	// Redactor removes secrets from outputs, errors and records; nil removes the common shapes
+	// of keys.
 	Redactor *Redactor
-	// Secrets are what handlers get by [Secret]; nil: none.
+	// Secrets returns the secrets that handlers get with [Secret]; nil means none.
 	Secrets func(ctx context.Context, name string) (string, error)
 
-	// Observe is told what happens, one event of a turn after another; turns that
-	// are run at once, and the [Late] events of those before, come beside each
-	// other. It must return quickly: calls wait for it. Nil: nobody is told.
+	// Observe receives events. Events of one turn are sequential; concurrent turns, and [Late]
+	// events of earlier ones, call it concurrently. It must return quickly, because calls wait
+	// for it. Nil means no observer.
 	Observe func(Event)
-	// Log gets what models must not see: panics with their stacks, and the causes of
-	// internal errors. Nil means [slog.Default] for these; slog.New(slog.DiscardHandler)
-	// logs nothing.
+	// Log receives details that models must not see: panics with their stacks, and the causes
+	// of internal errors. Nil means [slog.Default]; slog.New(slog.DiscardHandler) logs nothing.
 	Log *slog.Logger
-	// Now is the clock and Random the source of fences; nil means the system's.
+	// Now is the clock and Random the source of fence boundaries; nil means the system's.
 	Now    func() time.Time
 	Random io.Reader
-	// Go starts every goroutine of a turn: those of its calls, and those on which
-	// tools, hooks, policies and approvers are watched. It is called by several
-	// goroutines at once, and must start the task and return: they wait for each other. Nil means the go statement.
+	// Go starts every goroutine of a turn: those of its calls, and those that run tools, hooks,
+	// policies and approvers with a time limit. It is called concurrently. It must start the
+	// task and return without waiting for it, because tasks wait for each other. Nil means the
+	// go statement.
 	Go func(task func())
 }
 
@@ -98,20 +96,19 @@ const (
 	defaultParallel      = 8
 )
 
-// Run is one run of an agent: what its turns share. It is safe for concurrent
-// use.
+// Run is one run of an agent: the state that its turns share. It is safe for concurrent use.
 type Run struct {
 	ID string
 	// Agent is the path of agents, the outermost first.
 	Agent []string
-	// Metadata is what the host says of the run, for policies and handlers.
+	// Metadata is data of the host about the run, for policies and handlers.
 	Metadata map[string]string
 
 	runner *Runner
 
 	mu sync.Mutex
-	// calls are all that were handed in; latest are the turns whose results are
-	// still kept, the oldest first, and busy those that are being run.
+	// calls holds all calls of the run. latest holds the turns whose results are still stored,
+	// oldest first, and busy those that are running.
 	calls    map[callName]*seen
 	latest   []keptTurn
 	busy     map[int]bool
@@ -133,15 +130,15 @@ type callName struct {
 	id   string
 }
 
-// seen is a call that was handed to a run before.
+// seen is a call that was passed to a run before.
 type seen struct {
 	content Hash
-	// result is nil while there is none, and when it is not kept any more: then
-	// the call is settled all the same.
+	// result is nil if the call has no result yet, or if the result is no longer stored;
+	// settled tells them apart.
 	result  *dragoman.ToolResult
 	record  *Record
 	settled bool
-	// kind is that of its error, which is remembered longer than the record.
+	// kind is the kind of its error, which is stored longer than the record.
 	kind ErrorKind
 }
 
@@ -150,8 +147,8 @@ type keptTurn struct {
 	calls  []*seen
 }
 
-// Start begins a run, or goes on with one of the same id. What it did in another
-// process it does not know: see [Turn.Results] and [Journal].
+// Start begins a run, or resumes one with the same id. The Run does not know what happened in
+// another process: see [Turn.Results] and [Journal].
 func (r *Runner) Start(id string) *Run {
 	if r == nil {
 		r = &Runner{}
@@ -159,36 +156,35 @@ func (r *Runner) Start(id string) *Run {
 	return &Run{ID: id, runner: r, calls: map[callName]*seen{}, busy: map[int]bool{}, secrets: &givenSecrets{}}
 }
 
-// Turn is the calls of one answer of a model.
+// Turn holds the calls of one model response.
 type Turn struct {
-	// Number tells turns of a run apart.
+	// Number identifies the turn within its run.
 	Number int
 	Calls  []*dragoman.ToolCall
-	// Resume is what an earlier attempt at this turn left pending.
+	// Resume holds the calls that an earlier attempt at this turn left pending.
 	Resume []Pending
-	// Results are those that calls of this turn have already: these calls do not
-	// run again. A [Run] knows the results of its own last turns; in another
-	// process give them here, or keep a [Journal], which also knows of calls whose
-	// results were lost.
+	// Results holds the existing results of calls of this turn. These calls do not run again. A
+	// [Run] stores the results of its own latest turns. In another process, pass them here or
+	// use a [Journal], which also has the calls whose results were lost.
 	Results []*dragoman.ToolResult
-	// Again says that the turn may have been handed in before, by a process that
-	// died: see [Journal].
+	// Again reports that another process may have run this turn before and stopped: see
+	// [Journal].
 	Again bool
-	// Timeout bounds each call, before what the tool, the toolbox and the runner
-	// say; zero means as they say.
+	// Timeout limits each call. It takes precedence over the timeouts of the tool, the toolbox
+	// and the runner; zero means those.
 	Timeout time.Duration
 }
 
-// Batch is what became of a turn's calls, in the model's order.
+// Batch is the outcome of a turn's calls, in the order of the calls.
 type Batch struct {
-	// Results has the result of each call; nil where it is pending.
+	// Results has one element per call; it is nil for a pending call.
 	Results []*dragoman.ToolResult
 	Records []Record
-	// Pending are the calls that wait for a human.
+	// Pending holds the calls that wait for a human.
 	Pending []Pending
 }
 
-// Settled are the results that there are, in the model's order.
+// Settled returns the results that are not nil, in the order of the calls.
 func (b *Batch) Settled() []*dragoman.ToolResult {
 	if b == nil {
 		return nil
@@ -196,7 +192,7 @@ func (b *Batch) Settled() []*dragoman.ToolResult {
 	return slices.DeleteFunc(slices.Clone(b.Results), func(r *dragoman.ToolResult) bool { return r == nil })
 }
 
-// Errors of a turn.
+// Errors of [Run.Do].
 var (
 	// ErrConflict reports a call that has the id of an earlier call, but other content. Causes
 	// are a replayed stream or a changed state. No call of the turn ran, unless only the
@@ -291,10 +287,10 @@ func (e *CallError) Unwrap() []error {
 	return []error{ErrFailed, e.Record.Cause}
 }
 
-// Do runs the calls of a turn and returns when each has its result or is pending,
-// also when ctx ends: what did not run then is answered so. An error comes with
-// whatever of the batch there is. Failures of tools are results, not errors, unless
-// The failure policy "fail" or RaiseOnError makes one a [*CallError].
+// Do runs the calls of a turn. It returns when every call has a result or is pending. If ctx
+// ends, the calls that did not run get a result that says so. With an error, Do also returns
+// the part of the batch that exists. Failures of tools are results, not errors, unless the
+// failure policy "fail" or RaiseOnError turns one into a [*CallError].
 func (r *Run) Do(ctx context.Context, box *Box, turn Turn) (*Batch, error) {
 	b, err := r.begin(box, turn)
 	if err != nil {
@@ -317,8 +313,8 @@ func (r *Run) Do(ctx context.Context, box *Box, turn Turn) (*Batch, error) {
 	return b.collect()
 }
 
-// cancellable is a context with which one call can end the others. A call alone has
-// no others.
+// cancellable returns a context with which one call can cancel the others. A single call needs
+// none.
 func (b *batch) cancellable(ctx context.Context) (context.Context, context.CancelCauseFunc) {
 	if b.cancel = func(error) {}; len(b.calls) > 1 {
 		ctx, b.cancel = context.WithCancelCause(ctx)
@@ -326,7 +322,7 @@ func (b *batch) cancellable(ctx context.Context) (context.Context, context.Cance
 	return ctx, b.cancel
 }
 
-// batch is a turn that is being run.
+// batch is a running turn.
 type batch struct {
 	run     *Run
 	runner  *Runner
@@ -360,7 +356,7 @@ func (r *Run) begin(box *Box, turn Turn) (*batch, error) {
 	wrong = append(wrong, b.takeResumed()...)
 	for _, x := range b.calls {
 		if x != nil && x.seen.settled && x.result == nil {
-			wrong = append(wrong, fmt.Errorf("%w: %q of turn %d has its result, which is not kept any more: give it in Turn.Results", ErrRepeated, x.call.ID, turn.Number))
+			wrong = append(wrong, fmt.Errorf("%w: %q of turn %d has a result that is no longer stored: pass it in Turn.Results", ErrRepeated, x.call.ID, turn.Number))
 		}
 	}
 	if len(wrong) > 0 {
@@ -373,7 +369,7 @@ func (r *Run) begin(box *Box, turn Turn) (*batch, error) {
 	return b, nil
 }
 
-// recognise makes the executions of a turn, and finds those that were seen before.
+// recognise makes the executions of a turn, and finds calls that were passed before.
 func (r *Run) recognise(b *batch) (wrong []error) {
 	number := b.turn.Number
 	for i, c := range b.turn.Calls {
@@ -383,14 +379,14 @@ func (r *Run) recognise(b *batch) (wrong []error) {
 		}
 		x := &execution{batch: b, call: c, key: KeyOfCall(c), seen: &seen{content: contentOf(c)}, record: &b.records[i]}
 		if b.find(c.ID) != nil {
-			wrong = append(wrong, fmt.Errorf("%w: %q is there twice in turn %d", ErrConflict, c.ID, number))
+			wrong = append(wrong, fmt.Errorf("%w: id %q appears twice in turn %d", ErrConflict, c.ID, number))
 		}
 		b.add(i, x)
 		old := r.calls[callName{number, c.ID}]
 		switch {
 		case old == nil:
 		case old.content != x.seen.content:
-			wrong = append(wrong, fmt.Errorf("%w: %q of turn %d was another call before", ErrConflict, c.ID, number))
+			wrong = append(wrong, fmt.Errorf("%w: id %q of turn %d belonged to a different call before", ErrConflict, c.ID, number))
 		default:
 			x.seen = old
 			if old.result != nil {
@@ -401,10 +397,10 @@ func (r *Run) recognise(b *batch) (wrong []error) {
 	return wrong
 }
 
-// fewCalls are looked through faster than they are indexed.
+// fewCalls is the number of calls up to which a linear search is faster than an index.
 const fewCalls = 8
 
-// add makes x the call of an index.
+// add sets the call at an index.
 func (b *batch) add(i int, x *execution) {
 	if b.calls[i] = x; len(b.calls) <= fewCalls {
 		return
@@ -415,8 +411,7 @@ func (b *batch) add(i int, x *execution) {
 	b.byID[x.call.ID] = x
 }
 
-// find is the call of an id, the last where there are several; nil means that there
-// is none.
+// find returns the last call with an id, or nil.
 func (b *batch) find(id string) *execution {
 	if len(b.calls) > fewCalls {
 		return b.byID[id]
@@ -429,11 +424,11 @@ func (b *batch) find(id string) *execution {
 	return nil
 }
 
-// takeResults takes the results that calls have already.
+// takeResults assigns the results in Turn.Results to their calls.
 func (b *batch) takeResults() (wrong []error) {
 	for _, res := range b.turn.Results {
 		if res == nil || b.find(res.CallID) == nil {
-			wrong = append(wrong, fmt.Errorf("%w: a result is given that answers no call of turn %d", ErrConflict, b.turn.Number))
+			wrong = append(wrong, fmt.Errorf("%w: Turn.Results has a result for no call of turn %d", ErrConflict, b.turn.Number))
 		} else if x := b.find(res.CallID); x.result == nil {
 			x.given(res, x.seen.kind)
 		}
@@ -441,12 +436,12 @@ func (b *batch) takeResults() (wrong []error) {
 	return wrong
 }
 
-// takeResumed takes what an earlier attempt left pending.
+// takeResumed assigns the pending calls in Turn.Resume.
 func (b *batch) takeResumed() (wrong []error) {
 	for _, p := range b.turn.Resume {
 		x := b.find(p.Binding.CallID)
 		if x == nil || p.Binding.Key != x.key || p.Binding.Turn != b.turn.Number || p.Binding.Run != b.run.ID {
-			wrong = append(wrong, fmt.Errorf("%w: %q is to be resumed, and is no such call of turn %d", ErrConflict, p.Binding.CallID, b.turn.Number))
+			wrong = append(wrong, fmt.Errorf("%w: Turn.Resume has call %q, which turn %d does not contain", ErrConflict, p.Binding.CallID, b.turn.Number))
 			continue
 		}
 		x.resume = &p
@@ -454,7 +449,7 @@ func (b *batch) takeResumed() (wrong []error) {
 	return wrong
 }
 
-// contentOf identifies what a call asks for.
+// contentOf returns a hash of the content of a call.
 func contentOf(c *dragoman.ToolCall) Hash {
 	var room [512]byte // enough for most calls
 	all := room[:0]
@@ -465,8 +460,7 @@ func contentOf(c *dragoman.ToolCall) Hash {
 	return sha256.Sum256(all)
 }
 
-// execute runs what may run, in the model's order: several at once, and those
-// that must be alone alone.
+// execute runs the calls in the model's order: several at the same time, exclusive calls alone.
 func (b *batch) execute(ctx context.Context) {
 	from := 0
 	for i, x := range b.calls {
@@ -503,7 +497,7 @@ func (b *batch) parallel(calls []*execution, f func(*execution)) {
 	wg.Wait()
 }
 
-// collect gathers what the calls came to.
+// collect returns the outcome of the calls.
 func (b *batch) collect() (*Batch, error) {
 	out := &Batch{Results: make([]*dragoman.ToolResult, len(b.calls)), Records: b.records}
 	for i, x := range b.calls {
@@ -522,11 +516,11 @@ func (b *batch) collect() (*Batch, error) {
 	}
 }
 
-// keptTurns is of how many turns the results are kept.
+// keptTurns is the number of turns whose results are stored.
 const keptTurns = 8
 
-// leave ends a turn: it keeps what the calls came to, so that none runs again when
-// it is handed in again. Of older turns it keeps what their calls were.
+// leave ends a turn. It stores the results, so that no call runs again if the turn is passed
+// again. For older turns it keeps only which calls they had.
 func (b *batch) leave() {
 	r := b.run
 	r.mu.Lock()
@@ -549,8 +543,8 @@ func (b *batch) leave() {
 	}
 }
 
-// tell passes an event to the observer, one at a time. An observer that panics
-// disturbs nobody. Where there is none, the event is not even made.
+// tell sends an event to the observer, one at a time, and recovers from its panics. Without an
+// observer the event is not created.
 func (b *batch) tell(event func() Event) {
 	if b.runner.Observe == nil {
 		return
@@ -579,15 +573,14 @@ func logTo(log *slog.Logger, msg string, args ...any) {
 	log.Error(msg, args...)
 }
 
-// redactor takes out the secrets of the host and those that tools of this run were
-// given.
+// redactor removes the secrets of the host and those that tools of this run received.
 func (r *Run) redactor() *Redactor {
 	r.secrets.mu.Lock()
 	defer r.secrets.mu.Unlock()
 	return r.runner.Redactor.with(r.secrets.list)
 }
 
-// learn remembers a secret that a tool is given.
+// learn stores a secret that a tool receives.
 func (r *Run) learn(secret string) {
 	r.secrets.mu.Lock()
 	defer r.secrets.mu.Unlock()

@@ -199,7 +199,7 @@ func TestT6_TheMostParticularTimeoutCountsAndTheContextBoundsThemAll(t *testing.
 	}
 }
 
-func TestT6_TheLargestOfDurationsIsNoneThatIsOver(t *testing.T) {
+func TestT6_LargestDurationDoesNotExpire(t *testing.T) {
 	next := func(h tool.Handler) tool.Handler { return h }
 	box := mustBox(t, echo("a", tool.Timeout(math.MaxInt64), toolopt.Use(next)))
 	res, rec := do(t, &tool.Runner{}, box, call("1", "a", ""))
@@ -379,7 +379,7 @@ func TestT12_ProgressIsSeenAndNeverEntersTheResult(t *testing.T) {
 	}
 }
 
-func TestT14_SecretsReachTheHandlerAndNobodyElse(t *testing.T) {
+func TestT14_OnlyTheHandlerGetsSecrets(t *testing.T) {
 	const secret = `p"ss wörd/+1`
 	box := mustBox(t, tool.New("a", "", func(ctx context.Context, in struct {
 		Fail bool `json:"fail,omitempty"`
@@ -594,7 +594,7 @@ func TestT10_ARepeatedResultKeepsTheKindOfItsError(t *testing.T) {
 	}
 }
 
-func TestQuirkI5_OneCallIDStandsForOneCall(t *testing.T) {
+func TestQuirkI5_CallIDIdentifiesOneCall(t *testing.T) {
 	ran := 0
 	box := mustBox(t, tool.New("a", "", func(context.Context, struct {
 		N int `json:"n,omitempty"`

@@ -12,8 +12,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/text/words"
 )
 
-// pageBytes is how much of a kept output is read at once, unless less is asked
-// for.
+// pageBytes is the number of bytes of a page, unless the call asks for less.
 const pageBytes = 20_000
 
 type readOutput struct {
@@ -112,10 +111,10 @@ func (noSpill) Read(_ context.Context, _, name string, _, _ int) (string, int, e
 	return "", 0, fmt.Errorf("%w: %q: outputs are not stored", ErrNoSpill, name)
 }
 
-// MemorySpill keeps outputs in memory, and forgets the oldest when there are too
-// many bytes. The zero value is ready; it is safe for concurrent use.
+// MemorySpill stores outputs in memory and discards the oldest if they exceed MaxBytes. The
+// zero value is ready to use. It is safe for concurrent use.
 type MemorySpill struct {
-	// MaxBytes bounds all of them together; zero means 256 MiB.
+	// MaxBytes limits all outputs together; zero means 256 MiB.
 	MaxBytes int
 
 	mu     sync.Mutex
@@ -128,7 +127,7 @@ type spilled struct{ run, content string }
 
 const defaultSpillBytes = 256 << 20
 
-// Put keeps a content.
+// Put implements [SpillStore].
 func (m *MemorySpill) Put(_ context.Context, of CallRef, part int, content string) (string, error) {
 	most := m.MaxBytes
 	if most <= 0 {
@@ -159,7 +158,7 @@ func (m *MemorySpill) Put(_ context.Context, of CallRef, part int, content strin
 	return name, nil
 }
 
-// Read returns a page.
+// Read implements [SpillStore].
 func (m *MemorySpill) Read(_ context.Context, run, name string, offset, n int) (string, int, error) {
 	m.mu.Lock()
 	s, ok := m.byName[name]

@@ -9,14 +9,13 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// Suspended is the error of a tool whose work waits for humans, such as an agent
-// that runs as a tool and has calls to be approved. The call is pending then, not
-// answered: when its turn is handed in again with the [Pending], the tool is called
-// again and gets State back from [Resumed].
+// Suspended is the error of a tool whose work waits for humans, such as an agent that runs as a
+// tool and has calls to be approved. The call is then pending, without a result. When its turn
+// is passed again with the [Pending], the tool is called again and gets State from [Resumed].
 type Suspended struct {
-	// Inner are the calls that the work waits for.
+	// Inner holds the calls that the work waits for.
 	Inner []Pending
-	// State is what the tool needs to go on.
+	// State is the data that the tool needs to continue.
 	State json.RawMessage
 }
 
@@ -24,8 +23,8 @@ func (e *Suspended) Error() string {
 	return fmt.Sprintf("the work waits for approval of %d call(s)", len(e.Inner))
 }
 
-// Resumed returns what the tool left when it was suspended, for the call that a
-// handler runs for; ok is false for one that begins.
+// Resumed returns the state that the tool left when it was suspended, for the call of ctx. ok
+// is false if the call was not suspended.
 func Resumed(ctx context.Context) (state json.RawMessage, ok bool) {
 	c := callFrom(ctx)
 	if c == nil || c.state == nil {
@@ -34,7 +33,7 @@ func Resumed(ctx context.Context) (state json.RawMessage, ok bool) {
 	return c.state, true
 }
 
-// suspended finds out whether a call failed because its work waits.
+// suspended returns the Suspended error of a failure, or nil.
 func suspended(f *failure) *Suspended {
 	var s *Suspended
 	if f == nil || !errors.As(f.err, &s) || len(s.State) == 0 {
@@ -74,10 +73,10 @@ func (b *batch) checkStates(ctx context.Context) error {
 	return nil
 }
 
-// continued reports whether the call goes on with what its tool left.
+// continued reports whether the call continues from a state that its tool left.
 func (x *execution) continued() bool { return x.resume != nil && x.resume.State != nil }
 
-// continues is the attempt that the call goes on from; zero: none.
+// continues returns the attempt that the call continues; zero means none.
 func (x *execution) continues() int {
 	if !x.continued() {
 		return 0
@@ -85,7 +84,7 @@ func (x *execution) continues() int {
 	return max(1, x.resume.Attempt)
 }
 
-// plainText is what parts say, before they are fenced.
+// plainText returns the text of parts, before they are fenced.
 func plainText(parts []dragoman.Part) string {
 	return (&dragoman.ToolResult{Content: parts}).Text()
 }

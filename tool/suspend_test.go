@@ -135,7 +135,7 @@ func TestL14_ASuspendedCallIsNotUncertain(t *testing.T) {
 
 // A call that was suspended has begun: whoever ends the run before it goes on, or
 // after a process that went on with it died, must not say that nothing happened.
-func TestL14_ASuspendedCallThatDoesNotGoOnIsNotToldAsNotRun(t *testing.T) {
+func TestL14_CanceledSuspendedCallHasBegun(t *testing.T) {
 	waits := tool.New("wait", "Waits.", func(context.Context, struct{}) (string, error) {
 		return "", &tool.Suspended{State: json.RawMessage(`1`)}
 	})
@@ -159,7 +159,7 @@ func TestL14_ASuspendedCallThatDoesNotGoOnIsNotToldAsNotRun(t *testing.T) {
 
 // A journal that cannot be written may still be read: a call that ran before is not
 // told as one that did not.
-func TestL14_ACallWhoseIntentCannotBeWrittenIsAskedAboutBeforeItIsToldAsNotRun(t *testing.T) {
+func TestL14_FailedIntentChecksTheJournal(t *testing.T) {
 	args := tool.Input{Arguments: json.RawMessage("{}")}.Hash()
 	done := call("1", "a", "{}").ResultText("from before")
 	for _, tc := range []struct {

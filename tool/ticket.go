@@ -14,16 +14,15 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// Ticket stands for work that goes on after its call was answered. A handler
-// gets one from [Background] and returns it.
+// Ticket represents work that continues after its call has returned. A handler gets one from
+// [Background] and returns it.
 type Ticket struct {
-	// ID is the same for the same call, in every process.
+	// ID is the same for the same call in every process.
 	ID string
 	CallRef
-	// Expires is when the work is given up.
+	// Expires is the time at which the work is abandoned.
 	Expires time.Time
-	// Note is what the model is told meanwhile; empty means a line that says that
-	// the result will come.
+	// Note is the interim text for the model; empty means a line that announces the result.
 	Note string
 }
 
@@ -35,14 +34,14 @@ const (
 	ticketExpired  = "expired"
 )
 
-// StoredTicket is a ticket with what became of it.
+// StoredTicket is a ticket with its outcome.
 type StoredTicket struct {
 	Ticket Ticket `json:"ticket"`
 	// State is "open", "resolved", "failed" or "expired".
 	State string `json:"state"`
-	// Parts of the outcome, as stored JSON of parts.
+	// Parts is the outcome, as encoded parts.
 	Parts []json.RawMessage `json:"parts,omitempty"`
-	// Delivered says that the model was told.
+	// Delivered reports that the model got the outcome.
 	Delivered bool `json:"delivered,omitempty"`
 }
 
@@ -54,21 +53,21 @@ type TicketStore interface {
 	// value for an unknown id. What it leaves is stored, unless it fails or leaves State
 	// empty. change must not use the store, and may be called again after a conflict.
 	Update(ctx context.Context, id string, change func(*StoredTicket) error) error
-	// List are the tickets of a run that were not delivered, in the order in
-	// which they were opened.
+	// List returns the tickets of a run that were not delivered, in the order in which they
+	// were opened.
 	List(ctx context.Context, run string) ([]StoredTicket, error)
 }
 
 // Errors of tickets.
 var (
 	ErrNoTicket = errors.New("tool: there is no such ticket")
-	// ErrTicketSettled says that a ticket already has its outcome.
+	// ErrTicketSettled reports that a ticket already has its outcome.
 	ErrTicketSettled = errors.New("tool: the ticket is settled")
 )
 
 // Tickets opens and settles tickets.
 type Tickets struct {
-	// Store keeps them; nil means that there are none.
+	// Store stores the tickets; nil disables background work.
 	Store TicketStore
 	// Now is the clock; nil means the system's.
 	Now func() time.Time
@@ -81,9 +80,8 @@ func (t *Tickets) now() time.Time {
 	return time.Now()
 }
 
-// Background opens a ticket for the call that ctx belongs to. The handler starts
-// the work, returns the ticket, and whoever does the work settles it with
-// [Tickets.Resolve] or [Tickets.Fail]. After ttl it expires.
+// Background opens a ticket for the call of ctx. The handler starts the work and returns the
+// ticket; the worker settles it with [Tickets.Resolve] or [Tickets.Fail]. After ttl it expires.
 //
 // The ticket of a call that fails or is abandoned at its timeout is withdrawn: it is
 // settled as failed, and no outcome is delivered. After the call has ended, Background
@@ -115,7 +113,7 @@ func Background(ctx context.Context, ttl time.Duration) (*Ticket, error) {
 	return t, err
 }
 
-// withdraw settles a ticket whose call failed: the model got the error, and gets no
+// withdraw settles a ticket whose call failed: the model already got the error, so it gets no
 // outcome.
 func (t *Tickets) withdraw(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
@@ -128,7 +126,7 @@ func (t *Tickets) withdraw(ctx context.Context, id string) error {
 	})
 }
 
-// Resolve gives a ticket its outcome. Only out.Content and out.Failed are stored: the
+// Resolve settles a ticket with its outcome. Only out.Content and out.Failed are stored: the
 // outcome becomes a message to the model, which has no display text and no native form.
 // Resolving a settled or expired ticket is an error.
 func (t *Tickets) Resolve(ctx context.Context, id string, out Output) error {
@@ -171,8 +169,8 @@ func (t *Tickets) settle(ctx context.Context, id string, state string, parts []d
 	})
 }
 
-// due takes the tickets of a run that have an outcome, or are expired, and marks
-// them as delivered: each comes once.
+// due returns the tickets of a run that have an outcome or are expired, and marks them as
+// delivered, so that each is returned once.
 func (t *Tickets) due(ctx context.Context, run string) ([]StoredTicket, error) {
 	if t == nil || t.Store == nil {
 		return nil, nil
@@ -208,7 +206,7 @@ func (t *Tickets) due(ctx context.Context, run string) ([]StoredTicket, error) {
 	return out, nil
 }
 
-// MemoryTickets keeps tickets in memory. The zero value is ready; it is safe for
+// MemoryTickets stores tickets in memory. The zero value is ready to use. It is safe for
 // concurrent use.
 type MemoryTickets struct {
 	mu    sync.Mutex
@@ -216,7 +214,7 @@ type MemoryTickets struct {
 	byID  map[string]StoredTicket
 }
 
-// Update changes one ticket.
+// Update implements [TicketStore].
 func (m *MemoryTickets) Update(_ context.Context, id string, change func(*StoredTicket) error) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -234,7 +232,7 @@ func (m *MemoryTickets) Update(_ context.Context, id string, change func(*Stored
 	return nil
 }
 
-// List returns the tickets of a run that were not delivered.
+// List implements [TicketStore].
 func (m *MemoryTickets) List(_ context.Context, run string) ([]StoredTicket, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -255,9 +253,9 @@ func (t *Ticket) note() string {
 	return fmt.Sprintf("The work goes on in the background as %s. Its result will come in a later message; do not call the tool again for it.", t.ID)
 }
 
-// Deliver returns the outcomes of background work that are to be told to the model,
-// each as a message, once: as what the tools of the box would have answered,
-// redacted, bounded and fenced.
+// Deliver returns the undelivered outcomes of background work, each as a message for the model,
+// and marks them as delivered. They are redacted, bounded and fenced like results of the tools
+// of the box.
 func (r *Run) Deliver(ctx context.Context, box *Box) ([]dragoman.Message, error) {
 	due, err := r.runner.Tickets.due(ctx, r.ID)
 	var out []dragoman.Message
@@ -267,8 +265,8 @@ func (r *Run) Deliver(ctx context.Context, box *Box) ([]dragoman.Message, error)
 	return out, err
 }
 
-// Outcomes is [Run.Deliver] for who keeps what is told: the outcomes count as
-// delivered when taken is called, and come again where that never happens.
+// Outcomes is like [Run.Deliver] for callers that store the messages first: the outcomes count
+// as delivered when taken is called, and are returned again if it is not.
 func (r *Run) Outcomes(ctx context.Context, box *Box) (ms []dragoman.Message, taken func(ctx context.Context) error, err error) {
 	t := r.runner.Tickets
 	var ids []string
@@ -310,7 +308,7 @@ func (t *Tickets) deliver(ctx context.Context, ids []string) error {
 	return nil
 }
 
-// delivery is the message that tells of a ticket's outcome.
+// delivery returns the message with the outcome of a ticket.
 func (r *Run) delivery(ctx context.Context, box *Box, s StoredTicket) dragoman.Message {
 	name := s.Ticket.Key.QualifiedName()
 	head := fmt.Sprintf("The background work %s of %s (call %s) is %s.", s.Ticket.ID, name, s.Ticket.CallID, s.State)
@@ -326,7 +324,7 @@ func (r *Run) delivery(ctx context.Context, box *Box, s StoredTicket) dragoman.M
 	}
 	e := box.find(s.Ticket.Key)
 	if e == nil {
-		e = &entry{key: s.Ticket.Key} // the tool is gone: as strictly as any
+		e = &entry{key: s.Ticket.Key} // the tool is gone: use the strict defaults
 	}
 	parts = r.redactor().parts(parts)
 	plainData(parts, !e.settings.Trusted)

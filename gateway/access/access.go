@@ -1,5 +1,5 @@
-// Package access describes the virtual keys of a gateway: who may use which models, and
-// how much of them.
+// Package access describes the virtual keys of a gateway: which models a client may use, and
+// how much.
 package access
 
 import (
@@ -9,19 +9,19 @@ import (
 	"github.com/dragoman-go/dragoman/internal/text/glob"
 )
 
-// Key is a virtual key: a name, what it proves itself with, and what it may do.
+// Key is a virtual key: its name, the hashes of its secrets, and its permissions and limits.
 type Key struct {
-	// Name is what logs and metrics call it. It is no secret.
+	// Name identifies the key in logs and metrics. It is not secret.
 	Name string
-	// Hash is the SHA-256 of the secret that clients present; see [HashOf]. The
-	// secret itself is kept nowhere. SHA-256 is quick to try: a secret must be
-	// random, of 16 characters or more, and not a word that somebody chose.
+	// Hash is the SHA-256 of the secret that clients send; see [HashOf]. The secret itself is
+	// not stored. SHA-256 is fast to try, so the secret must be random and have at least 16
+	// characters.
 	Hash [sha256.Size]byte
-	// Also are the hashes of further secrets that are the same key: while one is being
-	// changed, the old and the new are.
+	// Also holds hashes of further secrets of the same key, such as the old one during a
+	// rotation.
 	Also [][sha256.Size]byte
-	// Models are the names that clients may ask for, in which * stands for any
-	// text; empty means all.
+	// Models lists the model names that clients may request, in which * matches any text; empty
+	// means all.
 	Models []string
 	// Fields lists body fields that a key with Models may use although they choose models
 	// or their servers in addition to the field model: "models", "provider", "tools.model";
@@ -30,31 +30,31 @@ type Key struct {
 	// HideUpstream suppresses the response headers that name the upstream that responded
 	// and those that failed before it.
 	HideUpstream bool
-	// RequestsPerMinute and TokensPerMinute bound the rate, Parallel how many
-	// requests are under way; zero means no bound.
+	// RequestsPerMinute and TokensPerMinute limit the rate, and Parallel the requests in
+	// progress; zero means no limit.
 	RequestsPerMinute, TokensPerMinute, Parallel int
-	// Budget bounds the tokens of an hour, a day or a month.
+	// Budget limits the tokens of an hour, a day or a month.
 	Budget Budget
 }
 
-// Budget is how many tokens, of prompts and answers, a key may use in a period. Zero
-// tokens mean that there is none.
+// Budget is the number of tokens, of prompts and responses, that a key may use in a period.
+// Zero tokens mean no budget.
 type Budget struct {
 	Tokens int64
-	// Per is "hour", "day" or "month", of the calendar in UTC.
+	// Per is "hour", "day" or "month", by the calendar in UTC.
 	Per string
 	// Reserve is the number of output tokens to reserve for a request without a maximum;
 	// zero means 4096.
 	Reserve int64
 }
 
-// HashOf is the hash of a secret, for [Key].
+// HashOf returns the hash of a secret, for [Key].
 func HashOf(secret string) [sha256.Size]byte { return sha256.Sum256([]byte(secret)) }
 
-// maxModel is how long a name may be that a pattern is tried on.
+// maxModel is the maximum length of a name that is matched against patterns.
 const maxModel = 1024
 
-// Allows reports whether the key may ask for a model.
+// Allows reports whether the key may request a model.
 func (k *Key) Allows(model string) bool {
 	if len(k.Models) == 0 {
 		return true

@@ -416,7 +416,7 @@ func TestA7_ImmediateAndDeferredApproversShareOneInterface(t *testing.T) {
 	}
 }
 
-func TestA7_ApproversStandInARow(t *testing.T) {
+func TestA7_FirstTriesApproversInOrder(t *testing.T) {
 	l := &Ledger{}
 	asked := 0
 	human := ApproverFunc(func(context.Context, *tool.ApprovalRequest) (tool.Answer, error) {

@@ -7,7 +7,7 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// ApproverFunc is a function that answers for humans.
+// ApproverFunc is a function that implements [tool.Approver].
 type ApproverFunc func(ctx context.Context, req *tool.ApprovalRequest) (tool.Answer, error)
 
 // Approve calls the function.
@@ -15,9 +15,9 @@ func (f ApproverFunc) Approve(ctx context.Context, req *tool.ApprovalRequest) (t
 	return f(ctx, req)
 }
 
-// First asks one approver after the other, until one decides. One that fails ends
-// it: the call stays undecided. Put a [Ledger] first, so that nobody is asked what
-// was decided before.
+// First returns an approver that asks the approvers in order until one decides. An error of one
+// stops it: the call stays undecided. Put a [Ledger] first, so that humans are not asked again
+// about earlier decisions.
 func First(approvers ...tool.Approver) tool.Approver {
 	return ApproverFunc(func(ctx context.Context, req *tool.ApprovalRequest) (tool.Answer, error) {
 		for _, a := range approvers {
@@ -33,18 +33,17 @@ func First(approvers ...tool.Approver) tool.Approver {
 	})
 }
 
-// Waiting says how [Ledger.Wait] waits.
+// Waiting configures [Ledger.Wait].
 type Waiting struct {
-	// Timeout is how long a call waits; zero means as long as its context.
+	// Timeout limits how long a call waits; zero means no limit other than its context.
 	Timeout time.Duration
-	// Announce is told of each call that waits; nil: nobody is.
+	// Announce, if not nil, is called for each call that starts to wait.
 	Announce func(ctx context.Context, req *tool.ApprovalRequest) error
-	// Fallback answers when the time is over; nil leaves the call undecided, so
-	// that the run stops with it.
+	// Fallback decides after the timeout; nil leaves the call undecided, and the run stops.
 	Fallback tool.Approver
 }
 
-// Wait is an approver that waits until somebody records a decision in the ledger.
+// Wait returns an approver that waits until a decision is recorded in the ledger.
 func (l *Ledger) Wait(w Waiting) tool.Approver {
 	return ApproverFunc(func(ctx context.Context, req *tool.ApprovalRequest) (tool.Answer, error) {
 		return l.wait(ctx, req, w)

@@ -14,19 +14,19 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// Audit writes down what was decided and what was run, a line of JSON for each
-// (requirement P7). Arguments and outputs are never in it: arguments stand there
-// as their hash, and all texts are redacted.
+// Audit writes decisions and calls to a log, one line of JSON for each (requirement P7). It
+// never contains arguments and outputs: arguments are logged as their hash, and all texts are
+// redacted.
 //
-// A line is written with one Write, after the one before, whoever calls. It is
-// safe for concurrent use, and must not change while it is used.
+// Each line is written with one Write, and lines never overlap. An Audit is safe for concurrent
+// use. Do not change it while it is in use.
 type Audit struct {
-	// Redactor takes secrets out; nil knows the common shapes of keys.
+	// Redactor removes secrets; nil removes the common shapes of keys.
 	Redactor *tool.Redactor
-	// Sync makes each line durable before Observe returns, where the writer has a
-	// method Sync() error, as files do.
+	// Sync makes each line durable before Observe returns, if the writer has a method Sync()
+	// error, as files do.
 	Sync bool
-	// OnError is told of every line that could not be written; nil: see Err.
+	// OnError is called for every line that could not be written; if nil, see Err.
 	OnError func(error)
 	// Now is the clock; nil means the system's.
 	Now func() time.Time
@@ -37,12 +37,11 @@ type Audit struct {
 	torn bool // the last line may be incomplete
 }
 
-// NewAudit writes to w. A file should be opened for appending, as [OpenAudit]
-// does.
+// NewAudit returns an Audit that writes to w. Open a file for appending, as [OpenAudit] does.
 func NewAudit(w io.Writer) *Audit { return &Audit{w: w} }
 
-// OpenAudit appends to a file, which it makes if there is none, readable by its
-// owner only. Close it with the closer.
+// OpenAudit returns an Audit that appends to a file. It creates a missing file, readable by its
+// owner only. Close the returned closer when done.
 func OpenAudit(name string) (*Audit, io.Closer, error) {
 	f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -55,8 +54,8 @@ func OpenAudit(name string) (*Audit, io.Closer, error) {
 	return a, f, nil
 }
 
-// endsLine reports whether a file ends with a whole line: a crash may have left a
-// part of one.
+// endsLine reports whether a file ends with a complete line: a crash may have left a part of
+// one.
 func endsLine(name string, size int64) bool {
 	f, err := os.Open(name)
 	if err != nil {
@@ -76,8 +75,8 @@ type Entry struct {
 	Run   string `json:"run"`
 	Turn  int    `json:"turn"`
 	Call  string `json:"call"`
-	// Subject is the kind of call that was decided on, Model the model of a model call,
-	// Target the agent of a handoff.
+	// Subject is the kind of call, Model the model of a model call, and Target the agent of a
+	// handoff.
 	Subject string `json:"subject,omitempty"`
 	Model   string `json:"model,omitempty"`
 	Target  string `json:"target,omitempty"`
@@ -91,9 +90,9 @@ type Entry struct {
 	Rule    string      `json:"rule,omitempty"`
 	Matches []string    `json:"matches,omitempty"`
 	Reason  string      `json:"reason,omitempty"`
-	// Edited are the arguments that the policy set.
+	// Edited lists the arguments that the policy set.
 	Edited []string `json:"edited,omitempty"`
-	// Failed says why the policy failed, which denied the call.
+	// Failed is the reason if the policy failed, which denied the call.
 	Failed string `json:"failed,omitempty"`
 	Policy string `json:"policy,omitempty"`
 
@@ -108,8 +107,7 @@ type Entry struct {
 	Latency   time.Duration  `json:"latency_ns,omitempty"`
 }
 
-// Observe writes an event; it is meant for [tool.Runner.Observe]. Progress is not
-// written.
+// Observe writes an event; use it as [tool.Runner.Observe]. It does not write Progress events.
 func (a *Audit) Observe(ev tool.Event) {
 	e, ok := a.entry(ev)
 	if !ok {
@@ -120,15 +118,15 @@ func (a *Audit) Observe(ev tool.Event) {
 	}
 }
 
-// Err is the first error of the log; nil: every line was written.
+// Err returns the first error of the log, or nil if every line was written.
 func (a *Audit) Err() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.err
 }
 
-// Require makes a policy that denies everything once the log cannot be written:
-// what cannot be recorded does not run.
+// Require returns a policy that denies every call once the log cannot be written, so that
+// nothing runs unrecorded.
 func (a *Audit) Require(p tool.Policy) tool.Policy { return audited{a, p} }
 
 type audited struct {
@@ -220,10 +218,10 @@ func clipText(s string) string {
 	return s[:cut] + "…"
 }
 
-// errShortWrite says that a writer took less than a line and did not say why.
+// errShortWrite reports that a writer wrote a part of a line without an error.
 var errShortWrite = errors.New("a line was cut")
 
-// write writes one line. What went wrong before stays visible in Err.
+// write writes one line. Err keeps the first error.
 func (a *Audit) write(e Entry) error {
 	line, err := json.Marshal(e)
 	a.mu.Lock()
@@ -240,7 +238,7 @@ func (a *Audit) write(e Entry) error {
 	return err
 }
 
-// append writes after a whole line: one that was cut is ended first.
+// append writes after a complete line: it ends an incomplete one first.
 func (a *Audit) append(line []byte) error {
 	if a.torn {
 		line = append([]byte{'\n'}, line...)

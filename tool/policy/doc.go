@@ -1,6 +1,6 @@
-// Package policy decides on tool calls, handoffs and model calls by rules, stores what
-// humans decided, and logs both. It has what package tool only declares: a [tool.Policy], some
-// [tool.Approver]s, and an observer that is an audit log.
+// Package policy decides on tool calls, handoffs and model calls by rules, stores the decisions
+// of humans, and logs both. It implements the interfaces that package tool declares: a
+// [tool.Policy], several [tool.Approver]s, and an observer that writes an audit log.
 //
 //	p, err := policy.Load("policy.yaml")
 //	ledger := &policy.Ledger{}
@@ -8,36 +8,34 @@
 //
 // # Rules
 //
-// A rule has an effect (allow, deny, ask, input) and says when it applies. All
-// that it says must hold; a rule that says nothing applies always. Rules are
-// tried by priority, high first, then by id. The first that matches decides, and
-// all that match are reported. If none matches, the default decides: allow,
-// unless the policy says otherwise.
+// A rule has an effect (allow, deny, ask, input) and conditions. It applies if all its
+// conditions hold; a rule without conditions always applies. Rules are tried by priority, high
+// first, then by id. The first that matches decides, and all that match are reported. If none
+// matches, the default decides: allow, unless the policy sets another one.
 //
-// The order of rules in a file means nothing.
+// The order of rules in a file does not matter.
 //
 // # The file
 //
-// A policy file is YAML or JSON (a file whose first character is { is read as
-// JSON). Errors name the line and the column; a field that is not listed here is
-// an error, and so is a key that is there twice. Anchors, aliases, tags and merge
-// keys are not allowed. For editors there is a JSON Schema of it in
-// docs/policy.schema.json; many take it from a first line
+// A policy file is YAML or JSON (a file whose first character is { is read as JSON). Errors
+// name the line and the column. Unknown fields and duplicate keys are errors. Anchors, aliases,
+// tags and merge keys are not allowed. Editors can use the JSON Schema in
+// docs/policy.schema.json; many read it from a first line
 //
 //	# yaml-language-server: $schema=https://raw.githubusercontent.com/dragoman-go/dragoman/main/docs/policy.schema.json
 //
-// A file says:
+// The fields of a file:
 //
 //	version: 1                    # required
 //	default: ask_destructive      # allow (default), deny, ask, ask_destructive
-//	cost_limit: 10000             # of one expression; left out: as [Config] has it
+//	cost_limit: 10000             # of one expression; default as in [Config]
 //	rules:
 //	  - id: no-force-push         # required, unique
 //	    effect: deny              # required: allow, deny, ask, input
-//	    priority: 100             # high first; 0 where it is left out
+//	    priority: 100             # high first; default 0
 //	    enabled: true             # false turns the rule off
 //	    subjects: [tool_call]     # tool_call, model_call, handoff, any (default)
-//	    reason: Do not rewrite history.   # told to the model, or to the human
+//	    reason: Do not rewrite history.   # shown to the model, or to the human
 //	    when:
 //	      tool: "git.*"           # a glob, or a list of which one must match
 //	      namespace: git          # or a list
@@ -50,8 +48,8 @@
 //	      expression: has(args.force) && args.force == true
 //	  - id: ticket
 //	    effect: input
-//	    input:                    # with the effect input, and only there
-//	      argument: ticket        # gets what the human answers
+//	    input:                    # only with the effect input
+//	      argument: ticket        # gets the value from the human
 //	      prompt: Which ticket is this for?
 //	    edits:                    # arguments to set; not with deny
 //	      dry_run: true
@@ -118,13 +116,12 @@
 //
 // # Patterns
 //
-// A glob is matched against a tool's whole qualified name, "namespace.name" or
-// the name alone; * stands for any characters, ? for one. A deferred tool has
-// the qualified name of its bare sibling, so a rule on a name covers both.
+// A glob is matched against the whole qualified name of a tool, "namespace.name" or only the
+// name; * matches any characters, ? matches one. A deferred tool has the qualified name of its
+// bare sibling, so a rule on a name covers both.
 //
-// An annotation that a tool does not have is no proof of anything: it matches
-// neither true nor false. Annotations of an MCP server are what the server says
-// of itself; see "ask_destructive".
+// An annotation that a tool does not have matches neither true nor false. The annotations of an
+// MCP server are only its own claims; see "ask_destructive".
 //
 // An agent glob without a slash is matched against the name of the agent that
 // calls, one with a slash against the whole path of agents, outermost first,
@@ -137,24 +134,24 @@
 //	args       map     the arguments; {} for a freeform tool
 //	text       string  the input of a freeform tool
 //	tool       string  the qualified name, as globs see it
-//	ns         string  the namespace (a word that CEL keeps for itself), or empty
+//	ns         string  the namespace ("namespace" is reserved in CEL), or empty
 //	subject    string  tool_call, model_call or handoff
 //	source     string  local, mcp or handoff
 //	tags       list    of strings
 //	agent      string  the agent that calls
 //	agents     list    the path of agents, outermost first
 //	model      string  the model of a model call, as provider/model
-//	target     string  the agent that a handoff hands over to
+//	target     string  the target agent of a handoff
 //	run        string  the id of the run
 //	turn       int
-//	metadata   map     of strings: what the host says of the run
+//	metadata   map     of strings: data of the host about the run
 //
-// and, beside the standard functions, those on strings (lowerAscii, split,
-// trim, …), sets (sets.contains, …), optional values (args.?path.orValue("")),
-// cel.bind(name, value, expression), and shell(string), which says
-// what Bash or another sh would do, as far as that can be known without running it:
+// and, in addition to the standard functions, those on strings (lowerAscii, split, trim, …),
+// sets (sets.contains, …), optional values (args.?path.orValue("")), cel.bind(name, value,
+// expression), and shell(string), which describes what Bash or another sh would do, if that can
+// be known without running it:
 //
-//	text         string  the command as it was written
+//	text         string  the command as written
 //	programs     list    the names of all programs that it runs, those in pipelines and
 //	                     substitutions, and those that env, xargs, sh -c and the like run
 //	simple       bool    it is one program with fixed arguments and needs no shell
@@ -165,31 +162,28 @@
 //
 // A program that is called by a path is listed as written and by its base name, and one in
 // capitals also in lower case: a rule that allows ls does not allow ./ls, and one that denies
-// rm denies /bin/rm. "?" stands for what only the run would tell:
+// rm denies /bin/rm. "?" represents a program that is known only at run time:
 //
 //	cel.bind(c, shell(args.command), c.simple && c.programs.all(p, p in ["ls", "cat"]))
 //
-// An expression that fails (a missing key, a value of another type, a cost above
-// the limit, no time left) fails the decision, and the call is denied: nobody
-// knows what the rule would have said. Guard what may be missing with
-// has(args.path), or args.?path. A failure below the rule that has already
-// decided changes nothing.
+// An expression that fails (a missing key, a value of another type, a cost above the limit, a
+// timeout) fails the decision, and the call is denied, because the result of the rule is
+// unknown. Guard optional values with has(args.path), or args.?path. A failure in a rule with
+// lower priority than the deciding one changes nothing.
 //
-// Numbers compare by their value, whichever form the model and the rule gave them:
-// args.n > 1.5, args.n == 2 and args.n in [1, 2] hold for 2 and for 2.0. Calculating
-// takes two of one type (int(args.n) + 1). Values of two types are unequal, and no
-// error: args.n == "2" is never true for a number.
+// Numbers compare by their value, whichever form the model and the rule use: args.n > 1.5,
+// args.n == 2 and args.n in [1, 2] hold for 2 and for 2.0. Arithmetic needs two values of one
+// type (int(args.n) + 1). Values of different types are unequal, without an error: args.n ==
+// "2" is never true for a number.
 //
-// Integers are exact: as int within 64 bits, as uint above them. An integer
-// beyond those, and a number too large or too small for a double, fail every
-// expression that looks at their argument; they never become another number.
-// Other decimals are the nearest double, as everywhere.
+// Integers are exact: int within 64 bits, uint above. A larger integer, and a number too large
+// or too small for a double, fail every expression that reads their argument; they never become
+// another number. Other decimals are the nearest double.
 //
 // # Approvals
 //
-// A [Ledger] holds what humans decided, per call and, for the rest of a run, per
-// tool. [Prompt] asks at a terminal, [ApproverFunc] calls a function, [Ledger.Wait]
-// waits for a decision that comes from elsewhere, and [First] puts them in a row.
-// A [Signer] makes tokens of decisions, for hosts that keep no state between
-// asking and going on.
+// A [Ledger] stores the decisions of humans, per call and, for the rest of a run, per tool.
+// [Prompt] asks at a terminal, [ApproverFunc] calls a function, [Ledger.Wait] waits for a
+// decision from elsewhere, and [First] tries several approvers in order. A [Signer] turns
+// decisions into tokens, for hosts that store no state between the question and the decision.
 package policy

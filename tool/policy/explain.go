@@ -8,38 +8,38 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// Explanation says how a policy comes to a decision.
+// Explanation describes how a policy reaches a decision.
 type Explanation struct {
 	Tool    string `json:"tool,omitempty"`
 	Subject string `json:"subject"`
 	// Model is the model of a model call, Target the agent of a handoff.
 	Model  string `json:"model,omitempty"`
 	Target string `json:"target,omitempty"`
-	// Decision is what the call gets. Where the policy fails, it denies.
+	// Decision is the decision on the call. A policy that fails denies.
 	Decision tool.Decision `json:"decision"`
-	// Failed is why the policy failed; empty: it did not.
+	// Failed is the reason if the policy failed, or empty.
 	Failed string `json:"failed,omitempty"`
-	// Default is what decides where no rule does.
+	// Default is the decision if no rule matches.
 	Default string `json:"default"`
 	Version string `json:"version"`
-	// Rules are all rules, in the order in which they are looked at.
+	// Rules lists all rules, in the order of evaluation.
 	Rules []Considered `json:"rules"`
 }
 
-// Considered is what became of one rule.
+// Considered is the evaluation of one rule.
 type Considered struct {
 	Rule     string      `json:"rule"`
 	Effect   tool.Effect `json:"effect"`
 	Priority int         `json:"priority"`
 	Matched  bool        `json:"matched"`
-	// Decided says that it is this rule that decided.
+	// Decided reports that this rule decided.
 	Decided bool `json:"decided,omitempty"`
-	// Field is the condition that did not hold, and Why says more.
+	// Field is the condition that did not hold, and Why the details.
 	Field string `json:"field,omitempty"`
 	Why   string `json:"why,omitempty"`
 }
 
-// field names a condition, as a file does.
+// field is the name of a condition in a file.
 type field string
 
 const (
@@ -56,11 +56,11 @@ const (
 	fieldEnabled     field = "enabled"
 )
 
-// Explain decides like Decide, and says of every rule whether it matched, and if
-// not, why. It looks at all of them, one by one.
+// Explain decides like Decide, and reports for every rule whether it matched, and if not, why.
+// It evaluates all of them.
 func (p *Policy) Explain(ctx context.Context, q *tool.Question) Explanation {
 	if p == nil || q == nil {
-		return Explanation{Decision: tool.Decision{Effect: tool.Deny}, Failed: "there is no policy, or no question"}
+		return Explanation{Decision: tool.Decision{Effect: tool.Deny}, Failed: "the policy or the question is nil"}
 	}
 	out := Explanation{
 		Tool: q.Key.QualifiedName(), Subject: q.Subject, Model: q.Model, Target: q.Target, Default: p.fallback.String(), Version: p.version,
@@ -91,7 +91,7 @@ func (p *Policy) Explain(ctx context.Context, q *tool.Question) Explanation {
 	return out
 }
 
-// consider asks one rule.
+// consider evaluates one rule.
 func (r *compiled) consider(ctx context.Context, f *facts) (Considered, error) {
 	q := f.q
 	c := Considered{Rule: r.ID, Effect: r.Effect, Priority: r.Priority}
@@ -138,7 +138,7 @@ func (r *compiled) consider(ctx context.Context, f *facts) (Considered, error) {
 	return c, nil
 }
 
-// whyNot says what the tool is instead.
+// whyNot describes the actual value of a condition that does not hold.
 func (r *compiled) whyNot(at field, q *tool.Question) string {
 	switch at {
 	case fieldTool:
@@ -177,7 +177,7 @@ func oneOf(list []string) string {
 	return strings.Join(quoted, " or ")
 }
 
-// String is the default's name in a file.
+// String returns the name of the default in a file.
 func (d fallback) String() string {
 	if d == defaultAllow {
 		return "allow"
@@ -185,7 +185,7 @@ func (d fallback) String() string {
 	return string(d)
 }
 
-// String tells the explanation to a human, a line for each rule.
+// String formats the explanation for a human, one line per rule.
 func (e Explanation) String() string {
 	var b strings.Builder
 	what := e.Tool

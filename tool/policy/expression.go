@@ -55,8 +55,7 @@ func newExpressions(limit uint64) (*expressions, error) {
 	return &expressions{env: env, limit: limit}, nil
 }
 
-// checkEvery is how many steps of a comprehension may pass between looks at the
-// context.
+// checkEvery is the number of steps of a comprehension between checks of the context.
 const checkEvery = 100
 
 func (x *expressions) options() []cel.ProgramOption {
@@ -68,19 +67,18 @@ func (x *expressions) options() []cel.ProgramOption {
 	}
 }
 
-// program is an expression that is ready.
+// program is a compiled expression.
 type program struct {
 	cel.Program
-	// loops says that it goes over lists or maps, so that it may take long enough
-	// to be interrupted. The others end by themselves, and CEL's way of being
-	// interruptible costs as much as many of them do.
+	// loops reports that it iterates over lists or maps, so that it may need to be interrupted.
+	// Other expressions are short, and interruptible evaluation in CEL costs as much as many of
+	// them do.
 	loops bool
 	// reads are the variables that it reads, sorted.
 	reads []string
 }
 
-// compile checks and prepares an expression. Its errors say where in the
-// expression.
+// compile checks and compiles an expression. Its errors name the position in the expression.
 func (x *expressions) compile(source string) (*program, error) {
 	ast, issues := x.env.Compile(source)
 	if issues.Err() != nil {
@@ -152,8 +150,7 @@ func variables(e celast.Expr) []string {
 	return slices.Compact(out)
 }
 
-// evaluate runs an expression. Every way in which it may not come to a yes or no
-// is an error.
+// evaluate runs an expression. Any outcome other than true or false is an error.
 func evaluate(ctx context.Context, p *program, f *facts) (bool, error) {
 	if ctx.Err() != nil {
 		return false, context.Cause(ctx)
@@ -174,31 +171,30 @@ func evaluate(ctx context.Context, p *program, f *facts) (bool, error) {
 	}
 	b, ok := v.(types.Bool)
 	if !ok {
-		return false, fmt.Errorf("it came to %s, which is no yes or no", v.Type().TypeName())
+		return false, fmt.Errorf("it returned %s, want bool", v.Type().TypeName())
 	}
 	return bool(b), nil
 }
 
-// watched is a context that CEL only looks at. CEL derives a context of its own
-// from it, for functions that run elsewhere, of which there are none here; with
-// a plain context, being told of its end costs more than many an expression.
+// watched is a context that CEL only polls. CEL derives its own context from it, for
+// asynchronous functions, of which there are none here. With a plain context, registering for
+// cancellation costs more than many expressions.
 type watched struct{ context.Context }
 
 // Value hides the context inside from the one that is derived.
 func (watched) Value(any) any { return nil }
 
-// AfterFunc is how a derived context asks to be told. It is not: whoever loops
-// looks at Done.
+// AfterFunc ignores the registration of a derived context: loops poll Done.
 func (watched) AfterFunc(func()) (stop func() bool) { return alreadyStopped }
 
 func alreadyStopped() bool { return true }
 
-// facts are what the expressions of one decision see. What they ask for is read
-// when the first of them does, and once.
+// facts holds the variables of the expressions of one decision. Each is read once, on first
+// use.
 type facts struct {
 	q    *tool.Question
 	args ref.Val
-	// unreadable is what the expression that runs asked for and cannot have.
+	// unreadable is the error of a variable that the current expression read.
 	unreadable error
 }
 
@@ -256,7 +252,7 @@ func tagsOf(q *tool.Question) []string {
 	return q.Settings.Tags
 }
 
-// agentOf is the agent that calls, the innermost.
+// agentOf returns the calling agent, the innermost.
 func agentOf(q *tool.Question) string {
 	if len(q.Agent) == 0 {
 		return ""

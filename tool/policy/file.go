@@ -13,11 +13,11 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// maxFile is how long a policy file may be, in bytes.
+// maxFile is the maximum length of a policy file, in bytes.
 const maxFile = 8 << 20
 
-// Load makes a policy of a file. Its format is in the package comment. The error says
-// everything that is wrong, each with its line and column, in the order of the file.
+// Load reads a policy from a file. The package comment describes the format. The error lists
+// every problem with its line and column, in file order.
 func Load(name string) (*Policy, error) {
 	data, err := os.ReadFile(name)
 	if err != nil {
@@ -30,7 +30,7 @@ func Load(name string) (*Policy, error) {
 	return New(config)
 }
 
-// FileError says what is wrong with a policy file, and where.
+// FileError reports an error in a policy file, with its position.
 type FileError struct {
 	File         string
 	Line, Column int
@@ -44,10 +44,9 @@ func (e *FileError) Error() string {
 // Unwrap lets errors.Is find [ErrRule].
 func (e *FileError) Unwrap() error { return ErrRule }
 
-// Parse reads a policy file. The name is for messages. The error says everything
-// that is wrong, each a [*FileError], or a [*RuleError] where a rule can be read and
-// not be used, in the order of the file. Where all can be read, [New] says what is
-// wrong with the rules, with the same places.
+// Parse reads a policy file. name is used in messages. The error lists every problem in file
+// order, each a [*FileError], or a [*RuleError] for a rule that is readable but invalid. If the
+// whole file is readable, [New] reports the errors of rules, with the same positions.
 func Parse(name string, data []byte) (Config, error) {
 	if len(data) > maxFile {
 		return Config{}, &FileError{File: name, Line: 1, Column: 1, Reason: fmt.Sprintf("the file is longer than %d bytes", maxFile)}
@@ -64,9 +63,9 @@ func Parse(name string, data []byte) (Config, error) {
 	return config, nil
 }
 
-// withRules adds what is wrong with the rules as far as they could be read, so that
-// a file is mended in one go. What stands where something is wrong already follows
-// from that.
+// withRules adds the errors of the rules that could be read, so that all errors of a file are
+// reported at once. It skips errors at a position that already has one, because they follow
+// from it.
 func (r *reader) withRules(config Config) []error {
 	all := r.wrong()
 	said := make(map[linePlace]bool, len(all))
@@ -83,7 +82,7 @@ func (r *reader) withRules(config Config) []error {
 	return all
 }
 
-// sortByPlace puts errors into the order of the file.
+// sortByPlace sorts errors by their position in the file.
 func sortByPlace(all []error) {
 	slices.SortStableFunc(all, func(a, b error) int {
 		x, y := placeOf(a), placeOf(b)
@@ -108,7 +107,7 @@ func (p *Policy) defaultError(format string, args ...any) error {
 
 type linePlace struct{ line, column int }
 
-// placeOf is where in the file an error is; zero where it is nowhere.
+// placeOf returns the position of an error in the file; zero if it has none.
 func placeOf(err error) linePlace {
 	var f *FileError
 	var r *RuleError
@@ -124,7 +123,7 @@ func placeOf(err error) linePlace {
 
 type node = filetree.Node
 
-// place is where the fields of a rule stand.
+// place holds the positions of the fields of a rule.
 type place struct {
 	file   string
 	line   int
@@ -132,7 +131,7 @@ type place struct {
 	fields map[string]*node
 }
 
-// of is the place of a field, or of the rule.
+// of returns the position of a field, or of the rule.
 func (p *place) of(field string) (file string, line, column int) {
 	if n := p.fields[field]; n != nil {
 		return p.file, n.Line, n.Column
@@ -140,13 +139,13 @@ func (p *place) of(field string) (file string, line, column int) {
 	return p.file, p.line, p.column
 }
 
-// reader turns a tree into a config, and collects what is wrong.
+// reader converts a tree to a config, and collects errors.
 type reader struct {
 	filetree.Reader
 	file string
 }
 
-// wrong is what is wrong, with the name of the file.
+// wrong returns the errors, with the name of the file.
 func (r *reader) wrong() []error {
 	errs := make([]error, len(r.Errs))
 	for i, e := range r.Errs {
@@ -193,7 +192,7 @@ func (r *reader) fallback(n *node) string {
 		return d
 	default:
 		if n.Kind == filetree.String {
-			r.Bad(n, "default: %q is no default; want allow, deny, ask or ask_destructive", d)
+			r.Bad(n, "default: unknown default %q: want allow, deny, ask or ask_destructive", d)
 		}
 		return defaultDeny
 	}
@@ -290,8 +289,8 @@ func (r *reader) input(n *node) *tool.InputRequest {
 	return in
 }
 
-// texts is a list of texts, or one. An empty list would be a condition that is
-// no condition.
+// texts returns a list of texts, or a single one. An empty list is an error, because it would
+// look like a condition without being one.
 func (r *reader) texts(n *node, what string) []string {
 	if n.Kind == filetree.List && len(n.Items) == 0 {
 		r.Bad(n, "%s: the list is empty; leave the field out", what)

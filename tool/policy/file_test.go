@@ -105,7 +105,7 @@ func TestP6_ErrorsOfAFileNameTheLineAndTheColumn(t *testing.T) {
 		{"a newer version", "version: 2\n", "f:1:10: version: this program reads version 1"},
 		{"an unknown field", "version: 1\nrule: []\n", `f:2:1: policy: unknown field "rule"`},
 		{"no list of rules", "version: 1\nrules: {}\n", "f:2:8: rules: want a list, have a mapping"},
-		{"an unknown default", "version: 1\ndefault: maybe\n", `f:2:10: default: "maybe" is no default`},
+		{"an unknown default", "version: 1\ndefault: maybe\n", `f:2:10: default: unknown default "maybe"`},
 		{"an unknown field of a rule", head + "  - id: a\n    effect: deny\n    prioriti: 1\n", `f:5:5: rule: unknown field "prioriti"`},
 		{"an unknown condition", head + "  - id: a\n    effect: deny\n    when: {tols: x}\n", `f:5:12: when: unknown field "tols"`},
 		{"an unknown annotation", head + "  - id: a\n    effect: deny\n    when:\n      annotations:\n        readonly: true\n", `f:7:9: annotations: unknown field "readonly"`},
@@ -240,7 +240,7 @@ rules:
 `
 	want := []string{
 		"f:1:10: version: this program reads version 1",
-		`f:2:10: default: "x" is no default`,
+		`f:2:10: default: unknown default "x"`,
 		"f:4:5: rule 1: effect: a rule needs an effect",
 		"f:4:9: id: want a text, have a number",
 		`f:5:5: rule: unknown field "foo"`,
@@ -291,7 +291,7 @@ func writeFile(t *testing.T, text string) string {
 	return file
 }
 
-func TestP6_AnExplanationTellsOfEveryRule(t *testing.T) {
+func TestP6_ExplanationCoversEveryRule(t *testing.T) {
 	c, err := Parse("f", []byte(`version: 1
 default: deny
 rules:

@@ -8,18 +8,18 @@ import (
 	"github.com/dragoman-go/dragoman/internal/text/glob"
 )
 
-// checkGlob refuses what other globs give a meaning and these do not.
+// checkGlob refuses characters that have a meaning in other globs but not here.
 func checkGlob(pattern string) error {
 	if pattern == "" {
 		return errors.New("a glob is empty")
 	}
 	if i := strings.IndexAny(pattern, `[]{}\`); i >= 0 {
-		return fmt.Errorf("glob %q: %q has no meaning here; * stands for any characters, ? for one", pattern, pattern[i])
+		return fmt.Errorf("glob %q: %q is not supported; * matches any characters, ? matches one", pattern, pattern[i])
 	}
 	return nil
 }
 
-// isExact reports whether a glob stands for one name only.
+// isExact reports whether a glob matches only one name.
 func isExact(pattern string) bool { return !strings.ContainsAny(pattern, "*?") }
 
 func matchAny(patterns []string, s string) bool {

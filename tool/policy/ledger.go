@@ -15,18 +15,19 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// Ledger holds what humans decided. It is a [tool.Approver] that answers with what
-// it holds, and leaves the rest undecided.
+// Ledger stores the decisions of humans. It is a [tool.Approver] that returns stored decisions
+// and leaves other calls undecided.
 //
-// A decision on a call covers exactly its [tool.Binding]: run, turn, call, tool,
-// arguments and policy (requirement A4, quirk I9). It is looked at first; a later
-// one on the same call replaces it. A sticky decision covers the calls of one tool, as it is
-// defined, in one run under one policy, and counts where there is none on the
-// call. It is filed under the tool's canonical approval key, and never answers for
-// a tool of the same bare name, another run or a nested one.
+// A decision on a call covers exactly its [tool.Binding]: run, turn, call, tool, arguments and
+// policy (requirement A4, quirk I9). It takes precedence over sticky decisions; a later one on
+// the same call replaces it.
 //
-// The zero value is ready. A Ledger is safe for concurrent use, and can be stored
-// as JSON.
+// A sticky decision covers the calls of one tool, with its current definition, in one run under
+// one policy. It is stored under the tool's canonical approval key, and never covers a tool
+// with the same bare name, another run or a nested one.
+//
+// The zero value is ready to use. A Ledger is safe for concurrent use, and can be stored as
+// JSON.
 type Ledger struct {
 	mu      sync.Mutex
 	calls   map[tool.Binding]tool.Answer
@@ -36,7 +37,7 @@ type Ledger struct {
 
 var _ tool.Approver = (*Ledger)(nil)
 
-// sticky is what a sticky decision covers.
+// sticky is the scope of a sticky decision.
 type sticky struct {
 	Run    string               `json:"run"`
 	Key    string               `json:"key"`
@@ -51,8 +52,8 @@ func stickyOf(b tool.Binding) sticky {
 // ErrAnswer is wrapped by every error about an answer that cannot be recorded.
 var ErrAnswer = errors.New("policy: not an answer")
 
-// Decide records a decision on one call, in place of an earlier one, and, if it is sticky,
-// on the later calls of the tool. Undecided takes it back.
+// Decide records a decision on one call, which replaces an earlier one, and, if it is sticky,
+// on the later calls of the tool. Undecided removes the decision.
 func (l *Ledger) Decide(b tool.Binding, a tool.Answer) error {
 	if err := checkAnswer(a); err != nil {
 		return err
@@ -110,7 +111,7 @@ func (l *Ledger) Forget(run string) {
 	}
 }
 
-// tell wakes up who waits.
+// tell wakes up waiting approvers.
 func (l *Ledger) tell() {
 	if l.changed != nil {
 		close(l.changed)
@@ -118,9 +119,8 @@ func (l *Ledger) tell() {
 	}
 }
 
-// Approve answers with what the ledger holds: the decision on this call, else the
-// sticky one. A call that wants a value gets no sticky approval: there is no value
-// in it.
+// Approve returns the stored decision on this call, otherwise the sticky one. A call that needs
+// a value gets no sticky approval, because that has no value.
 func (l *Ledger) Approve(_ context.Context, req *tool.ApprovalRequest) (tool.Answer, error) {
 	if l == nil || req == nil {
 		return tool.Answer{}, nil
@@ -129,7 +129,7 @@ func (l *Ledger) Approve(_ context.Context, req *tool.ApprovalRequest) (tool.Ans
 	return a, nil
 }
 
-// look answers, and returns a channel that is closed when that may change.
+// look returns the decision, and a channel that is closed when it may change.
 func (l *Ledger) look(req *tool.ApprovalRequest) (tool.Answer, <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -151,7 +151,7 @@ func checkAnswer(a tool.Answer) error {
 	switch a.Verdict {
 	case tool.Approved, tool.Rejected, tool.Undecided:
 	default:
-		return fmt.Errorf("%w: %q is no verdict", ErrAnswer, a.Verdict)
+		return fmt.Errorf("%w: unknown verdict %q", ErrAnswer, a.Verdict)
 	}
 	switch {
 	case a.Verdict != tool.Approved && (a.Edited != nil || a.Value != nil):
@@ -166,7 +166,7 @@ func checkAnswer(a tool.Answer) error {
 	return nil
 }
 
-// copyAnswer shares no memory with a.
+// copyAnswer returns a deep copy.
 func copyAnswer(a tool.Answer) tool.Answer {
 	a.Value = slices.Clone(a.Value)
 	if a.Edited != nil {
@@ -178,7 +178,7 @@ func copyAnswer(a tool.Answer) tool.Answer {
 // ledgerVersion is the version of the stored form.
 const ledgerVersion = 1
 
-// errNewer says that something was stored by a newer version of this module.
+// errNewer reports data that a newer version of this module stored.
 var errNewer = errors.New("policy: stored by a newer version")
 
 type storedLedger struct {
@@ -198,14 +198,14 @@ type storedSticky struct {
 	Message string       `json:"message,omitempty"`
 }
 
-// IsZero reports whether nothing is decided: such a ledger need not be stored.
+// IsZero reports whether the ledger has no decisions, so that it need not be stored.
 func (l *Ledger) IsZero() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.calls) == 0 && len(l.sticky) == 0
 }
 
-// MarshalJSON writes everything that the ledger holds, in a stable order.
+// MarshalJSON encodes the decisions in a stable order.
 func (l *Ledger) MarshalJSON() ([]byte, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -232,8 +232,8 @@ func compareBindings(a, b tool.Binding) int {
 	)
 }
 
-// UnmarshalJSON replaces what the ledger holds by what was stored. It refuses
-// what a newer version wrote (an error), and what it does not know.
+// UnmarshalJSON replaces the decisions with stored ones. It returns an error for data of a
+// newer version and for unknown fields.
 func (l *Ledger) UnmarshalJSON(data []byte) error {
 	var version struct {
 		Version int `json:"version"`

@@ -19,13 +19,13 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// Policy decides by rules. It does not change, and is safe for concurrent use.
+// Policy decides by rules. It is immutable and safe for concurrent use.
 type Policy struct {
-	rules    []*compiled // in the order in which they are looked at
+	rules    []*compiled // in the order of evaluation
 	fallback fallback
 	version  string
 	index    *index
-	// immediate: no rule has an expression.
+	// immediate reports that no rule has an expression.
 	immediate bool
 	// decidesModels makes the default cover model calls.
 	decidesModels bool
@@ -35,13 +35,13 @@ type Policy struct {
 
 var _ tool.Policy = (*Policy)(nil)
 
-// compiled is a rule that is ready.
+// compiled is a rule with its compiled expression.
 type compiled struct {
 	Rule
 	program *program // nil: there is no expression
-	// metadata are those of the condition, in a stable order.
+	// metadata holds the metadata of the condition, in a stable order.
 	metadata []pair
-	// index is the rule's place in the config.
+	// index is the index of the rule in the config.
 	index int
 	// covered are the subjects that the rule applies to.
 	covered subjectSet
@@ -51,8 +51,8 @@ type compiled struct {
 
 type pair struct{ key, value string }
 
-// New makes a policy of rules. The error says everything that is wrong with them,
-// each a [*RuleError]. The rules of config must not be changed afterwards.
+// New returns a policy with the given rules. The error lists every problem with them, each as a
+// [*RuleError]. Do not change the rules of config afterwards.
 func New(config Config) (*Policy, error) {
 	p, errs := build(config)
 	if err := errors.Join(errs...); err != nil {
@@ -61,14 +61,14 @@ func New(config Config) (*Policy, error) {
 	return p, nil
 }
 
-// build makes a policy, and says everything that is wrong with it.
+// build makes a policy and returns all its errors.
 func build(config Config) (*Policy, []error) {
 	p := &Policy{fallback: fallback(config.Default), defaultAt: config.defaultAt}
 	var errs []error
 	switch config.Default {
 	case defaultAllow, defaultDeny, defaultAsk, defaultAskDestructive:
 	default:
-		errs = append(errs, fmt.Errorf("%w: %q is no default; want deny, ask, ask_destructive, or none to allow", ErrRule, config.Default))
+		errs = append(errs, fmt.Errorf("%w: unknown default %q: use deny, ask or ask_destructive, or leave it empty to allow", ErrRule, config.Default))
 	}
 	if len(config.Rules) > maxRules {
 		return nil, append(errs, fmt.Errorf("%w: there are more than %d rules", ErrRule, maxRules))
@@ -95,12 +95,10 @@ func build(config Config) (*Policy, []error) {
 	return p, nil
 }
 
-// Immediate reports that no rule has an expression: all that is left is to look
-// up and compare.
+// Immediate reports that no rule has an expression: a decision only looks up and compares.
 func (p *Policy) Immediate() bool { return p != nil && p.immediate }
 
-// compiler prepares the rules of one policy. The engine is made when the first
-// expression needs it.
+// compiler prepares the rules of one policy. It creates the engine for the first expression.
 type compiler struct {
 	limit uint64
 	first map[string]int // where an id was seen
@@ -145,11 +143,11 @@ func (c *compiler) expression(i int, r *compiled) (errs []error) {
 	return nil
 }
 
-// Version is a hash of all enabled rules, the default and the cost limit: the
-// same rules have the same version, in whatever order they were written.
+// Version returns a hash of all enabled rules, the default and the cost limit. Equal rules have
+// equal versions, in whatever order they are written.
 func (p *Policy) Version() string { return p.version }
 
-// formatVersion changes when the same rules begin to mean something else.
+// formatVersion changes if the same rules get another meaning.
 const formatVersion = "dragoman policy 2"
 
 // hash writes everything that can change a decision in an injective form.
@@ -157,7 +155,7 @@ func (p *Policy) hash(limit uint64) string {
 	var h versionHash
 	h.str(formatVersion)
 	h.str(string(p.fallback))
-	h.num(int64(limit)) //nolint:gosec // only told apart
+	h.num(int64(limit)) //nolint:gosec // only compared
 	for _, r := range p.rules {
 		if r.Disabled {
 			continue
@@ -227,12 +225,11 @@ func (h *versionHash) rule(r *compiled) {
 	h.str(r.Input.Prompt)
 }
 
-// Decide says what to do with a call. An expression that fails before a rule has
-// decided fails the decision, which denies the call; so does a question that
-// nobody can answer.
+// Decide returns the decision on a call. An expression that fails before a rule has decided
+// fails the decision, which denies the call; so does a question that no human can answer.
 func (p *Policy) Decide(ctx context.Context, q *tool.Question) (tool.Decision, error) {
 	if p == nil || q == nil {
-		return tool.Decision{}, errors.New("policy: there is no policy, or no question")
+		return tool.Decision{}, errors.New("policy: the policy or the question is nil")
 	}
 	var decision tool.Decision
 	var f *facts // made for the first expression
@@ -268,8 +265,7 @@ func (p *Policy) Decide(ctx context.Context, q *tool.Question) (tool.Decision, e
 	return decision, nil
 }
 
-// expressionError says that the expression of a rule could not be run to a yes or
-// no.
+// expressionError reports that the expression of a rule did not return true or false.
 type expressionError struct {
 	Rule string
 	Err  error
@@ -279,7 +275,7 @@ func (e *expressionError) Error() string {
 	return fmt.Sprintf("policy: rule %q: its expression failed: %v", e.Rule, e.Err)
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *expressionError) Unwrap() error { return e.Err }
 
 func (r *compiled) decision() tool.Decision {
@@ -291,8 +287,8 @@ func (r *compiled) decision() tool.Decision {
 	return d
 }
 
-// static reports whether the conditions hold that depend on the tool alone, and
-// otherwise which does not.
+// static reports whether the conditions that depend on the tool alone hold, and otherwise which
+// one does not.
 func (r *compiled) static(q *tool.Question) (ok bool, why field) {
 	w := &r.When
 	if len(w.Tools) > 0 && (q.Key.Name == "" || !matchAny(w.Tools, q.Key.QualifiedName())) {
@@ -312,8 +308,8 @@ func (r *compiled) static(q *tool.Question) (ok bool, why field) {
 	return true, ""
 }
 
-// dynamic reports whether the conditions hold that depend on the call, its
-// expression apart.
+// dynamic reports whether the conditions that depend on the call hold, except for its
+// expression.
 func (r *compiled) dynamic(q *tool.Question) bool {
 	return r.covered.has(q.Subject) && r.agent(q) && r.model(q) && r.target(q) && r.hasMetadata(q)
 }
@@ -365,7 +361,7 @@ func (r *compiled) agent(q *tool.Question) bool {
 	return false
 }
 
-// agentPath joins the names of agents so that no two paths are one text.
+// agentPath joins the names of agents so that different paths have different texts.
 func agentPath(agents []string) string {
 	escaped := make([]string, len(agents))
 	for i, a := range agents {
@@ -381,8 +377,8 @@ func annotationsOf(q *tool.Question) dragoman.Annotations {
 	return q.Spec.Annotations
 }
 
-// holds compares a wanted hint with a tool's. An unknown hint is no proof: it
-// equals neither true nor false.
+// holds compares a wanted hint with the hint of a tool. An unknown hint equals neither true nor
+// false.
 func holds(want, have *bool) bool {
 	return want == nil || have != nil && *have == *want
 }
@@ -416,7 +412,7 @@ func (d fallback) decide(q *tool.Question) tool.Decision {
 	}
 }
 
-// mayDestroy reports whether nothing proves that a tool is harmless.
+// mayDestroy reports whether a tool is not known to be harmless.
 func mayDestroy(q *tool.Question) bool {
 	a := annotationsOf(q)
 	switch {
@@ -427,7 +423,7 @@ func mayDestroy(q *tool.Question) bool {
 	}
 }
 
-// now is the system's clock where none is given.
+// now returns the time of the clock, or of the system if it is nil.
 func now(clock func() time.Time) time.Time {
 	if clock != nil {
 		return clock()

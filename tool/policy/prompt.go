@@ -15,21 +15,21 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// Prompt asks a human at a terminal, one call at a time. It shows what will run:
-// the tool's preview (Preview of [tool.Settings]), such as a diff, or else every argument,
-// texts of several lines as lines. It escapes everything that could move the
-// cursor, hide text or look like the prompt's own words.
+// Prompt asks a human at a terminal, one call at a time. It shows what will run: the tool's
+// preview (Preview of [tool.Settings]), such as a diff, or else every argument, with multi-line
+// texts as lines. It escapes everything that could move the cursor, hide text or look like the
+// prompt's own text.
 type Prompt struct {
-	// Ledger takes the answers always and never; nil: they are not offered.
+	// Ledger stores the answers always and never; nil means that they are not offered.
 	Ledger *Ledger
 
 	in    *bufio.Reader
-	from  io.Reader // what in reads from
+	from  io.Reader // the underlying reader of in
 	out   io.Writer
 	lines chan line
 
 	mu sync.Mutex
-	// reading says that a line is being read, ended that there are no more.
+	// reading reports that a line is being read, ended that there are no more.
 	reading, ended bool
 }
 
@@ -40,18 +40,17 @@ type line struct {
 
 var _ tool.Approver = (*Prompt)(nil)
 
-// NewPrompt makes a prompt that reads lines from in and writes to out. Nothing
-// else should read from in meanwhile.
+// NewPrompt returns a prompt that reads lines from in and writes to out. Nothing else should
+// read from in meanwhile.
 //
-// Where in is a terminal, give it as it is, as [os.Stdin], not wrapped: what was
-// typed before a question is shown is then dropped, on Linux, macOS, the BSDs and
-// Windows. Whatever else in is, its lines answer one question after the other as
-// they come, and at its end all stay undecided.
+// If in is a terminal, pass it directly, as [os.Stdin], not wrapped: text that was typed before
+// a question is shown is then dropped, on Linux, macOS, the BSDs and Windows. Lines of any
+// other reader answer one question after the other, and at its end all calls stay undecided.
 func NewPrompt(in io.Reader, out io.Writer) *Prompt {
 	return &Prompt{in: bufio.NewReader(in), from: in, out: out, lines: make(chan line, 1)}
 }
 
-// maxLine bounds what is read of one answer.
+// maxLine limits the length of an answer.
 const maxLine = 1 << 20
 
 // readLine reads one line. The last one may lack its end.
@@ -73,11 +72,11 @@ func (p *Prompt) readLine() {
 	}
 }
 
-// errNoInput says that nobody is there to answer.
-var errNoInput = errors.New("policy: nobody answers at the prompt")
+// errNoInput reports that the input has ended.
+var errNoInput = errors.New("policy: no input at the prompt")
 
-// next reads a line. A question that is over may have left one being read: what
-// comes of it was meant for that question, and is dropped.
+// next reads a line. An earlier question may have left a read in progress: its line was meant
+// for that question, and is dropped.
 func (p *Prompt) next(ctx context.Context) (string, error) {
 	for !p.ended {
 		late := p.reading
@@ -105,11 +104,10 @@ func (p *Prompt) next(ctx context.Context) (string, error) {
 	return "", errNoInput
 }
 
-// maxTries bounds how often one question is repeated.
+// maxTries limits how often one question is repeated.
 const maxTries = 3
 
-// Approve shows the call and reads an answer. Where nobody answers, or not with
-// one of the answers, the call stays undecided.
+// Approve shows the call and reads an answer. Without a valid answer the call stays undecided.
 func (p *Prompt) Approve(ctx context.Context, req *tool.ApprovalRequest) (tool.Answer, error) {
 	if req == nil {
 		return tool.Answer{}, nil
@@ -150,8 +148,8 @@ func cutLine(s string) string {
 	return s
 }
 
-// ask shows a text and waits for a line from then on: keys that were pressed, or
-// text that was pasted, before anybody could read the question do not answer it.
+// ask shows a text and waits for a line: keys that were pressed, or text that was pasted,
+// before the question was shown do not answer it.
 func (p *Prompt) ask(text string) error {
 	_, err := io.WriteString(p.out, text)
 	if err == nil {
@@ -166,8 +164,8 @@ func (p *Prompt) ask(text string) error {
 	return nil
 }
 
-// forget drops what a human has typed already. While a line is being read, that one
-// is dropped when it comes.
+// forget drops text that was already typed. If a line is being read, it is dropped when it
+// arrives.
 func (p *Prompt) forget() error {
 	terminal, err := forgetTyped(p.from)
 	if err != nil || !terminal || p.reading {
@@ -177,7 +175,7 @@ func (p *Prompt) forget() error {
 	return err
 }
 
-// question is what the human sees.
+// question returns the text for the human.
 func (p *Prompt) question(ctx context.Context, req *tool.ApprovalRequest) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n%s wants to run", visible.Text(req.Binding.Key.QualifiedName()))
@@ -220,9 +218,8 @@ func showCall(ctx context.Context, b *strings.Builder, req *tool.ApprovalRequest
 	}
 }
 
-// show writes text that is not ours, each line marked as such. One that a terminal
-// might wrap, so that its end would stand where our words do, goes on in lines that
-// are marked too.
+// show writes foreign text, each line marked as such. A line that a terminal might wrap, so
+// that its end could look like the prompt's own text, is split into marked lines.
 func show(b *strings.Builder, text string) {
 	for l := range strings.SplitSeq(text, "\n") {
 		mark, rest := "  | ", visible.Text(l)
@@ -237,11 +234,11 @@ func show(b *strings.Builder, text string) {
 	}
 }
 
-// foldAt is how many columns of a line are shown, of the 80 that terminals have at
-// least.
+// foldAt is the number of columns of a line that are shown; terminals have at least 80.
 const foldAt = 72
 
-// fold is how many bytes of a line fit. What may be two columns wide counts as two.
+// fold returns the number of bytes of a line that fit. Characters that may be two columns wide
+// count as two.
 func fold(s string) int {
 	const wide = 0x1100 // from here on characters of two columns are found
 	columns := 0
@@ -268,7 +265,7 @@ func (p *Prompt) choices(req *tool.ApprovalRequest) string {
 	}
 }
 
-// answer reads what the human typed.
+// answer parses the input of the human.
 func (p *Prompt) answer(req *tool.ApprovalRequest, text string) (tool.Answer, bool) {
 	word, rest, _ := strings.Cut(text, " ")
 	rest = strings.TrimSpace(rest)
@@ -307,8 +304,8 @@ func editedAnswer(req *tool.ApprovalRequest, text string) (tool.Answer, bool) {
 	return tool.Answer{Verdict: tool.Approved, Edited: &tool.Input{Arguments: json.RawMessage(text)}}, true
 }
 
-// wantedValue reads a value as the tool's schema wants it: as JSON where that is
-// what was typed, and as text where the argument is a text, or nothing else fits.
+// wantedValue parses a value according to the tool's schema: as JSON if it is valid JSON, and
+// as text if the argument is a text, or nothing else fits.
 func wantedValue(req *tool.ApprovalRequest, text string) json.RawMessage {
 	if json.Valid([]byte(text)) && !isText(req) {
 		return json.RawMessage(text)
@@ -316,7 +313,7 @@ func wantedValue(req *tool.ApprovalRequest, text string) json.RawMessage {
 	return filetree.Quote(text)
 }
 
-// isText reports whether the schema says that the wanted argument is a text.
+// isText reports whether the schema of the wanted argument is a string.
 func isText(req *tool.ApprovalRequest) bool {
 	if req.Spec == nil {
 		return false

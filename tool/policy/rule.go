@@ -16,31 +16,29 @@ import (
 // anySubject among a rule's subjects makes it apply to all of them.
 const anySubject string = "any"
 
-// Rule says what to do with calls of a kind. The package comment has the meaning
-// of each field.
+// Rule decides on matching calls. The package comment describes each field.
 type Rule struct {
-	// ID names the rule in decisions, explanations and logs.
+	// ID identifies the rule in decisions, explanations and logs.
 	ID     string
 	Effect tool.Effect
-	// Priority: rules with a higher one are looked at first.
+	// Priority orders the rules: higher ones are tried first.
 	Priority int
 	// Disabled rules never match, and do not change the policy's version.
 	Disabled bool
-	// Subjects the rule applies to. None, or "any", means every subject that
-	// the effect and the conditions can apply to: an ask does not cover model calls,
-	// and neither does a condition on the tool.
+	// Subjects lists the subjects that the rule applies to. None, or "any", means every subject
+	// that the effect and the conditions can apply to: an ask does not cover model calls, and
+	// neither does a condition on the tool.
 	Subjects []string
-	// Reason is told to the model when a call is denied, and to the human who is
-	// asked.
+	// Reason is shown to the model if a call is denied, and to the human who is asked.
 	Reason string
-	// When says what must hold; the zero value always does.
+	// When is the condition; the zero value always holds.
 	When When
 	// Edits set arguments of calls that are not denied.
 	Edits []tool.Edit
-	// Input says what to ask for, with [tool.AskInput].
+	// Input describes the value to ask for, with [tool.AskInput].
 	Input *tool.InputRequest
 
-	// at is where the rule stands in a file.
+	// at is the position of the rule in a file.
 	at *place
 }
 
@@ -48,28 +46,27 @@ type Rule struct {
 type When struct {
 	// Tools are globs, one of which must match the tool's qualified name.
 	Tools []string
-	// Namespaces, one of which must be the tool's.
+	// Namespaces lists namespaces, one of which must be the tool's.
 	Namespaces []string
-	// Annotations that the tool must have, with these values.
+	// ReadOnly and the others are annotations that the tool must have, with these values.
 	ReadOnly, Destructive, Idempotent, OpenWorld *bool
-	// Tags, one of which the tool must have.
+	// Tags lists tags, one of which the tool must have.
 	Tags []string
-	// Agents are globs, one of which must match the agent that calls, or with a
-	// slash in them the path of agents.
+	// Agents are globs, one of which must match the calling agent, or, for a glob with a slash,
+	// the path of agents.
 	Agents []string
-	// Models are globs, one of which must match the model that is called: the whole
-	// "provider/model" where the glob has a slash, else what follows the provider.
+	// Models are globs, one of which must match the called model: a glob with a slash matches
+	// the whole "provider/model", others the part after the provider.
 	Models []string
-	// Targets are globs, one of which must match the agent that a handoff hands over
-	// to.
+	// Targets are globs, one of which must match the target agent of a handoff.
 	Targets []string
-	// Metadata that the run must have, with these values.
+	// Metadata lists metadata that the run must have, with these values.
 	Metadata map[string]string
 	// Expression is a condition in CEL.
 	Expression string
 }
 
-// fallback decides where no rule matches.
+// fallback decides if no rule matches.
 type fallback string
 
 // The values of [Config.Default].
@@ -83,38 +80,37 @@ const (
 // Config is a whole policy.
 type Config struct {
 	Rules []Rule
-	// Default decides where no rule matches: "deny", "ask", "ask_destructive", or empty to
-	// allow. "ask_destructive" asks before tool calls that may destroy something: all but
-	// those of tools of this program that say that they are read-only, or that they are not
-	// destructive. What an MCP server says of its own tools is no proof. It is meant for the
-	// command line.
+	// Default decides if no rule matches: "deny", "ask", "ask_destructive", or empty to allow.
+	// "ask_destructive" asks before tool calls that may destroy something: all calls except
+	// those of tools of this program that are marked as read-only or not destructive. The
+	// annotations of an MCP server on its own tools do not count. It is meant for the command
+	// line.
 	Default string
-	// CostLimit bounds each run of an expression, in CEL's units; zero means
-	// 1000000.
+	// CostLimit limits each run of an expression, in CEL cost units; zero means 1000000.
 	CostLimit uint64
 
 	// defaultAt is the position of the default in a file.
 	defaultAt *place
 }
 
-// defaultCostLimit bounds an expression to about a tenth of a second.
+// defaultCostLimit limits an expression to about a tenth of a second.
 const defaultCostLimit = 1_000_000
 
-// Bounds of a policy, far above what anybody writes.
+// Limits of a policy, far above practical use.
 const (
 	maxExpression = 16 << 10
 	maxRules      = 100_000
 )
 
-// ErrRule is wrapped by every error about a rule that cannot be used.
+// ErrRule is wrapped by every error about an invalid rule.
 var ErrRule = errors.New("policy: not usable")
 
-// RuleError says what is wrong with one field of a rule.
+// RuleError reports an error in one field of a rule.
 type RuleError struct {
-	// File, Line and Column say where, for a policy from a file.
+	// File, Line and Column are the position in a policy file.
 	File         string
 	Line, Column int
-	// Index is the rule's place in Config.Rules, and Rule its id.
+	// Index is the index of the rule in Config.Rules, and Rule its id.
 	Index int
 	Rule  string
 	// Field is the field's name in a file, such as when.expression.
@@ -139,7 +135,7 @@ func (e *RuleError) Error() string {
 // Unwrap lets errors.Is find [ErrRule].
 func (e *RuleError) Unwrap() error { return ErrRule }
 
-// wrong makes the error of a field.
+// wrong returns an error for a field.
 func (r *Rule) wrong(index int, field, format string, args ...any) *RuleError {
 	e := &RuleError{Index: index, Rule: r.ID, Field: field, Reason: fmt.Sprintf(format, args...)}
 	if r.at != nil {
@@ -148,7 +144,7 @@ func (r *Rule) wrong(index int, field, format string, args ...any) *RuleError {
 	return e
 }
 
-// check says everything that is wrong with a rule, its expression apart.
+// check returns all errors of a rule, except in its expression.
 func (r *Rule) check(index int) []error {
 	var errs []error
 	bad := func(field, format string, args ...any) { errs = append(errs, r.wrong(index, field, format, args...)) }
@@ -202,7 +198,7 @@ func (r *Rule) checkWhen(index int) []error {
 	return errs
 }
 
-// checkChanges looks at what the rule does to a call's arguments.
+// checkChanges checks what the rule does to the arguments of a call.
 func (r *Rule) checkChanges(index int) []error {
 	var errs []error
 	bad := func(field, format string, args ...any) { errs = append(errs, r.wrong(index, field, format, args...)) }

@@ -348,7 +348,7 @@ args.n < -1e16`}}, "2:10: -1e+16 is beyond the integers that a double holds exac
 		})
 	}
 	_, err := New(Config{Default: "maybe", Rules: []Rule{{ID: "a", Effect: tool.Deny}, {ID: "a", Effect: "x"}}})
-	for _, want := range []string{`"maybe" is no default`, "rule 1 has this id already", `"x" is no effect`} {
+	for _, want := range []string{`unknown default "maybe"`, "rule 1 has this id already", `"x" is no effect`} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v; want all that is wrong, with %q", err, want)
 		}
@@ -384,7 +384,7 @@ func TestP2_ConcurrentDecisionsOfManyToolsAgree(t *testing.T) {
 }
 
 // A tool that changes its hints under the same name is another one.
-func TestP1_AToolThatChangesIsJudgedAnew(t *testing.T) {
+func TestP1_ChangedToolIsJudgedAgain(t *testing.T) {
 	p := mustNew(t, Config{Rules: []Rule{{ID: "r", Effect: tool.Deny, When: When{Destructive: new(true)}}}})
 	q := about("t", `{}`)
 	for _, hint := range []*bool{nil, new(true), new(false), new(true)} {

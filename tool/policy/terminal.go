@@ -2,8 +2,8 @@ package policy
 
 import "syscall"
 
-// forgetTyped drops what was typed at a terminal and nobody has read yet, and
-// reports whether it is one. What is no terminal keeps what it has.
+// forgetTyped drops unread input of a terminal, and reports whether in is one. It does not
+// change other readers.
 func forgetTyped(in any) (terminal bool, err error) {
 	conn, ok := in.(syscall.Conn)
 	if !ok {

@@ -17,29 +17,27 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// SigningKey is a secret that tokens are signed with.
+// SigningKey is a secret for signing tokens.
 type SigningKey struct {
-	// ID names the key in tokens, so that keys can be changed.
+	// ID identifies the key in tokens, so that keys can be rotated.
 	ID string
-	// Secret has at least 32 bytes, and is random.
+	// Secret is random and has at least 32 bytes.
 	Secret []byte
 }
 
-// minSecret is the length that a signing key must have, in bytes.
+// minSecret is the minimum length of a signing key, in bytes.
 const minSecret = 32
 
-// Signer makes tokens of humans' decisions and takes them back. A token carries a
-// decision to another process or across stateless HTTP: it covers exactly one
-// call's [tool.Binding], once, until it expires (requirement A4, quirk I9). What
-// it says is signed, not hidden.
+// Signer turns decisions of humans into tokens and redeems them. A token carries a decision to
+// another process or across stateless HTTP: it covers exactly the [tool.Binding] of one call,
+// once, until it expires (requirement A4, quirk I9). Tokens are signed, not encrypted.
 //
-// It is safe for concurrent use, and must not change while it is used.
+// A Signer is safe for concurrent use. Do not change it while it is in use.
 type Signer struct {
-	// TTL is how long tokens are valid; zero means 15 minutes.
+	// TTL is the lifetime of tokens; zero means 15 minutes.
 	TTL time.Duration
-	// Nonces remember which tokens were used. Where several processes redeem
-	// tokens, they must share a store. Nil means the memory of this process, as
-	// NewSigner sets it.
+	// Nonces stores which tokens were used. If several processes redeem tokens, they must share
+	// a store. Nil means the memory of this process, as NewSigner sets it.
 	Nonces NonceStore
 	// Now is the clock and Random the source of nonces; nil means the system's.
 	Now    func() time.Time
@@ -49,8 +47,8 @@ type Signer struct {
 	keys    map[string][]byte
 }
 
-// NewSigner makes a signer that signs with the current key, and also takes tokens
-// of older ones.
+// NewSigner returns a signer that signs with the current key, and also accepts tokens of older
+// keys.
 func NewSigner(current SigningKey, older ...SigningKey) (*Signer, error) {
 	s := &Signer{current: current, keys: map[string][]byte{}, Nonces: &Nonces{}}
 	for _, k := range append([]SigningKey{current}, older...) {
@@ -60,7 +58,7 @@ func NewSigner(current SigningKey, older ...SigningKey) (*Signer, error) {
 		case len(k.ID) > maxField:
 			return nil, errors.New("policy: a signing key's id is too long")
 		case len(k.Secret) < minSecret:
-			return nil, fmt.Errorf("policy: signing key %q has %d bytes, and needs %d", k.ID, len(k.Secret), minSecret)
+			return nil, fmt.Errorf("policy: signing key %q has %d bytes: at least %d are needed", k.ID, len(k.Secret), minSecret)
 		case s.keys[k.ID] != nil:
 			return nil, fmt.Errorf("policy: there are two signing keys %q", k.ID)
 		}
@@ -71,33 +69,32 @@ func NewSigner(current SigningKey, older ...SigningKey) (*Signer, error) {
 
 const defaultTTL = 15 * time.Minute
 
-// Grant is what a token says.
+// Grant is the content of a token.
 type Grant struct {
 	Binding tool.Binding
-	// Answer is the decision. Its edited input is not in the token, only its hash:
-	// who redeems the token brings it along.
+	// Answer is the decision. The token has only the hash of its edited input: the caller of
+	// Redeem passes the input.
 	Answer tool.Answer
-	// Sticky makes the answer one for all calls of the tool in the run, as Answer.Sticky
-	// does.
+	// Sticky extends the answer to all calls of the tool in the run, as Answer.Sticky does.
 	Sticky bool
 }
 
 // Errors of tokens.
 var (
-	// ErrToken is wrapped by all of them.
+	// ErrToken is wrapped by all errors of tokens.
 	ErrToken = errors.New("policy: the approval token was refused")
-	// errTokenMalformed is a text that is no token.
+	// errTokenMalformed is a text that is not a token.
 	errTokenMalformed = fmt.Errorf("%w: it is not a token", ErrToken)
-	// errTokenForged is a token that none of the keys signed.
+	// errTokenForged is a token that was not signed with one of the keys.
 	errTokenForged  = fmt.Errorf("%w: its signature is wrong", ErrToken)
 	ErrTokenExpired = fmt.Errorf("%w: it has expired", ErrToken)
 	// ErrTokenReplayed is a token that was redeemed before.
 	ErrTokenReplayed = fmt.Errorf("%w: it was used before", ErrToken)
-	// errTokenNonces says that it could not be found out whether a token was used.
+	// errTokenNonces reports that it is unknown whether a token was used.
 	errTokenNonces = fmt.Errorf("%w: whether it was used before is not known", ErrToken)
 )
 
-// mismatchError is a token for something else than what it was redeemed for.
+// mismatchError is a token for another call than the one it was redeemed for.
 type mismatchError struct {
 	// Field is the part of the binding that differs: run, turn, call, tool,
 	// definition, arguments, policy, or edited input.
@@ -116,14 +113,13 @@ const nonceSize = 16
 
 const (
 	tokenPrefix = "dga1."
-	// tokenDomain keeps signatures from standing for anything else that is signed
-	// with the same key.
+	// tokenDomain separates these signatures from others with the same key.
 	tokenDomain = "dragoman approval token 1\x00"
 	maxField    = 1 << 16
 	maxToken    = 1 << 20
 )
 
-// Sign makes a token.
+// Sign returns a token for a decision.
 func (s *Signer) Sign(g Grant) (string, error) {
 	if err := checkAnswer(g.Answer); err != nil {
 		return "", err
@@ -166,9 +162,8 @@ func sign(secret, raw []byte) []byte {
 	return m.Sum(nil)
 }
 
-// Redeem takes a token for a call that waits, and returns the decision that it
-// carries. An edited input travels with the redeemer, and must be the one that was
-// approved; without an edit it is nil. A token can be redeemed once.
+// Redeem checks a token for a pending call and returns its decision. edited is the edited input
+// that was approved, or nil if there was no edit. A token can be redeemed once.
 func (s *Signer) Redeem(ctx context.Context, token string, want tool.Binding, edited *tool.Input) (Grant, error) {
 	body, err := s.open(token)
 	if err != nil {
@@ -213,7 +208,7 @@ func (s *Signer) RedeemInto(ctx context.Context, l *Ledger, token string, pendin
 	return l.Decide(g.Binding, g.Answer)
 }
 
-// open checks the signature before it believes anything else.
+// open checks the signature before it reads anything else.
 func (s *Signer) open(token string) (*tokenBody, error) {
 	text, ok := strings.CutPrefix(token, tokenPrefix)
 	payload, mac, dot := strings.Cut(text, ".")
@@ -239,7 +234,7 @@ func (s *Signer) open(token string) (*tokenBody, error) {
 	return body, nil
 }
 
-// tokenBody is what is signed.
+// tokenBody is the signed content.
 type tokenBody struct {
 	Grant
 	edited  *tool.Hash
@@ -247,8 +242,8 @@ type tokenBody struct {
 	nonce   [nonceSize]byte
 }
 
-// encode writes the body in an injective form: every text has its length before
-// it, so that no two bodies have the same bytes.
+// encode encodes the body injectively: every text is preceded by its length, so that different
+// bodies have different bytes.
 func (t *tokenBody) encode(kid string) []byte {
 	var e encoder
 	e.str(kid)
@@ -278,7 +273,7 @@ func (t *tokenBody) encode(kid string) []byte {
 	return e.b
 }
 
-// decode reads what encode wrote after the key's id, and nothing else.
+// decode reads the output of encode after the key id, and refuses anything else.
 func (t *tokenBody) decode(d *decoder) bool {
 	b := &t.Binding
 	b.Run = d.str()

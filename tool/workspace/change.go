@@ -10,30 +10,29 @@ import (
 	"slices"
 )
 
-// edit is what becomes of one file.
+// edit is a change of one file.
 type edit struct {
 	rel string
-	// before is what it holds now; nil: it is not there. It is compared again
-	// right before the change.
+	// before is the current content; nil if the file does not exist. It is compared again right
+	// before the change.
 	before *content
-	// after is what it shall hold; with remove it is taken away.
+	// after is the new content; with remove the file is deleted.
 	after  []byte
 	remove bool
-	// mode is for a new file that is not new: one that was moved. Zero means as
-	// before, or as new files are.
+	// mode is the mode of a moved file. Zero keeps the mode, or uses the default for new files.
 	mode fs.FileMode
-	// parents makes missing folders.
+	// parents creates missing directories.
 	parents bool
 }
 
-// transaction makes changes of several files all or not at all: everything that
-// can fail for want of room or rights is done beside the files first, then they
-// are renamed into place, and if that fails what was done is undone. A crash in
-// between can leave files named .dragoman-*.
+// transaction changes several files or none. Everything that can fail for lack of space or
+// permissions is done first, in temporary files in the same directories. Then these are renamed
+// into place, and if that fails, the changes are undone. A crash in between can leave files
+// named .dragoman-*.
 type transaction struct {
 	w     *Workspace
 	edits []*staged
-	// undo takes back what was done, the last first; made are folders.
+	// undo reverts the changes, the last first; made are directories.
 	undo []func() error
 	made []string
 	done bool
@@ -44,7 +43,7 @@ type staged struct {
 	edit
 	dir  *os.Root
 	base string
-	// next holds the new content, kept the old one; "" if there is none.
+	// next is the file with the new content, kept the one with the old; "" if there is none.
 	next, kept string
 }
 
@@ -52,11 +51,10 @@ func (w *Workspace) begin() *transaction { return &transaction{w: w} }
 
 func (tx *transaction) put(e edit) { tx.edits = append(tx.edits, &staged{edit: e}) }
 
-// errRolledBack is told to a model when a change failed half way.
+// errRolledBack is reported to the model after a failed change.
 var errRolledBack = errors.New("nothing was changed")
 
-// commit makes the changes. After an error all is as it was, or the error says
-// what is not.
+// commit makes the changes. After an error nothing is changed, or the error says what is.
 func (tx *transaction) commit() error {
 	err := tx.stage()
 	for i := 0; err == nil && i < len(tx.edits); i++ {
@@ -73,12 +71,12 @@ func (tx *transaction) commit() error {
 		}
 	}
 	if len(stuck) > 0 {
-		return fmt.Errorf("%w; and not all of it could be taken back: %w", err, errors.Join(stuck...))
+		return fmt.Errorf("%w; some changes could not be undone: %w", err, errors.Join(stuck...))
 	}
 	return fmt.Errorf("%w; %w", err, errRolledBack)
 }
 
-// stage opens the folders and writes the new contents beside the files.
+// stage opens the directories and writes the new contents to temporary files next to the files.
 func (tx *transaction) stage() error {
 	for _, s := range tx.edits {
 		var made func(string)
@@ -109,8 +107,7 @@ func (tx *transaction) stage() error {
 
 func tempName() string { return ".dragoman-" + rand.Text() }
 
-// writeNew writes a file that does not exist yet; a zero mode is as the system
-// makes new files.
+// writeNew writes a file that does not exist yet; a zero mode means the system's default.
 func writeNew(dir *os.Root, name string, data []byte, mode fs.FileMode) error {
 	f, err := dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
@@ -126,7 +123,7 @@ func writeNew(dir *os.Root, name string, data []byte, mode fs.FileMode) error {
 	return errors.Join(err, f.Close())
 }
 
-// apply puts one file's new content in its place.
+// apply moves the new content of one file into place.
 func (tx *transaction) apply(s *staged) error {
 	if err := tx.step("apply"); err != nil {
 		return err
@@ -159,7 +156,7 @@ func (tx *transaction) apply(s *staged) error {
 	return nil
 }
 
-// unchanged makes sure that the file still is what the change was made for.
+// unchanged makes sure that the file still has the content that the change was made for.
 func (s *staged) unchanged(w *Workspace) error {
 	info, err := s.dir.Lstat(s.base)
 	switch {
@@ -194,7 +191,7 @@ func (s *staged) unchanged(w *Workspace) error {
 	return nil
 }
 
-// create gives the new content its name, unless someone else has taken it.
+// create gives the new content its name, unless another program has taken it.
 func (s *staged) create() error {
 	err := s.dir.Link(s.next, s.base)
 	if err == nil || errors.Is(err, fs.ErrExist) {
@@ -204,7 +201,7 @@ func (s *staged) create() error {
 	return s.dir.Rename(s.next, s.base)
 }
 
-// keep keeps the old content under another name, for as long as it may be needed.
+// keep stores the old content under another name while it may be needed.
 func (s *staged) keep() error {
 	kept := tempName()
 	if err := s.dir.Link(s.base, kept); err != nil {
@@ -216,19 +213,17 @@ func (s *staged) keep() error {
 	return nil
 }
 
-// restore puts the old content back. Where that fails it stays under its other
-// name.
+// restore puts the old content back. If that fails, it stays under its other name.
 func (s *staged) restore() error {
 	kept := s.kept
 	s.kept = ""
 	if err := s.dir.Rename(kept, s.base); err != nil {
-		return fmt.Errorf("what %s held is now in %s beside it", quoteShort(s.rel), kept)
+		return fmt.Errorf("the old content of %s is now in %s in the same folder", quoteShort(s.rel), kept)
 	}
 	return nil
 }
 
-// end removes what is not needed any more. It must be called once, whatever
-// commit said.
+// end removes temporary files. Call it once, whatever commit returns.
 func (tx *transaction) end() {
 	for _, s := range tx.edits {
 		if s.dir == nil {

@@ -13,8 +13,8 @@ import (
 	"unicode/utf8"
 )
 
-// open opens a regular file to be read. Symlinks within the root are followed.
-// Devices, pipes and sockets are not opened: reading one may never end.
+// open opens a regular file for reading. It follows symlinks within the root. It does not open
+// devices, pipes and sockets, because reading them may never end.
 func (w *Workspace) open(rel string) (*os.File, fs.FileInfo, error) {
 	info, err := w.root.Stat(rel)
 	if err != nil {
@@ -23,8 +23,8 @@ func (w *Workspace) open(rel string) (*os.File, fs.FileInfo, error) {
 	if err := wantRegular(rel, info); err != nil {
 		return nil, nil, err
 	}
-	// It may have been replaced since: opening must not wait for a pipe's other
-	// end, and what was opened is looked at again.
+	// The file may have been replaced since: opening must not wait for the other end of a pipe,
+	// and the opened file is checked again.
 	f, err := w.root.OpenFile(rel, os.O_RDONLY|openWithoutWaiting, 0)
 	if err != nil {
 		return nil, nil, explain(rel, err)
@@ -47,7 +47,7 @@ func wantRegular(rel string, info fs.FileInfo) error {
 	return refuse(rel, "is %s, not a file", kindOf(info.Mode()))
 }
 
-// kindOf names what is no regular file.
+// kindOf names the kind of a file that is not regular.
 func kindOf(mode fs.FileMode) string {
 	switch {
 	case mode.IsDir():
@@ -65,7 +65,7 @@ func kindOf(mode fs.FileMode) string {
 	}
 }
 
-// load reads a whole file, of at most the size that the options allow.
+// load reads a whole file, up to the maximum size of the options.
 func (w *Workspace) load(rel string) ([]byte, fs.FileInfo, error) {
 	f, info, err := w.open(rel)
 	if err != nil {
@@ -89,12 +89,12 @@ func (w *Workspace) readAll(f *os.File, rel string) ([]byte, error) {
 	return data, nil
 }
 
-// isBinary reports whether a content is no text, by its beginning.
+// isBinary reports whether a content is not text, by its beginning.
 func isBinary(data []byte) bool {
 	return bytes.IndexByte(data[:min(len(data), 8000)], 0) >= 0
 }
 
-// versionOf identifies a content, for who wants to change exactly that.
+// versionOf identifies a content, so that a change can require exactly that content.
 func versionOf(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:8])
@@ -114,10 +114,10 @@ func cutText(s string, n int) string {
 	return s[:n]
 }
 
-// folder opens the folder of a file that is to be changed. It goes there step by
-// step and through no symlink, so that neither the name of a link nor one that is
-// put there meanwhile leads into a protected folder. Folders that are missing are
-// made if asked for, and told to made.
+// folder opens the directory of a file that is to be changed. It descends step by step and
+// follows no symlink, so that neither the name of a link nor a link that is created meanwhile
+// leads into a protected directory. If made is not nil, it creates missing directories and
+// calls made for each.
 func (w *Workspace) folder(rel string, made func(rel string)) (*os.Root, string, error) {
 	dir, err := w.root.OpenRoot(".")
 	if err != nil {
@@ -144,11 +144,11 @@ func (w *Workspace) folder(rel string, made func(rel string)) (*os.Root, string,
 	return dir, elements[last], nil
 }
 
-// errNoFolder says that a folder is missing which nobody asked to make.
+// errNoFolder reports a missing directory that the call does not create.
 var errNoFolder = errors.New("does not exist")
 
-// enter opens one folder in another, and makes sure that it is the one that was
-// seen not to be a symlink.
+// enter opens a directory in another, and makes sure that it is the one that was checked not to
+// be a symlink.
 func enter(dir *os.Root, name, here string, made func(string)) (*os.Root, error) {
 	info, err := dir.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) && made != nil {
@@ -208,6 +208,6 @@ func (w *Workspace) openFolder(rel string) (*os.File, error) {
 	return f, nil
 }
 
-// shut closes what loses nothing by it: it was only read, or is known to be
+// shut closes a file for which the error does not matter: it was only read, or is known to be
 // written.
 func shut(c io.Closer) { _ = c.Close() }

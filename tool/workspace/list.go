@@ -20,7 +20,7 @@ type listInput struct {
 
 const defaultListed = 500
 
-// List is the tool that lists folders.
+// List returns the tool that lists directories.
 func (w *Workspace) List(opts ...tool.Option) tool.Tool {
 	return tool.New(toolname.ListFiles, "Lists the files and folders of a folder of the workspace, with sizes in bytes. "+
 		"Folders end in /, symlinks show where they lead and are not followed. "+
@@ -63,7 +63,7 @@ func (w *Workspace) list(ctx context.Context, in listInput) (string, error) {
 	return plain(head + "]\n" + lines.String()), nil
 }
 
-// listed is an entry's line.
+// listed returns the line of an entry.
 func (w *Workspace) listed(rel string, info fs.FileInfo) string {
 	mode := info.Mode()
 	switch {

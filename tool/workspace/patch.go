@@ -14,8 +14,8 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// patchGrammar is what parsePatch takes, for providers that hold a model to it. The
-// toolbox checks it too; what it cannot say, parsePatch does.
+// patchGrammar is the grammar of parsePatch, for providers that constrain a model to it. The
+// toolbox checks it too; parsePatch checks what it cannot express.
 const patchGrammar = `start: opening change+ closing
 opening: "*** Begin Patch" NEWLINE
 closing: "*** End Patch" NEWLINE*
@@ -57,8 +57,8 @@ Each line of a hunk begins with a space (unchanged), - (removed) or + (added). S
 Where they are not unique, put "@@ " and a whole line that stands before them, such as the head of the function; a hunk without one begins with @@ alone or follows the file's name. Line numbers are not used.
 "*** End of File" after a hunk says that it ends where the file does.`
 
-// Patch is the tool that changes files by a patch. It takes text, in the grammar
-// of Codex.
+// Patch returns the tool that changes files by a patch. It takes text in the patch format of
+// Codex.
 func (w *Workspace) Patch(opts ...tool.Option) tool.Tool {
 	grammar := &dragoman.Grammar{Syntax: "lark", Definition: patchGrammar}
 	opts = append([]tool.Option{tool.Set(func(s *tool.Settings) { s.SelfParsing = true })}, opts...)
@@ -67,7 +67,7 @@ func (w *Workspace) Patch(opts ...tool.Option) tool.Tool {
 	}, w.changes(toolname.ApplyPatch, w.checkPatch, w.previewPatch, opts)...)
 }
 
-// checkPatch refuses what no state of the files could make right.
+// checkPatch refuses patches that fail whatever the files contain.
 func (w *Workspace) checkPatch(_ context.Context, in tool.Input) error {
 	p, err := parsePatch(in.Text)
 	if err == nil {
@@ -97,7 +97,7 @@ func (w *Workspace) patch(ctx context.Context, text string) (string, error) {
 	return plain(strings.Join(report, "\n")), nil
 }
 
-// plan computes all that a patch does, before anything is done.
+// plan computes all changes of a patch before anything is written.
 func (w *Workspace) plan(ctx context.Context, text string) ([]edit, []string, error) {
 	p, err := parsePatch(text)
 	if err != nil {
@@ -129,14 +129,13 @@ func (w *Workspace) planChanges(ctx context.Context, p *patch) (edits []edit, re
 	return edits, report, nil
 }
 
-// namedChange is a change with the paths of its files; target is "" where it moves
-// none.
+// namedChange is a change with the paths of its files; target is "" if it moves none.
 type namedChange struct {
 	change
 	rel, target string
 }
 
-// files are those that the change needs for itself.
+// files returns the files that no other change may use.
 func (c namedChange) files() []string {
 	if c.target == "" || c.target == c.rel {
 		return []string{c.rel}
@@ -144,8 +143,8 @@ func (c namedChange) files() []string {
 	return []string{c.rel, c.target}
 }
 
-// name finds the files of a patch, by its text alone: calls of the same turn that
-// run before it may change what is there.
+// name returns the files of a patch, from its text alone: earlier calls of the same turn may
+// change the files.
 func (w *Workspace) name(p *patch) ([]namedChange, error) {
 	all := make([]namedChange, len(p.changes))
 	var claims claims
@@ -168,8 +167,8 @@ func (w *Workspace) name(p *patch) ([]namedChange, error) {
 	return all, nil
 }
 
-// claims makes sure that a patch names each file once: it would not be clear which
-// change comes first.
+// claims makes sure that a patch names each file once: otherwise the order of the changes would
+// be unclear.
 type claims struct {
 	files map[string]int // the lines that name them
 	// folders are those that files are in, by the first of these.
@@ -207,8 +206,8 @@ func (c *claims) add(rel string, line int) error {
 	return nil
 }
 
-// distinct refuses a patch that names one file by two names, as links and file
-// systems that fold names have them.
+// distinct refuses a patch that names one file by two names, through links or file systems that
+// fold names.
 func (w *Workspace) distinct(all []namedChange) error {
 	type there struct {
 		claim
@@ -232,7 +231,7 @@ func (w *Workspace) distinct(all []namedChange) error {
 	return nil
 }
 
-// planChange computes what becomes of one file, or two where one is moved.
+// planChange computes the new content of one file, or of two for a move.
 func (w *Workspace) planChange(ctx context.Context, c namedChange) ([]edit, string, error) {
 	rel, target := c.rel, c.target
 	bad := func(format string, args ...any) ([]edit, string, error) {

@@ -8,9 +8,9 @@ import (
 	"unicode"
 )
 
-// protection are names that may not be written to.
+// protection holds names that must not be written.
 type protection struct {
-	// names are as they were given, folded what they are compared by.
+	// names are the given names, folded their forms for comparison.
 	names, folded []string
 }
 
@@ -35,7 +35,7 @@ func (p protection) in(rel string) string {
 	return ""
 }
 
-// covers reports whether some file system may take a name for a protected one.
+// covers reports whether some file system may treat a name as a protected one.
 func (p protection) covers(name string) bool {
 	name = foldName(name)
 	for _, f := range p.folded {
@@ -51,9 +51,9 @@ func (p protection) covers(name string) bool {
 	return false
 }
 
-// sameAs returns the protected name that is the same file as another name in a
-// folder, or "". Here the file system itself says what it folds, whatever its rules
-// are, as far as the protected file is there.
+// sameAs returns the protected name that is the same file as another name in a directory, or
+// "". It asks the file system itself, whatever its rules are; this works only if the protected
+// file exists.
 func (p protection) sameAs(dir *os.Root, name string) string {
 	info, err := dir.Lstat(name)
 	if err != nil {

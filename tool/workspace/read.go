@@ -25,14 +25,13 @@ type readInput struct {
 	Bytes     int    `json:"bytes,omitempty" doc:"how many bytes to read with offset, at most 40000" jsonschema:"minimum=1,maximum=40000"`
 }
 
-// maxShown is how many bytes of a file are shown at once, and maxLines how many
-// lines.
+// maxShown limits the bytes of a file that are shown at once, and maxLines the lines.
 const (
 	maxShown = 40_000
 	maxLines = 2000
 )
 
-// Read is the tool that reads files.
+// Read returns the tool that reads files.
 func (w *Workspace) Read(opts ...tool.Option) tool.Tool {
 	return tool.New(toolname.ReadFile, "Reads a text file of the workspace: all of it, a range of lines, or a range of bytes. "+
 		"The first line of the answer says which part it is, how to go on, and the version of the file, for write_file.",
@@ -65,7 +64,7 @@ func (w *Workspace) read(_ context.Context, in readInput) (string, error) {
 	return readLines(rel, data, in), nil
 }
 
-// describeBinary says what there is instead of showing it.
+// describeBinary describes a binary file instead of showing it.
 func describeBinary(rel string, data []byte, size int64) string {
 	return fmt.Sprintf("[%s is a binary file of %s, which is not shown; it begins with % x]", shown(rel), words.Count(size, "byte"), data[:min(len(data), 16)])
 }

@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// Sandbox runs commands under a supervisor, which ends whatever they leave behind,
-// and under Landlock, which Linux kernels have since 5.13. Get one by [Main].
+// Sandbox runs commands under a supervisor, which stops everything that they leave behind, and
+// under Landlock, which Linux kernels have since 5.13. [Main] returns it.
 //
 // A confined command, and all that it starts, can read, write and run files of the
 // workspace, of its own folder for temporary files and of [Shell.WritePaths]; read
@@ -38,23 +38,23 @@ import (
 // command can end its supervisor, and then only those of its processes are ended that kept
 // its group or its environment.
 type Sandbox struct {
-	// abi is the kernel's version of Landlock; 0: it has none.
+	// abi is the kernel's Landlock version; 0 if it has none.
 	abi int
-	// why says why there is none.
+	// why is the reason if there is none.
 	why string
 }
 
-// The names of processes that this package starts its own program as.
+// The names under which this package starts its own program.
 const (
-	// supervisorName starts a command and ends all that it leaves behind.
+	// supervisorName starts a command and stops all that it leaves behind.
 	supervisorName = "dragoman-supervisor"
 	// commandName confines itself and becomes the command.
 	commandName = "dragoman-command"
 )
 
-// Main must be the first thing that a program's main does, if the program wants
-// its commands confined: they are started by starting the program itself once
-// more, and that one must do nothing else.
+// Main must be the first call of a program's main function if the program wants its commands
+// confined. Commands are started by running the program itself once more, and that process must
+// do nothing else.
 //
 //	sandbox, err := workspace.Main()
 //	if err != nil {
@@ -62,9 +62,9 @@ const (
 //		os.Exit(126)
 //	}
 //
-// In a program that was started by a person it does nothing and returns at once.
-// In one that was started for a command it returns only an error, when its work is
-// done or cannot be, and the program must end.
+// In a normal process Main does nothing and returns at once. In a process that was started for
+// a command it returns only an error, when its work is done or failed, and the program must
+// exit.
 func Main() (*Sandbox, error) {
 	var err error
 	switch {
@@ -82,17 +82,17 @@ func Main() (*Sandbox, error) {
 	return nil, fmt.Errorf("workspace: %w", err)
 }
 
-// errSupervised says that a command has ended.
+// errSupervised reports that a command has ended.
 var errSupervised = errors.New("the command has ended")
 
-// The files of a supervisor: it tells by one what became of the command, and the
-// other ends when the command must.
+// The files of a supervisor: it reports the outcome of the command on one, and the other is
+// closed when the command must end.
 const (
 	statusFD  = 3
 	controlFD = 4
 )
 
-// What is told begins with one of these.
+// Reports begin with one of these.
 const (
 	statusFailed   = "failed: "
 	statusExited   = "exited: "
@@ -105,13 +105,13 @@ func tellStatus(status string) {
 	}
 }
 
-// launch is how a command is started, and what those are told that start it.
+// launch describes how a command is started, for the processes that start it.
 type launch struct {
 	Program string   `json:"program"`
 	Argv    []string `json:"argv"`
-	// ABI is the version of Landlock to confine the command by; 0: it is not.
+	// ABI is the Landlock version to confine the command with; 0 means not confined.
 	ABI int `json:"abi,omitempty"`
-	// Read and Write are files and folders; those that are missing do not matter.
+	// Read and Write are files and directories; missing ones are ignored.
 	Read        []string `json:"read,omitempty"`
 	Write       []string `json:"write,omitempty"`
 	Devices     []string `json:"devices,omitempty"`
@@ -135,12 +135,12 @@ func (c *command) launch(ctx context.Context, program, private string) (*launch,
 	}
 	switch {
 	case l.ABI == 0 && s.RequireSandbox:
-		return nil, fmt.Errorf("commands must be confined, and cannot be: %s", why)
+		return nil, fmt.Errorf("commands must be confined, but cannot be: %s", why)
 	case l.ABI == 0:
 		c.confinement = "; without Landlock: " + why
 		return l, nil
 	case s.DenyNetwork && l.ABI < networkABI && s.RequireSandbox:
-		return nil, errors.New("commands must not use the network, and this kernel cannot keep them from it")
+		return nil, errors.New("commands must not use the network, but this kernel cannot prevent it")
 	}
 	c.confinement = "; under Landlock"
 	found, partial, err := c.w.devices(ctx)
@@ -170,7 +170,7 @@ func (c *command) launch(ctx context.Context, program, private string) (*launch,
 // networkABI is the first version of Landlock that can deny TCP.
 const networkABI = 4
 
-// systemPaths are what most programs need to run.
+// systemPaths returns the paths that most programs need.
 func systemPaths() []string {
 	paths := []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt"}
 	for name := range strings.FieldsSeq("alternatives bash.bashrc ca-certificates debian_version gai.conf gitconfig group host.conf hosts " +
@@ -181,7 +181,7 @@ func systemPaths() []string {
 	return paths
 }
 
-// command is the process to start. kill ends a command that has no supervisor.
+// command returns the process to start. kill stops a command that has no supervisor.
 func (l *launch) command(ctx context.Context, kill func() error) (*exec.Cmd, error) {
 	if !l.supervised {
 		cmd := exec.CommandContext(ctx, l.Program)
@@ -207,8 +207,8 @@ func (l *launch) command(ctx context.Context, kill func() error) (*exec.Cmd, err
 	return cmd, nil
 }
 
-// started closes what only the supervisor needs, and listens to it. What fails to
-// become a command is ended by end.
+// started closes the files that only the supervisor needs, and reads its reports. end stops a
+// process that fails to become a command.
 func (l *launch) started(end func()) {
 	if !l.supervised {
 		return
@@ -234,7 +234,7 @@ func (l *launch) started(end func()) {
 	}()
 }
 
-// outcome is what the supervisor told, after its end.
+// outcome returns the report of the supervisor, after its end.
 func (l *launch) outcome() string {
 	if !l.supervised {
 		return ""

@@ -171,7 +171,7 @@ func TestAttack_CommandEndsItsSupervisorWithoutLandlock(t *testing.T) {
 	}
 }
 
-func TestT15_ASupervisorTellsHowACommandEnded(t *testing.T) {
+func TestT15_SupervisorReportsTheOutcome(t *testing.T) {
 	s := scripts()
 	s.Sandbox = &Sandbox{why: "for a test"}
 	p := newPlace(t, Options{Shell: s})

@@ -26,12 +26,12 @@ type searchInput struct {
 
 const (
 	defaultMatches = 100
-	// maxMatchLine is how much of a line is shown.
+	// maxMatchLine is the maximum length of a line that is shown.
 	maxMatchLine = 300
 	maxPattern   = 1000
 )
 
-// Search is the tool that searches files by a regular expression.
+// Search returns the tool that searches files with a regular expression.
 func (w *Workspace) Search(opts ...tool.Option) tool.Tool {
 	return tool.New(toolname.SearchFiles, "Searches the text files of the workspace for a regular expression, line by line. "+
 		"A match is shown as path:line: text, a line around it as path-line- text. "+
@@ -66,7 +66,7 @@ func (w *Workspace) search(ctx context.Context, in searchInput) (string, error) 
 	return plain(s.head(&v) + s.out.String()), nil
 }
 
-// search is one search that is under way.
+// search is one running search.
 type search struct {
 	w             *Workspace
 	re            *regexp.Regexp
@@ -94,7 +94,7 @@ func newSearch(w *Workspace, in searchInput) (*search, error) {
 	}
 	var err error
 	if s.re, err = regexp.Compile(pattern); err != nil {
-		return nil, fmt.Errorf("the pattern is no regular expression in RE2 syntax: %w", err)
+		return nil, fmt.Errorf("the pattern is not a regular expression in RE2 syntax: %w", err)
 	}
 	for _, glob := range in.Globs {
 		body, leave := strings.CutPrefix(glob, "!")
@@ -103,7 +103,7 @@ func newSearch(w *Workspace, in searchInput) (*search, error) {
 		}
 		re, err := globPattern(strings.TrimPrefix(body, "/"))
 		if err != nil {
-			return nil, fmt.Errorf("%s is no pattern for paths", quoteShort(glob))
+			return nil, fmt.Errorf("%s is not a valid pattern for paths", quoteShort(glob))
 		}
 		if leave {
 			s.leave = append(s.leave, re)
@@ -114,7 +114,7 @@ func newSearch(w *Workspace, in searchInput) (*search, error) {
 	return s, nil
 }
 
-// wanted reports whether the globs want a file.
+// wanted reports whether the globs select a file.
 func (s *search) wanted(rel string) bool {
 	match := func(set []*regexp.Regexp) bool {
 		for _, re := range set {
@@ -134,7 +134,7 @@ func (s *search) visit(rel string, info fs.FileInfo) error {
 	return s.file(rel)
 }
 
-// file searches one file. One that cannot be read is passed over.
+// file searches one file. It skips a file that cannot be read.
 func (s *search) file(rel string) error {
 	data, _, err := s.w.load(rel)
 	switch {
@@ -151,7 +151,7 @@ func (s *search) file(rel string) error {
 	return s.lines(rel, data)
 }
 
-// lines writes what matches, each line once, with those around it.
+// lines writes the matches, each line once, with the lines around them.
 func (s *search) lines(rel string, data []byte) error {
 	all := bytes.Split(data, []byte("\n"))
 	if len(all[len(all)-1]) == 0 {
@@ -201,7 +201,7 @@ func (s *search) line(rel string, i int, sep byte, line []byte, around int) {
 	fmt.Fprintf(&s.out, "%s%c%d%c %s\n", shown(rel), sep, i+1, sep, text)
 }
 
-// head says what was searched and what was not.
+// head says what was searched and what was skipped.
 func (s *search) head(v *walker) string {
 	match := "match"
 	if s.matches == 1 {

@@ -18,20 +18,20 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// Shell says which commands may be run, and how. Its zero value allows none, and
-// is refused.
+// Shell configures which commands may run, and how. Its zero value allows none, and is refused.
 //
-// What holds whatever is set: a command runs in a folder of the workspace, without
-// standard input, with few variables of the environment, of which those of git make
-// it use no bare repository that it comes upon, with a home folder and a
-// folder for temporary files of its own that are removed afterwards, for a bounded
-// time; what it writes is bounded; and when it ends or must end, so does every
-// process of its process group, on Linux every other that has its environment, and
-// with a [Sandbox] every other that it started, however it hides.
+// These always apply:
+//   - A command runs in a directory of the workspace, without standard input.
+//   - It gets few environment variables; the git variables make git ignore bare repositories in
+//     the workspace.
+//   - Its home and temporary directories are its own and are removed afterwards.
+//   - Its time and its output are limited.
+//   - When it ends or is stopped, so is every process of its process group, on Linux every
+//     other process that has its environment, and with a [Sandbox] every process that it
+//     started, however it hides.
 //
-// What does not: without Landlock (see [Sandbox]) a command can read and write
-// whatever the user can who runs the program, and use the network. With it, see
-// [Sandbox].
+// Without Landlock (see [Sandbox]) a command can read and write whatever the user of the
+// program can, and use the network.
 type Shell struct {
 	// Allow lists patterns of the commands that may run; an empty list that is not nil
 	// allows none. A command may run if one of them matches it, word by word:
@@ -43,11 +43,10 @@ type Shell struct {
 	//	go test ... -v -run=*      as before, but of flags only these
 	//	git log ... !--output !-o  as before, but without these flags
 	//
-	// A word that begins with * matches no word that begins with -, so flags have to
-	// be allowed by name or by "...". What begins with - counts as a flag, - and --
-	// included.
+	// A word that begins with * matches no word that begins with -, so flags must be allowed by
+	// name or by "...". Every word that begins with - counts as a flag, including - and --.
 	//
-	// What follows ! is refused anywhere after the pattern's own words, after -- too:
+	// A word after ! is refused anywhere after the pattern's own words, also after --:
 	//
 	//	!-o      a flag of one letter: -o, among others (-xo), with what follows it
 	//	         (-ofile, -o=file), and --o with or without a value
@@ -60,22 +59,20 @@ type Shell struct {
 	//	!-*      every flag, and !--* every one with two dashes
 	//	!rm      what is no flag: exactly this word; r* as above
 	//
-	// It is not refused that a longer flag of one dash is shortened (-exe), that its
-	// value follows without anything between (-execx; say !-exec*), that there is
-	// another flag of the same meaning (-o for --output), or that a file has flags in
-	// it (@file). Programs have more ways to take flags than a list can know: allow
-	// what is needed rather than refuse what is known.
+	// These are not refused: a shortened longer flag with one dash (-exe), a value that follows
+	// without a separator (-execx; use !-exec*), another flag with the same meaning (-o for
+	// --output), and flags in a file (@file). Programs have more ways to take flags than a list
+	// can know: allow what is needed rather than refuse what is known.
 	//
-	// Of a program that runs another (env, timeout, xargs, sh -c, …) both must be
-	// allowed. Where it cannot be seen what it runs (eval, ssh, sh with a file, find
-	// with -exec, …), only a pattern without * and ... allows it.
+	// If a program runs another (env, timeout, xargs, sh -c, …), both must be allowed. If it is
+	// unknown what it runs (eval, ssh, sh with a file, find with -exec, …), only a pattern
+	// without * and ... allows it.
 	//
-	// Some programs run others through their arguments. Where the known ways to do so
-	// (git -c and -C, tar --to-command, sort --compress-program, rg --pre, awk with system, sed
-	// with e, make SHELL=…) are not words of the pattern itself, such a call is refused;
-	// a pattern with * or ... for a program that runs whatever it is given (python, perl,
-	// docker, npm run, less, vim) is an error. Indirect permits both. The list of
-	// known ways is not complete.
+	// Some programs run others through their arguments. If the known ways to do so (git -c and
+	// -C, tar --to-command, sort --compress-program, rg --pre, awk with system, sed with e,
+	// make SHELL=…) are not words of the pattern itself, such a call is refused. A pattern with
+	// * or ... for a program that runs whatever it is given (python, perl, docker, npm run,
+	// less, vim) is an error. Indirect permits both. The list of known ways is not complete.
 	Allow []string
 	// AllowAny allows every command in place of Allow.
 	AllowAny bool
@@ -84,47 +81,45 @@ type Shell struct {
 	// or ... for programs that run whatever they are given, such as python, docker and vim.
 	// Without it they are refused, unless a pattern has all words of the command.
 	Indirect bool
-	// Scripts also allows what takes a shell: operators, redirections, variables.
-	// Such a command is run by sh, and a list judges every program in it. What
-	// one program of a script writes another may read: a list that has an
-	// interpreter of any language allows whatever it is fed. A command that needs
-	// no shell still runs without.
+	// Scripts also allows commands that need a shell: operators, redirections, variables. Such
+	// a command is run by sh, and Allow is checked for every program in it. One program of a
+	// script may read what another writes: a list with an interpreter of any language allows
+	// whatever it is fed. A command that needs no shell still runs without one.
 	Scripts bool
 
-	// PassEnv names variables that commands get from this program's environment,
-	// beside PATH, LANG, LC_ALL, LC_CTYPE and TZ. Env are others, as NAME=value.
+	// PassEnv names variables that commands get from this program's environment, in addition to
+	// PATH, LANG, LC_ALL, LC_CTYPE and TZ. Env holds further variables, as NAME=value.
 	PassEnv []string
 	Env     []string
 
-	// Timeout bounds a command; zero means 60 s. A model may ask for less.
+	// Timeout limits a command; zero means 60 s. A model may ask for less.
 	Timeout time.Duration
-	// MaxOutput is how many bytes of output are kept, from its beginning and its
-	// end; zero means 256 KiB.
+	// MaxOutput limits the bytes of output, from its beginning and its end; zero means 256 KiB.
 	MaxOutput int
 
-	// Sandbox is what [Main] gave; nil runs commands without Landlock.
+	// Sandbox is the result of [Main]; nil runs commands without Landlock.
 	Sandbox *Sandbox
-	// RequireSandbox makes a command fail that cannot be confined as asked.
+	// RequireSandbox makes a command fail if it cannot be confined as configured.
 	RequireSandbox bool
-	// ReadPaths and WritePaths are files and folders outside the workspace that
-	// confined commands may read, or read and write, beside those of [Sandbox].
+	// ReadPaths and WritePaths are files and directories outside the workspace that confined
+	// commands may read, or read and write, in addition to those of [Sandbox].
 	ReadPaths, WritePaths []string
-	// DenyNetwork keeps confined commands from TCP, where the kernel can (from
-	// Landlock's ABI 4 on), and from UDP (from ABI 10 on).
+	// DenyNetwork denies TCP to confined commands if the kernel can (from Landlock ABI 4), and
+	// UDP (from ABI 10).
 	DenyNetwork bool
 
-	// judge says whether a command may run; an error's text is for the model.
+	// judge decides whether a command may run; the text of its error is for the model.
 	judge func(*shell.Command) error
 }
 
 const (
 	defaultShellTimeout = time.Minute
 	defaultShellOutput  = 256 << 10
-	// killedWithin is how long the end of a command may take after its time.
+	// killedWithin limits how long a command may take to end after its timeout.
 	killedWithin = 5 * time.Second
 )
 
-// complete fills in defaults and says what is wrong.
+// complete fills in defaults and returns errors.
 func (s *Shell) complete() error {
 	switch {
 	case s.AllowAny && s.Allow != nil:
@@ -147,7 +142,7 @@ func (s *Shell) complete() error {
 	}
 	for _, p := range slices.Concat(s.ReadPaths, s.WritePaths) {
 		if !filepath.IsAbs(p) {
-			return fmt.Errorf("%w: %q is no absolute path", ErrOptions, p)
+			return fmt.Errorf("%w: %q is not an absolute path", ErrOptions, p)
 		}
 	}
 	if s.Timeout <= 0 {
@@ -165,15 +160,14 @@ type shellInput struct {
 	Seconds int    `json:"seconds,omitempty" doc:"end it after so many seconds" jsonschema:"minimum=1"`
 }
 
-// errShellOff says that the workspace's options allow no commands.
+// errShellOff reports that the options allow no commands.
 var errShellOff = errors.New("workspace: commands are not allowed here")
 
-// Shell is the tool that runs commands. A command that ran to its end is a result
-// without an error whatever its exit code, which the result tells first: a test that
-// fails, or a search that finds nothing, is an answer to go on with, and no failure
-// for a breaker or a failure policy to act on. A command that is not allowed, cannot
-// be started or does not end by itself is an error. Where the options allow none, the
-// tool cannot be put into a toolbox.
+// Shell returns the tool that runs commands. A command that ran to its end is a result without
+// an error, whatever its exit code, which the result states first: a failed test, or a search
+// without matches, is a normal answer, not a failure for a breaker or a failure policy. A
+// command that is not allowed, cannot be started or is stopped is an error. If the options
+// allow no commands, a toolbox refuses the tool.
 func (w *Workspace) Shell(opts ...tool.Option) tool.Tool {
 	s := w.options.Shell
 	if s == nil {
@@ -208,7 +202,7 @@ func (w *Workspace) shell(ctx context.Context, in shellInput) (tool.Output, erro
 	return c.run(ctx)
 }
 
-// command is what is asked for, if it is allowed.
+// command returns the requested command, if it is allowed.
 func (w *Workspace) command(in shellInput) (*command, error) {
 	s := w.options.Shell
 	c := &command{w: w, shell: s, timeout: s.Timeout}
@@ -236,8 +230,8 @@ func (w *Workspace) command(in shellInput) (*command, error) {
 	return nil, fmt.Errorf("%w: %w", shell.ErrNotAllowed, err)
 }
 
-// read finds the words of the command, as they are run. What only a shell can do
-// is a script, and what is no program may be a word of the shell's own.
+// read parses the words of the command as they are run. A command that needs a shell is a
+// script, and an unknown program may be a shell builtin.
 func (c *command) read(text string) (*shell.Command, error) {
 	parsed, unreadable := shell.Parse(text)
 	argv, err := parsed.Words()
@@ -258,12 +252,12 @@ func (c *command) read(text string) (*shell.Command, error) {
 	return &script, nil
 }
 
-// environment are the variables that a command gets.
+// environment returns the variables of a command.
 func (c *command) environment(private string) []string {
 	env := []string{
 		"HOME=" + private, "TMPDIR=" + private, "TERM=dumb", commandMark + "=" + c.id,
-		// To git any folder with a few files in it is a repository, whose settings name
-		// programs, though it is not called .git.
+		// git treats any directory with a few certain files as a repository, even if it is not
+		// named .git, and the settings of a repository can name programs.
 		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.bareRepository", "GIT_CONFIG_VALUE_0=explicit",
 	}
 	for _, name := range slices.Concat([]string{"PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ"}, c.shell.PassEnv) {
@@ -277,8 +271,8 @@ func (c *command) environment(private string) []string {
 	return append(env, c.shell.Env...)
 }
 
-// searchPath are the folders that programs are looked for in: none of the
-// workspace, where a model could put a program of a familiar name.
+// searchPath returns the directories to search for programs: none of the workspace, where a
+// model could put a program with a familiar name.
 func (c *command) searchPath() []string {
 	var dirs []string
 	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
@@ -298,7 +292,7 @@ func (c *command) searchPath() []string {
 	return dirs
 }
 
-// program finds the file that a command's first word names.
+// program returns the file of a command's first word.
 func (c *command) program(name string) (string, error) {
 	if strings.ContainsRune(name, '/') || strings.ContainsRune(name, filepath.Separator) {
 		if filepath.IsAbs(name) {
@@ -318,12 +312,12 @@ func (c *command) program(name string) (string, error) {
 	}
 	switch name {
 	case "cd", "pushd", "popd":
-		return "", fmt.Errorf("%s is no program: give the folder of a command as folder", name)
+		return "", fmt.Errorf("%s is not a program: pass the folder of a command as folder", name)
 	}
 	return "", fmt.Errorf("there is no program named %s", quoteShort(name))
 }
 
-// result tells the model what became of a command.
+// result returns the outcome of a command for the model.
 func (c *command) result(out *boundedOutput, took time.Duration) tool.Output {
 	var b strings.Builder
 	fmt.Fprintf(&b, "[%s after %.1f s%s]\n", c.ending, took.Seconds(), c.confinement)

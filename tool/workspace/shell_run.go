@@ -16,10 +16,10 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// commandMark is the variable by which the processes of a command are known.
+// commandMark is the variable that identifies the processes of a command.
 const commandMark = "DRAGOMAN_COMMAND"
 
-// command is one command that is run.
+// command is one running command.
 type command struct {
 	w       *Workspace
 	shell   *Shell
@@ -28,8 +28,8 @@ type command struct {
 	timeout time.Duration
 	id      string
 
-	// ending says how it ended, confinement how it was confined; ended says that
-	// it did not end by itself.
+	// ending describes how it ended, confinement how it was confined; ended reports that it was
+	// stopped.
 	ending, confinement string
 	ended               bool
 }
@@ -61,8 +61,7 @@ func (c *command) run(ctx context.Context) (tool.Output, error) {
 
 var errNoRoom = errors.New("there is no room for another process")
 
-// start starts the command, waits for its end and makes it the end of all that it
-// started.
+// start starts the command, waits for its end and stops all processes that it started.
 func (c *command) start(outer, ctx context.Context, cancel context.CancelFunc, l *launch, dir string, env []string) (tool.Output, error) {
 	output, write, err := os.Pipe()
 	if err != nil {
@@ -106,8 +105,8 @@ func (c *command) start(outer, ctx context.Context, cancel context.CancelFunc, l
 	return c.result(out, took), nil
 }
 
-// drain waits for the rest of the output. Whoever still holds the pipe is one that
-// was overlooked, or hides.
+// drain waits for the rest of the output. A process that still has the pipe open was missed, or
+// hides.
 func (c *command) drain(output *os.File, drained <-chan struct{}) {
 	const look = 50 * time.Millisecond
 	for range killedWithin / look {
@@ -122,7 +121,7 @@ func (c *command) drain(output *os.File, drained <-chan struct{}) {
 	<-drained
 }
 
-// tellEnding says how the command ended. A supervisor's own end says nothing of it.
+// tellEnding describes how the command ended. The exit of a supervisor says nothing about it.
 func (c *command) tellEnding(ctx context.Context, l *launch, state *os.ProcessState, outcome string, err error) {
 	code, exited := strings.CutPrefix(outcome, statusExited)
 	signal, signaled := strings.CutPrefix(outcome, statusSignaled)
@@ -144,7 +143,7 @@ func (c *command) tellEnding(ctx context.Context, l *launch, state *os.ProcessSt
 	}
 }
 
-// cause is what an error of starting says, without the paths of this machine.
+// cause returns the text of a start error, without the paths of this machine.
 func cause(err error) error {
 	var p *os.PathError
 	if errors.As(err, &p) {
@@ -153,15 +152,15 @@ func cause(err error) error {
 	return err
 }
 
-// process is a command's first process, which is the leader of its group.
+// process is the first process of a command, which leads its group.
 type process struct {
 	cmd *exec.Cmd
-	// reaped says that its number, and so its group's, may be someone else's.
+	// reaped reports that its process id, and so its group's, may have been reused.
 	mu     sync.Mutex
 	reaped bool
 }
 
-// kill ends the process and its group.
+// kill stops the process and its group.
 func (p *process) kill() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -171,11 +170,10 @@ func (p *process) kill() error {
 	return killGroup(p.cmd.Process)
 }
 
-// wait waits for the end of the process, and ends those that it leaves behind.
+// wait waits for the end of the process, and stops those that it leaves behind.
 func (p *process) wait(id string) error {
-	// While the process is not reaped its number, and so its group's, stays its
-	// own. Where that cannot be had, a number would have to come round within
-	// this instant to be taken for it.
+	// Until the process is reaped, its process id, and so its group's, cannot be reused. If it
+	// cannot be held, the id would have to be reused within this instant to be mistaken for it.
 	held := waitWithoutReaping(p.cmd.Process.Pid)
 	if held {
 		_ = p.kill()
@@ -190,7 +188,7 @@ func (p *process) wait(id string) error {
 	return err
 }
 
-// release says that the process's number is no longer its own.
+// release records that the process id may be reused.
 func (p *process) release() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -121,7 +121,7 @@ func TestT15_OutputKeepsItsBeginningAndItsEnd(t *testing.T) {
 }
 
 // Secrets are taken out of each piece that is told: none must be the half of one.
-func TestT12_OutputIsToldInWholeLines(t *testing.T) {
+func TestT12_OutputIsReportedInWholeLines(t *testing.T) {
 	for _, tc := range []struct{ output, want string }{
 		{"aé€\n😀\xff\nz", "aé€\n|😀\uFFFD\n|z"},
 		{"10%\r20%\rdone", "10%\r|20%\r|done"},

@@ -60,7 +60,7 @@ func TestT15_WhatIsNotAllowedIsNotRun(t *testing.T) {
 }
 
 // What a command's code means only its reader knows: it is told, and is no failure.
-func TestT15_AnExitCodeIsAResultAndTheModelIsToldSo(t *testing.T) {
+func TestT15_ExitCodeIsAResult(t *testing.T) {
 	p := newPlace(t, Options{Shell: &Shell{AllowAny: true, Scripts: true}})
 	p.ok(toolname.Shell, args{"command": "echo so; exit 7"}, "[exit code 7 after ", "so\n")
 	p.fails(toolname.Shell, args{"command": "kill -9 $$"}, "signal")
@@ -271,7 +271,7 @@ func TestAttack_EndlessOutputEndsWithItsTime(t *testing.T) {
 	p.fails(toolname.Shell, args{"command": "yes"}, "were over", "bytes not shown")
 }
 
-func TestT12_TheOutputOfACommandIsToldWhileItRuns(t *testing.T) {
+func TestT12_OutputIsReportedWhileRunning(t *testing.T) {
 	p := newPlace(t, Options{NoApproval: []string{toolname.Shell}, Shell: scripts()})
 	if err := syscall.Mkfifo(p.path("go"), 0o644); err != nil {
 		t.Fatal(err)
@@ -317,7 +317,7 @@ func TestT15_ACommandHasNoInput(t *testing.T) {
 func TestT15_CommandsThatMustBeConfinedAreNotRunWithout(t *testing.T) {
 	for _, s := range []*Sandbox{nil, {why: "this kernel has none"}} {
 		p := newPlace(t, Options{Shell: &Shell{AllowAny: true, Sandbox: s, RequireSandbox: true}})
-		p.fails(toolname.Shell, args{"command": "touch x"}, "must be confined, and cannot be")
+		p.fails(toolname.Shell, args{"command": "touch x"}, "must be confined, but cannot be")
 		p.wantFiles(map[string]string{})
 	}
 	p := newPlace(t, Options{Shell: &Shell{AllowAny: true, Sandbox: &Sandbox{abi: 3}, RequireSandbox: true, DenyNetwork: true}})

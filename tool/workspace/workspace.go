@@ -13,40 +13,37 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// ErrOptions says that a workspace cannot be opened as asked.
-var ErrOptions = errors.New("workspace: not usable as asked")
+// ErrOptions is wrapped by errors about invalid options.
+var ErrOptions = errors.New("workspace: invalid options")
 
-// Options say what the tools of a workspace may do. The zero value lists, reads
-// and searches, and writes and patches with a human's approval.
+// Options configure what the tools of a workspace may do. The zero value allows listing,
+// reading and searching, and writing and patching with the approval of a human.
 type Options struct {
-	// ReadOnly leaves out the tools that change files. Commands, if they are
-	// allowed, change what they like.
+	// ReadOnly leaves out the tools that change files. It does not restrict commands.
 	ReadOnly bool
-	// Protected are names of files and folders that may not be written to, nor
-	// anything in them, wherever in the workspace they are and in whatever case or
-	// form some file system takes for the same name; they are not listed or
-	// searched unless that is asked for. Nil means .git, .hg, .svn and .jj: who may
-	// write there may have hooks run. An empty list protects nothing.
+	// Protected lists names of files and directories that must not be written, including their
+	// contents, anywhere in the workspace and in every spelling that some file system treats as
+	// the same name. They are listed and searched only on request. Nil means .git, .hg, .svn
+	// and .jj, because writing there may install hooks. An empty list protects nothing.
 	Protected []string
-	// MaxFile is the size in bytes of the largest file that is read as a whole,
-	// searched, written or patched; zero means 16 MiB.
+	// MaxFile is the maximum size in bytes of a file that is read as a whole, searched, written
+	// or patched; zero means 16 MiB.
 	MaxFile int64
-	// NoApproval names tools whose calls run without a human's approval. By
-	// default [WriteName], [PatchName] and [ShellName] need it.
+	// NoApproval lists tools whose calls run without the approval of a human. By default
+	// [WriteName], [PatchName] and [ShellName] need it.
 	NoApproval []string
-	// Shell allows commands; nil means that there is no tool for them.
+	// Shell enables commands; nil means that there is no tool for them.
 	Shell *Shell
 }
 
 const defaultMaxFile = 16 << 20
 
-// Workspace is a folder that a model works in. It is safe for concurrent use. Its
-// changes are made one at a time; what other programs do meanwhile may make one
-// fail, and never makes it reach outside.
+// Workspace is a directory that a model works in. It is safe for concurrent use. It makes one
+// change at a time. Concurrent changes by other programs may make a change fail, but never make
+// it reach outside.
 type Workspace struct {
 	root *os.Root
-	// dir is the folder's path as it was given, made absolute; real the same
-	// with its symlinks resolved.
+	// dir is the absolute path of the directory; real is the same with symlinks resolved.
 	dir, real string
 	options   Options
 	protected protection
@@ -60,8 +57,7 @@ type Workspace struct {
 	fault func(step string) error
 }
 
-// Open opens a folder as a workspace. It must be closed when its tools are no
-// longer used.
+// Open opens a directory as a workspace. Close it when its tools are no longer used.
 func Open(dir string, options Options) (*Workspace, error) {
 	if err := options.complete(); err != nil {
 		return nil, err
@@ -85,7 +81,7 @@ func Open(dir string, options Options) (*Workspace, error) {
 	return &Workspace{root: root, dir: abs, real: real, options: options, protected: protected}, nil
 }
 
-// complete fills in defaults and says what is wrong.
+// complete fills in defaults and returns errors.
 func (o *Options) complete() error {
 	if o.Protected == nil {
 		o.Protected = []string{".git", ".hg", ".svn", ".jj"}
@@ -96,7 +92,7 @@ func (o *Options) complete() error {
 	}
 	for _, name := range o.NoApproval {
 		if !slices.Contains([]string{toolname.ListFiles, toolname.ReadFile, toolname.SearchFiles, toolname.WriteFile, toolname.ApplyPatch, toolname.Shell}, name) {
-			return fmt.Errorf("%w: NoApproval names %q, which is no tool of a workspace", ErrOptions, name)
+			return fmt.Errorf("%w: NoApproval has %q, which is not a tool of a workspace", ErrOptions, name)
 		}
 	}
 	if o.Shell == nil {
@@ -107,13 +103,13 @@ func (o *Options) complete() error {
 	return shell.complete()
 }
 
-// Close ends the use of the folder.
+// Close closes the directory.
 func (w *Workspace) Close() error { return w.root.Close() }
 
-// Dir is the folder's absolute path.
+// Dir returns the absolute path of the directory.
 func (w *Workspace) Dir() string { return w.dir }
 
-// Tools are all that the options allow, in an order that does not change.
+// Tools returns all tools that the options allow, in a stable order.
 func (w *Workspace) Tools() []tool.Tool {
 	tools := []tool.Tool{w.List(), w.Read(), w.Search()}
 	if !w.options.ReadOnly {
@@ -125,11 +121,10 @@ func (w *Workspace) Tools() []tool.Tool {
 	return tools
 }
 
-// changes are the options of a tool that changes something. It runs alone, so that
-// a turn's calls happen in the model's order. What check refuses is refused before
-// a human is asked about it; the tool itself checks again. All calls of a turn are
-// checked before the first of them runs, so a check must not look at files: "write
-// a, then patch a" is one turn.
+// changes returns the options of a tool that changes something. It runs alone, so that the
+// calls of a turn happen in the model's order. A call that check refuses is refused before a
+// human is asked; the tool itself checks again. All calls of a turn are checked before the
+// first of them runs, so a check must not read files: "write a, then patch a" is one turn.
 func (w *Workspace) changes(name string, check func(context.Context, tool.Input) error, preview func(context.Context, tool.Input) (string, error), more []tool.Option) []tool.Option {
 	opts := []tool.Option{
 		tool.Destructive(),
@@ -146,7 +141,7 @@ func (w *Workspace) changes(name string, check func(context.Context, tool.Input)
 	return append(opts, more...)
 }
 
-// reads are the options of a tool that changes nothing.
+// reads returns the options of a tool that changes nothing.
 func reads(more []tool.Option) []tool.Option {
 	tag := tool.Set(func(s *tool.Settings) { s.Tags = append(s.Tags, "workspace") })
 	return append([]tool.Option{tag, tool.ReadOnly(), tool.Idempotent()}, more...)

@@ -245,7 +245,7 @@ func TestT15_EveryToolIsConfinedToTheRoot(t *testing.T) {
 	p.wantOutsideUntouched()
 }
 
-func TestT15_WhatChangesSomethingNeedsApprovalUnlessToldOtherwise(t *testing.T) {
+func TestT15_ChangesNeedApprovalByDefault(t *testing.T) {
 	p := newPlace(t, Options{Shell: &Shell{AllowAny: true}})
 	asks := map[string]bool{}
 	box, err := tool.NewBox(p.Tools()...)
@@ -280,7 +280,7 @@ func TestT15_WhatChangesSomethingNeedsApprovalUnlessToldOtherwise(t *testing.T) 
 }
 
 // A human is not asked about what would be refused anyway.
-func TestT15_NobodyIsAskedAboutWhatIsRefused(t *testing.T) {
+func TestT15_RefusedCallsAreNotAskedAbout(t *testing.T) {
 	p := newPlace(t, Options{Shell: &Shell{Allow: []string{}}})
 	box, err := tool.NewBox(p.Tools()...)
 	if err != nil {
@@ -453,7 +453,7 @@ func TestT15_WriteReplacesAFileAtOnce(t *testing.T) {
 }
 
 // What a model is told must be what it needs to do next.
-func TestT15_AMissingFolderIsToldWithTheArgumentThatMakesIt(t *testing.T) {
+func TestT15_MissingFolderErrorNamesParents(t *testing.T) {
 	p := newPlace(t, Options{})
 	p.fails(toolname.WriteFile, args{"path": "sub/b.txt", "content": "x"}, `the folder "sub" does not exist; nothing was changed. With parents: true it is made`)
 	p.fails(toolname.WriteFile, args{"path": "sub/b.txt", "content": "x", "parents": false}, "parents: true")

@@ -20,10 +20,10 @@ type writeInput struct {
 	Parents bool   `json:"parents,omitempty" doc:"make the folders of the path that do not exist"`
 }
 
-// versionNew is the version of a file that is not there.
+// versionNew is the version of a file that does not exist.
 const versionNew = "new"
 
-// Write is the tool that creates files and replaces them as a whole.
+// Write returns the tool that creates files and replaces whole files.
 func (w *Workspace) Write(opts ...tool.Option) tool.Tool {
 	more := append([]tool.Option{tool.Idempotent()}, opts...)
 	return tool.New(toolname.WriteFile, "Writes a whole file of the workspace: creates it, or replaces all that it holds. "+
@@ -31,7 +31,7 @@ func (w *Workspace) Write(opts ...tool.Option) tool.Tool {
 		w.write, w.changes(toolname.WriteFile, w.checkWrite, w.previewWrite, more)...)
 }
 
-// checkWrite refuses what no state of the files could make right.
+// checkWrite refuses calls that fail whatever the files contain.
 func (w *Workspace) checkWrite(_ context.Context, in tool.Input) error {
 	var args writeInput
 	if err := json.Unmarshal(in.Arguments, &args); err != nil {
@@ -41,8 +41,8 @@ func (w *Workspace) checkWrite(_ context.Context, in tool.Input) error {
 	return err
 }
 
-// nameWrite says which file is written, by the arguments alone: calls of the same
-// turn that run before it may change what is there.
+// nameWrite returns the file to write, from the arguments alone: earlier calls of the same turn
+// may change the files.
 func (w *Workspace) nameWrite(in writeInput) (string, error) {
 	rel, err := w.resolveChange(in.Path)
 	if err == nil && int64(len(in.Content)) > w.options.MaxFile {
@@ -51,7 +51,7 @@ func (w *Workspace) nameWrite(in writeInput) (string, error) {
 	return rel, err
 }
 
-// planWrite says which file is written and what it holds now.
+// planWrite returns the file to write and its current content.
 func (w *Workspace) planWrite(in writeInput) (string, *content, error) {
 	rel, err := w.nameWrite(in)
 	if err != nil {
@@ -87,7 +87,7 @@ func (w *Workspace) write(_ context.Context, in writeInput) (string, error) {
 	return fmt.Sprintf("[%s %s: %s; version %s]", did, shown(rel), words.Count(len(in.Content), "byte"), versionOf([]byte(in.Content))), nil
 }
 
-// checkVersion refuses to overwrite what the model has not seen, if it asks for
+// checkVersion refuses to overwrite a version that the model has not seen, if the call requires
 // that.
 func checkVersion(in writeInput, now *content) error {
 	want := strings.TrimSpace(in.Version)
@@ -106,13 +106,13 @@ func checkVersion(in writeInput, now *content) error {
 	return nil
 }
 
-// content is what a file holds.
+// content is the content of a file.
 type content struct {
 	data []byte
 	mode fs.FileMode
 }
 
-// current is what a file that is to be changed holds; nil if there is none.
+// current returns the content of a file that is to be changed; nil if it does not exist.
 func (w *Workspace) current(rel string) (*content, error) {
 	info, err := w.root.Lstat(rel)
 	switch {

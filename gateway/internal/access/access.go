@@ -9,35 +9,34 @@ import (
 	"time"
 )
 
-// Options are those of [New]. The zero value is useful.
+// Options configure [New]. The zero value is valid.
 type Options struct {
-	// Now tells the time; nil means time.Now.
+	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
 
-// Keys are the virtual keys of a gateway, with what each has used. It is safe for
-// concurrent use.
+// Keys holds the virtual keys of a gateway and their usage. It is safe for concurrent use.
 type Keys struct {
 	now   func() time.Time
 	mu    sync.Mutex // of Replace
 	table atomic.Pointer[table]
 }
 
-// table is the keys at one time, each with its account.
+// table is an immutable set of keys, each with its account.
 type table struct {
 	keys     []Key
 	accounts []*account
 	secrets  []secret
 }
 
-// secret is the hash of one, and the place of its key.
+// secret is the hash of a secret, and the index of its key.
 type secret struct {
 	hash [sha256.Size]byte
 	key  int
 }
 
-// New makes Keys. Without any, everybody is admitted to everything, under the name
-// "": who serves beyond loopback must not do that. The error is a [*KeyError].
+// New returns Keys. Without keys, every client may use everything, under the name "": do not
+// serve that beyond loopback. The error is a [*KeyError].
 func New(keys []Key, options Options) (*Keys, error) {
 	k := &Keys{now: options.Now}
 	if k.now == nil {
@@ -47,10 +46,9 @@ func New(keys []Key, options Options) (*Keys, error) {
 	return k, k.Replace(keys)
 }
 
-// Replace changes the keys. Those that are there under the same name keep what was
-// counted, also where their secret or their bounds change; what was counted of others
-// is forgotten. Requests under way go on. With an error, a [*KeyError], nothing has
-// changed.
+// Replace replaces the keys. Keys with the same name keep their counts, also if their secret or
+// limits change; the counts of other keys are dropped. Requests in progress continue. On an
+// error, a [*KeyError], nothing changes.
 func (k *Keys) Replace(keys []Key) error {
 	if err := check(keys); err != nil {
 		return err
@@ -78,11 +76,11 @@ func (k *Keys) Replace(keys []Key) error {
 	return nil
 }
 
-// Open reports whether there are no keys, and so everybody is admitted.
+// Open reports whether there are no keys, so that every client is admitted.
 func (k *Keys) Open() bool { return len(k.table.Load().keys) == 0 }
 
-// Identify is the key that was presented, for what uses no model, such as a list of
-// them. The error is a [*RefusedError]. Without any keys it is the zero Key.
+// Identify returns the key for a secret, for requests that use no model, such as a list of
+// models. The error is a [*RefusedError]. Without keys it returns the zero Key.
 func (k *Keys) Identify(presented string) (Key, error) {
 	t := k.table.Load()
 	i, err := t.find(presented)
@@ -131,9 +129,9 @@ func (k *Keys) Admit(ctx context.Context, presented, model string, estimate int6
 	return lease, nil
 }
 
-// Visit counts a request that uses no tokens, but is sent to a model's server: the requests
-// per minute are its only bound, so that a key whose budget is spent, or whose answers are
-// all under way, can still cancel one. The error is a [*RefusedError].
+// Visit counts a request that uses no tokens but is sent to an upstream. Only the requests per
+// minute limit it, so that a key with an exhausted budget, or with all its slots in use, can
+// still cancel a response. The error is a [*RefusedError].
 func (k *Keys) Visit(presented string) error {
 	t := k.table.Load()
 	i, err := t.find(presented)
@@ -147,12 +145,11 @@ func (k *Keys) Visit(presented string) error {
 	return nil
 }
 
-// find is the place of the key that was presented; -1 where there are no keys.
+// find returns the index of the key for a secret; -1 if there are no keys.
 //
-// How long it takes tells nothing about the keys: what is compared are hashes, which
-// who presents a key cannot choose byte by byte, each in constant time, and always
-// all of them, whether or where one fits. It does tell how long the presented text
-// is, which its sender knows.
+// Its duration reveals nothing about the keys: it compares hashes, which a client cannot choose
+// byte by byte, each in constant time, and always all of them. It depends only on the length of
+// the secret that the client sent.
 func (t *table) find(presented string) (int, error) {
 	switch {
 	case len(t.keys) == 0:

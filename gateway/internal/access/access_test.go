@@ -234,7 +234,7 @@ func TestG3_RequestsPerMinuteComeBackEvenly(t *testing.T) {
 }
 
 // The wait that is told is enough, whatever the numbers.
-func TestTheWaitThatIsToldIsEnough(t *testing.T) {
+func TestRetryAfterIsSufficient(t *testing.T) {
 	for _, perMinute := range []int{1, 7, 59, 61, 1009} {
 		synctest.Test(t, func(t *testing.T) {
 			team := key("team", secret)
@@ -387,7 +387,7 @@ func TestG3_WhatUsesNoTokensIsBoundByTheRequestsOfAMinuteAlone(t *testing.T) {
 	}
 }
 
-func TestG3_BudgetsBeginAnewWithTheCalendar(t *testing.T) {
+func TestG3_BudgetsRenewWithTheCalendar(t *testing.T) {
 	for _, tc := range []struct {
 		per access.Period
 		now string
@@ -532,7 +532,7 @@ func TestKeysThatCannotBeUsedAreRefused(t *testing.T) {
 	want(t, k, "", 0) // those that were there stay
 }
 
-func TestWhoIsGoneIsNotCounted(t *testing.T) {
+func TestDisconnectedClientIsNotCounted(t *testing.T) {
 	team := key("team", secret)
 	team.RequestsPerMinute = 1
 	k := newKeys(t, team)

@@ -10,12 +10,12 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// account is what is counted of one key.
+// account holds the counts of one key.
 type account struct {
 	mu sync.Mutex
-	// key has the bounds that hold now.
+	// key has the current limits.
 	key Key
-	// requests and tokens are nil where there is no bound.
+	// requests and tokens are nil if there is no limit.
 	requests, tokens *rate.Limiter
 	active           int
 	// spent counts the tokens used in the current period, which ends at renews; reserved
@@ -24,8 +24,8 @@ type account struct {
 	renews          time.Time
 }
 
-// set changes the bounds. What was counted stays: a budget that is made longer
-// begins with what was spent of the shorter one.
+// set changes the limits. Counts are kept: a longer budget begins with the tokens spent of the
+// shorter one.
 func (a *account) set(key Key, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -38,7 +38,7 @@ func (a *account) set(key Key, now time.Time) {
 	a.key = key
 }
 
-// limiter is one of so many per minute, made of the one there is.
+// limiter returns a limiter of perMinute, derived from the existing one.
 func limiter(l *rate.Limiter, perMinute int, now time.Time) *rate.Limiter {
 	limit := rate.Limit(float64(perMinute) / time.Minute.Seconds())
 	switch {
@@ -53,7 +53,7 @@ func limiter(l *rate.Limiter, perMinute int, now time.Time) *rate.Limiter {
 	}
 }
 
-// renew begins a new budget where the old one is over.
+// renew starts a new budget period if the old one is over.
 func (a *account) renew(now time.Time) {
 	if !now.Before(a.renews) {
 		a.spent, a.renews = 0, periodEnd(a.key.Budget.Per, now)
@@ -75,7 +75,7 @@ func (a *account) enter() *RefusedError {
 	return nil
 }
 
-// ready says why a request would not be admitted now. It counts nothing.
+// ready returns why a request would be refused now, or nil. It counts nothing.
 func (a *account) ready(now time.Time) *RefusedError {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -125,7 +125,7 @@ func (a *account) exhausted(now time.Time) *RefusedError {
 	}
 }
 
-// visit counts one more request that nothing but its minute bounds.
+// visit counts a request that only the requests per minute limit.
 func (a *account) visit(now time.Time) *RefusedError {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -144,23 +144,23 @@ func (a *account) tooManyRequests(now time.Time) *RefusedError {
 	return &RefusedError{Reason: TooManyRequests, Limit: int64(a.key.RequestsPerMinute), RetryAfter: untilOne(a.requests, now)}
 }
 
-// untilOne is how long it takes until a bucket holds one.
+// untilOne returns the time until a bucket has one token.
 func untilOne(l *rate.Limiter, now time.Time) time.Duration {
 	missing := 1 - l.TokensAt(now)
 	if missing <= 0 {
 		return 0
 	}
-	seconds := min(missing/float64(l.Limit()), maxDebt*time.Minute.Seconds()) // where the bound was lowered since
+	seconds := min(missing/float64(l.Limit()), maxDebt*time.Minute.Seconds()) // if the limit was lowered since
 	return roundUp(time.Duration(seconds*float64(time.Second)), time.Millisecond)
 }
 
-// roundUp rounds so that who waits for so long need not ask twice.
+// roundUp rounds up, so that a client that waits this long need not retry twice.
 func roundUp(d, unit time.Duration) time.Duration {
 	return (d + unit - 1).Truncate(unit)
 }
 
-// maxDebt is how many minutes a bucket may be in debt, at most: what an upstream says
-// it counted must not lock a key out for years.
+// maxDebt is the maximum debt of a bucket in minutes: the count of an upstream must not lock
+// out a key for years.
 const maxDebt = 24 * 60
 
 // spend counts used tokens, of which some were reserved.
@@ -191,12 +191,12 @@ func (a *account) release(reserved int64) {
 	a.reserved -= reserved
 }
 
-// tokensOf are those of a prompt and its answer, as far as they are known.
+// tokensOf returns the known tokens of a prompt and its response.
 func tokensOf(u dragoman.Usage) int64 {
 	return add(max(u.Input.Or(0), 0), max(u.Output.Or(0), 0))
 }
 
-// add adds two numbers that are not negative, up to the largest there is.
+// add adds two non-negative numbers, up to the maximum.
 func add(a, b int64) int64 {
 	if a > math.MaxInt64-b {
 		return math.MaxInt64
@@ -218,7 +218,7 @@ type Lease struct {
 	admitted, released bool
 }
 
-// Key is the name of the key; empty where there are none.
+// Key returns the name of the key; empty if there are no keys.
 func (l *Lease) Key() string {
 	if l == nil || l.key == nil {
 		return ""
@@ -260,7 +260,7 @@ func (l *Lease) Admit(model string, estimate int64) error {
 	return nil
 }
 
-// refused is a refusal with the name of the key; nil for none.
+// refused returns a refusal with the name of the key; nil for nil.
 func (l *Lease) refused(e *RefusedError) error {
 	if e == nil {
 		return nil

@@ -1,5 +1,5 @@
-// Package access decides who may ask a gateway for what: virtual keys, the models
-// that each may name, and how much of them (requirement G3).
+// Package access decides which clients may use a gateway, with which models, and how much:
+// virtual keys (requirement G3).
 //
 //	keys, err := access.New([]access.Key{{Name: "search", Hash: access.HashOf(secret), RequestsPerMinute: 60}}, access.Options{})
 //
@@ -8,7 +8,7 @@
 //	err = lease.Admit(model, estimate) // or a *RefusedError
 //	lease.Spend(usage)                 // once it is known, and again when there is more
 //
-// It knows no HTTP beyond where clients put their keys, and opens no models.
+// It uses HTTP only to read keys from requests, and opens no models.
 //
 // # What is counted
 //

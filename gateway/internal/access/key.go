@@ -13,7 +13,7 @@ import (
 // Key is a virtual key.
 type Key = access.Key
 
-// Budget is the tokens that a key may use in a period.
+// Budget is the number of tokens that a key may use in a period.
 type Budget = access.Budget
 
 // HashOf returns the hash of a secret.
@@ -23,7 +23,7 @@ func HashOf(secret string) [sha256.Size]byte { return access.HashOf(secret) }
 // maximum, unless [Budget.Reserve] is set.
 const DefaultReserve = 4096
 
-// Period is how long a [Budget] lasts.
+// Period is the period of a [Budget].
 type Period = string
 
 // The periods of budgets, of the calendar in UTC.
@@ -33,10 +33,10 @@ const (
 	Month Period = "month"
 )
 
-// Periods are all there are.
+// Periods returns all periods.
 func Periods() []Period { return []Period{Hour, Day, Month} }
 
-// periodEnd returns when the period that now is in is over.
+// periodEnd returns the end of the period that contains now.
 func periodEnd(p Period, now time.Time) time.Time {
 	now = now.UTC()
 	year, month, day := now.Date()
@@ -50,14 +50,14 @@ func periodEnd(p Period, now time.Time) time.Time {
 	}
 }
 
-// clone is a copy that shares nothing with k.
+// clone returns a deep copy of k.
 func clone(k *Key) Key {
 	c := *k
 	c.Models, c.Also, c.Fields = slices.Clone(k.Models), slices.Clone(k.Also), slices.Clone(k.Fields)
 	return c
 }
 
-// KeyError says what is wrong with a [Key].
+// KeyError reports an invalid [Key].
 type KeyError struct {
 	Key    string
 	Reason string
@@ -65,7 +65,7 @@ type KeyError struct {
 
 func (e *KeyError) Error() string { return fmt.Sprintf("access: key %q: %s", e.Key, e.Reason) }
 
-// check finds the first key that cannot be used.
+// check returns an error for the first invalid key.
 func check(keys []Key) error {
 	names, owners := map[string]bool{}, map[[sha256.Size]byte]string{}
 	for i := range keys {
@@ -88,12 +88,12 @@ func check(keys []Key) error {
 	return nil
 }
 
-// hashes are those of all secrets of a key.
+// hashes returns the hashes of all secrets of a key.
 func hashes(k *Key) [][sha256.Size]byte {
 	return slices.Concat([][sha256.Size]byte{k.Hash}, k.Also)
 }
 
-// wrong says what is wrong with a key by itself, or nothing.
+// wrong returns what is wrong with a single key, or "".
 func wrong(k *Key) string {
 	switch {
 	case k.Name == "":
@@ -115,7 +115,7 @@ func wrong(k *Key) string {
 	}
 }
 
-// some lists names, but for those that are too many to be read.
+// some lists names, up to a readable number.
 func some(names []string) string {
 	const most = 20
 	if len(names) > most {

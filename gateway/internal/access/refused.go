@@ -9,23 +9,22 @@ import (
 	"github.com/dragoman-go/dragoman/internal/text/words"
 )
 
-// Reason is why a request was refused: one of the constants from [NoKey] to
-// [BudgetSpent].
+// Reason is the reason for a refusal: one of the constants from [NoKey] to [BudgetSpent].
 type Reason string
 
 // The reasons.
 const (
-	// NoKey: none was presented.
+	// NoKey: the request has no key.
 	NoKey Reason = "no_key"
-	// UnknownKey: the one that was presented is none of ours.
+	// UnknownKey: the key of the request is unknown.
 	UnknownKey Reason = "unknown_key"
-	// ModelNotAllowed: the key may not ask for this model.
+	// ModelNotAllowed: the key may not use this model.
 	ModelNotAllowed Reason = "model_not_allowed"
-	// TooManyRequests: of this minute.
+	// TooManyRequests: the limit of requests per minute is reached.
 	TooManyRequests Reason = "too_many_requests"
-	// TooManyTokens: of this minute.
+	// TooManyTokens: the limit of tokens per minute is reached.
 	TooManyTokens Reason = "too_many_tokens"
-	// TooManyAtOnce: as many requests as may be are under way.
+	// TooManyAtOnce: the limit of parallel requests is reached.
 	TooManyAtOnce Reason = "too_many_at_once"
 	// TooManyBytes: the bodies of the key's requests under way have reached their limit.
 	TooManyBytes Reason = "too_many_bytes"
@@ -33,15 +32,14 @@ const (
 	FieldNotAllowed Reason = "field_not_allowed"
 	// BudgetReserved: requests under way may use up the rest of the budget.
 	BudgetReserved Reason = "budget_reserved"
-	// BudgetSpent: of this period.
+	// BudgetSpent: the budget of this period is exhausted.
 	BudgetSpent Reason = "budget_spent"
 )
 
-// RefusedError says why a request was not admitted. It never holds what was
-// presented.
+// RefusedError reports why a request was not admitted. It never contains the secret.
 type RefusedError struct {
 	Reason Reason
-	// Key is the name of the key; empty where none was found.
+	// Key is the name of the key; empty if none was found.
 	Key string
 	// Model is the requested model and Allowed lists the models that the key may use, if
 	// Reason is ModelNotAllowed.
@@ -49,14 +47,14 @@ type RefusedError struct {
 	Allowed []string
 	// Meant is a similar name that the key may use; empty if there is none.
 	Meant string
-	// Field is the body field, where that is the reason.
+	// Field is the body field, for FieldNotAllowed.
 	Field string
-	// Limit is the bound that was reached, where that is the reason.
+	// Limit is the limit that was reached, if any.
 	Limit int64
-	// Per is the period of a budget that is spent.
+	// Per is the period of an exhausted budget.
 	Per Period
-	// RetryAfter is how long to wait until one more request can be admitted; for a
-	// budget, until the next one begins. Zero where waiting does not help.
+	// RetryAfter is the time until another request can be admitted; for a budget, until the
+	// next period. Zero means that waiting does not help.
 	RetryAfter time.Duration
 }
 
@@ -92,9 +90,9 @@ func (e *RefusedError) message() string {
 	}
 }
 
-// API is the error for the client. A budget that is spent is [dragoman.ErrorQuota],
-// not a rate limit: dialects have words for it that clients do not try again on for
-// hours ("insufficient_quota", "billing_error").
+// API returns the error for the client. An exhausted budget is [dragoman.ErrorQuota], not a
+// rate limit: dialects have error codes for it that clients do not retry ("insufficient_quota",
+// "billing_error").
 func (e *RefusedError) API() *dragoman.APIError {
 	out := &dragoman.APIError{Message: e.message(), RetryAfter: e.RetryAfter, Err: e}
 	switch e.Reason {

@@ -12,42 +12,42 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 )
 
-// answer is what is kept of an answer: its messages without what the client sees and
-// sends back anyway. Texts, arguments and media are put in again from there.
+// answer is the stored form of an answer: its messages without what the client sees and sends
+// back anyway. Texts, arguments and media are filled in again from there.
 type answer struct {
 	Messages []dragoman.Message `json:"messages"`
 	// Texts are the texts of the messages, in order.
 	Texts []piece `json:"texts,omitempty"`
-	// Plain means that the answer has nothing to put back. It is kept only beside
-	// answers that have something, so that it is not mistaken for one of them.
+	// Plain means that the answer has no state to restore. It is stored only together with
+	// answers that have state, so that it is not mistaken for one of them.
 	Plain bool `json:"plain,omitempty"`
 }
 
-// piece is one text of an answer: how many characters of it are no white space, and
-// the white space around them, which is lost where dialects join texts.
+// piece is one text of an answer: the number of characters that are not white space, and the
+// white space around them, which is lost when dialects join texts.
 type piece struct {
 	Length int    `json:"n"`
 	Lead   string `json:"lead,omitempty"`
 	Trail  string `json:"trail,omitempty"`
 }
 
-// answers are those that look alike to a client: the same words and calls, but for the
-// ids. The newest is the first.
+// answers are answers that a client cannot distinguish: the same text and calls, except for
+// ids. The newest is first.
 type answers struct {
 	V int `json:"v"`
-	// Until is when they are forgotten, unless somebody asks for them.
+	// Until is when they expire, unless they are used.
 	Until time.Time `json:"until"`
 	List  []answer  `json:"answers"`
 }
 
 const (
 	version = 1
-	// mostAlike is how many answers that look alike are kept.
+	// mostAlike is the maximum number of indistinguishable answers to store.
 	mostAlike = 4
 )
 
-// readAnswers reads what was kept; none where it is not readable, as what a newer
-// version wrote.
+// readAnswers decodes stored answers. It returns none if they are not readable, such as those
+// of a newer version.
 func readAnswers(raw []byte) answers {
 	var a answers
 	if raw == nil || json.Unmarshal(raw, &a) != nil || a.V != version {
@@ -56,7 +56,7 @@ func readAnswers(raw []byte) answers {
 	return a
 }
 
-// strip takes the answer out of a response's output.
+// strip returns the stored form of a response's output.
 func strip(output []dragoman.Message, origin *dragoman.Origin) answer {
 	var a answer
 	for i := range output {
@@ -74,7 +74,7 @@ func strip(output []dragoman.Message, origin *dragoman.Origin) answer {
 	return a
 }
 
-// part is what is kept of a part.
+// part returns the stored form of a part.
 func (a *answer) part(p dragoman.Part) dragoman.Part {
 	if text, ok := words(p); ok {
 		a.Texts = append(a.Texts, measure(text))
@@ -115,9 +115,8 @@ func measure(text string) piece {
 	return piece{Length: n, Lead: text[:start], Trail: text[start+len(trimmed):]}
 }
 
-// state finds the opaque things of a turn by value, however they are spelled: true for
-// what belongs to its reasoning, false for blocks that are not known. thinks says that
-// there is any thinking.
+// state returns the opaque values of a turn, however they are spelled: true for values of its
+// reasoning, false for unknown blocks. thinks reports whether there is any thinking.
 func state(turn []dragoman.Message) (values map[sum]bool, thinks bool) {
 	values = map[sum]bool{}
 	note := func(s string) {
@@ -174,7 +173,7 @@ func sameIDs(a, b *answer) bool {
 	return slices.EqualFunc(a.calls(), b.calls(), func(c, d *dragoman.ToolCall) bool { return c.ID == d.ID })
 }
 
-// calls are those that a client runs.
+// calls returns the calls that a client runs.
 func (a *answer) calls() (calls []*dragoman.ToolCall) {
 	for i := range a.Messages {
 		for _, c := range a.Messages[i].ToolCalls() {
@@ -186,8 +185,8 @@ func (a *answer) calls() (calls []*dragoman.ToolCall) {
 	return calls
 }
 
-// encode writes answers, the first of which is new. What is too large loses the old
-// ones, and then itself.
+// encode encodes answers, of which the first is new. If they are too large, the old ones are
+// dropped, and then the new one.
 func encode(list []answer, until time.Time, most int) ([]byte, error) {
 	for len(list) > 0 {
 		raw, err := json.Marshal(answers{V: version, Until: until, List: list})

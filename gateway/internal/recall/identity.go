@@ -9,18 +9,18 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// sum identifies something.
+// sum is a hash that identifies a value.
 type sum = [sha256.Size]byte
 
-// identity is the running identity of a conversation: what its participants said so
-// far. Every message is hashed once.
+// identity is the running hash of a conversation: what its participants said so far. Every
+// message is hashed once.
 type identity struct {
 	so   sum
-	text hash.Hash // of the text that is being said
-	says bool      // there is one
+	text hash.Hash // of the current text
+	says bool      // there is a current text
 }
 
-// The kinds of what is said.
+// The kinds of content.
 const (
 	saidText   = 't'
 	saidData   = 'd'
@@ -31,7 +31,7 @@ const (
 	saidTurn   = 'a'
 )
 
-// now is the identity of all that was said.
+// now returns the identity so far.
 func (c *identity) now() sum {
 	c.stop()
 	return c.so
@@ -50,7 +50,7 @@ func (c *identity) mix(kind byte, s sum) {
 	c.so = sha256.Sum256(b[:])
 }
 
-// say goes on with a text: how it is split does not count.
+// say continues the current text: how it is split does not count.
 func (c *identity) say(text string) {
 	if text == "" {
 		return
@@ -65,7 +65,7 @@ func (c *identity) say(text string) {
 	c.text.Write([]byte(text))
 }
 
-// stop ends the text.
+// stop ends the current text.
 func (c *identity) stop() {
 	if c.says {
 		c.says = false
@@ -73,7 +73,7 @@ func (c *identity) stop() {
 	}
 }
 
-// parts adds what somebody other than the model says.
+// parts adds the content of a message that is not the model's.
 func (c *identity) parts(parts []dragoman.Part) {
 	for _, p := range parts {
 		switch p := p.(type) {
@@ -97,14 +97,14 @@ func (c *identity) parts(parts []dragoman.Part) {
 	}
 }
 
-// turn adds what the model said in a turn, unless that is nothing.
+// turn adds the content of a turn of the model, unless it is empty.
 func (c *identity) turn(s *seen) {
 	if !s.empty() {
 		c.add(saidTurn, s.sum())
 	}
 }
 
-// seen is what a client sees of an answer: a run of assistant messages.
+// seen is the part of an answer that a client sees: a run of assistant messages.
 type seen struct {
 	text  hash.Hash // without white space
 	said  bool
@@ -125,7 +125,7 @@ func look(turn []dragoman.Message) *seen {
 	return s
 }
 
-// words is the text of a part that a client sees as text.
+// words returns the text of a part that a client sees as text.
 func words(p dragoman.Part) (string, bool) {
 	switch p := p.(type) {
 	case *dragoman.Text:
@@ -139,7 +139,7 @@ func words(p dragoman.Part) (string, bool) {
 	}
 }
 
-// write takes a text without its white space.
+// write adds a text without its white space.
 func (s *seen) write(text string) {
 	start := -1
 	for i, r := range text {
@@ -160,8 +160,8 @@ func (s *seen) write(text string) {
 
 func (s *seen) empty() bool { return !s.said && len(s.calls) == 0 }
 
-// sum identifies what was seen: calls by their place, tool and arguments, as there are
-// dialects without ids.
+// sum identifies the answer: calls by their position, tool and arguments, because some dialects
+// have no ids.
 func (s *seen) sum() sum {
 	h := sha256.New()
 	h.Write(s.text.Sum(nil))
@@ -183,8 +183,8 @@ func texts(list ...string) sum {
 	return sum(h.Sum(nil))
 }
 
-// call identifies a call but for its id. Arguments count in the form that every client
-// can read: one that is told of a text as an object returns that.
+// call identifies a call without its id. Arguments count in the form that every client can
+// read: a client that gets a text as an object returns the object.
 func call(c *dragoman.ToolCall) sum {
 	object, _ := c.Object()
 	arguments := sameJSON(object)

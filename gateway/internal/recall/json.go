@@ -10,15 +10,15 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// sameJSON identifies a JSON value by what it means: the order of members, white space,
-// escapes and the spelling of a number do not count, but every digit of its value does.
-// What is no JSON is its bytes.
+// sameJSON identifies a JSON value by its meaning: the order of fields, white space, escapes
+// and the spelling of a number do not count, but every digit of its value does. Invalid JSON is
+// identified by its bytes.
 func sameJSON(raw []byte) sum { return jsonBut(raw, "") }
 
 // sameBlock is sameJSON for a native block, in which a cache marker does not count.
 func sameBlock(raw []byte) sum { return jsonBut(raw, "cache_control") }
 
-// jsonBut is sameJSON without a member of the object that it is.
+// jsonBut is sameJSON without one field of the object.
 func jsonBut(raw []byte, but string) sum {
 	if jsonwire.Check(raw) != nil {
 		return sha256.Sum256(append([]byte("no JSON "), raw...))
@@ -69,8 +69,8 @@ func object(r *jsonwire.Reader, but string) sum {
 	return sum(h.Sum(nil))
 }
 
-// number is a JSON number in one spelling, by its digits: clients write 1.0 as 1 and
-// 1e3 as 1000, while a float would take two large integers for one.
+// number returns a JSON number in one spelling, by its digits: clients write 1.0 as 1 and 1e3
+// as 1000, while a float would make two large integers equal.
 func number(text string) string {
 	s, negative := strings.CutPrefix(text, "-")
 	mantissa, exponent := s, 0

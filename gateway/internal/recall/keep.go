@@ -7,8 +7,8 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// entryKey is the key of the answers to a conversation that look alike, markKey that of
-// the mark that some answer to it had something.
+// entryKey returns the key of the indistinguishable answers to a conversation, markKey the key
+// of the mark that some answer to it had state.
 func (s Scope) entryKey(before, seen sum) string {
 	return noteKey("recall", s.Key, s.Route, string(before[:]), string(seen[:]))
 }
@@ -17,19 +17,19 @@ func (s Scope) markKey(before sum) string {
 	return noteKey("recalled", s.Key, s.Route, string(before[:]))
 }
 
-// What a mark says: that opaque things were kept, or thinking that anybody can read.
+// The values of a mark: opaque state was stored, or plain thinking.
 const (
 	markOpaque = "opaque"
 	markPlain  = "plain"
 )
 
-// Keep remembers what of an answer a client may drop and its provider wants back, if
-// there is anything: reasoning, signatures, native ids, blocks that only its dialect
-// knows. The request is the client's, as it was decoded or after [Recall.Restore]; the
-// response is the one that the client gets. Neither is changed.
+// Keep stores the parts of an answer that a client may drop and its provider requires back, if
+// there are any: reasoning, signatures, native ids, blocks that only its dialect knows. req is
+// the client's request, as decoded or after [Recall.Restore]; resp is the response that the
+// client gets. Neither is changed.
 //
-// An answer with more than Options.MaxState is a [*TooLargeError]: its loss is reported
-// when the client comes back.
+// An answer with more than Options.MaxState is a [*TooLargeError]: its loss is reported when
+// the client continues.
 func (r *Recall) Keep(ctx context.Context, scope Scope, req *dragoman.Request, resp *dragoman.Response) error {
 	if failed := resp == nil || resp.Error != nil; failed {
 		return nil
@@ -38,7 +38,7 @@ func (r *Recall) Keep(ctx context.Context, scope Scope, req *dragoman.Request, r
 	for i := range resp.Alternatives {
 		outputs = append(outputs, resp.Alternatives[i].Output)
 	}
-	if err := resp.Validate(); err != nil { // it may be of a model that is no codec's
+	if err := resp.Validate(); err != nil { // the model may not use a codec
 		return err
 	}
 	before := conversation(req.Messages)
@@ -115,8 +115,8 @@ func (c *identity) others(messages []dragoman.Message) {
 	}
 }
 
-// stretch is a turn of the model's, messages first to end, and what others say behind
-// it, up to next.
+// stretch is a turn of the model, messages first to end, and the messages of others after it,
+// up to next.
 type stretch struct{ first, end, next int }
 
 // turns splits a conversation; the first turn may be empty.
@@ -137,10 +137,10 @@ func turns(messages []dragoman.Message) []stretch {
 	return out
 }
 
-// keep puts one answer beside those that look like it.
+// keep adds one answer to the indistinguishable ones.
 func (r *Recall) keep(ctx context.Context, scope Scope, before sum, a answer, s *seen, mark string) error {
 	expires := r.o.Now().Add(r.o.TTL)
-	// The mark comes first: an answer that cannot be kept is missed all the same.
+	// The mark is stored first: the loss of an answer that cannot be stored is reported too.
 	if err := r.o.Notes.Put(ctx, scope.markKey(before), []byte(mark), expires); err != nil || s.empty() {
 		return err
 	}

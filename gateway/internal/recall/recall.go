@@ -12,18 +12,16 @@ import (
 	"github.com/dragoman-go/dragoman/session"
 )
 
-// Options say where and how long to remember. Notes are needed.
+// Options configure where and how long to store state. Notes is required.
 type Options struct {
 	Notes session.Notes
-	// TTL is how long something is remembered that nobody asks for; zero means 24
-	// hours.
+	// TTL is how long unused state is stored; zero means 24 hours.
 	TTL time.Duration
-	// MaxState is the greatest size, in bytes, of what is kept of one answer; zero
-	// means 2 MiB.
+	// MaxState is the maximum size, in bytes, of the state of one answer; zero means 2 MiB.
 	MaxState int
-	// MaxSaved is the greatest size, in bytes, of what one response adds to a
-	// conversation that is kept for previous_response_id; zero means 4 MiB. A whole
-	// conversation may have eight times as much.
+	// MaxSaved is the maximum size, in bytes, that one response adds to a conversation stored
+	// for previous_response_id; zero means 4 MiB. A whole conversation may have eight times as
+	// much.
 	MaxSaved int
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
@@ -33,17 +31,17 @@ const (
 	defaultTTL      = 24 * time.Hour
 	defaultMaxState = 2 << 20
 	defaultMaxSaved = 4 << 20
-	// wholes is how many times MaxSaved a conversation may have.
+	// wholes is the maximum size of a conversation in multiples of MaxSaved.
 	wholes = 8
 )
 
-// Recall remembers. It is safe for concurrent use, if its notes are.
+// Recall stores and restores state. It is safe for concurrent use if its notes are.
 type Recall struct{ o Options }
 
 // New returns a Recall.
 func New(o Options) (*Recall, error) {
 	if o.Notes == nil {
-		return nil, errors.New("recall: no notes to keep anything in")
+		return nil, errors.New("recall: Options.Notes is nil")
 	}
 	if o.TTL <= 0 {
 		o.TTL = defaultTTL
@@ -61,25 +59,22 @@ func New(o Options) (*Recall, error) {
 	return &Recall{o: o}, nil
 }
 
-// Scope is whose conversation something is of. Nothing of one scope is ever found in
-// another.
+// Scope is the owner of a conversation. State of one scope is never found in another.
 type Scope struct {
-	// Key is the name of the virtual key, Route that of the route.
+	// Key is the name of the virtual key, Route the name of the route.
 	Key, Route string
 }
 
-// ErrNotFound says that there is no such response: it was never stored, has expired,
-// was deleted, or is another key's.
-var ErrNotFound = errors.New("recall: there is no such response")
+// ErrNotFound reports an unknown response: it was never stored, has expired, was deleted, or
+// belongs to another key.
+var ErrNotFound = errors.New("recall: unknown response")
 
-// ErrTooLarge says that something is more than is remembered: see [TooLargeError].
-var ErrTooLarge = errors.New("recall: too large to remember")
+// ErrTooLarge reports state that is too large to store: see [TooLargeError].
+var ErrTooLarge = errors.New("recall: too large to store")
 
-// TooLargeError is the error, for which [ErrTooLarge] stands, of what is more than is
-// remembered. Nothing was kept.
+// TooLargeError reports state that is too large. It matches [ErrTooLarge]. Nothing was stored.
 type TooLargeError struct {
-	// What is too large, its size in bytes and how much it may have. A size of 0 is
-	// unknown.
+	// What is too large, its size in bytes and the maximum. A size of 0 is unknown.
 	What      string
 	Size, Max int
 	// Advice says what to do instead.
@@ -97,8 +92,8 @@ func (e *TooLargeError) Error() string {
 // Is reports whether target is [ErrTooLarge].
 func (e *TooLargeError) Is(target error) bool { return target == ErrTooLarge }
 
-// noteKey is the key of a note: what it is, and a hash of what tells it from others, so
-// that no two lists of parts give one key.
+// noteKey returns the key of a note: its kind, and a hash of its parts, so that different lists
+// of parts have different keys.
 func noteKey(what string, parts ...string) string {
 	h := sha256.New()
 	var n [binary.MaxVarintLen64]byte

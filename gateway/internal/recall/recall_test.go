@@ -112,7 +112,7 @@ func TestQuirkB17_TwoKeysWithEqualCallIDsNeverSeeEachOthersState(t *testing.T) {
 	}
 }
 
-func TestQuirkB17_WhatTheClientChangedIsNotRestoredAndTold(t *testing.T) {
+func TestQuirkB17_ChangedAnswersAreNotRestored(t *testing.T) {
 	r, _ := newRecall(t)
 	keep(t, r, scope, ask(hi), minted(sigA, "I look.", call("call_1", "a"), call("call_2", "b")))
 	for what, m := range map[string]dragoman.Message{
@@ -306,7 +306,7 @@ func TestStateExpiresUnlessItIsAskedFor(t *testing.T) {
 	}
 }
 
-func TestStateThatIsTooLargeIsAnErrorAndItsLossIsTold(t *testing.T) {
+func TestTooLargeStateIsAnErrorAndALoss(t *testing.T) {
 	r, err := recall.New(recall.Options{Notes: &memorynotes.Notes{}, MaxState: 1000})
 	if err != nil {
 		t.Fatal(err)

@@ -10,12 +10,12 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// Restore puts back into the history of a request what [Recall.Keep] remembered of its
-// answers, and reports what is lost: answers of which something is known and that the
-// client did not return as they were. It reads all it needs at once.
+// Restore restores the state that [Recall.Keep] stored in the history of a request, and reports
+// losses: answers that are known to have state and that the client did not return unchanged. It
+// reads all notes at once.
 //
-// The request is one that a codec decoded. It gets a new list of messages where something is put back; what it shares
-// with others is not changed. Where there is an error it stays as it is.
+// The request must be one that a codec decoded. If something is restored, it gets a new list of
+// messages; shared values are not changed. On an error the request is not changed.
 func (r *Recall) Restore(ctx context.Context, scope Scope, req *dragoman.Request) (dragoman.Report, error) {
 	h := history{scope: scope}
 	h.read(req.Messages)
@@ -44,7 +44,7 @@ func (r *Recall) Restore(ctx context.Context, scope Scope, req *dragoman.Request
 	return rest.rep, nil
 }
 
-// renew keeps what was asked for from being forgotten, where half of its time is over.
+// renew extends the lifetime of used answers, if half of it is over.
 func (r *Recall) renew(ctx context.Context, q *question, found answers, mark []byte) {
 	now := r.o.Now()
 	if len(found.List) == 0 || mark == nil || found.Until.Sub(now) > r.o.TTL/2 {
@@ -57,17 +57,17 @@ func (r *Recall) renew(ctx context.Context, q *question, found answers, mark []b
 	}
 	if err == nil {
 		_ = r.o.Notes.Put(ctx, q.mark, mark, until)
-	} // else it is forgotten when its time is over: no reason to refuse a request
+	} // if this fails, it expires: no reason to refuse a request
 }
 
-// question asks for what is known of one turn of a history.
+// question asks for the stored answers to one turn of a history.
 type question struct {
 	stretch
 	seen        *seen
 	entry, mark string
 }
 
-// history is that of a request, read once.
+// history is the history of a request, read once.
 type history struct {
 	scope Scope
 	asked []question
@@ -86,13 +86,13 @@ func (h *history) read(messages []dragoman.Message) {
 	}
 }
 
-// restorer writes the list of messages anew.
+// restorer writes the new list of messages.
 type restorer struct {
 	messages []dragoman.Message
 	out      []dragoman.Message
-	done     int // how many of messages are in out
+	done     int // the number of messages in out
 	changed  bool
-	renamed  map[string]string // ids of calls that have another now
+	renamed  map[string]string // new ids of calls by their old ones
 	rep      dragoman.Report
 }
 
@@ -114,24 +114,24 @@ func (r *restorer) turn(q *question, alike []answer, mark string) {
 		return
 	}
 	if mark == "" || signedTurn(have) {
-		return // nothing is known, or it has state of its own
+		return // no known state, or the turn has its own
 	}
 	severity, what := dragoman.Warn, "opaque reasoning state"
 	if mark == markPlain {
 		severity, what = dragoman.Info, "reasoning"
 	}
 	r.rep.Addf(dragoman.Dropped, severity, "/messages/"+strconv.Itoa(q.first),
-		"the %s of the answer to what stands before: the client returned another answer than was given, or it is not remembered any more", what)
+		"the %s of the answer: the client changed the answer, or its state is no longer stored", what)
 }
 
-// copy takes over messages up to one, results with the ids that their calls have now.
+// copy copies messages up to end, with the new ids of calls in results.
 func (r *restorer) copy(end int) {
 	for ; r.done < end; r.done++ {
 		r.out = append(r.out, r.rename(r.messages[r.done]))
 	}
 }
 
-// rename answers the calls of a message by the ids they have now.
+// rename replaces ids of calls in a message with the new ones.
 func (r *restorer) rename(m dragoman.Message) dragoman.Message {
 	if len(r.renamed) == 0 {
 		return m
@@ -152,16 +152,15 @@ func (r *restorer) rename(m dragoman.Message) dragoman.Message {
 	return m
 }
 
-// fits reports whether a turn that looks like the answer is that answer: its calls are
-// the same by id, where the client's dialect has any, and it holds nothing of the
-// client's own.
+// fits reports whether a turn that looks like the answer is that answer: its calls have the
+// same ids, if the client's dialect has ids, and the client added nothing.
 func (a *answer) fits(s *seen, turn []dragoman.Message) bool {
 	minted := a.calls()
 	if len(minted) != len(s.calls) {
 		return false
 	}
 	for i, c := range s.calls {
-		if !c.Synthetic && c.ID != minted[i].ID { // answers are told with the ids they came with
+		if !c.Synthetic && c.ID != minted[i].ID { // clients get the original ids
 			return false
 		}
 	}
@@ -195,7 +194,7 @@ func (a *answer) fits(s *seen, turn []dragoman.Message) bool {
 	return left == 0 || left == shown // all of it, or none
 }
 
-// spokenBy is the dialect in which a turn came.
+// spokenBy returns the dialect of a turn.
 func spokenBy(turn []dragoman.Message) dragoman.Dialect {
 	for i := range turn {
 		if turn[i].Origin != nil {
@@ -205,12 +204,12 @@ func spokenBy(turn []dragoman.Message) dragoman.Dialect {
 	return ""
 }
 
-// returned reports whether a turn has some of the state of the answer already, where it
-// reaches the provider: in the provider's own dialect, or in a member of a call that
-// tells who signed it. Then the client knows what it does.
+// returned reports whether a turn already has some of the answer's state in a form that reaches
+// the provider: in the provider's own dialect, or in a field of a call that names the signer.
+// The client then handles state itself.
 func (a *answer) returned(turn []dragoman.Message, have map[sum]bool) bool {
 	kept, _ := state(a.Messages)
-	if len(kept) == 0 { // only thinking that anybody can read
+	if len(kept) == 0 { // only plain thinking
 		_, thinks := state(turn)
 		return thinks && spokenBy(turn) == spokenBy(a.Messages)
 	}
@@ -222,7 +221,7 @@ func (a *answer) returned(turn []dragoman.Message, have map[sum]bool) bool {
 	return false
 }
 
-// signedTurn reports whether there is any state of reasoning.
+// signedTurn reports whether there is any reasoning state.
 func signedTurn(have map[sum]bool) bool {
 	for _, reasoning := range have {
 		if reasoning {
@@ -232,7 +231,7 @@ func signedTurn(have map[sum]bool) bool {
 	return false
 }
 
-// fill is the answer with what the client returned of it.
+// fill returns the answer, filled in with the content that the client returned.
 func (r *restorer) fill(a *answer, s *seen, turn []dragoman.Message) []dragoman.Message {
 	f := filler{r: r, texts: a.Texts, calls: s.calls}
 	f.take(turn)
@@ -254,14 +253,14 @@ func (r *restorer) fill(a *answer, s *seen, turn []dragoman.Message) []dragoman.
 	return out
 }
 
-// filler hands out what the client returned, in order.
+// filler returns the client's content, in order.
 type filler struct {
 	r     *restorer
 	text  string
 	texts []piece
 	calls []*dragoman.ToolCall
 	media []*dragoman.Media
-	// cache is what the client asks for behind its last text, and behind the turn.
+	// cache is the client's cache hint after its last text, behind the one after the turn.
 	cache, behind *dragoman.CacheHint
 }
 
@@ -314,7 +313,7 @@ func (f *filler) part(p dragoman.Part) dragoman.Part {
 	}
 }
 
-// call is a call as its provider minted it, with the client's words for what it does:
+// call returns a call with the provider's opaque state and the client's names and arguments:
 // the tools of the request are the client's.
 func (f *filler) call(p *dragoman.ToolCall) dragoman.Part {
 	c := f.calls[0]
@@ -330,7 +329,7 @@ func (f *filler) call(p *dragoman.ToolCall) dragoman.Part {
 	return p
 }
 
-// words are those of the next text.
+// words returns the next text.
 func (f *filler) words() string {
 	if len(f.texts) == 0 {
 		return ""
@@ -355,7 +354,7 @@ func (f *filler) words() string {
 	return p.Lead + rest[:end] + p.Trail
 }
 
-// mark asks for the cache where the client did, as near as can be.
+// mark sets the client's cache hint, at the nearest possible place.
 func (f *filler) mark(out []dragoman.Message) {
 	for i := range slices.Backward(out) {
 		if f.behind != nil {

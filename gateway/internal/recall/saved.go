@@ -10,24 +10,24 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// saved is a response that clients may continue: what was said since its parent. A
-// chain of them is a conversation, so that a long one is not stored once for every
-// response; short ones are taken into the next, so that there are not many to read.
+// saved is a response that clients may continue, with the messages since its parent. A chain of
+// them is a conversation, so that a long one is not stored once for every response. Short ones
+// are merged into the next, so that there are few to read.
 type saved struct {
 	V int `json:"v"`
-	// Until is when it is forgotten, unless somebody continues it.
+	// Until is when it expires, unless it is continued.
 	Until  time.Time `json:"until"`
 	Parent string    `json:"parent,omitempty"`
-	// Depth is how many stand above it, Bytes how large it is with all of them.
+	// Depth is the number of ancestors, Bytes the size with all of them.
 	Depth    int               `json:"depth,omitempty"`
 	Bytes    int               `json:"bytes"`
 	Messages []json.RawMessage `json:"messages"`
 }
 
 const (
-	// smallChain is up to which size a response takes in what is above it.
+	// smallChain is the size up to which a response includes its ancestors.
 	smallChain = 64 << 10
-	// mostDepth is how many responses a chain has at most.
+	// mostDepth is the maximum length of a chain.
 	mostDepth = 1000
 )
 
@@ -35,19 +35,18 @@ const sendWhole = "send the whole conversation as input, without previous_respon
 
 func savedKey(key, id string) string { return noteKey("response", key, id) }
 
-// Save remembers a conversation that ends with a response, for clients of a virtual key
-// that continue it by its id. parent is the id that the request named as
-// previous_response_id, empty for none, and messages are what was said since: the
-// messages of that request and the output of the response. Instructions and tools do not
-// belong to it: a client sends them each time.
+// Save stores a conversation that ends with a response, for clients of a virtual key that
+// continue it by its id. parent is the previous_response_id of the request, or empty, and
+// messages are those since then: the messages of that request and the output of the response.
+// Instructions and tools are not stored: a client sends them each time.
 //
-// The error is a [*TooLargeError] where it is more than is kept, and wraps [ErrNotFound]
-// where there is no such parent (any more).
+// The error is a [*TooLargeError] if the conversation is too large, and wraps [ErrNotFound] if
+// the parent does not exist (any more).
 func (r *Recall) Save(ctx context.Context, key, id, parent string, messages []dragoman.Message) error {
 	s := saved{V: version, Parent: parent, Until: r.o.Now().Add(r.o.TTL)}
 	for i := range messages {
 		m := messages[i]
-		m.Native = nil // its dialect's words for what is there already
+		m.Native = nil // duplicates the parts in its dialect
 		raw, err := json.Marshal(m)
 		if err != nil {
 			return fmt.Errorf("recall: saving response %.80q: %w", id, err)
@@ -71,7 +70,7 @@ func (r *Recall) Save(ctx context.Context, key, id, parent string, messages []dr
 	return r.put(ctx, savedKey(key, id), &s)
 }
 
-// follow puts a response behind another, or in its place where both are small.
+// follow appends a response to another, or merges both if they are small.
 func (s *saved) follow(above *saved) {
 	own := s.Bytes
 	s.Bytes += above.Bytes
@@ -98,8 +97,7 @@ func (r *Recall) put(ctx context.Context, note string, s *saved) error {
 	return r.o.Notes.Put(ctx, note, raw, s.Until)
 }
 
-// saved reads one response, and keeps it from being forgotten where half of its time is
-// over.
+// saved reads one response, and extends its lifetime if half of it is over.
 func (r *Recall) saved(ctx context.Context, key, id string) (*saved, error) {
 	note := savedKey(key, id)
 	raw, found, err := r.o.Notes.Get(ctx, note)
@@ -112,13 +110,13 @@ func (r *Recall) saved(ctx context.Context, key, id string) (*saved, error) {
 	}
 	if now := r.o.Now(); s.Until.Sub(now) <= r.o.TTL/2 {
 		s.Until = now.Add(r.o.TTL)
-		_ = r.put(ctx, note, s) // else it is forgotten when its time is over
+		_ = r.put(ctx, note, s) // if this fails, it expires
 	}
 	return s, nil
 }
 
-// Load returns the conversation that ends with a response. The error wraps
-// [ErrNotFound] where there is none of that id, or not all of it any more.
+// Load returns the conversation that ends with a response. The error wraps [ErrNotFound] if the
+// id is unknown, or a part of the conversation has expired.
 func (r *Recall) Load(ctx context.Context, key, id string) ([]dragoman.Message, error) {
 	var chain []*saved
 	for at := id; at != ""; {
@@ -145,8 +143,8 @@ func (r *Recall) Load(ctx context.Context, key, id string) ([]dragoman.Message, 
 	return out, nil
 }
 
-// Delete forgets a response. One that continues it may not be loaded any more. The error
-// wraps [ErrNotFound] where there is none.
+// Delete deletes a response. Responses that continue it may no longer be loadable. The error
+// wraps [ErrNotFound] if the id is unknown.
 func (r *Recall) Delete(ctx context.Context, key, id string) error {
 	if _, err := r.saved(ctx, key, id); err != nil {
 		return err
