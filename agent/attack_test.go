@@ -14,7 +14,7 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// opened returns a new session and its store, which a second process can open too.
+// opened opens a session, and creates it if it does not exist.
 func opened(t *testing.T, store session.Store, id string) *session.Session {
 	t.Helper()
 	s, err := session.Open(t.Context(), store, id)

@@ -288,7 +288,7 @@ func crashChild(ctx context.Context) error {
 	return store.Close()
 }
 
-// reportStored reports what is stored.
+// reportStored reads a stream and reports what is stored.
 func reportStored(stream agent.Stream) (*agent.Result, error) {
 	for ev, err := range stream {
 		switch ev := ev.(type) {

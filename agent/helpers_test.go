@@ -54,7 +54,7 @@ func (m *scripted) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[
 	return streamed(ctx, req, m.Generate)
 }
 
-// streamed returns a response as a stream.
+// streamed calls generate and returns its response as a stream.
 func streamed(ctx context.Context, req *dragoman.Request, generate func(context.Context, *dragoman.Request) (*dragoman.Response, error)) iter.Seq2[dragoman.Event, error] {
 	return func(yield func(dragoman.Event, error) bool) {
 		resp, err := generate(ctx, req)
@@ -122,7 +122,7 @@ type word struct {
 	Word string `json:"word,omitempty"`
 }
 
-// counted returns a tool that answers with its name and word, and counts its runs.
+// counted makes tools that answer with their name and word, and counts their runs.
 type counted struct {
 	mu   sync.Mutex
 	runs []string

@@ -190,12 +190,12 @@ func heading(m *dragoman.Message) string {
 	return t.Text
 }
 
-// answerKind is the next step that a response requires.
-type answerKind int
+// responseKind is the next step that a response requires.
+type responseKind int
 
 const (
 	// final: the run is over.
-	final answerKind = iota
+	final responseKind = iota
 	// callsTools: the response has calls to run.
 	callsTools
 	// cutOff: the response has calls that must not run; the model reads why, and may try
@@ -209,7 +209,7 @@ const (
 )
 
 // kindOf returns the next step that a response requires.
-func kindOf(resp *dragoman.Response) answerKind {
+func kindOf(resp *dragoman.Response) responseKind {
 	calls := len(clientCalls(resp)) > 0
 	switch reason := resp.Stop.Reason; {
 	case calls && waitingItems(resp) != nil:
@@ -284,7 +284,7 @@ func (r *run) emitResponse(output, replies []dragoman.Message, correction string
 
 // react decides the next step after a response. correction is the message to the model if it
 // must answer again.
-func (r *run) react(kind answerKind, resp *dragoman.Response, output []dragoman.Message) (correction string, err error) {
+func (r *run) react(kind responseKind, resp *dragoman.Response, output []dragoman.Message) (correction string, err error) {
 	switch kind {
 	case callsTools:
 		r.state.Phase = calling

@@ -263,13 +263,13 @@ func TestS3_CopiedSessionKeepsItsTickets(t *testing.T) {
 // noTickets is a store without tickets.
 type noTickets struct{ session.Store }
 
-// pageOf requests a page of the last shortened output, and returns the text for the model.
+// pageOf returns a response that calls for a page of the last shortened output.
 func pageOf(t *testing.T, req *dragoman.Request) *dragoman.Response {
 	t.Helper()
 	return calls(fmt.Sprintf(`p read_tool_output {"name":%q,"offset":1000000}`, spilledName(t, req.Messages)))
 }
 
-// lastResult returns the text of the last tool result of a request.
+// lastResult returns the text of the last tool result that the model got.
 func lastResult(t *testing.T, m *scripted) string {
 	t.Helper()
 	req := m.asked[len(m.asked)-1]

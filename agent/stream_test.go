@@ -125,7 +125,7 @@ func TestL11_EveryCalledEventHasAnswered(t *testing.T) {
 	}
 }
 
-// hostedBeside is a response in which the provider has also run its own tool.
+// hostedBeside adds a tool call that the provider has run to a response.
 func hostedBeside(resp *dragoman.Response) *dragoman.Response {
 	m := &resp.Output[0]
 	m.Parts = append([]dragoman.Part{&dragoman.ToolCall{ID: "h", Name: "web_search", Hosted: true, Arguments: "{}"}}, m.Parts...)

@@ -18,7 +18,7 @@ func (s *Session) Branch(ctx context.Context, at int64, to Info) (*Session, erro
 		return nil, err
 	}
 	if at < 0 || at > head {
-		return nil, invalidf("session %s has entries 1 to %d: cannot branch at entry %d", s.ID(), head, at)
+		return nil, invalidf("session %s has no entry %d to branch at: its entries are 1 to %d", s.ID(), at, head)
 	}
 	to.Parent, to.At = s.ID(), at
 	if to.Title == "" {

@@ -140,7 +140,7 @@ func (v view) last(ctx context.Context, q Query) ([]Entry, error) {
 func (s *Session) Rewind(ctx context.Context, to int64) error {
 	head := s.Head()
 	if to < 0 || to > head {
-		return invalidf("session %s has entries 1 to %d: cannot rewind to entry %d", s.ID(), head, to)
+		return invalidf("session %s has no entry %d to rewind to: its entries are 1 to %d", s.ID(), to, head)
 	}
 	return aboutIf("rewinding", s.ID(), s.write(ctx, []Entry{rewind{to: to}.entry()}))
 }

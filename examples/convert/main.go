@@ -47,7 +47,7 @@ const request = `{
 
 // The stream of the server: arguments in fragments, an empty finish reason in between,
 // usage after the end.
-const answer = `data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1790000000,"model":"gpt-5.5","choices":[{"index":0,"delta":{"role":"assistant","tool_calls":[{"index":0,"id":"call_7Kd2","type":"function","function":{"name":"get_weather","arguments":""}}]},"finish_reason":""}]}
+const response = `data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1790000000,"model":"gpt-5.5","choices":[{"index":0,"delta":{"role":"assistant","tool_calls":[{"index":0,"id":"call_7Kd2","type":"function","function":{"name":"get_weather","arguments":""}}]},"finish_reason":""}]}
 
 data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1790000000,"model":"gpt-5.5","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{\"city\":"}}]},"finish_reason":null}]}
 
@@ -102,7 +102,7 @@ func run(w io.Writer) error {
 		return err
 	}
 	// Seven bytes at a time: it does not matter where the network splits a stream.
-	for rest := []byte(answer); len(rest) > 0; {
+	for rest := []byte(response); len(rest) > 0; {
 		n := min(7, len(rest))
 		if err := in.Feed(rest[:n], forward); err != nil {
 			return err
