@@ -23,7 +23,7 @@ func TestPageInsteadOfAStreamIsNamed(t *testing.T) {
 					}
 					defer func() { _ = resp.Body.Close() }()
 					body, err := io.ReadAll(resp.Body)
-					if err != nil || resp.StatusCode < http.StatusInternalServerError || !strings.Contains(string(body), "page of HTML") || !strings.Contains(string(body), "Welcome to our network.") {
+					if err != nil || resp.StatusCode < http.StatusInternalServerError || !strings.Contains(string(body), "HTML page") || !strings.Contains(string(body), "Welcome to our network.") {
 						r.t.Errorf("%d %s, %v", resp.StatusCode, body, err)
 					}
 				})
