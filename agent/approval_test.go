@@ -412,8 +412,10 @@ func TestA3_StickyApproverAnswersSurviveResumption(t *testing.T) {
 		answer, want string
 		stored       bool
 	}{
-		{"always\n", "pay:x pay:y", true}, {"always\n", "pay:x pay:y", false},
-		{"never too much\n", "", true}, {"never too much\n", "", false},
+		{"always\n", "pay:x pay:y", true},
+		{"always\n", "pay:x pay:y", false},
+		{"never too much\n", "", true},
+		{"never too much\n", "", false},
 	} {
 		var did counted
 		asked := 0
