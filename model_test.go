@@ -32,19 +32,19 @@ func TestQuirkB18_QuirkB19_StopReasonIsDerivedFromWordAndContent(t *testing.T) {
 		{"B19: tool_calls without a call", dragoman.StopToolCalls, 0, true, dragoman.StopEnd, true},
 		{"no word and no call", dragoman.StopNone, 0, true, dragoman.StopEnd, true},
 		{"stop without a call", dragoman.StopEnd, 0, true, dragoman.StopEnd, true},
-		{"decision 11: length", dragoman.StopLength, 1, true, dragoman.StopLength, false},
-		{"decision 11: content filter", dragoman.StopContentFilter, 1, true, dragoman.StopContentFilter, false},
-		{"decision 11: malformed call", dragoman.StopMalformedCall, 1, true, dragoman.StopMalformedCall, false},
-		{"decision 11: error", dragoman.StopError, 1, true, dragoman.StopError, false},
-		{"decision 11: a word in no table", dragoman.StopUnknown, 1, true, dragoman.StopUnknown, false},
+		{"decision 130: length", dragoman.StopLength, 1, true, dragoman.StopLength, false},
+		{"decision 130: content filter", dragoman.StopContentFilter, 1, true, dragoman.StopContentFilter, false},
+		{"decision 130: malformed call", dragoman.StopMalformedCall, 1, true, dragoman.StopMalformedCall, false},
+		{"decision 130: error", dragoman.StopError, 1, true, dragoman.StopError, false},
+		{"decision 130: a word in no table", dragoman.StopUnknown, 1, true, dragoman.StopUnknown, false},
 		{"refusal", dragoman.StopRefusal, 1, true, dragoman.StopRefusal, false},
 		{"cancelled", dragoman.StopCancelled, 1, true, dragoman.StopCancelled, false},
 		{"compaction", dragoman.StopCompaction, 0, true, dragoman.StopCompaction, false},
 		{"pause", dragoman.StopPause, 1, true, dragoman.StopPause, true},
-		{"decision 11: stop without a terminal marker", dragoman.StopEnd, 1, false, dragoman.StopError, false},
-		{"decision 11: no word, no terminal marker", dragoman.StopNone, 1, false, dragoman.StopError, false},
-		{"decision 11: tool_calls without a terminal marker", dragoman.StopToolCalls, 1, false, dragoman.StopError, false},
-		{"decision 11: pause without a terminal marker", dragoman.StopPause, 1, false, dragoman.StopError, false},
+		{"decision 130: stop without a terminal marker", dragoman.StopEnd, 1, false, dragoman.StopError, false},
+		{"decision 130: no word, no terminal marker", dragoman.StopNone, 1, false, dragoman.StopError, false},
+		{"decision 130: tool_calls without a terminal marker", dragoman.StopToolCalls, 1, false, dragoman.StopError, false},
+		{"decision 130: pause without a terminal marker", dragoman.StopPause, 1, false, dragoman.StopError, false},
 		{"length without a terminal marker", dragoman.StopLength, 1, false, dragoman.StopLength, false},
 	} {
 		got := stopreason.Derive(c.word, c.calls, c.terminal)
@@ -54,7 +54,7 @@ func TestQuirkB18_QuirkB19_StopReasonIsDerivedFromWordAndContent(t *testing.T) {
 	}
 }
 
-func TestDecision11_NothingRunsWithoutATerminalMarker(t *testing.T) {
+func TestDecision130_NothingRunsWithoutATerminalMarker(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		word := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "stop", "tool_calls", "pause", "length"})).Draw(t, "word")
 		if got := stopreason.Derive(dragoman.StopReason(word), rapid.IntRange(0, 3).Draw(t, "calls"), false); got.Runs() {

@@ -216,7 +216,7 @@ func marshal(t *testing.T, v any) string {
 	return string(b)
 }
 
-func TestDecision18_QuirkI18_NewInputNeedsAbandonForPendingCalls(t *testing.T) {
+func TestDecision27_QuirkI18_NewInputNeedsAbandonForPendingCalls(t *testing.T) {
 	var did counted
 	store := &memory{}
 	a := agent.Agent{Model: model(calls("a look", `b pay {"word":"x"}`)), Tools: []tool.Tool{did.tool("look"), did.tool("pay", tool.NeedsApproval())}}

@@ -79,7 +79,7 @@ func imageServer(t *testing.T, picture []byte) (url string, images *[]int) {
 	return server.URL, images
 }
 
-func TestDecision17_SessionHasReferencesAndRequestsHaveContent(t *testing.T) {
+func TestDecision85_SessionHasReferencesAndRequestsHaveContent(t *testing.T) {
 	content := bytes.Repeat([]byte("picture "), 4000)
 	url, images := imageServer(t, content)
 	m := &provider.Client{Name: "anthropic", Codec: anthropic.Codec{}, BaseURL: url, Model: "claude-opus-5-5"}
@@ -122,7 +122,7 @@ func TestDecision17_SessionHasReferencesAndRequestsHaveContent(t *testing.T) {
 	}
 }
 
-func TestDecision35_UnknownAttachmentFailsBeforeModelCall(t *testing.T) {
+func TestDecision85_UnknownAttachmentFailsBeforeModelCall(t *testing.T) {
 	store := must[*sqlite.Store](t)(sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "s.db"), sqlite.Options{Relaxed: true}))
 	defer store.Close()
 	s := must[*session.Session](t)(session.Create(t.Context(), store, session.Info{}))
@@ -156,7 +156,7 @@ func pictures(parts []dragoman.Part) (out []string) {
 	return out
 }
 
-func TestDecision17_StateOfPendingRunHasReferences(t *testing.T) {
+func TestDecision85_StateOfPendingRunHasReferences(t *testing.T) {
 	picture := dragoman.Image("image/png", bytes.Repeat([]byte("picture "), 1000))
 	inner := agent.Agent{Name: "inner", Model: model(calls("x show", "y ask"), says("inner done"))}
 	for name, c := range map[string]struct {
@@ -213,7 +213,7 @@ func TestDecision17_StateOfPendingRunHasReferences(t *testing.T) {
 }
 
 // A conversation that a handoff filtered is part of the state.
-func TestDecision17_FilteredConversationHasReferences(t *testing.T) {
+func TestDecision85_FilteredConversationHasReferences(t *testing.T) {
 	picture := dragoman.Image("image/png", bytes.Repeat([]byte("picture "), 1000))
 	var did counted
 	second := &agent.Agent{Name: "second", Model: model(calls("b ask"), says("done")), Tools: []tool.Tool{did.tool("ask", tool.NeedsApproval())}}
@@ -246,7 +246,7 @@ func TestDecision17_FilteredConversationHasReferences(t *testing.T) {
 }
 
 // Without a session, the state contains everything that a run needs.
-func TestDecision17_StateWithoutSessionHasItsMedia(t *testing.T) {
+func TestDecision85_StateWithoutSessionHasItsMedia(t *testing.T) {
 	picture := dragoman.Image("image/png", bytes.Repeat([]byte("picture "), 1000))
 	var did counted
 	m := model(calls("a show", "b ask"), says("done"))

@@ -407,7 +407,7 @@ func TestMessagesOfAResultAreNotThoseOfItsState(t *testing.T) {
 	}
 }
 
-func TestDecision18_OpenCallsOfGivenMessages(t *testing.T) {
+func TestDecision27_OpenCallsOfGivenMessages(t *testing.T) {
 	user := dragoman.UserText("q")
 	asks := calls("a look", "b look").Output[0]
 	result := func(ids ...string) dragoman.Message {
@@ -511,7 +511,7 @@ func TestL6_SearchOrdersManyTools(t *testing.T) {
 	}
 }
 
-func TestDecision17_PendingNestedAgentStoresNoMedia(t *testing.T) {
+func TestDecision85_PendingNestedAgentStoresNoMedia(t *testing.T) {
 	picture := dragoman.Image("image/png", bytes.Repeat([]byte("picture "), 1000))
 	var did counted
 	m := model(calls("x show"), calls("y ask"), says("inner done"))

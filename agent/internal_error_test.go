@@ -119,7 +119,7 @@ func TestT7_InternalErrorsAreLoggedByDefault(t *testing.T) {
 	}
 }
 
-func TestDecision25_RaiseOnErrorReturnsToolError(t *testing.T) {
+func TestDecision137_RaiseOnErrorReturnsToolError(t *testing.T) {
 	defaultLog(t)
 	opening := tool.New("open", "Opens.", func(context.Context, struct{}) (string, error) {
 		return "", &fs.PathError{Op: "open", Path: "x", Err: fs.ErrNotExist}
@@ -159,7 +159,7 @@ func (fullJournal) Begin(context.Context, tool.Intent) (tool.Prior, error) {
 
 // The error of a run includes the cause. Events, records and the text for the model of an outer
 // agent do not, however the developer wraps the error.
-func TestDecision25_ModelsDoNotReadTheCauseOfAnError(t *testing.T) {
+func TestDecision106_ModelsDoNotReadTheCauseOfAnError(t *testing.T) {
 	defaultLog(t)
 	look := tool.New("look", "Looks.", func(context.Context, struct{}) (string, error) { return "seen", nil })
 	for name, tc := range map[string]struct {

@@ -94,7 +94,7 @@ func TestT10_RecordsOfALongRunAreRebuilt(t *testing.T) {
 	}
 }
 
-func TestDecision27_DegradedRunNamesItsTools(t *testing.T) {
+func TestDecision137_DegradedRunNamesItsTools(t *testing.T) {
 	runs := 0
 	flaky := tool.New("flaky", "Fails.", func(context.Context, struct{}) (string, error) { runs++; return "", errors.New("down") },
 		tool.Set(func(s *tool.Settings) { s.Failure = codes.FailureDegrade }))

@@ -381,7 +381,7 @@ func (r *run) addInput(ctx context.Context) error {
 }
 
 // settleBefore answers the open calls of the earlier conversation, or returns an error if the
-// caller did not pass [Abandon] (decision 18).
+// caller did not pass [Abandon] (decision 27).
 func (r *run) settleBefore(ctx context.Context, before *State) error {
 	last := r.messages
 	if r.store == nil {

@@ -55,7 +55,7 @@ func lastAssistant(t *testing.T, bodies []string) string {
 	return message
 }
 
-func TestDesign4_StreamedUnknownFieldsReturnToTheirOrigin(t *testing.T) {
+func TestDecision92_StreamedUnknownFieldsReturnToTheirOrigin(t *testing.T) {
 	for _, tc := range []struct {
 		codec           dialect.Codec
 		whole, streamed string

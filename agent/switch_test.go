@@ -145,7 +145,7 @@ func (m wired) Stream(_ context.Context, req *dragoman.Request) iter.Seq2[dragom
 	}
 }
 
-// Decision 20 in the loop: stop at any turn of any run, store the state, load it in another
+// Decision 134 in the loop: stop at any turn of any run, store the state, load it in another
 // process, and continue with any other provider: every request is valid.
 func TestProviderSwitchAtAnyTurnKeepsRequestsValid(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A file that the upstream cannot read is an error, not a note on a 200 (design 35). A
+// A file that the upstream cannot read is an error, not a note on a 200 (decision 40). A
 // model of the route that can read it still gets the request.
 func TestUnreadableFileIsAnError(t *testing.T) {
 	const (

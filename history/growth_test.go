@@ -41,7 +41,7 @@ func settledAt(ms []dragoman.Message, n int) bool {
 	return len(open) == 0
 }
 
-// Decision 6: when a settled conversation grows, the normalized form of its beginning stays the
+// Decision 126: when a settled conversation grows, the normalized form of its beginning stays the
 // same.
 func TestSettledConversationIsStableWhenItGrows(t *testing.T) {
 	grew := 0

@@ -414,7 +414,7 @@ func withoutNative(req *dragoman.Request) {
 	}
 }
 
-// Decision 20: after a switch of provider at any turn of any conversation, the request is
+// Decision 134: after a switch of provider at any turn of any conversation, the request is
 // valid for the new target.
 func TestAnyConversationIsValidForAnyTarget(t *testing.T) {
 	for _, c := range codecs {

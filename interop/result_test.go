@@ -103,7 +103,7 @@ func TestQuirkD12_AnErrorIsAFlagWhereThereIsOneAndAPrefixElsewhere(t *testing.T)
 	}
 }
 
-func TestDecision16_APrefixIsLiftedOnlyWhereTheCallerAsksAndThenReported(t *testing.T) {
+func TestDecision133_APrefixIsLiftedOnlyWhereTheCallerAsksAndThenReported(t *testing.T) {
 	for d, obj := range map[dragoman.Dialect]string{
 		dialectname.OpenAIChat:      `{"role":"tool","tool_call_id":"c","content":"ERROR: no"}`,
 		dialectname.OpenAIResponses: `{"type":"function_call_output","call_id":"c","output":"ERROR: no"}`,

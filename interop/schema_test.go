@@ -76,7 +76,7 @@ func TestQuirkA25_StrictIsAskedForOnlyWhereTheAuthorDid(t *testing.T) {
 	}
 }
 
-func TestDecision14_AnAbsentFlagOfResponsesStaysAbsentThereAndIsNeverStrictElsewhere(t *testing.T) {
+func TestDecision8_AnAbsentFlagOfResponsesStaysAbsentThereAndIsNeverStrictElsewhere(t *testing.T) {
 	specs, _, err := all.Registry(interop.Options{}).InspectSchema(native(toolformat.ResponsesFunction, `{"type":"function","name":"f","parameters":`+fitsStrict+`}`))
 	if err != nil {
 		t.Fatal(err)

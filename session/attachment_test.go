@@ -58,7 +58,7 @@ func asJSON(t testing.TB, ms []dragoman.Message) string {
 	return string(b)
 }
 
-func TestDecision17_MediaIsStoredOnceAndExpanded(t *testing.T) {
+func TestDecision85_MediaIsStoredOnceAndExpanded(t *testing.T) {
 	store := &session.Memory{}
 	s := created(t, store)
 	messages := withMedia(0)
@@ -113,7 +113,7 @@ func TestDecision17_MediaIsStoredOnceAndExpanded(t *testing.T) {
 	}
 }
 
-func TestDecision35_MissingAttachmentIsAnError(t *testing.T) {
+func TestDecision85_MissingAttachmentIsAnError(t *testing.T) {
 	s := created(t, &session.Memory{})
 	ref, err := s.Attach(t.Context(), picture(1, 5000))
 	if err != nil || ref.Attachment == "" || ref.Base64 != "" {
@@ -135,7 +135,7 @@ func TestDecision35_MissingAttachmentIsAnError(t *testing.T) {
 	}
 }
 
-func TestDecision17_JournalRefersToMedia(t *testing.T) {
+func TestDecision85_JournalRefersToMedia(t *testing.T) {
 	store := &session.Memory{}
 	s := created(t, store)
 	in := tool.Intent{CallRef: tool.CallRef{Run: "r", Turn: 1, CallID: "c"}}
@@ -158,7 +158,7 @@ func TestDecision17_JournalRefersToMedia(t *testing.T) {
 
 // Actions see the content, what they make is stored with references, and a conversation
 // in memory is recognized by its stored form.
-func TestDecision17_NativeHistoriesReferToMedia(t *testing.T) {
+func TestDecision85_NativeHistoriesReferToMedia(t *testing.T) {
 	for _, c := range codecs {
 		t.Run(string(c.Dialect()), func(t *testing.T) {
 			store := &session.Memory{}

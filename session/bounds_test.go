@@ -85,7 +85,7 @@ func TestS1_BoundsOfSessionsAreExact(t *testing.T) {
 	refused(t, "a branch without a parent", orphan.Check(), true)
 }
 
-func TestDecision17_MediaFromMinAttachmentOnIsStoredApart(t *testing.T) {
+func TestDecision85_MediaFromMinAttachmentOnIsStoredApart(t *testing.T) {
 	s := created(t, &session.Memory{})
 	for name, media := range map[string]func(n int) *dragoman.Media{
 		"base64": func(n int) *dragoman.Media {
@@ -118,7 +118,7 @@ func TestDecision17_MediaFromMinAttachmentOnIsStoredApart(t *testing.T) {
 }
 
 // A message may refer to new content before content that the session already has.
-func TestDecision17_NewAttachmentsBeforeKnownOnesAreStored(t *testing.T) {
+func TestDecision85_NewAttachmentsBeforeKnownOnesAreStored(t *testing.T) {
 	s := created(t, &session.Memory{})
 	if _, err := s.Attach(t.Context(), picture(1, 5000)); err != nil {
 		t.Fatal(err)
@@ -385,7 +385,7 @@ func TestS3_LastReadsAcrossARewindWithoutMessagesBehindIt(t *testing.T) {
 	}
 }
 
-func TestDecision17_ReopenedSessionStoresContentOnce(t *testing.T) {
+func TestDecision85_ReopenedSessionStoresContentOnce(t *testing.T) {
 	store := &session.Memory{}
 	s := created(t, store)
 	save(t, s, dragoman.Message{Role: dragoman.RoleUser, Parts: []dragoman.Part{picture(1, 5000)}})

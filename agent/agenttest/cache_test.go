@@ -47,7 +47,7 @@ var codecs = map[string]dialect.Codec{
 	" gemini": gemini.Codec{}, " ollama": ollama.Codec{}, " bedrock": bedrock.Codec{},
 }
 
-func TestDecision6_AgentRequestsKeepTheirPrefix(t *testing.T) {
+func TestDecision126_AgentRequestsKeepTheirPrefix(t *testing.T) {
 	for name, codec := range codecs {
 		base, _, _ := strings.Cut(name, " ")
 		var probe agenttest.CacheProbe
@@ -68,7 +68,7 @@ func TestDecision6_AgentRequestsKeepTheirPrefix(t *testing.T) {
 	}
 }
 
-func TestDecision6_ChangedElementIsReported(t *testing.T) {
+func TestDecision126_ChangedElementIsReported(t *testing.T) {
 	for name, codec := range codecs {
 		base, _, _ := strings.Cut(name, " ")
 		var probe agenttest.CacheProbe
@@ -88,7 +88,7 @@ func TestDecision6_ChangedElementIsReported(t *testing.T) {
 	}
 }
 
-func TestDecision6_CompareRequests(t *testing.T) {
+func TestDecision126_CompareRequests(t *testing.T) {
 	for name, tc := range map[string]struct {
 		was, is, path string
 		ignore        []string

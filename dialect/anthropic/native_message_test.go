@@ -19,7 +19,7 @@ func nativeMessages(t testing.TB, messages ...string) []dragoman.Message {
 	return decode(t, `{"model":"m","max_tokens":5,"messages":[`+strings.Join(messages, ",")+`]}`).Messages
 }
 
-// Decision 6: a message that was sent once is sent again unchanged, followed by
+// Decision 126: a message that was sent once is sent again unchanged, followed by
 // new blocks.
 func TestNativeMessageOnlyGainsBlocks(t *testing.T) {
 	calls := `{"role":"assistant","content":[{"type":"tool_use","id":"c1","name":"f","input":{ }},{"type":"tool_use","id":"c2","name":"f","input":{ }}]}`

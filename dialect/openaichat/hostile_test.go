@@ -214,7 +214,7 @@ func TestMalformedCallIsNotForwarded(t *testing.T) {
 	}
 }
 
-func TestDecision28_RepeatInFragmentsIsOneCall(t *testing.T) {
+func TestDecision131_RepeatInFragmentsIsOneCall(t *testing.T) {
 	first := `{"index":0,"id":"a","function":{"name":"rm","arguments":"{\"p\":1}"}}`
 	again := []string{`{"index":1,"id":"a","function":{"name":"rm","arguments":""}}`, `{"index":1,"function":{"arguments":"{\"p\""}}`}
 	for name, tc := range map[string]struct {

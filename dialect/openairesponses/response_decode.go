@@ -87,7 +87,7 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 }
 
 // callIDs makes call ids unique within one response: an exact repeat is one call, the same id
-// with other content is another call (decision 28, quirk B11).
+// with other content is another call (decision 131, quirk B11).
 type callIDs struct {
 	d    *itemDecoder
 	seen map[string]*dragoman.ToolCall

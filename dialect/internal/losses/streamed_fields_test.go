@@ -16,7 +16,7 @@ import (
 
 // Unknown fields of a streamed message are stored in history like those of a whole response, and
 // are sent back to their origin.
-func TestDesign4_UnknownFieldsOfStreamedMessagesAreCollected(t *testing.T) {
+func TestDecision92_UnknownFieldsOfStreamedMessagesAreCollected(t *testing.T) {
 	for _, tc := range []struct {
 		codec         dialect.Codec
 		whole, stream string
@@ -77,7 +77,7 @@ func TestDesign4_UnknownFieldsOfStreamedMessagesAreCollected(t *testing.T) {
 	}
 }
 
-func TestDesign4_UnknownFieldsOfAStreamAreBounded(t *testing.T) {
+func TestDecision92_UnknownFieldsOfAStreamAreBounded(t *testing.T) {
 	var stream strings.Builder
 	for i := range 100 {
 		fmt.Fprintf(&stream, `data: {"id":"c","choices":[{"index":0,"delta":{"content":"a","x%d":%d}}]}`+"\n\n", i, i)
@@ -101,7 +101,7 @@ func TestDesign4_UnknownFieldsOfAStreamAreBounded(t *testing.T) {
 
 // Servers send these fields in deltas but not in messages. Groq and Mistral refuse
 // unknown fields in messages.
-func TestDesign4_FieldsOfChunksAreNotCollected(t *testing.T) {
+func TestDecision92_FieldsOfChunksAreNotCollected(t *testing.T) {
 	for _, field := range []string{`"channel":"analysis"`, `"index":0`, `"token_id":128009`, `"audio":{"expires_at":1}`} {
 		d := openaichat.Codec{}.NewStreamDecoder(dialect.DecodeOptions{})
 		resp, err := dragoman.Collect(dialect.Events(d, strings.NewReader(
@@ -116,7 +116,7 @@ func TestDesign4_FieldsOfChunksAreNotCollected(t *testing.T) {
 }
 
 // Groq sends the tools that it ran two times: without and with their output.
-func TestDesign4_ElementsWithAnIndexAreReplaced(t *testing.T) {
+func TestDecision92_ElementsWithAnIndexAreReplaced(t *testing.T) {
 	d := openaichat.Codec{}.NewStreamDecoder(dialect.DecodeOptions{})
 	resp, err := dragoman.Collect(dialect.Events(d, strings.NewReader(
 		`data: {"id":"c","choices":[{"index":0,"delta":{"executed_tools":[{"index":0,"type":"python"}]}}]}`+"\n\n"+
@@ -131,7 +131,7 @@ func TestDesign4_ElementsWithAnIndexAreReplaced(t *testing.T) {
 }
 
 // A message without parts has no PartEnd that could carry its fields.
-func TestDesign4_UnknownFieldsWithoutContentAreReported(t *testing.T) {
+func TestDecision92_UnknownFieldsWithoutContentAreReported(t *testing.T) {
 	for _, tc := range []struct {
 		codec  dialect.Codec
 		stream string

@@ -19,7 +19,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/gen"
 )
 
-// Decision 6: a settled conversation grows only at its end. All elements of the
+// Decision 126: a settled conversation grows only at its end. All elements of the
 // encoded list except the last stay byte-identical; the last may gain blocks.
 
 // elements encodes a request and returns the elements of its list.

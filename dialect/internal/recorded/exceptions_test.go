@@ -77,7 +77,7 @@ var requestExplanations = map[string][]explanation{
 		{"legacy lifted: function_call is tool_choice", func(d difference) bool {
 			return d.path == "/function_call" && d.was == "auto" && d.is == absent || d.path == "/tool_choice" && d.was == absent && d.is == "auto"
 		}},
-		{"invalid arguments are sanitized: history gets {} (decision 9)", func(d difference) bool {
+		{"invalid arguments are sanitized: history gets {} (decision 34)", func(d difference) bool {
 			args := traffic.Text(d.was)
 			return strings.HasSuffix(d.path, "/function/arguments") && d.is == "{}" && !blank(args) && !json.Valid([]byte(args))
 		}},

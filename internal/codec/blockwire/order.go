@@ -10,7 +10,7 @@ import (
 
 // orderResults moves the results for the previous turn's calls to the front, as package
 // [resultorder] describes. A result for none of these calls stays in place: no position
-// would make APIs accept it, and what was sent before it must not change (decision 6).
+// would make APIs accept it, and what was sent before it must not change (decision 126).
 // A native message that has a result for every call keeps its order.
 func (p *Plan) orderResults(t *Turn, i int) {
 	if !slices.ContainsFunc(t.Blocks, isResult) {

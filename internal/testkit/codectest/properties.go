@@ -63,7 +63,7 @@ type Growth struct {
 	Last func(last dragoman.Role, was, is string) bool
 }
 
-// Grows checks decision 6, on which prompt caches depend: bytes that were sent once are
+// Grows checks decision 126, on which prompt caches depend: bytes that were sent once are
 // sent again unchanged. At every settled point, the elements of the encoded list are
 // the first elements of the longer conversation's list.
 func Grows(t *testing.T, c dialect.Codec, o dialect.EncodeOptions, draw func(*rapid.T) *dragoman.Request, g Growth) {
