@@ -2,7 +2,8 @@
 // each has a line in docs/quirks.md or docs/requirements.md.
 //
 // A citation is the word quirk or requirement followed by one or more ids, or a test name
-// that starts with Test or TestQuirk followed by an id.
+// that starts with Test or TestQuirk followed by an id. Decisions, which docs/decisions.md
+// lists, are cited by number.
 package doccheck
 
 import (
