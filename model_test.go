@@ -38,7 +38,7 @@ func TestQuirkB18_QuirkB19_StopReasonIsDerivedFromWordAndContent(t *testing.T) {
 		{"decision 130: error", dragoman.StopError, 1, true, dragoman.StopError, false},
 		{"decision 130: a word in no table", dragoman.StopUnknown, 1, true, dragoman.StopUnknown, false},
 		{"refusal", dragoman.StopRefusal, 1, true, dragoman.StopRefusal, false},
-		{"cancelled", dragoman.StopCancelled, 1, true, dragoman.StopCancelled, false},
+		{"cancelled", dragoman.StopCanceled, 1, true, dragoman.StopCanceled, false},
 		{"compaction", dragoman.StopCompaction, 0, true, dragoman.StopCompaction, false},
 		{"pause", dragoman.StopPause, 1, true, dragoman.StopPause, true},
 		{"decision 130: stop without a terminal marker", dragoman.StopEnd, 1, false, dragoman.StopError, false},

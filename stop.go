@@ -19,8 +19,8 @@ const (
 	StopPause         StopReason = "pause"
 	StopMalformedCall StopReason = "malformed_tool_call"
 	StopError         StopReason = "error"
-	// StopCancelled: the response was canceled.
-	StopCancelled StopReason = "cancelled"
+	// StopCanceled: the response was canceled.
+	StopCanceled StopReason = "cancelled"
 	// StopCompaction: the response contains only a compacted history.
 	StopCompaction StopReason = "compaction"
 	// StopUnknown: a reason that we do not know. Calls do not run after it.

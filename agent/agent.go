@@ -63,7 +63,7 @@ type Agent struct {
 	Steer func(ctx context.Context, t Turn) ([]dragoman.Message, error)
 	// Compact returns the messages to send for a conversation, such as a summary and the
 	// last turns. It gets the messages that would be sent without it: the whole
-	// conversation, or what the store has in its place for the model's origin (Instead of
+	// conversation, or what the store has in its place for the model's origin (MessagesInPlaceOf of
 	// [Store]). Media of earlier runs may be references to attachments (Expand of
 	// [Store]). Compact may edit its argument, a copy; the stored conversation does not
 	// change. Nil sends the messages unchanged.
@@ -137,7 +137,7 @@ func (a Agent) Stream(ctx context.Context, prompt string, opts ...Option) Stream
 // Another state must match the stored one: once the run has continued from it, Resume
 // returns [ErrState]. The stored state lists the pending calls:
 //
-//	state, err := agent.Stored(ctx, s)
+//	state, err := agent.LoadState(ctx, s)
 //	res, err := a.Resume(ctx, nil, agent.In(s), agent.Approve(state.Pending()[0]))
 //
 // A decision on a call that is not pending, such as a second decision on the same call,

@@ -121,7 +121,7 @@ func TestA3_PendingCallRunsWithGivenValue(t *testing.T) {
 			t.Fatalf("%s: %v %+v", name, err, res.Pending)
 		}
 		state := stored(t, res.State)
-		if _, err := a.Resume(t.Context(), state, agent.Value(state.Pending()[0], json.RawMessage(`{`))); !errors.Is(err, policy.ErrAnswer) || did.String() != "" {
+		if _, err := a.Resume(t.Context(), state, agent.Value(state.Pending()[0], json.RawMessage(`{`))); !errors.Is(err, policy.ErrDecision) || did.String() != "" {
 			t.Errorf("%s: a value that is not valid JSON: %v, ran %q", name, err, did.String())
 		}
 		res, err = a.Resume(t.Context(), state, tc.decide(state.Pending()[0]))
@@ -390,17 +390,17 @@ func TestResumingFinishedRunReturnsItsOutput(t *testing.T) {
 func TestStoredStateListsPendingCalls(t *testing.T) {
 	var did counted
 	store := &memory{}
-	if s, err := agent.Stored(t.Context(), store); err != nil || s != nil {
+	if s, err := agent.LoadState(t.Context(), store); err != nil || s != nil {
 		t.Errorf("nothing was stored: %+v %v", s, err)
 	}
 	a := agent.Agent{Model: model(calls(`b pay {"word":"x"}`)), Tools: []tool.Tool{did.tool("pay", tool.NeedsApproval())}}
 	_, _ = a.Run(t.Context(), "go", agent.In(store))
-	s := must[*agent.State](t)(agent.Stored(t.Context(), store))
+	s := must[*agent.State](t)(agent.LoadState(t.Context(), store))
 	if len(s.Pending()) != 1 || s.Pending()[0].Tool() != "pay" || s.Done() {
 		t.Fatalf("%+v", s)
 	}
 	must[*agent.Result](t)(a.Resume(t.Context(), nil, agent.In(store), agent.Approve(s.Pending()[0])))
-	if s = must[*agent.State](t)(agent.Stored(t.Context(), store)); !s.Done() || did.String() != "pay:x" {
+	if s = must[*agent.State](t)(agent.LoadState(t.Context(), store)); !s.Done() || did.String() != "pay:x" {
 		t.Errorf("%+v, ran %q", s, did.String())
 	}
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // ask runs the model call of a turn. It repeats the call after empty responses, up to
-// Limits.Blanks times.
+// Limits.EmptyResponses times.
 func (r *run) ask(ctx context.Context) (*dragoman.Response, error) {
 	req, err := r.request(ctx)
 	if err != nil {
@@ -25,7 +25,7 @@ func (r *run) ask(ctx context.Context) (*dragoman.Response, error) {
 	r.state.Turn++
 	r.emit(&TurnStart{r.state.Turn, r.player.name()})
 	ctx = r.gated(r.perLink(ctx, req))
-	for left := orDefault(r.cast.first.Limits.Blanks, defaultBlanks); ; left-- {
+	for left := orDefault(r.cast.first.Limits.EmptyResponses, defaultBlanks); ; left-- {
 		resp, err := r.permitted(ctx, req)
 		if resp != nil {
 			if failed := r.account(resp); failed != nil {
@@ -279,7 +279,7 @@ func (r *run) hasNative() bool {
 // instead returns the messages that the store has in place of the conversation for an
 // origin.
 func (r *run) instead(ctx context.Context, origin dragoman.Origin, m wire) ([]dragoman.Message, error) {
-	out, err := r.store.(historyStore).Instead(ctx, r.messages, origin, m.Limits().Replay.Messages)
+	out, err := r.store.(historyStore).MessagesInPlaceOf(ctx, r.messages, origin, m.Limits().Replay.Messages)
 	if err != nil {
 		return nil, errorf("the native history: %w", err)
 	}

@@ -176,7 +176,7 @@ func TestL4_AfterToolsSeesAllCallsOfInterruptedTurn(t *testing.T) {
 	var seen []string
 	a := agent.Agent{
 		Model: model(calls("a look", `b pay {"word":"x"}`)), Tools: []tool.Tool{did.tool("look"), did.tool("pay", tool.NeedsApproval())},
-		AfterTools: func(_ context.Context, calls []agent.Finished) (string, bool, error) {
+		AfterTools: func(_ context.Context, calls []agent.ToolOutcome) (string, bool, error) {
 			for _, c := range calls {
 				seen = append(seen, fmt.Sprint(c.Call.Name, c.Record.OK, c.Output()))
 			}
@@ -241,7 +241,7 @@ func TestL10_AfterToolsOutputIsGuardedAndValidated(t *testing.T) {
 		t.Errorf("%+v %v", out, err)
 	}
 	a.Model = model(calls("a look"))
-	a.AfterTools = func(context.Context, []agent.Finished) (string, bool, error) { return `{"word":"w"}`, true, nil }
+	a.AfterTools = func(context.Context, []agent.ToolOutcome) (string, bool, error) { return `{"word":"w"}`, true, nil }
 	if out, _, err := agent.Generate[word](t.Context(), a, "go"); err != nil || out.Word != "w" {
 		t.Errorf("%+v %v", out, err)
 	}
@@ -558,7 +558,7 @@ func afterwards(t *testing.T, a agent.Agent, mem session.Store) error {
 // A guardrail for one tool can identify the call, also before a human is asked.
 func TestL8_ToolGuardrailKnowsCallBeforeApproval(t *testing.T) {
 	var did counted
-	var told []agent.Guarded
+	var told []agent.GuardrailTripped
 	a := agent.Agent{
 		Model: model(calls(`b pay {"word":"x"}`)), Tools: []tool.Tool{did.tool("pay", tool.NeedsApproval())},
 		Guardrails: agent.Guardrails{ToolInput: []agent.ToolGuardrail{{Name: "pay", Check: func(_ context.Context, call tool.Info, _ tool.Input) (agent.Verdict, error) {
@@ -569,7 +569,7 @@ func TestL8_ToolGuardrailKnowsCallBeforeApproval(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		if g, ok := ev.(*agent.Guarded); ok {
+		if g, ok := ev.(*agent.GuardrailTripped); ok {
 			told = append(told, *g)
 		}
 	}
@@ -650,7 +650,7 @@ func TestL14_ResumingFailedRunReturnsItsError(t *testing.T) {
 		a    agent.Agent
 		want error
 	}{
-		"cut off": {agent.Agent{Model: model(cut)}, agent.ErrAnswer},
+		"cut off": {agent.Agent{Model: model(cut)}, agent.ErrDecision},
 		"guarded": {agent.Agent{Model: model(says("secret")), Guardrails: stop}, agent.ErrGuardrail},
 	} {
 		store := &memory{}

@@ -200,7 +200,7 @@ func TestLimitsEndARunWhenTheyAreReached(t *testing.T) {
 		"one call more":   {agent.Limits{ToolCalls: 2}, ""},
 		"the turns":       {agent.Limits{Turns: 1}, "turns"},
 		"one turn more":   {agent.Limits{Turns: 2}, ""},
-		"blanks disabled": {agent.Limits{Blanks: -1}, ""},
+		"blanks disabled": {agent.Limits{EmptyResponses: -1}, ""},
 	} {
 		clock := time.Unix(0, 0)
 		work := tool.New("work", "Takes a minute.", func(context.Context, word) (string, error) { clock = clock.Add(time.Minute); return "done", nil })
@@ -236,7 +236,7 @@ func TestUnusableAnswerNamesTheNativeReason(t *testing.T) {
 	for native, want := range map[string]string{"SPII": "it ended with content_filter (SPII)", "": "it ended with content_filter"} {
 		resp := says("part")
 		resp.Stop = dragoman.Stop{Reason: dragoman.StopContentFilter, Native: native}
-		if _, err := (agent.Agent{Model: model(resp)}).Run(t.Context(), "go"); !errors.Is(err, agent.ErrAnswer) || !strings.HasSuffix(err.Error(), want) {
+		if _, err := (agent.Agent{Model: model(resp)}).Run(t.Context(), "go"); !errors.Is(err, agent.ErrDecision) || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("%q: %v", native, err)
 		}
 	}
@@ -466,7 +466,7 @@ func TestI9_SearchToolAvoidsTheNamesOfHostedTools(t *testing.T) {
 // search returns the result of the search tool for a query.
 func search(t *testing.T, query string, most int, specs ...dragoman.ToolSpec) string {
 	t.Helper()
-	a := agent.Agent{Model: model(calls(fmt.Sprintf(`a tool_search {"query":%q}`, query))), Search: agent.Search{Most: most}}
+	a := agent.Agent{Model: model(calls(fmt.Sprintf(`a tool_search {"query":%q}`, query))), Search: agent.Search{MaxResults: most}}
 	for _, s := range specs {
 		a.Tools = append(a.Tools, tool.New(s.Name, s.Description, func(context.Context, word) (string, error) { return "", nil }, tool.Deferred()))
 	}
@@ -542,7 +542,7 @@ type native struct {
 	provider string
 }
 
-func (n native) Instead(_ context.Context, ms []dragoman.Message, target dragoman.Origin, _ targets.Match) ([]dragoman.Message, error) {
+func (n native) MessagesInPlaceOf(_ context.Context, ms []dragoman.Message, target dragoman.Origin, _ targets.Match) ([]dragoman.Message, error) {
 	if target.Provider != n.provider {
 		return ms, nil
 	}

@@ -15,7 +15,7 @@ func TestCallbackThatPanicsFailsTheRun(t *testing.T) {
 	look := tool.New("look", "Looks.", func(context.Context, struct{}) (string, error) { return "seen", nil })
 	for name, set := range map[string]func(*agent.Agent){
 		"AfterTools": func(a *agent.Agent) {
-			a.AfterTools = func(context.Context, []agent.Finished) (string, bool, error) { panic("broken") }
+			a.AfterTools = func(context.Context, []agent.ToolOutcome) (string, bool, error) { panic("broken") }
 		},
 		"Steer": func(a *agent.Agent) {
 			a.Steer = func(context.Context, agent.Turn) ([]dragoman.Message, error) { panic("broken") }
@@ -67,7 +67,7 @@ func TestRefusalOfTypedOutputIsNotCorrected(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := model(resp, says(`{"word":"w"}`))
 			_, _, err := agent.Generate[word](t.Context(), agent.Agent{Model: m}, "go")
-			if !errors.Is(err, agent.ErrAnswer) || !strings.Contains(err.Error(), "refused") || !strings.Contains(err.Error(), "I will not name a word.") {
+			if !errors.Is(err, agent.ErrDecision) || !strings.Contains(err.Error(), "refused") || !strings.Contains(err.Error(), "I will not name a word.") {
 				t.Errorf("error %v", err)
 			}
 			var corrected *agent.OutputError

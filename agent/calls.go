@@ -12,10 +12,10 @@ import (
 
 // AfterTools decides whether the run is over after all calls of a turn are answered. If done
 // is true, output is the answer of the run.
-type AfterTools func(ctx context.Context, calls []Finished) (output string, done bool, err error)
+type AfterTools func(ctx context.Context, calls []ToolOutcome) (output string, done bool, err error)
 
-// Finished is a call with its result.
-type Finished struct {
+// ToolOutcome is a call with its result.
+type ToolOutcome struct {
 	Call   *dragoman.ToolCall
 	Result *dragoman.ToolResult
 	Record tool.Record
@@ -26,7 +26,7 @@ type Finished struct {
 // StopOnFirstTool ends the run with the result of its first call. Calls of tools that the
 // agent adds do not end it: handoffs, the search for deferred tools, and the tool that
 // reads long outputs.
-func StopOnFirstTool(_ context.Context, calls []Finished) (string, bool, error) {
+func StopOnFirstTool(_ context.Context, calls []ToolOutcome) (string, bool, error) {
 	for _, c := range calls {
 		if !c.added {
 			return c.Output(), true, nil
@@ -38,7 +38,7 @@ func StopOnFirstTool(_ context.Context, calls []Finished) (string, bool, error) 
 // StopAtTools ends the run with the result of the first call of one of these tools,
 // by qualified name. A call that failed does not end it: the model may try again.
 func StopAtTools(names ...string) AfterTools {
-	return func(_ context.Context, calls []Finished) (string, bool, error) {
+	return func(_ context.Context, calls []ToolOutcome) (string, bool, error) {
 		for _, c := range calls {
 			if c.Record.OK && slices.Contains(names, c.Call.QualifiedName()) {
 				return c.Output(), true, nil
@@ -50,7 +50,7 @@ func StopAtTools(names ...string) AfterTools {
 
 // Output returns the output of the tool without the fence that models see, for use as the
 // answer of a run.
-func (f *Finished) Output() string { return f.Record.Plain }
+func (f *ToolOutcome) Output() string { return f.Record.Plain }
 
 // runner returns the tool runner of the current agent.
 func (r *run) runner() *tool.Run {
@@ -136,7 +136,7 @@ func (r *run) call(ctx context.Context) error {
 		ctx, cancel = context.WithCancelCause(ctx)
 		cancel(r.guarded.err())
 	}
-	batch, err := r.do(ctx, tool.Turn{Number: r.state.Turn, Calls: run, Resume: pending, Again: r.again})
+	batch, err := r.do(ctx, tool.Turn{Number: r.state.Turn, Calls: run, Resume: pending, MayHaveRun: r.again})
 	r.again = false
 	r.guarded.abandon(ctx.Err() == nil && !errors.Is(err, tool.ErrFailed))
 	r.findAgain(batch.Records)
@@ -295,7 +295,7 @@ func (r *run) finish(ctx context.Context, calls []*dragoman.ToolCall, records []
 		return err
 	}
 	for _, res := range results {
-		r.emit(&Answered{r.state.Turn, res})
+		r.emit(&ToolReturned{r.state.Turn, res})
 	}
 	if to != "" {
 		r.emit(&HandedOff{r.state.Turn, p.name(), to})
@@ -340,11 +340,11 @@ func (r *run) enough(ctx context.Context, calls []*dragoman.ToolCall, results []
 	if r.player.AfterTools == nil {
 		return false, nil
 	}
-	done := make([]Finished, 0, len(records))
+	done := make([]ToolOutcome, 0, len(records))
 	for _, rec := range records {
 		for i, c := range calls {
 			if c.ID == rec.CallID {
-				done = append(done, Finished{c, results[i], rec, r.player.adds(rec.Key)})
+				done = append(done, ToolOutcome{c, results[i], rec, r.player.adds(rec.Key)})
 			}
 		}
 	}
@@ -383,7 +383,7 @@ func (r *run) outcome(ctx context.Context, output string) error {
 		return nil
 	}
 	if wrong := r.check(r.state.Output); wrong != "" {
-		return r.fail(&OutputError{Answer: r.state.Output, Problem: wrong})
+		return r.fail(&OutputError{Output: r.state.Output, Problem: wrong})
 	}
 	return nil
 }

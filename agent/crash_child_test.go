@@ -264,7 +264,7 @@ func crashChild(ctx context.Context) error {
 	if err := doneMeanwhile(ctx, tickets, "run-"+id); err != nil {
 		return err
 	}
-	state, err := agent.Stored(ctx, s)
+	state, err := agent.LoadState(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -294,7 +294,7 @@ func reportStored(stream agent.Stream) (*agent.Result, error) {
 		switch ev := ev.(type) {
 		case *agent.MessageAdded:
 			fmt.Println("stored message", named(&ev.Message))
-		case *agent.Answered:
+		case *agent.ToolReturned:
 			fmt.Println("stored result", ev.Result.CallID)
 		case *agent.HandedOff:
 			fmt.Println("handed over")

@@ -182,7 +182,7 @@ func TestToolOutputGuardrailsReportReplacements(t *testing.T) {
 		var stages []string
 		var failed error
 		for ev, err := range a.Stream(t.Context(), "go") {
-			if g, ok := ev.(*agent.Guarded); ok {
+			if g, ok := ev.(*agent.GuardrailTripped); ok {
 				stages = append(stages, g.Stage)
 			}
 			failed = err

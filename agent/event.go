@@ -11,8 +11,8 @@ import (
 )
 
 // Event is something that happens in a run. The set is sealed: [RunStart],
-// [TurnStart], [ModelEvent], [Patched], [MessageAdded], [Called], [ToolEvent], [Answered],
-// [HandedOff], [Guarded], [Notice], [TurnEnd] and [RunEnd].
+// [TurnStart], [ModelEvent], [Patched], [MessageAdded], [ToolCalled], [ToolEvent], [ToolReturned],
+// [HandedOff], [GuardrailTripped], [Notice], [TurnEnd] and [RunEnd].
 //
 // A run begins with one RunStart and ends with one RunEnd. Each turn has, in this order: a
 // TurnStart, the ModelEvents of the response as they arrive, with the Patched events of
@@ -103,24 +103,24 @@ type MessageAdded struct {
 	Message dragoman.Message
 }
 
-// Called reports a complete call by the model. If its arguments cannot be read, its Problem
-// says why. There is one Called for each call, and each has its [Answered], in this run or,
+// ToolCalled reports a complete call by the model. If its arguments cannot be read, its Problem
+// says why. There is one ToolCalled for each call, and each has its [ToolReturned], in this run or,
 // if the call waits for a human, after it is resumed. A [ToolEvent] reports that it runs.
-type Called struct {
+type ToolCalled struct {
 	Turn int
 	Call *dragoman.ToolCall
 }
 
-// ToolEvent reports what happens to calls. A [tool.Decided] on a model call comes between
+// ToolEvent reports what happens to calls. A [tool.PolicyDecided] on a model call comes between
 // TurnStart and the ModelEvents of the response.
 type ToolEvent struct {
 	Turn  int
 	Event tool.Event
 }
 
-// Answered is the result of a call as the model reads it, with a fence around the output of
+// ToolReturned is the result of a call as the model reads it, with a fence around the output of
 // the tool. To show it to people, use [dragoman.ToolResult.PlainText].
-type Answered struct {
+type ToolReturned struct {
 	Turn   int
 	Result *dragoman.ToolResult
 }
@@ -131,8 +131,8 @@ type HandedOff struct {
 	From, To string
 }
 
-// Guarded reports a guardrail that stopped the run or replaced content.
-type Guarded struct {
+// GuardrailTripped reports a guardrail that stopped the run or replaced content.
+type GuardrailTripped struct {
 	Turn int
 	Name string
 	// Stage is "input", "output", "tool_input" or "tool_output".
@@ -164,33 +164,33 @@ type RunEnd struct {
 	Result *Result
 }
 
-func (*RunStart) Type() string     { return eventRunStart }
-func (*TurnStart) Type() string    { return eventTurnStart }
-func (*ModelEvent) Type() string   { return eventModel }
-func (*Patched) Type() string      { return eventPatched }
-func (*MessageAdded) Type() string { return eventMessageAdded }
-func (*Called) Type() string       { return eventCalled }
-func (*ToolEvent) Type() string    { return eventTool }
-func (*Answered) Type() string     { return eventAnswered }
-func (*HandedOff) Type() string    { return eventHandedOff }
-func (*Guarded) Type() string      { return eventGuarded }
-func (*Notice) Type() string       { return eventNotice }
-func (*TurnEnd) Type() string      { return eventTurnEnd }
-func (*RunEnd) Type() string       { return eventRunEnd }
+func (*RunStart) Type() string         { return eventRunStart }
+func (*TurnStart) Type() string        { return eventTurnStart }
+func (*ModelEvent) Type() string       { return eventModel }
+func (*Patched) Type() string          { return eventPatched }
+func (*MessageAdded) Type() string     { return eventMessageAdded }
+func (*ToolCalled) Type() string       { return eventCalled }
+func (*ToolEvent) Type() string        { return eventTool }
+func (*ToolReturned) Type() string     { return eventAnswered }
+func (*HandedOff) Type() string        { return eventHandedOff }
+func (*GuardrailTripped) Type() string { return eventGuarded }
+func (*Notice) Type() string           { return eventNotice }
+func (*TurnEnd) Type() string          { return eventTurnEnd }
+func (*RunEnd) Type() string           { return eventRunEnd }
 
-func (*RunStart) event()     {}
-func (*TurnStart) event()    {}
-func (*ModelEvent) event()   {}
-func (*Patched) event()      {}
-func (*MessageAdded) event() {}
-func (*Called) event()       {}
-func (*ToolEvent) event()    {}
-func (*Answered) event()     {}
-func (*HandedOff) event()    {}
-func (*Guarded) event()      {}
-func (*Notice) event()       {}
-func (*TurnEnd) event()      {}
-func (*RunEnd) event()       {}
+func (*RunStart) event()         {}
+func (*TurnStart) event()        {}
+func (*ModelEvent) event()       {}
+func (*Patched) event()          {}
+func (*MessageAdded) event()     {}
+func (*ToolCalled) event()       {}
+func (*ToolEvent) event()        {}
+func (*ToolReturned) event()     {}
+func (*HandedOff) event()        {}
+func (*GuardrailTripped) event() {}
+func (*Notice) event()           {}
+func (*TurnEnd) event()          {}
+func (*RunEnd) event()           {}
 
 // Stream is a run that reports events. The run starts when the stream is ranged over, which
 // is possible once:

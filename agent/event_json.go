@@ -111,10 +111,10 @@ func MarshalEvent(ev Event, err error) ([]byte, error) {
 	case *Patched:
 		p := &ev.Patch
 		out.Run, out.Turn = p.Run, ev.Turn
-		out.Patch = &patchJSON{Extension: p.Extension, Message: p.Message, Place: p.Place, Value: p.Value, Fragment: p.Fragment}
+		out.Patch = &patchJSON{Extension: p.Extension, Message: p.Message, Place: p.Path, Value: p.Value, Fragment: p.Fragment}
 	case *MessageAdded:
 		out.Turn, out.Message = ev.Turn, &ev.Message
-	case *Called:
+	case *ToolCalled:
 		out.Turn, out.Call = ev.Turn, ev.Call
 	case *ToolEvent:
 		t, err := toolEvent(ev.Event)
@@ -122,11 +122,11 @@ func MarshalEvent(ev Event, err error) ([]byte, error) {
 			return nil, err
 		}
 		out.Turn, out.Tool = ev.Turn, t
-	case *Answered:
+	case *ToolReturned:
 		out.Turn, out.Result = ev.Turn, ev.Result
 	case *HandedOff:
 		out.Turn, out.From, out.To = ev.Turn, ev.From, ev.To
-	case *Guarded:
+	case *GuardrailTripped:
 		out.Turn, out.Name, out.Stage, out.Verdict = ev.Turn, ev.Name, ev.Stage, &ev.Verdict
 	case *Notice:
 		out.Turn, out.Code, out.Text = ev.Turn, ev.Code, ev.Text
@@ -175,16 +175,16 @@ func toolEvent(ev tool.Event) (*toolEventJSON, error) {
 			}
 			out.Parts = append(out.Parts, b)
 		}
-	case tool.Decided:
+	case tool.PolicyDecided:
 		out = of("decided", ev.CallRef)
 		out.Subject, out.Model, out.Target, out.Decision = ev.Subject, ev.Model, ev.Target, &ev.Decision
-	case tool.Asked:
+	case tool.ApprovalRequested:
 		out = of("asked", ev.CallRef)
 		out.Pending = &ev.Pending
 	case tool.CallEnded:
 		out = of("ended", ev.CallRef)
 		out.Record = &ev.Record
-	case tool.Late:
+	case tool.LateReturn:
 		out = of("late", ev.CallRef)
 	}
 	return out, nil

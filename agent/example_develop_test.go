@@ -120,7 +120,7 @@ func ExampleApproveAll() {
 	if _, err := a.Run(ctx, "Refund order 4711.", agent.In(s)); !errors.Is(err, agent.ErrInterrupted) {
 		log.Fatal(err)
 	}
-	state, err := agent.Stored(ctx, s)
+	state, err := agent.LoadState(ctx, s)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -140,7 +140,7 @@ func ExampleAgent_Resume_session() {
 	if s, err = session.Open(ctx, store, "order-4711"); err != nil {
 		log.Fatal(err)
 	}
-	state, err := agent.Stored(ctx, s)
+	state, err := agent.LoadState(ctx, s)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -55,7 +55,7 @@ func ExampleAgent_Stream() {
 		switch ev := ev.(type) {
 		case *agent.ModelEvent: // reasoning and arguments are streamed too, but have no Text
 			fmt.Print(ev.Text())
-		case *agent.Called:
+		case *agent.ToolCalled:
 			fmt.Println("calls", ev.Call.Name, ev.Call.Arguments)
 		case *agent.ToolEvent:
 			if end, ok := ev.Event.(tool.CallEnded); ok {

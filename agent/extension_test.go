@@ -73,7 +73,7 @@ type reading struct {
 
 func newReading() reading {
 	return reading{&extension.Accumulator[extension.Text]{
-		Place: "/message/weather", Fold: extension.Append, Fragments: true,
+		Path: "/message/weather", Fold: extension.Append, Fragments: true,
 		Extract: func(chunk json.RawMessage) (piece extension.Text, found bool, err error) {
 			o, err := extension.NewObject(chunk)
 			for _, place := range []string{"/choices/0/delta/weather", "/choices/0/message/weather"} {

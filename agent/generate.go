@@ -18,9 +18,9 @@ import (
 // OutputError reports that the structured output of a model is still invalid after the
 // allowed corrections.
 type OutputError struct {
-	// Answer is the last answer of the model. Problem is the correction that the model
+	// Output is the last answer of the model. Problem is the correction that the model
 	// got: the first line says what is wrong, and the rest repeats the requested format.
-	Answer  string
+	Output  string
 	Problem string
 }
 
@@ -39,7 +39,7 @@ func (e *OutputError) Error() string {
 // The request uses the API's structured output if it has one, and instructions in the
 // prompt otherwise. Generate removes code fences and validates the answer. An invalid
 // answer goes back to the model with the errors, up to Limits.Corrections times. A refusal
-// is not corrected: the error is [ErrAnswer] with the text of the refusal. The result of
+// is not corrected: the error is [ErrDecision] with the text of the refusal. The result of
 // the run is returned also with an error.
 //
 // The schema is derived from T in the form that every API accepts: all properties are
@@ -69,7 +69,7 @@ func generate[T any](a Agent, opts []Option, run func([]Option) (*Result, error)
 	res, err := run(append(opts[:len(opts):len(opts)], optionFunc(func(o *options) { o.output, o.check = s, check })))
 	if err == nil && !checked { // the run was already finished
 		if wrong := check(res.Output); wrong != "" {
-			err = &OutputError{Answer: res.Output, Problem: wrong}
+			err = &OutputError{Output: res.Output, Problem: wrong}
 		}
 	}
 	if err != nil { // do not return a partially decoded answer

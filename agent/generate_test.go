@@ -62,7 +62,7 @@ func TestL10_CorrectionsAreLimited(t *testing.T) {
 	if err != nil && strings.Contains(err.Error(), "Answer with") {
 		t.Errorf("the error repeats the requested format: %v", err)
 	}
-	if !errors.As(err, &invalid) || invalid.Answer != "c" || len(m.asked) != 3 || res.Turns != 3 || !reflect.DeepEqual(f, Forecast{}) {
+	if !errors.As(err, &invalid) || invalid.Output != "c" || len(m.asked) != 3 || res.Turns != 3 || !reflect.DeepEqual(f, Forecast{}) {
 		t.Errorf("%v %+v %+v", err, res, f)
 	}
 	if _, _, err = agent.Generate[Forecast](t.Context(), agent.Agent{Model: model(says("a")), Limits: agent.Limits{Corrections: -1}}, "x"); !errors.As(err, &invalid) {

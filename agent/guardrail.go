@@ -98,9 +98,9 @@ func (e *GuardrailError) Unwrap() []error { return []error{ErrGuardrail, e.Err} 
 type guardState struct {
 	mu       sync.Mutex
 	stopped  *GuardrailError
-	verdicts []Guarded
+	verdicts []GuardrailTripped
 	// running are the checks that have not returned yet.
-	running []*Guarded
+	running []*GuardrailTripped
 }
 
 func (g *guardState) err() error {
@@ -112,7 +112,7 @@ func (g *guardState) err() error {
 	return g.stopped
 }
 
-func (g *guardState) begin(ev *Guarded) {
+func (g *guardState) begin(ev *GuardrailTripped) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.running = append(g.running, ev)
@@ -120,7 +120,7 @@ func (g *guardState) begin(ev *Guarded) {
 
 // end records the verdict of a guardrail. It reports whether this is the first one that
 // stops the run. The verdict of a check that was abandoned is discarded.
-func (g *guardState) end(ev *Guarded, stop *GuardrailError) (first bool) {
+func (g *guardState) end(ev *GuardrailTripped, stop *GuardrailError) (first bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	i := slices.Index(g.running, ev)
@@ -140,7 +140,7 @@ func (g *guardState) end(ev *Guarded, stop *GuardrailError) (first bool) {
 }
 
 // drop discards a check.
-func (g *guardState) drop(ev *Guarded) {
+func (g *guardState) drop(ev *GuardrailTripped) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if i := slices.Index(g.running, ev); i >= 0 {
@@ -162,7 +162,7 @@ func (g *guardState) abandon(failed bool) {
 		return
 	}
 	for _, ev := range running {
-		g.verdicts = append(g.verdicts, Guarded{ev.Turn, ev.Name, ev.Stage, Verdict{Stop: true}})
+		g.verdicts = append(g.verdicts, GuardrailTripped{ev.Turn, ev.Name, ev.Stage, Verdict{Stop: true}})
 		if g.stopped == nil {
 			g.stopped = &GuardrailError{Name: ev.Name, Stage: ev.Stage, Err: errSlow}
 		}
@@ -177,7 +177,7 @@ func (r *run) guard(ctx context.Context, turn int, name, stage string, check fun
 		v, _ := verdict(name, stage, check)
 		return v
 	}
-	ev := &Guarded{Turn: turn, Name: name, Stage: stage}
+	ev := &GuardrailTripped{Turn: turn, Name: name, Stage: stage}
 	r.guarded.begin(ev)
 	v, stop := verdict(name, stage, check)
 	switch late, canceled := ctx.Err() != nil, canceledTurn(ctx); {
@@ -261,7 +261,7 @@ func (r *run) guardInput(ctx context.Context, input []dragoman.Message) ([]drago
 	for _, g := range r.player.Guardrails.Input {
 		v, stop := verdict(g.Name, stageInput, func() (Verdict, error) { return g.Check(ctx, input) })
 		if v.Stop || v.Replace {
-			r.emit(&Guarded{r.state.Turn, g.Name, stageInput, v})
+			r.emit(&GuardrailTripped{r.state.Turn, g.Name, stageInput, v})
 		}
 		if stop != nil {
 			return nil, stop
@@ -283,7 +283,7 @@ func (r *run) guardOutput(ctx context.Context, output []dragoman.Message) ([]dra
 			return nil, ctx.Err()
 		}
 		if v.Stop || v.Replace {
-			r.emit(&Guarded{r.state.Turn, g.Name, stageOutput, v})
+			r.emit(&GuardrailTripped{r.state.Turn, g.Name, stageOutput, v})
 		}
 		if stop != nil {
 			return nil, stop

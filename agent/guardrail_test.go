@@ -40,7 +40,7 @@ func TestL7_PanickingGuardrailStopsRun(t *testing.T) {
 		var err error
 		for ev, e := range a.Stream(t.Context(), "go") {
 			switch ev := ev.(type) {
-			case *agent.Guarded:
+			case *agent.GuardrailTripped:
 				told = told || ev.Stage == stage && ev.Verdict.Stop
 			case *agent.RunEnd:
 				res, err = ev.Result, e

@@ -70,7 +70,7 @@ func TestS1_FailedJournalWriteFailsOnlyItsCall(t *testing.T) {
 				if len(res.Pending) != 1 || res.Pending[0].Binding.CallID != "a" {
 					t.Fatalf("pending: %+v", res.Pending)
 				}
-				state, err := agent.Stored(t.Context(), store)
+				state, err := agent.LoadState(t.Context(), store)
 				if err != nil || len(state.Pending()) != 1 {
 					t.Fatalf("stored: %v", err)
 				}

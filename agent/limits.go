@@ -42,9 +42,9 @@ type Limits struct {
 	// failed; zero means 5, negative never. Calls of a response that was cut off
 	// count as failed.
 	ErrorTurns int
-	// Blanks limits how often the model is called again after an empty response; zero
+	// EmptyResponses limits how often the model is called again after an empty response; zero
 	// means 2, negative never.
-	Blanks int
+	EmptyResponses int
 	// Pauses limits how often in a row a model may pause for its own tools; zero
 	// means 10.
 	Pauses int

@@ -265,12 +265,12 @@ func (r *run) emitResponse(output, replies []dragoman.Message, correction string
 		r.emit(&MessageAdded{r.state.Turn, output[i]})
 	}
 	for _, c := range openCalls(output) {
-		r.emit(&Called{r.state.Turn, c})
+		r.emit(&ToolCalled{r.state.Turn, c})
 	}
 	for i := range replies {
 		for _, p := range replies[i].Parts {
 			if res, ok := p.(*dragoman.ToolResult); ok {
-				r.emit(&Answered{r.state.Turn, res})
+				r.emit(&ToolReturned{r.state.Turn, res})
 			}
 		}
 	}
@@ -316,7 +316,7 @@ func (r *run) conclude(resp *dragoman.Response, output []dragoman.Message) (corr
 		return "", r.fail(err)
 	}
 	if types := waitingItems(resp); types != nil {
-		return "", r.fail(&WaitingItemError{types})
+		return "", r.fail(&PendingItemError{types})
 	}
 	if r.check == nil {
 		return "", nil
@@ -327,11 +327,11 @@ func (r *run) conclude(resp *dragoman.Response, output []dragoman.Message) (corr
 	wrong := r.check(text)
 	switch refusal, refused := refusalOf(resp, output); {
 	case refused && (wrong != "" || resp.Stop.Reason == dragoman.StopRefusal):
-		return "", r.fail(fmt.Errorf("%w: the model refused: %s", ErrAnswer, refusal))
+		return "", r.fail(fmt.Errorf("%w: the model refused: %s", ErrDecision, refusal))
 	case wrong == "":
 		return "", nil
 	case r.state.Corrected >= orDefault(r.cast.first.Limits.Corrections, defaultCorrections):
-		return "", r.fail(&OutputError{Answer: text, Problem: wrong})
+		return "", r.fail(&OutputError{Output: text, Problem: wrong})
 	}
 	r.state.Phase = asking
 	r.state.Corrected++
@@ -377,13 +377,13 @@ func unusable(resp *dragoman.Response) error {
 	case dragoman.StopEnd, dragoman.StopSequence, dragoman.StopToolCalls, dragoman.StopNone, dragoman.StopRefusal, dragoman.StopCompaction:
 		return nil
 	case dragoman.StopLength:
-		return fmt.Errorf("%w: it was cut off at the output limit; raise Settings.MaxOutputTokens", ErrAnswer)
+		return fmt.Errorf("%w: it was cut off at the output limit; raise Settings.MaxOutputTokens", ErrDecision)
 	default:
 		word := string(resp.Stop.Reason)
 		if resp.Stop.Native != "" {
 			word += " (" + resp.Stop.Native + ")"
 		}
-		return fmt.Errorf("%w: it ended with %s", ErrAnswer, word)
+		return fmt.Errorf("%w: it ended with %s", ErrDecision, word)
 	}
 }
 

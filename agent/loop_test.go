@@ -127,7 +127,7 @@ func TestL2_UnusableHostedTurnEndsRun(t *testing.T) {
 			Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&dragoman.ToolCall{ID: "s", Name: "web_search", Hosted: true}},
 		}}})
 		_, err := agent.Agent{Model: m}.Run(t.Context(), "go")
-		if len(m.asked) != 1 || reason != dragoman.StopRefusal && !errors.Is(err, agent.ErrAnswer) {
+		if len(m.asked) != 1 || reason != dragoman.StopRefusal && !errors.Is(err, agent.ErrDecision) {
 			t.Errorf("%s: asked %d times: %v", reason, len(m.asked), err)
 		}
 	}
@@ -143,7 +143,7 @@ func TestL3_ToolsMayEndTheRun(t *testing.T) {
 		"at a named tool":      {agent.StopAtTools("take"), "take did y", 1},
 		"at a tool not called": {agent.StopAtTools("give"), "done", 2},
 		"at one that failed":   {agent.StopAtTools("fall"), "done", 2},
-		"by a function": {func(_ context.Context, c []agent.Finished) (string, bool, error) {
+		"by a function": {func(_ context.Context, c []agent.ToolOutcome) (string, bool, error) {
 			return c[2].Record.Error, c[1].Call.ID == "b", nil
 		}, "broken", 1},
 	} {
@@ -548,7 +548,7 @@ func TestL9_FailedTurnsEndRun(t *testing.T) {
 func TestQuirkI4_CallsOfUnusableResponseDoNotRun(t *testing.T) {
 	for reason, goesOn := range map[dragoman.StopReason]bool{
 		dragoman.StopLength: true, dragoman.StopMalformedCall: true,
-		dragoman.StopContentFilter: false, dragoman.StopError: false, dragoman.StopUnknown: false, dragoman.StopCancelled: false,
+		dragoman.StopContentFilter: false, dragoman.StopError: false, dragoman.StopUnknown: false, dragoman.StopCanceled: false,
 	} {
 		var did counted
 		cut := calls("a look")
@@ -557,7 +557,7 @@ func TestQuirkI4_CallsOfUnusableResponseDoNotRun(t *testing.T) {
 		if did.String() != "" || !strings.Contains(script(res.Messages), "result a error") {
 			t.Errorf("%s: ran %q\n%s", reason, did.String(), script(res.Messages))
 		}
-		if goesOn != (err == nil && res.Output == "done") || !goesOn && !errors.Is(err, agent.ErrAnswer) {
+		if goesOn != (err == nil && res.Output == "done") || !goesOn && !errors.Is(err, agent.ErrDecision) {
 			t.Errorf("%s: %v", reason, err)
 		}
 	}

@@ -54,8 +54,8 @@ func optionsOf(opts []Option) options {
 //
 // A run also uses these methods of a Store that has them, as a session does:
 //
-//	Hold() (leave func(), err error)                                    // one run at a time
-//	Instead(ctx, []dragoman.Message, origin, match) ([]dragoman.Message, error) // a native history
+//	Lock() (leave func(), err error)                                    // one run at a time
+//	MessagesInPlaceOf(ctx, []dragoman.Message, origin, match) ([]dragoman.Message, error) // a native history
 //	Decide(ctx, ...tool.Ruling) error                                   // with Decided: approvals
 //	Decided(ctx, tool.Binding) (*tool.Ruling, error)
 //	Spill() tool.SpillStore                                             // outputs that are too long
@@ -77,10 +77,10 @@ type Store interface {
 	Save(ctx context.Context, messages []dragoman.Message, state []byte) error
 }
 
-// holder is a [Store] that several goroutines may share. Hold reserves it for one run until
+// locker is a [Store] that several goroutines may share. Lock reserves it for one run until
 // leave is called. It returns an error if another run holds the store.
-type holder interface {
-	Hold() (leave func(), err error)
+type locker interface {
+	Lock() (leave func(), err error)
 }
 
 // historyStore is a [Store] that may hold a native history to send in place of the
@@ -88,10 +88,10 @@ type holder interface {
 // The run uses it for a model that knows its target, as a provider.Client does, and for
 // each such model of a provider.Chain; all others get the whole conversation.
 type historyStore interface {
-	// Instead returns the messages to send to a target in place of messages, which are the
+	// MessagesInPlaceOf returns the messages to send to a target in place of messages, which are the
 	// whole conversation. It returns messages itself if the store has no native history for
 	// the target. match selects the fields of an origin that must agree.
-	Instead(ctx context.Context, messages []dragoman.Message, target dragoman.Origin, match targets.Match) ([]dragoman.Message, error)
+	MessagesInPlaceOf(ctx context.Context, messages []dragoman.Message, target dragoman.Origin, match targets.Match) ([]dragoman.Message, error)
 }
 
 // decisionStore is a [Store] that also stores decisions on calls that needed approval. They

@@ -54,7 +54,7 @@ func TestPartialTextSurvivesACancel(t *testing.T) {
 		if !errors.Is(err, context.Canceled) || res.Partial.Text() != "half an ans" {
 			t.Fatalf("%v %+v", err, res)
 		}
-		state, err := agent.Stored(t.Context(), s)
+		state, err := agent.LoadState(t.Context(), s)
 		if err != nil || state.Done() || state.Partial() != want {
 			t.Fatalf("guarded %v: %v, partial %q", guarded, err, state.Partial())
 		}
@@ -87,7 +87,7 @@ func TestResumeAsksAgainAndDropsPartialText(t *testing.T) {
 	if err != nil || res.Output != "whole" || script(again.asked[0].Messages) != "user: \"a question\"\n" {
 		t.Fatalf("%v %+v: the model saw %q", err, res, script(again.asked[0].Messages))
 	}
-	if state, err := agent.Stored(t.Context(), s); err != nil || state.Partial() != "" {
+	if state, err := agent.LoadState(t.Context(), s); err != nil || state.Partial() != "" {
 		t.Errorf("%v: partial %q", err, state.Partial())
 	}
 }

@@ -102,7 +102,7 @@ func TestL2_SessionContinuesAfterUnansweredItem(t *testing.T) {
 	gpt, asked := strictServer(t, openairesponses.Codec{}, false, wireTurn(dialectname.OpenAIResponses,
 		`{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"e"},{"type":"shell_call","id":"sh_1","call_id":"call_1","status":"completed","action":{"commands":["ls"]}}`))
 	a := agent.Agent{Model: gpt}
-	var waiting *agent.WaitingItemError
+	var waiting *agent.PendingItemError
 	if _, err := a.Run(t.Context(), "go", agent.In(s)); !errors.As(err, &waiting) {
 		t.Fatalf("got %v, want a waiting item", err)
 	}

@@ -41,7 +41,7 @@ func decisions(t *testing.T, a *agent.Agent, opts ...agent.Option) (out []string
 	for ev, failed := range a.Stream(t.Context(), "go", opts...) {
 		switch ev := ev.(type) {
 		case *agent.ToolEvent:
-			if d, ok := ev.Event.(tool.Decided); ok {
+			if d, ok := ev.Event.(tool.PolicyDecided); ok {
 				out = append(out, strings.TrimSpace(fmt.Sprintf("%s %s%s%s %s %s", d.Subject, d.Key.QualifiedName(), d.Model, d.Target, d.Decision.Effect, d.Decision.Rule)))
 			}
 		case *agent.RunEnd:

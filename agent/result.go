@@ -77,38 +77,38 @@ var (
 	// ErrState means that a stored run does not match the agent that resumes it, or
 	// that the state does not match the store. Nothing ran.
 	ErrState = errors.New("agent: the stored run cannot be resumed")
-	// ErrAnswer means that the final response of the model cannot be used, because it was
+	// ErrDecision means that the final response of the model cannot be used, because it was
 	// cut off or withheld. Result.Stop holds the reason. Resuming such a run returns the
 	// same error.
-	ErrAnswer = errors.New("agent: the model gave no usable answer")
+	ErrDecision = errors.New("agent: the model gave no usable answer")
 )
 
-// WaitingItemError reports that a response ended with items that wait for the client and
+// PendingItemError reports that a response ended with items that wait for the client and
 // that an agent cannot answer: calls of a computer or a shell, or requests to approve a
 // tool that the provider runs. The items are in Result.Messages as [dragoman.Opaque] parts.
 // Other calls of the response do not run; their results state the reason.
-type WaitingItemError struct {
+type PendingItemError struct {
 	// Types are the native types of the items, in order, such as "computer_call".
 	Types []string
 }
 
-func (e *WaitingItemError) Error() string {
-	return fmt.Sprintf("%v: it waits for the client to answer %s, which an agent cannot do; answer it with your own request, or do not offer that tool", ErrAnswer, strings.Join(e.Types, ", "))
+func (e *PendingItemError) Error() string {
+	return fmt.Sprintf("%v: it waits for the client to answer %s, which an agent cannot do; answer it with your own request, or do not offer that tool", ErrDecision, strings.Join(e.Types, ", "))
 }
 
-// Unwrap returns [ErrAnswer].
-func (e *WaitingItemError) Unwrap() error { return ErrAnswer }
+// Unwrap returns [ErrDecision].
+func (e *PendingItemError) Unwrap() error { return ErrDecision }
 
 // LimitError reports the limit that ended a run.
 type LimitError struct {
 	// Limit is "turns", "tool_calls", "time", "tokens" or "cost".
 	Limit string
-	// Most describes the limit, such as "at most 20".
-	Most string
+	// Max describes the limit, such as "at most 20".
+	Max string
 }
 
 func (e *LimitError) Error() string {
-	return fmt.Sprintf("agent: the run reached a limit: %s, %s; raise Agent.Limits and resume, or give the agent a smaller task", e.Limit, e.Most)
+	return fmt.Sprintf("agent: the run reached a limit: %s, %s; raise Agent.Limits and resume, or give the agent a smaller task", e.Limit, e.Max)
 }
 
 // LoopError reports that a run repeats itself.

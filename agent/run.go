@@ -187,11 +187,11 @@ func (r *run) run(ctx context.Context) (*Result, error) {
 // hold reserves the store for this run, if the store supports it. Two runs of one process
 // would share the same writer, so the store could not detect the conflict.
 func (r *run) hold() (leave func(), err error) {
-	h, ok := r.store.(holder)
+	h, ok := r.store.(locker)
 	if !ok {
 		return func() {}, nil
 	}
-	if leave, err = h.Hold(); err != nil {
+	if leave, err = h.Lock(); err != nil {
 		return nil, errorf("beginning the run: %w", err)
 	}
 	return leave, nil

@@ -28,11 +28,11 @@ import (
 // names and descriptions. The planner of the simulator searches only if the prompt mentions
 // it: see the example.
 type Search struct {
-	// Ours uses the search of this package even if the model has one; by default the
+	// LocalOnly uses the search of this package even if the model has one; by default the
 	// provider's search is used if there is one.
-	Ours bool
-	// Most limits the number of tools that a search finds; zero means 5.
-	Most int
+	LocalOnly bool
+	// MaxResults limits the number of tools that a search finds; zero means 5.
+	MaxResults int
 }
 
 // searchName is the name of our search.
@@ -48,7 +48,7 @@ type targeter interface {
 // native returns the provider's own search tool, or nil if ours is used.
 func (s Search) native(m dragoman.Model, name string) *dragoman.ToolSpec {
 	t, ok := m.(targeter)
-	if !ok || s.Ours {
+	if !ok || s.LocalOnly {
 		return nil
 	}
 	target, _, err := t.Target(context.Background(), name)
@@ -159,7 +159,7 @@ type searchQuery struct {
 
 // searchTool returns our search.
 func (p *player) searchTool() (tool.Tool, error) {
-	most := p.Search.Most
+	most := p.Search.MaxResults
 	if most <= 0 {
 		most = defaultFound
 	}

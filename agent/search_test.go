@@ -100,7 +100,7 @@ func TestL6_BestToolsAreFoundAmongHundreds(t *testing.T) {
 		"something nobody has ever heard of": "",
 	} {
 		m := model(calls(fmt.Sprintf(`a tool_search {"query":%q}`, query)))
-		must[*agent.Result](t)(agent.Agent{Model: m, Tools: tools, Search: agent.Search{Most: 2}}.Run(t.Context(), "go"))
+		must[*agent.Result](t)(agent.Agent{Model: m, Tools: tools, Search: agent.Search{MaxResults: 2}}.Run(t.Context(), "go"))
 		if got := strings.TrimSpace(strings.TrimPrefix(specNames(m.asked[1]), "read_tool_output tool_search")); got != want {
 			t.Errorf("%q finds %q, want %q", query, got, want)
 		}
@@ -122,7 +122,7 @@ func TestL6_ProviderSearchIsPreferred(t *testing.T) {
 	} {
 		var did counted
 		m := &recording{Client: &provider.Client{Codec: tc.codec, Model: "m"}, answer: calls("a find")}
-		a := agent.Agent{Model: m, Tools: []tool.Tool{did.tool("look"), did.tool("find", tool.Deferred())}, Search: agent.Search{Ours: tc.ours}}
+		a := agent.Agent{Model: m, Tools: []tool.Tool{did.tool("look"), did.tool("find", tool.Deferred())}, Search: agent.Search{LocalOnly: tc.ours}}
 		res := must[*agent.Result](t)(a.Run(t.Context(), "go"))
 		if got := specNames(m.asked); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)

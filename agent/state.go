@@ -130,7 +130,7 @@ func (s *state) failure() error {
 	case s.Failed.Guardrail:
 		return fmt.Errorf("%w in the stored run: %s", ErrGuardrail, s.Failed.Text)
 	default:
-		return fmt.Errorf("%w in the stored run: %s", ErrAnswer, s.Failed.Text)
+		return fmt.Errorf("%w in the stored run: %s", ErrDecision, s.Failed.Text)
 	}
 }
 
@@ -323,9 +323,9 @@ func (s state) own() (state, error) {
 	return s, nil
 }
 
-// Stored returns the state of the last run in a store, or nil if there is none. To resume
+// LoadState returns the state of the last run in a store, or nil if there is none. To resume
 // the run, pass decisions on its pending calls to [Agent.Resume].
-func Stored(ctx context.Context, s Store) (*State, error) {
+func LoadState(ctx context.Context, s Store) (*State, error) {
 	_, stored, err := s.Load(ctx)
 	if err != nil || stored == nil {
 		return nil, err

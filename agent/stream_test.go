@@ -48,7 +48,7 @@ func TestL11_EventsComeInOrderAndEndWithTheResult(t *testing.T) {
 			t.Fatal(err)
 		}
 		got = append(got, told(ev))
-		if c, ok := ev.(*agent.Called); ok && c.Call.Arguments != "{}" {
+		if c, ok := ev.(*agent.ToolCalled); ok && c.Call.Arguments != "{}" {
 			t.Errorf("%+v", c.Call)
 		}
 		if end, ok := ev.(*agent.RunEnd); ok && end.Result.Output != "ok" {
@@ -100,14 +100,14 @@ func TestL11_EveryCalledEventHasAnswered(t *testing.T) {
 				inTurn = true
 			case *agent.TurnEnd:
 				inTurn = false
-			case *agent.Called:
+			case *agent.ToolCalled:
 				open[ev.Call.ID] = true
 				order = append(order, ev.Call.ID)
 			case *agent.ToolEvent:
 				if _, ok := ev.Event.(tool.CallStarted); ok {
 					ran++
 				}
-			case *agent.Answered:
+			case *agent.ToolReturned:
 				if !open[ev.Result.CallID] || !inTurn {
 					t.Errorf("%s: %s is answered, and was not told", name, ev.Result.CallID)
 				}

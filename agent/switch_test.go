@@ -262,9 +262,9 @@ func (p *play) agent(t *rapid.T) agent.Agent {
 	model := func() wired {
 		return wired{codec(), func(turn int, _ *dragoman.Request) *dragoman.Response { return drawAnswer(t, turn, p.turns) }, rapid.Bool().Draw(t, "searches"), &p.turn, &p.bad}
 	}
-	search := func() agent.Search { return agent.Search{Ours: rapid.Bool().Draw(t, "our search")} }
+	search := func() agent.Search { return agent.Search{LocalOnly: rapid.Bool().Draw(t, "our search")} }
 	compact := drawCompact(t)
-	clerk := agent.Agent{Name: "clerk", Model: wired{codec(), clerkAnswer, false, &p.clerks, &p.bad}, Tools: p.tools, Search: agent.Search{Ours: true}, Limits: agent.Limits{Repeats: -1}}
+	clerk := agent.Agent{Name: "clerk", Model: wired{codec(), clerkAnswer, false, &p.clerks, &p.bad}, Tools: p.tools, Search: agent.Search{LocalOnly: true}, Limits: agent.Limits{Repeats: -1}}
 	ask := clerk.AsTool(tool.Set(func(s *tool.Settings) { s.Exclusive = true })) // one after the other, so that runs are reproducible
 	third := agent.Agent{Name: "third", Model: model(), Tools: p.tools[:1], Compact: compact}
 	second := agent.Agent{

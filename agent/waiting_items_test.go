@@ -62,8 +62,8 @@ func TestRunFailsOnItemThatWaitsForTheClient(t *testing.T) {
 				} else {
 					res, err = a.Run(t.Context(), "go")
 				}
-				var waiting *agent.WaitingItemError
-				if !errors.As(err, &waiting) || !errors.Is(err, agent.ErrAnswer) || !slices.Equal(waiting.Types, tc.types) || !strings.Contains(err.Error(), tc.types[0]) {
+				var waiting *agent.PendingItemError
+				if !errors.As(err, &waiting) || !errors.Is(err, agent.ErrDecision) || !slices.Equal(waiting.Types, tc.types) || !strings.Contains(err.Error(), tc.types[0]) {
 					t.Fatalf("error %v", err)
 				}
 				if requests != 1 || res.Output != tc.text || len(res.Messages) < 2 {
@@ -74,7 +74,7 @@ func TestRunFailsOnItemThatWaitsForTheClient(t *testing.T) {
 						t.Errorf("result %q", text)
 					}
 				}
-				if _, err := a.Resume(t.Context(), res.State); !errors.Is(err, agent.ErrAnswer) || !strings.Contains(err.Error(), tc.types[0]) {
+				if _, err := a.Resume(t.Context(), res.State); !errors.Is(err, agent.ErrDecision) || !strings.Contains(err.Error(), tc.types[0]) {
 					t.Errorf("resumed: %v", err)
 				}
 			})

@@ -168,7 +168,7 @@ func (g *Gateway) serveBelow(w http.ResponseWriter, r *http.Request, key *access
 	if err == nil && !found {
 		err = noResponse(r.PathValue("id"))
 		if _, kept, _ := g.opts.Notes.Get(r.Context(), bodyKey(key.Name, r.PathValue("id"))); kept {
-			err = &ownError{serving.Refuse(errors.New("the gateway stores this response itself and has no " + strings.TrimPrefix(below, "/") + " for it"))}
+			err = &ownError{serving.AsRequestError(errors.New("the gateway stores this response itself and has no " + strings.TrimPrefix(below, "/") + " for it"))}
 		}
 	}
 	if err != nil {
@@ -179,7 +179,7 @@ func (g *Gateway) serveBelow(w http.ResponseWriter, r *http.Request, key *access
 // refuse writes the error. After the first byte it closes the connection, so that the client
 // does not take the response for complete.
 func refuse(w http.ResponseWriter, r *http.Request, err error) {
-	if err = noteOf(r).failed(err); errors.Is(err, provider.ErrBegun) {
+	if err = noteOf(r).failed(err); errors.Is(err, provider.ErrStreamStarted) {
 		panic(http.ErrAbortHandler)
 	}
 	serving.WriteError(w, dialects.Stateful(), apiError(err))

@@ -60,7 +60,7 @@ func apiError(err error) *dragoman.APIError {
 	case errors.Is(err, dragoman.ErrTooLarge): // the client's own request is refused before it is sent
 		return &dragoman.APIError{Class: dragoman.ErrorServer, Status: http.StatusBadGateway, Message: "the upstream response is too large: " + err.Error(), Err: err}
 	case errors.Is(err, dragoman.ErrInvalid), errors.Is(err, dragoman.ErrUnsettledCalls), errors.Is(err, dragoman.ErrUnsupported):
-		e := serving.Refuse(err)
+		e := serving.AsRequestError(err)
 		e.Message = withoutSentinels(e.Message)
 		return e
 	case errors.Is(err, context.DeadlineExceeded):

@@ -112,7 +112,7 @@ func peek(call serving.Call, body []byte) (asked, error) {
 	a.stream = w.Body.StreamsByDefault
 	r := jsonwire.NewReader(body)
 	if r.Kind() != '{' {
-		return a, serving.Refuse(errors.New("the body is not a JSON object"))
+		return a, serving.AsRequestError(errors.New("the body is not a JSON object"))
 	}
 	var said [len(peeked)]bool
 	for key := range r.Object() {
@@ -144,7 +144,7 @@ func peek(call serving.Call, body []byte) (asked, error) {
 		}
 	}
 	if err := r.End(); err != nil {
-		return a, serving.Refuse(fmt.Errorf("the body is not JSON: %w", err))
+		return a, serving.AsRequestError(fmt.Errorf("the body is not JSON: %w", err))
 	}
 	if a.model == "" {
 		return a, &dragoman.APIError{Class: dragoman.ErrorBadRequest, Param: "model", Message: "the field model is missing"}
@@ -164,7 +164,7 @@ func once(said *[len(peeked)]bool, key []byte) error {
 			continue
 		}
 		if said[i] || string(key) != name {
-			return serving.Refuse(fmt.Errorf("duplicate field %s, or one that differs only in case: %.80q", name, key))
+			return serving.AsRequestError(fmt.Errorf("duplicate field %s, or one that differs only in case: %.80q", name, key))
 		}
 		said[i] = true
 	}

@@ -377,7 +377,7 @@ func (r *reader) key(key, value *node) (k access.Key, secrets [][32]byte) {
 		r.Bad(key, "%s: the field key_env or key_sha256 is missing", what)
 	}
 	if len(secrets) > 0 {
-		k.Hash, k.Also = secrets[0], append(k.Also, secrets[1:]...)
+		k.Hash, k.MoreHashes = secrets[0], append(k.MoreHashes, secrets[1:]...)
 	}
 	return k, secrets
 }

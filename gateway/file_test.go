@@ -233,7 +233,7 @@ gateway:
 	got.Models, got.Warnings = nil, nil
 	num := func(s string) *dragoman.Number { n := dragoman.Number(s); return &n }
 	b := got.Keys[1]
-	if also := [][32]byte{[32]byte(bytes.Repeat([]byte{0xab}, 32)), access.HashOf("the-key-until-now")}; fmt.Sprintf("%x", b.Hash) != hash || !reflect.DeepEqual(b.Also, also) || b.Name != "b" || !reflect.DeepEqual(b.Models, []string{"fast"}) {
+	if also := [][32]byte{[32]byte(bytes.Repeat([]byte{0xab}, 32)), access.HashOf("the-key-until-now")}; fmt.Sprintf("%x", b.Hash) != hash || !reflect.DeepEqual(b.MoreHashes, also) || b.Name != "b" || !reflect.DeepEqual(b.Models, []string{"fast"}) {
 		t.Errorf("b is %+v", b)
 	}
 	want := &gateway.Config{

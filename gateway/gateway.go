@@ -25,10 +25,10 @@ import (
 type Options struct {
 	// Log gets a line for every request, and details that clients do not get; nil logs nothing.
 	Log *slog.Logger
-	// Decided receives every policy decision, allow included; nil means that decisions are only
+	// OnDecision receives every policy decision, allow included; nil means that decisions are only
 	// logged. It is called concurrently. To write an audit log, use [policy.Audit]: func(d
-	// tool.Decided) { audit.Observe(d) }.
-	Decided func(tool.Decided)
+	// tool.OnDecision) { audit.Observe(d) }.
+	OnDecision func(tool.PolicyDecided)
 	// Notes stores the state of the gateway; nil means in memory. If Config.State names a
 	// database, pass the notes of its store, which the caller opens and closes.
 	Notes session.Notes
@@ -143,7 +143,7 @@ func (g *Gateway) routes() *http.ServeMux {
 	asides.HandleFunc("POST /v1/responses/{id}/cancel", g.about("/cancel"))
 	asides.HandleFunc("GET /v1/responses/{id}/input_items", g.inputItems)
 	g.handleConversations(asides)
-	asides.HandleFunc("/", serving.Nowhere(mux, asides))
+	asides.HandleFunc("/", serving.NotFound(mux, asides))
 	mux.Handle("/", g.noted(asides))
 	for _, path := range serving.Roots(serving.Gateway()...) {
 		mux.Handle("POST "+path, g.noted(asides)) // otherwise net/http redirects to the paths below it

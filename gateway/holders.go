@@ -35,7 +35,7 @@ func (x *exchange) findHolders(ctx context.Context) error {
 	all := x.route.chain
 	links := slices.DeleteFunc(slices.Clone(all.Links), func(l provider.Link) bool { return !holds(x.route.upstreams[l.Name]) })
 	if len(links) > 0 { // otherwise the first model refuses the reference
-		x.chain = &provider.Chain{Links: links, Health: all.Health, Anyway: all.Anyway, Log: all.Log}
+		x.chain = &provider.Chain{Links: links, Health: all.Health, AlwaysContinue: all.AlwaysContinue, Log: all.Log}
 	}
 	return nil
 }

@@ -82,7 +82,7 @@ func (s *strictUpstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("content-type", serving.StreamType(codec))
 	enc := codec.NewStreamEncoder(dialect.EncodeOptions{Seed: text, Model: "m", StreamUsage: true})
 	var events []byte
-	for ev := range stream.Told(resp, dragoman.Report{}) {
+	for ev := range stream.EventsOf(resp, dragoman.Report{}) {
 		events, _ = enc.Encode(events, ev)
 	}
 	events, _ = enc.Close(events)
@@ -478,7 +478,7 @@ func streamedFrom(t testing.TB, codec dialect.Codec, body string) string {
 	}
 	enc := codec.NewStreamEncoder(dialect.EncodeOptions{Seed: "s"})
 	var out []byte
-	for ev := range stream.Told(resp, dragoman.Report{}) {
+	for ev := range stream.EventsOf(resp, dragoman.Report{}) {
 		out, _ = enc.Encode(out, ev)
 	}
 	out, _ = enc.Close(out)

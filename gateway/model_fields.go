@@ -32,7 +32,7 @@ func (x *exchange) checkFields(key *access.Key) error {
 	}
 	r := jsonwire.NewReader(x.body)
 	if r.Kind() != '{' {
-		return serving.Refuse(errors.New("the body is not a JSON object"))
+		return serving.AsRequestError(errors.New("the body is not a JSON object"))
 	}
 	s := fieldSearch{key: key, urlModel: x.call.Model, inURL: x.call.InURL}
 	for _, params := range x.r.Header.Values(routingHeader) {
@@ -45,7 +45,7 @@ func (x *exchange) checkFields(key *access.Key) error {
 		return fieldRefused(key, s.found)
 	}
 	if err := r.End(); err != nil {
-		return serving.Refuse(fmt.Errorf("the body is not valid JSON: %w", err))
+		return serving.AsRequestError(fmt.Errorf("the body is not valid JSON: %w", err))
 	}
 	return nil
 }

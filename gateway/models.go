@@ -73,7 +73,7 @@ func (r *route) describe(ctx context.Context, name string) serving.Model {
 	if target, _, err := client.Target(ctx, ""); err == nil {
 		out.NoThinking = target.Caps.NoThinking
 		out.NoTools = out.NoTools || target.Caps.NoTools
-		out.NoVision = !target.Caps.TakesMedia(codes.MediaImage)
+		out.NoVision = !target.Caps.AcceptsMedia(codes.MediaImage)
 	}
 	return out
 }

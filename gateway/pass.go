@@ -93,7 +93,7 @@ func (x *exchange) renamed(up *upstream) ([]byte, error) {
 	}
 	body, err := jsonwire.ReplaceString(x.body, name, []string{"model"})
 	if err != nil {
-		return nil, serving.Refuse(err)
+		return nil, serving.AsRequestError(err)
 	}
 	return body, nil
 }
@@ -201,7 +201,7 @@ func (x *exchange) passUnstreamed(ctx context.Context, up *upstream, passed *pas
 	x.up, x.entry.transparent = up, false
 	resp.Losses = rep
 	s := x.newClientStream()
-	for ev := range stream.Told(resp, dragoman.Report{}) {
+	for ev := range stream.EventsOf(resp, dragoman.Report{}) {
 		if err := s.add(ctx, ev); err != nil {
 			return begun(err)
 		}

@@ -151,13 +151,13 @@ func (x *exchange) otherNames(model string) (names []string) {
 
 // observe counts, logs and reports a decision.
 func (x *exchange) observe(ev tool.Event) {
-	d, ok := ev.(tool.Decided)
+	d, ok := ev.(tool.PolicyDecided)
 	if !ok {
 		return
 	}
 	x.entry.decisions = append(x.entry.decisions, decision{d.Model, d.Decision})
-	if x.opts.Decided != nil {
-		x.opts.Decided(d)
+	if x.opts.OnDecision != nil {
+		x.opts.OnDecision(d)
 	}
 }
 

@@ -70,7 +70,7 @@ func newPoliced(t *testing.T, text string) *policed {
 	}
 	p.gateway, err = gateway.New(c, gateway.Options{
 		Log: slog.New(slog.NewTextHandler(&p.log, nil)),
-		Decided: func(d tool.Decided) {
+		OnDecision: func(d tool.PolicyDecided) {
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			p.decided = append(p.decided, fmt.Sprintf("%s %s %s %s", d.Subject, d.Model, d.Decision.Effect, d.Decision.Rule))
@@ -267,7 +267,7 @@ func TestP1_AChangedPolicyIsTakenOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	var failed []string
-	w := &gateway.Watcher{File: name, Change: p.gateway.Reload, Failed: func(err error) { failed = append(failed, err.Error()) }}
+	w := &gateway.Watcher{File: name, OnChange: p.gateway.Reload, OnError: func(err error) { failed = append(failed, err.Error()) }}
 	if _, err := w.Load(); err != nil {
 		t.Fatal(err)
 	}
@@ -280,7 +280,7 @@ func TestP1_AChangedPolicyIsTakenOver(t *testing.T) {
 		if err := os.WriteFile(file, []byte("version: 1\n"+text+"\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		w.Look()
+		w.Poll()
 		got = append(got, ask())
 	}
 	if want := []int{200, 403, 403, 200}; !slices.Equal(got, want) || len(failed) != 1 {

@@ -53,22 +53,22 @@ func (g *Gateway) Serve(ctx context.Context, l net.Listener, drain time.Duration
 		_ = server.Close() // which cuts them off
 	}
 	if n := g.metrics.cut.Load(); n > 0 {
-		return &CutOffError{Answers: n, Drain: wait}
+		return &DrainError{Responses: n, Drain: wait}
 	}
 	return nil
 }
 
-// CutOffError reports that a gateway stopped before all responses ended.
-type CutOffError struct {
-	// Answers is the number of responses that were cut off, Drain how long they had.
-	Answers int64
-	Drain   time.Duration
+// DrainError reports that a gateway stopped before all responses ended.
+type DrainError struct {
+	// Responses is the number of responses that were cut off, Drain how long they had.
+	Responses int64
+	Drain     time.Duration
 }
 
-func (e *CutOffError) Error() string {
+func (e *DrainError) Error() string {
 	what := "1 answer was cut off"
-	if e.Answers != 1 {
-		what = fmt.Sprintf("%d answers were cut off", e.Answers)
+	if e.Responses != 1 {
+		what = fmt.Sprintf("%d answers were cut off", e.Responses)
 	}
 	if e.Drain < time.Millisecond {
 		return "gateway: " + what + ": none was waited for"

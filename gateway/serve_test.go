@@ -462,8 +462,8 @@ func TestG5_WhatIsOnItsWayEndsBeforeTheGatewayDoes(t *testing.T) {
 			if done := bytes.Contains(body, []byte(`"finish_reason":"stop"`)); done != tc.whole || !tc.whole && !bytes.Contains(body, []byte("shutting down")) {
 				t.Errorf("%s", body)
 			}
-			var cut *gateway.CutOffError
-			if err := <-ended; tc.whole && err != nil || !tc.whole && (!errors.As(err, &cut) || cut.Answers != 1) {
+			var cut *gateway.DrainError
+			if err := <-ended; tc.whole && err != nil || !tc.whole && (!errors.As(err, &cut) || cut.Responses != 1) {
 				t.Error(err)
 			}
 		})

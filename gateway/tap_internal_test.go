@@ -273,7 +273,7 @@ func guardedEvents(b *testing.B, codec dialect.Codec, part dragoman.Part) [][]by
 			b.Fatal(err)
 		}
 	}
-	for ev := range stream.Told(resp, dragoman.Report{}) {
+	for ev := range stream.EventsOf(resp, dragoman.Report{}) {
 		delta, ok := ev.(*dragoman.PartDelta)
 		if !ok {
 			encode(ev)

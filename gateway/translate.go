@@ -145,7 +145,7 @@ func begun(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%w: %w", provider.ErrBegun, err)
+	return fmt.Errorf("%w: %w", provider.ErrStreamStarted, err)
 }
 
 // heading sets the headers of a stream, with the losses known now: a heartbeat may begin it at

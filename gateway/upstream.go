@@ -432,7 +432,7 @@ func (r *route) speaks(d dragoman.Dialect) bool {
 func after(c *provider.Chain, link provider.Link) bool {
 	at := slices.IndexFunc(c.Links, func(l provider.Link) bool { return l.Name == link.Name })
 	return slices.ContainsFunc(c.Links[at+1:], func(l provider.Link) bool {
-		_, benched := c.Health.Benched(l.Name)
-		return !benched
+		_, skipped := c.Health.SkippedUntil(l.Name)
+		return !skipped
 	})
 }

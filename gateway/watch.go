@@ -29,13 +29,13 @@ type Watcher struct {
 	// File is the file to read, as [Load] does, with Extensions.
 	File       string
 	Extensions []extension.Extension
-	// Every is the interval between reads; zero means 2 seconds.
-	Every time.Duration
-	// Change applies a new config. An error refuses it, as [Config.Check] does for the address,
+	// Interval is the interval between reads; zero means 2 seconds.
+	Interval time.Duration
+	// OnChange applies a new config. An error refuses it, as [Config.Check] does for the address,
 	// and is reported like an error in the file. Calls do not overlap.
-	Change func(*Config) error
-	// Failed is called with the reason if a file was not applied, once for each content.
-	Failed func(error)
+	OnChange func(*Config) error
+	// OnError is called with the reason if a file was not applied, once for each content.
+	OnError func(error)
 
 	mu sync.Mutex
 	// taken is the content that was last applied or refused, seen the content at the last read.
@@ -67,9 +67,9 @@ func (w *Watcher) Load() (*Config, error) {
 	return config, nil
 }
 
-// Look reads the file now and applies a change at once, such as after a SIGHUP. A content that
+// Poll reads the file now and applies a change at once, such as after a SIGHUP. A content that
 // failed before is tried, and reported, again.
-func (w *Watcher) Look() {
+func (w *Watcher) Poll() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.look(true)
@@ -77,7 +77,7 @@ func (w *Watcher) Look() {
 
 // Run looks at the file until ctx is done, and returns why it is.
 func (w *Watcher) Run(ctx context.Context) error {
-	every := w.Every
+	every := w.Interval
 	if every <= 0 {
 		every = defaultWatch
 	}
@@ -107,16 +107,16 @@ func (w *Watcher) look(atOnce bool) {
 	if err == nil {
 		err = w.take(data)
 	}
-	if w.failed = err != nil; w.failed && w.Failed != nil {
-		w.Failed(err)
+	if w.failed = err != nil; w.failed && w.OnError != nil {
+		w.OnError(err)
 	}
 }
 
 // take parses a file and hands it over.
 func (w *Watcher) take(data []byte) error {
 	config, err := Parse(w.File, data, w.Extensions...)
-	if err == nil && w.Change != nil {
-		err = w.Change(config)
+	if err == nil && w.OnChange != nil {
+		err = w.OnChange(config)
 	}
 	return err
 }

@@ -29,7 +29,7 @@ func watch(t *testing.T, f func(w *watched)) {
 	file := filepath.Join(t.TempDir(), "gateway.yaml") // outside of the bubble, as it is removed there
 	synctest.Test(t, func(t *testing.T) {
 		w := &watched{t: t}
-		w.Watcher = &gateway.Watcher{File: file, Every: time.Second, Change: w.changed, Failed: w.failed}
+		w.Watcher = &gateway.Watcher{File: file, Interval: time.Second, OnChange: w.changed, OnError: w.failed}
 		w.write("one:1")
 		c, err := w.Load()
 		if err != nil || c.Listen != "one:1" {
@@ -167,24 +167,24 @@ func TestRefusedConfigIsReported(t *testing.T) {
 		w.refuse = nil
 		w.looks(5)
 		w.said("")
-		w.Look() // a human wants to know
+		w.Poll() // a human wants to know
 		w.said("two:2")
-		w.Look()
+		w.Poll()
 		w.said("")
 	})
 }
 
 func TestLookTakesAChangeOverAtOnce(t *testing.T) {
 	watch(t, func(w *watched) {
-		w.Look()
+		w.Poll()
 		w.said("")
 		w.write("two:2")
-		w.Look()
+		w.Poll()
 		w.said("two:2")
 		w.write("broken")
-		w.Look()
+		w.Poll()
 		w.said("", "want host:port")
-		w.Look()
+		w.Poll()
 		w.said("", "want host:port")
 		w.looks(5)
 		w.said("")
@@ -194,7 +194,7 @@ func TestLookTakesAChangeOverAtOnce(t *testing.T) {
 func TestWatcherWithoutLoadReportsTheFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "gateway.yaml")
 	w := &watched{t: t}
-	w.Watcher = &gateway.Watcher{File: file, Change: w.changed}
+	w.Watcher = &gateway.Watcher{File: file, OnChange: w.changed}
 	if _, err := w.Load(); !errors.Is(err, os.ErrNotExist) {
 		t.Fatal(err)
 	}
@@ -202,8 +202,8 @@ func TestWatcherWithoutLoadReportsTheFile(t *testing.T) {
 	if _, err := w.Load(); err == nil {
 		t.Fatal("a broken file was loaded")
 	}
-	w.Look() // there is nobody to tell
+	w.Poll() // there is nobody to tell
 	w.write("one:1")
-	w.Look()
+	w.Poll()
 	w.said("one:1")
 }

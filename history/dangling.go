@@ -24,7 +24,7 @@ func (n *normalizer) dropDangling() {
 // the part that follows (quirks D8, D27). An unknown part may be that one, unless the
 // results of the turn come between them.
 func (n *normalizer) dropDanglingReasoning(t *turn) {
-	lost := n.limits.ReasoningLeads // whether the next part is gone
+	lost := n.limits.ReasoningFirst // whether the next part is gone
 	if next := t.last + 1; next < t.end && len(n.ms[next].Parts) > 0 && n.ms[next].Parts[0].Kind() == codes.KindOpaque && !n.awaits(t) {
 		lost = false
 	}

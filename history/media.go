@@ -32,7 +32,7 @@ func (n *normalizer) refuses(d *draft, m *dragoman.Media) string {
 	switch {
 	case m.Text != "":
 		return ""
-	case !n.target.Caps.TakesMedia(m.Media):
+	case !n.target.Caps.AcceptsMedia(m.Media):
 		return "the model does not accept it"
 	case n.limits.MediaKinds != nil && !slices.Contains(n.limits.MediaKinds, m.Media):
 		return "the API does not support it"

@@ -38,7 +38,7 @@ func strictest() targets.Limits {
 		ToolsForHistory: true, NoBlankText: true, UserFirst: true, NoMidSystem: true, SignedReasoning: true,
 		ReasoningInLoop: true, StorageURLs: []string{"s3://"}, MaxImages: 3, MaxDocuments: 2,
 		DummySignature: "dummy", MediaKinds: []string{codes.MediaImage}, NoMediaURL: true, NoMediaFileID: true,
-		TextBesideFiles: true, MediaRoles: []dragoman.Role{dragoman.RoleUser},
+		TextWithFiles: true, MediaRoles: []dragoman.Role{dragoman.RoleUser},
 		Replay: targets.ReplayRules{Messages: targets.MatchDialect, Reasoning: targets.MatchDialect | targets.MatchProvider},
 	}
 }

@@ -44,7 +44,7 @@ func TestQuirkD14_UnsupportedMediaBecomesANote(t *testing.T) {
 }
 
 func TestQuirkD38_FileIsNotSentAlone(t *testing.T) {
-	o := history.Options{Limits: strict(func(l *targets.Limits) { l.TextBesideFiles = true })}
+	o := history.Options{Limits: strict(func(l *targets.Limits) { l.TextWithFiles = true })}
 	file := &dragoman.Media{Media: codes.MediaFile, MIME: "application/pdf", Base64: "AA=="}
 	check(t, []row{
 		{name: "alone", o: o, in: []dragoman.Message{message(dragoman.RoleUser, file)}, want: `user media:file "(see the attached file)"`, report: "synthesized (info) /messages/0"},

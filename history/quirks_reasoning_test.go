@@ -40,7 +40,7 @@ func TestQuirkD25_PartsKeepTheirOrderAroundReasoning(t *testing.T) {
 
 func TestQuirkD27_ReasoningIsDroppedWithItsContent(t *testing.T) {
 	own := dragoman.Origin{Dialect: "test"}
-	leads := history.Options{Limits: strict(func(l *targets.Limits) { l.ReasoningLeads = true })}
+	leads := history.Options{Limits: strict(func(l *targets.Limits) { l.ReasoningFirst = true })}
 	cut := call("b")
 	cut.Status = codes.StatusIncomplete
 	check(t, []row{

@@ -20,7 +20,7 @@ const (
 // limit or capability.
 func (n *normalizer) shape() {
 	caps := n.target.Caps
-	if n.limits.TextBesideFiles {
+	if n.limits.TextWithFiles {
 		n.labelFiles()
 	}
 	if caps.SplitCalls {

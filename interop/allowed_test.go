@@ -24,7 +24,7 @@ func TestQuirkE2_ARegistryRemembersWhatAnAnswerMayCall(t *testing.T) {
 		r := all.Registry(interop.Options{})
 		r.AllowOnly([]dragoman.ToolRef{}) // of an earlier request
 		r.AllowOnly(c.allowed)
-		for _, reg := range []*interop.Registry{r, r.ForAnswer()} {
+		for _, reg := range []*interop.Registry{r, r.ForResponse()} {
 			call := &dragoman.ToolCall{Name: "f"}
 			if got := reg.Forbid(call); got != c.forbids || (call.Problem != nil) != c.forbids {
 				t.Errorf("%s: %v, %v", name, got, call.Problem)

@@ -12,10 +12,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Sound reports whether the arguments of a call are valid, like CheckArguments, and caches the
+// Valid reports whether the arguments of a call are valid, like CheckArguments, and caches the
 // result: each call of a response is checked when it is written and when it is decided whether
 // it may run.
-func (r *Registry) Sound(c *dragoman.ToolCall) bool {
+func (r *Registry) Valid(c *dragoman.ToolCall) bool {
 	for _, text := range r.sound {
 		if text == c.Arguments { // usually the same memory, so the comparison is cheap
 			return true
@@ -46,14 +46,14 @@ func (r *Registry) KeepArguments(c *dragoman.ToolCall) {
 }
 
 // argumentText returns the JSON text of a call's arguments for a wire that carries it in a
-// string. In a response it is [toolwire.AnswerText]. In a history, where calls do not run, it
+// string. In a response it is [toolwire.ResponseArguments]. In a history, where calls do not run, it
 // is the text as received if it is valid JSON of any type, and {} otherwise.
 func (r *Registry) argumentText(c *dragoman.ToolCall, at extra.Path, rep *dragoman.Report) string {
 	if r.answer {
-		if c.Payload == codes.PayloadObject && c.Problem == nil && c.Arguments != "" && r.Sound(c) {
+		if c.Payload == codes.PayloadObject && c.Problem == nil && c.Arguments != "" && r.Valid(c) {
 			return c.Arguments
 		}
-		text, why := toolwire.AnswerText(c)
+		text, why := toolwire.ResponseArguments(c)
 		reportTold(why, text, at, rep)
 		return text
 	}
@@ -78,7 +78,7 @@ func (r *Registry) argumentText(c *dragoman.ToolCall, at extra.Path, rep *dragom
 // argumentObject returns the arguments for a wire that carries an object.
 func (r *Registry) argumentObject(c *dragoman.ToolCall, at extra.Path, rep *dragoman.Report) json.RawMessage {
 	if r.answer {
-		obj, why := toolwire.AnswerObject(c)
+		obj, why := toolwire.ResponseObject(c)
 		if why != nil {
 			reportTold(why, string(obj), at, rep)
 		}

@@ -59,7 +59,7 @@ func (r *Registry) writeCallAs(w *jsonwire.Writer, format dragoman.Format, c *dr
 }
 
 // reportUnsaidOfCall reports the fields of a call that a format does not have.
-func reportUnsaidOfCall(c *dragoman.ToolCall, says toolwire.CallSays, at extra.Path, rep *dragoman.Report) {
+func reportUnsaidOfCall(c *dragoman.ToolCall, says toolwire.CallFields, at extra.Path, rep *dragoman.Report) {
 	if c.Cache != nil && !says.Cache {
 		rep.Add(dragoman.Dropped, dragoman.Info, at.String()+"/cache", "cache breakpoint after a call: the target caches by itself")
 	}
@@ -69,7 +69,7 @@ func reportUnsaidOfCall(c *dragoman.ToolCall, says toolwire.CallSays, at extra.P
 	if !says.ItemID {
 		extra.ReportItem(rep, c.ItemID, at, "/item_id")
 	}
-	if c.Signature != "" && c.Signature != toolwire.NoSignature {
+	if c.Signature != "" && c.Signature != toolwire.DummySignature {
 		extra.ReportOpaque(rep, at.String()+"/signature")
 	}
 }
@@ -89,10 +89,10 @@ func (r *Registry) wireIDName(id, ns, name string, at extra.Path, rep *dragoman.
 	return wireID, wireName
 }
 
-// Settle converts a call from the wire to the call that the author of the tool knows: it
+// ResolveCall converts a call from the wire to the call that the author of the tool knows: it
 // reverses aliases, also those in arguments, unwraps the input of a freeform tool, and sets
 // Problem on a call that must not run.
-func (r *Registry) Settle(c *dragoman.ToolCall, at extra.Path, rep *dragoman.Report) {
+func (r *Registry) ResolveCall(c *dragoman.ToolCall, at extra.Path, rep *dragoman.Report) {
 	r.settleAll(c, false, at, rep)
 }
 

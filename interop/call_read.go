@@ -36,7 +36,7 @@ func (r *Registry) readCallAs(format dragoman.Format, obj jsonwire.Value, at ext
 		if c == nil {
 			return nil, toolwire.Fail(format, errNothing)
 		}
-		r.Settle(c, at, rep)
+		r.ResolveCall(c, at, rep)
 		return c, nil
 	}
 	c, read, err := r.readCall(format, obj)

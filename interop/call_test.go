@@ -448,7 +448,7 @@ func TestCalls_UnknownMembersGoBackToTheirOwnDialect(t *testing.T) {
 }
 
 func TestAnswer_BrokenArgumentsReachAClientAsTheModelWroteThem(t *testing.T) {
-	reg := registry(dialectname.OpenAIChat, nil).ForAnswer()
+	reg := registry(dialectname.OpenAIChat, nil).ForResponse()
 	c := &dragoman.ToolCall{ID: "c", Name: "f", Arguments: `{"a":`, Problem: dragoman.CheckArguments(`{"a":`)}
 	out, _ := writeCall(t, reg, c)
 	mustContain(t, out, `"{\"a\":"`)

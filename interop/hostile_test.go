@@ -65,7 +65,7 @@ func TestR7_ACallWhoseEnvelopeIsAmbiguousDoesNotRun(t *testing.T) {
 			}
 			mustContain(t, c.Problem.Message, "has a duplicate field \""+tc.member+"\"")
 			for _, d := range threeDialects {
-				out, rep := writeCall(t, registry(d, nil).ForAnswer(), c)
+				out, rep := writeCall(t, registry(d, nil).ForResponse(), c)
 				notRunnable(t, d, out)
 				if rep.Err(dragoman.Warn) == nil {
 					t.Error("nothing is reported")
@@ -157,7 +157,7 @@ func TestACallThatCannotBeReadIsACallThatDoesNotRun(t *testing.T) {
 			back, _ := writeCall(t, registry(d, nil), c)
 			sameJSON(t, back, tc.call)
 			for _, d := range threeDialects {
-				out, _ := writeCall(t, registry(d, nil).ForAnswer(), c)
+				out, _ := writeCall(t, registry(d, nil).ForResponse(), c)
 				notRunnable(t, d, out)
 			}
 		})
@@ -184,7 +184,7 @@ func TestAnswer_ArgumentsThatMustNotRunNeverBecomeOnesThatDo(t *testing.T) {
 			c := &dragoman.ToolCall{ID: "c", Name: "f", Arguments: args, Problem: p}
 			for _, d := range threeDialects {
 				reg := registry(d, nil)
-				out, rep := writeCall(t, reg.ForAnswer(), c)
+				out, rep := writeCall(t, reg.ForResponse(), c)
 				notRunnable(t, d, out)
 				if d == dialectname.Anthropic || strings.HasPrefix(args, `{"a":1,`) {
 					mustContain(t, out, "_raw")
@@ -200,7 +200,7 @@ func TestAnswer_ArgumentsThatMustNotRunNeverBecomeOnesThatDo(t *testing.T) {
 		}
 	}
 	for _, d := range threeDialects { // sound ones pass
-		out, rep := writeCall(t, registry(d, nil).ForAnswer(), &dragoman.ToolCall{ID: "c", Name: "f", Arguments: `{"a":1}`})
+		out, rep := writeCall(t, registry(d, nil).ForResponse(), &dragoman.ToolCall{ID: "c", Name: "f", Arguments: `{"a":1}`})
 		lossless(t, rep)
 		mustNotContain(t, out, "_raw")
 	}
@@ -212,7 +212,7 @@ func TestAnswer_AMemberThatDiffersInCaseOnlyIsLeftOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	reg := registry(dialectname.OpenAIChat, nil)
-	out, rep := writeCall(t, reg.ForAnswer(), c)
+	out, rep := writeCall(t, reg.ForResponse(), c)
 	mustNotContain(t, out, "Arguments")
 	mustContain(t, out, `"x":1`)
 	lost(t, rep, dragoman.Dropped, "only in case")

@@ -227,10 +227,10 @@ func (r *Registry) WireID(id string) string { return r.ids.alias(id) }
 // whatever the rule says (quirk B14).
 func (r *Registry) KeepID(id string) { r.ids.mark(id, kept) }
 
-// MayMint reports whether the target can have generated an id for a call of a tool. A server
+// MayCreateID reports whether the target can have generated an id for a call of a tool. A server
 // with its own rule generates no ids that break the rule. Kimi numbers calls, with or without
 // the prefix "functions.".
-func (r *Registry) MayMint(id, name string) bool {
+func (r *Registry) MayCreateID(id, name string) bool {
 	rule := r.target.Caps.ID
 	if rule == nil {
 		return true
@@ -259,14 +259,14 @@ func (r *Registry) AnnounceID(id string) {
 // through would show the client tools that it does not have.
 func (r *Registry) Rewritten() int { return r.rewritten }
 
-// WrapAnswer records whether the request asks for its response in an object with one property,
+// WrapOutput records whether the request asks for its response in an object with one property,
 // because its schema does not describe an object and the API requires one (quirk F6).
-func (r *Registry) WrapAnswer(wrapped bool) { r.wrapped = wrapped }
+func (r *Registry) WrapOutput(wrapped bool) { r.wrapped = wrapped }
 
-// AnswerWrapped reports whether the response is wrapped in the object that [schema.Wrap] made
+// OutputWrapped reports whether the response is wrapped in the object that [schema.Wrap] made
 // of its output schema. Decoding leaves the text unchanged, streamed or complete;
 // [schema.Unwrap] extracts the value.
-func (r *Registry) AnswerWrapped() bool { return r.wrapped }
+func (r *Registry) OutputWrapped() bool { return r.wrapped }
 
 // NumberID records that a call id belongs to the next call in a conversation, to the tool with
 // this name. If the wire uses numbers as ids, the call gets its number, unless the target
@@ -296,11 +296,11 @@ func (r *Registry) flattenFor(c toolwire.Codec) (restore func()) {
 	return func() { r.names = kept }
 }
 
-// ForAnswer returns the registry for writing a response. A client runs the calls it gets and
+// ForResponse returns the registry for writing a response. A client runs the calls it gets and
 // sends the ids back, so names, ids and valid arguments are unchanged: the client knows no
 // aliases and could not reverse one. Arguments that must not run are never replaced by ones
 // that would.
-func (r *Registry) ForAnswer() *Registry {
+func (r *Registry) ForResponse() *Registry {
 	a := *r
 	a.ids = ids{}
 	a.names = r.names.asTheyStand()

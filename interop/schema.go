@@ -481,7 +481,7 @@ func writeMCPTool(w *jsonwire.Writer, s *dragoman.ToolSpec, name string, at extr
 	if params == nil {
 		params = noArguments
 	}
-	toolwire.ReportUnsaid(s, toolwire.ToolSays{Annotations: true, OutputSchema: true}, at, rep)
+	toolwire.ReportMissing(s, toolwire.ToolFields{Annotations: true, OutputSchema: true}, at, rep)
 	w.BeginObject()
 	w.StringField("name", name)
 	w.StringFieldIf("description", s.Description)

@@ -71,7 +71,7 @@ func TestQuirkA23_CallsOfAHistoryAreWrittenAsTheTargetWasToldOfThem(t *testing.T
 	if !strings.Contains(body, `"input_examples":[{"`+alias+`":"a"}]`) {
 		t.Errorf("the example does not fit its schema: %s", body)
 	}
-	if got := writtenCall(t, after.ForAnswer(), call); !strings.Contains(got, `{"$filter":"x"}`) {
+	if got := writtenCall(t, after.ForResponse(), call); !strings.Contains(got, `{"$filter":"x"}`) {
 		t.Errorf("a client that declared the tool itself is answered %s", got)
 	}
 }
@@ -98,7 +98,7 @@ func TestQuirkA23_SettlingACallTurnsAliasesBackOrRefusesIt(t *testing.T) {
 		{`"{\"` + alias + `\":\"x\"}"`, `{"$filter":"x"}`}, // quirk B3
 	} {
 		call := &dragoman.ToolCall{ID: "c1", Name: "find", Arguments: c.args}
-		reg.Settle(call, extra.At(""), new(dragoman.Report))
+		reg.ResolveCall(call, extra.At(""), new(dragoman.Report))
 		switch {
 		case c.want == "" && (call.Problem == nil || call.Arguments != c.args):
 			t.Errorf("%s would run as %s", c.args, call.Arguments)
@@ -143,7 +143,7 @@ func TestOrdinaryCallsAreSettledWithoutMemory(t *testing.T) {
 	// few runs tells.
 	with, check := 1e9, 0.0
 	for range 5 {
-		with = min(with, testing.AllocsPerRun(100, func() { reg.Settle(call, extra.At(""), rep) }))
+		with = min(with, testing.AllocsPerRun(100, func() { reg.ResolveCall(call, extra.At(""), rep) }))
 		check = max(check, testing.AllocsPerRun(100, func() { dragoman.CheckArguments(call.Arguments) }))
 	}
 	if with > check {

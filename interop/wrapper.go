@@ -64,7 +64,7 @@ func (r *Registry) unfold(wrapper *dragoman.ToolCall, at extra.Path, rep *dragom
 			c := &dragoman.ToolCall{ID: wrapper.ID + "_" + strconv.Itoa(i), Synthetic: true, Caller: wrapper.Caller}
 			sound = sound && readRecipient(rd, c)
 			_, _, declared := r.PublicName("", c.Name)
-			r.Settle(c, at, &said)
+			r.ResolveCall(c, at, &said)
 			sound = sound && declared != nil && c.Problem == nil
 			calls = append(calls, c)
 		}

@@ -103,7 +103,7 @@ func TestQuirkB22_ADecoratedNameIsTheDeclaredToolItCanOnlyMean(t *testing.T) {
 	} {
 		c := &dragoman.ToolCall{ID: "c", Name: wire, Arguments: "{}"}
 		var rep dragoman.Report
-		reg.Settle(c, interop.Path{}, &rep)
+		reg.ResolveCall(c, interop.Path{}, &rep)
 		if got := c.QualifiedName(); got != want {
 			t.Errorf("%q is taken for %q, want %q", wire, got, want)
 		}
@@ -137,7 +137,7 @@ func TestQuirkB22_AQualifiedNameIsTheDeclaredToolThatHasIt(t *testing.T) {
 		"find":               {"", "find"},
 	} {
 		c := &dragoman.ToolCall{ID: "c", Name: wire, Arguments: "{}"}
-		reg.Settle(c, interop.Path{}, new(dragoman.Report))
+		reg.ResolveCall(c, interop.Path{}, new(dragoman.Report))
 		if got := (tool{c.Namespace, c.Name}); got != want {
 			t.Errorf("%q is taken for %+v, want %+v", wire, got, want)
 		}
@@ -149,7 +149,7 @@ type tool struct{ namespace, name string }
 // Without a request there are no declared names to mean.
 func TestQuirkB22_NamesOfARequestThatIsNotKnownStayAsTheyAre(t *testing.T) {
 	c := &dragoman.ToolCall{ID: "c", Name: "functions.read", Arguments: "{}"}
-	registry(dialectname.OpenAIChat, nil).Settle(c, interop.Path{}, new(dragoman.Report))
+	registry(dialectname.OpenAIChat, nil).ResolveCall(c, interop.Path{}, new(dragoman.Report))
 	if c.Name != "functions.read" {
 		t.Errorf("became %q", c.Name)
 	}

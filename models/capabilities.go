@@ -121,7 +121,7 @@ func (m Model) reasoning(c *targets.Capabilities, d dragoman.Dialect) {
 		c.NoReasoning = d == dialectname.OpenAIResponses && m.Provider == atOpenAI
 		return
 	}
-	words := slices.Clone(r.Words)
+	words := slices.Clone(r.Efforts)
 	switch {
 	case m.How == codes.FoundByFamily && len(words) > 0:
 		words = strings.Fields(safeEfforts)

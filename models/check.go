@@ -73,12 +73,12 @@ func (e *Entry) check() error {
 		bad("temperature: %v is not [min, max]", t)
 	}
 	if r := e.Reasoning; r != nil {
-		words("reasoning.words", r.Words, effortWords)
+		words("reasoning.words", r.Efforts, effortWords)
 		words("reasoning.field", []string{r.Field}, fieldWords)
 		switch {
-		case !r.Supported && (len(r.Words) > 0 || r.Budget != nil || r.AlwaysOn || r.Off != ""):
+		case !r.Supported && (len(r.Efforts) > 0 || r.Budget != nil || r.AlwaysOn || r.Off != ""):
 			bad("reasoning: supported is false, so the other fields must be empty")
-		case r.AlwaysOn && (r.Off != "" || slices.Contains(r.Words, "none")):
+		case r.AlwaysOn && (r.Off != "" || slices.Contains(r.Efforts, "none")):
 			bad("reasoning: always_on contradicts off and the word none")
 		case r.Budget != nil && (r.Budget.Min < 0 || r.Budget.Max != 0 && r.Budget.Max < r.Budget.Min):
 			bad("reasoning.budget: max is below min")

@@ -123,9 +123,9 @@ func (f Fact) MarshalJSON() ([]byte, error) {
 // Reasoning describes how a model reasons.
 type Reasoning struct {
 	Supported bool `json:"supported"`
-	// Words lists the efforts on the wire, including "none" if the model accepts it;
+	// Efforts lists the efforts on the wire, including "none" if the model accepts it;
 	// empty means that they are unknown or that the model has no efforts.
-	Words []string `json:"words,omitempty"`
+	Efforts []string `json:"words,omitempty"`
 	// Budget limits a thinking budget; nil means that it is unknown, or that the
 	// model accepts no budget.
 	Budget *Budget `json:"budget,omitempty"`

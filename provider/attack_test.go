@@ -441,12 +441,12 @@ func TestX14_AClockThatIsSetBackBenchesNobodyForLong(t *testing.T) {
 	clock := newClock()
 	h := provider.HealthOn(clock, &provider.Health{After: 1})
 	h.Failed("a", overloaded)
-	if _, benched := h.Benched("a"); !benched {
-		t.Fatal("it is not benched")
+	if _, skipped := h.SkippedUntil("a"); !skipped {
+		t.Fatal("it is not skipped")
 	}
 	clock.advance(-24 * time.Hour)
-	if until, benched := h.Benched("a"); benched {
-		t.Errorf("it is benched until %v, for a day", until)
+	if until, skipped := h.SkippedUntil("a"); skipped {
+		t.Errorf("it is skipped until %v, for a day", until)
 	}
 }
 
@@ -553,7 +553,7 @@ func TestX3_WhatAnExtensionContributesMayPanic(t *testing.T) {
 func TestX14_TheHealthOfModelsThatAnybodyNamesIsForgotten(t *testing.T) {
 	h := provider.HealthOn(newClock(), &provider.Health{})
 	for range 3 {
-		h.Failed("benched", overloaded)
+		h.Failed("skipped", overloaded)
 	}
 	var before, after runtime.MemStats
 	runtime.GC()
@@ -566,8 +566,8 @@ func TestX14_TheHealthOfModelsThatAnybodyNamesIsForgotten(t *testing.T) {
 	if kept := (int64(after.HeapAlloc) - int64(before.HeapAlloc)) >> 20; kept > 8 {
 		t.Errorf("%d MB are kept", kept)
 	}
-	if _, benched := h.Benched("benched"); !benched {
-		t.Error("it forgets who is benched")
+	if _, skipped := h.SkippedUntil("skipped"); !skipped {
+		t.Error("it forgets who is skipped")
 	}
 }
 

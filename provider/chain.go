@@ -35,8 +35,8 @@ type Chain struct {
 	// Health records which links failed. Chains that share links should share it. Nil means a
 	// Health of this chain's own, with default settings.
 	Health *Health
-	// Anyway continues with the next model even after an error in the request itself.
-	Anyway bool
+	// AlwaysContinue continues with the next model even after an error in the request itself.
+	AlwaysContinue bool
 	// Log gets a record for every link that failed; nil disables logging.
 	Log *slog.Logger
 
@@ -64,8 +64,8 @@ type Attempt struct {
 	Link string
 	// Err is the error of the link; nil if it was skipped.
 	Err error
-	// Benched is the time until which the link is skipped; zero if the link was called.
-	Benched time.Time
+	// SkippedUntil is the time until which the link is skipped; zero if the link was called.
+	SkippedUntil time.Time
 }
 
 func (e *ChainError) Error() string {
@@ -75,7 +75,7 @@ func (e *ChainError) Error() string {
 		case a.Err != nil:
 			reasons[i] = fmt.Sprintf("%s: %v", a.Link, a.Err)
 		default:
-			reasons[i] = fmt.Sprintf("%s: skipped until %s after failures", a.Link, a.Benched.UTC().Format(time.RFC3339))
+			reasons[i] = fmt.Sprintf("%s: skipped until %s after failures", a.Link, a.SkippedUntil.UTC().Format(time.RFC3339))
 		}
 	}
 	if len(reasons) == 0 {
@@ -98,14 +98,14 @@ func (e *ChainError) Unwrap() []error {
 // ErrEmpty reports that a response had no text, no reasoning and no call, and did not say why.
 var ErrEmpty = errors.New("provider: the model returned an empty response")
 
-// ErrBegun is wrapped by the error of an attempt in [Chain.Walk] if the caller has already seen
+// ErrStreamStarted is wrapped by the error of an attempt in [Chain.Walk] if the caller has already seen
 // part of the response, so that no other model may continue.
-var ErrBegun = errors.New("provider: the response has begun")
+var ErrStreamStarted = errors.New("provider: the response has begun")
 
 // Walk calls try for each link in order until it returns nil. Skipping links, judging errors,
 // recording failures and logging work as for Generate and Stream.
 //
-// An error that wraps [ErrBegun] ends the walk and is returned by itself. The other errors that
+// An error that wraps [ErrStreamStarted] ends the walk and is returned by itself. The other errors that
 // it wraps count as failures of the link as usual. ErrBegun itself means that the caller wants
 // no more, which is not a failure. If all links fail, Walk returns a [*ChainError], or the
 // error itself if there was only one link.
@@ -127,12 +127,12 @@ func (p *pass) walk(ctx context.Context, try func(context.Context, Link) error) 
 		case err == nil:
 			p.answered(link)
 			return nil
-		case err == ErrBegun: //nolint:errorlint // ErrBegun itself, not an error that wraps it
+		case err == ErrStreamStarted: //nolint:errorlint // ErrBegun itself, not an error that wraps it
 			return err
 		}
 		next := p.failed(ctx, link, err)
 		switch {
-		case errors.Is(err, ErrBegun):
+		case errors.Is(err, ErrStreamStarted):
 			return err
 		case !next:
 			return p.stopped(link, err)
@@ -224,7 +224,7 @@ func (c *Chain) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[dra
 			err = out.fill(ctx, link.Model, own)
 			switch {
 			case out.left:
-				return ErrBegun
+				return ErrStreamStarted
 			case err != nil && out.open: // of this link only: the caller has seen its events
 				return begun{err}
 			default:
@@ -261,7 +261,7 @@ func (u unbuilt) Unwrap() error { return u.error }
 // original error.
 type begun struct{ error }
 
-func (b begun) Unwrap() []error { return []error{ErrBegun, b.error} }
+func (b begun) Unwrap() []error { return []error{ErrStreamStarted, b.error} }
 
 // fill adds the events of a model's stream to the buffer, to the end of the stream or until
 // the caller wants no more. A stream without content is an error.
@@ -305,18 +305,18 @@ func (c *Chain) begin() *pass {
 	return p
 }
 
-// links yields the links to call, in order, without those that Health benches. If all are
-// benched, it yields the one that becomes available first.
+// links yields the links to call, in order, without those that Health skips. If all are
+// skipped, it yields the one that becomes available first.
 func (p *pass) links(yield func(Link) bool) {
 	var soonest *Link
 	var at time.Time
 	for i := range p.chain.Links {
 		link := &p.chain.Links[i]
-		if until, benched := p.health.Benched(link.Name); benched {
+		if until, skipped := p.health.SkippedUntil(link.Name); skipped {
 			if soonest == nil || until.Before(at) {
 				soonest, at = link, until
 			}
-			p.attempts = append(p.attempts, Attempt{Link: link.Name, Benched: until})
+			p.attempts = append(p.attempts, Attempt{Link: link.Name, SkippedUntil: until})
 			continue
 		}
 		p.asked++
@@ -347,7 +347,7 @@ func (p *pass) failed(ctx context.Context, link Link, err error) bool {
 	if v == failure {
 		p.health.Failed(link.Name, err)
 	}
-	next := (v != final || p.chain.Anyway) && !errors.Is(err, ErrBegun)
+	next := (v != final || p.chain.AlwaysContinue) && !errors.Is(err, ErrStreamStarted)
 	if p.chain.Log != nil {
 		p.chain.Log.LogAttrs(ctx, slog.LevelWarn, "model failed", slog.String("model", link.Name), slog.String("error", err.Error()), slog.Bool("next", next))
 	}
@@ -359,11 +359,11 @@ func (p *pass) failover(answered Link) *dragoman.Failover {
 	f := &dragoman.Failover{Model: answered.Name}
 	for _, a := range p.attempts {
 		switch {
-		case a.Link == answered.Name && a.Err == nil: // it was benched, but was called because it became available first
+		case a.Link == answered.Name && a.Err == nil: // it was skipped, but was called because it became available first
 		case a.Err != nil:
 			f.Failed = append(f.Failed, dragoman.FailedModel{Model: a.Link, Err: a.Err})
 		default:
-			f.Failed = append(f.Failed, dragoman.FailedModel{Model: a.Link, Err: fmt.Errorf("skipped until %s after repeated failures", a.Benched.UTC().Format(time.RFC3339))})
+			f.Failed = append(f.Failed, dragoman.FailedModel{Model: a.Link, Err: fmt.Errorf("skipped until %s after repeated failures", a.SkippedUntil.UTC().Format(time.RFC3339))})
 		}
 	}
 	return f

@@ -17,7 +17,7 @@ func TestChainEndsIfARequestCannotBeBuilt(t *testing.T) {
 	for _, anyway := range []bool{false, true} {
 		first, second := answers(errors.New("not called")), answers(errors.New("not called"))
 		c := chain(nil, first, second)
-		c.Anyway, c.Health.After = anyway, 1
+		c.AlwaysContinue, c.Health.After = anyway, 1
 		req := &dragoman.Request{Messages: []dragoman.Message{dragoman.UserText("q")}}
 		ctx := contexts.WithLinkRequest(t.Context(), req, func(context.Context, dragoman.Model) (*dragoman.Request, error) { return nil, noRoom })
 		if _, err := c.Generate(ctx, req); err != noRoom { //nolint:errorlint // not wrapped
@@ -27,8 +27,8 @@ func TestChainEndsIfARequestCannotBeBuilt(t *testing.T) {
 		if !errors.Is(err, noRoom) {
 			t.Errorf("Stream: %v", err)
 		}
-		if _, benched := c.Health.Benched("a"); benched || first.asked+second.asked > 0 {
-			t.Errorf("anyway %t: benched %t, %d calls", anyway, benched, first.asked+second.asked)
+		if _, skipped := c.Health.SkippedUntil("a"); skipped || first.asked+second.asked > 0 {
+			t.Errorf("anyway %t: skipped %t, %d calls", anyway, skipped, first.asked+second.asked)
 		}
 		var chained *provider.ChainError
 		if _, err := c.Generate(ctx, &dragoman.Request{}); !errors.As(err, &chained) || first.asked != 1 || second.asked != 1 {

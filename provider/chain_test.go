@@ -112,7 +112,7 @@ func TestX14_TheRequestsOwnErrorsEndAChainUnlessAskedOtherwise(t *testing.T) {
 			if _, err := ask(c, question()); !errors.Is(err, own) || b.asked != 0 {
 				t.Errorf("%v: %v, b was asked %d times", own, err, b.asked)
 			}
-			c.Anyway = true
+			c.AlwaysContinue = true
 			if resp, err := ask(c, question()); err != nil || resp.Text() != "from b" {
 				t.Errorf("%v, anyway: %v, %v", own, resp, err)
 			}
@@ -146,7 +146,7 @@ func TestX14_AnExhaustedChainTellsOfEveryModel(t *testing.T) {
 	both(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
 		clock := newClock()
 		c := chain(clock, answers(apiErr(dragoman.ErrorServer)), answers(apiErr(dragoman.ErrorNotFound)), answers(&provider.TimeoutError{Phase: "idle"}))
-		for range 3 { // until a and c are benched
+		for range 3 { // until a and c are skipped
 			_, err := ask(c, question())
 			var all *provider.ChainError
 			var api *dragoman.APIError
@@ -165,7 +165,7 @@ func TestX14_AnExhaustedChainTellsOfEveryModel(t *testing.T) {
 		if !errors.As(err, &all) || len(all.Attempts) != 3 {
 			t.Fatalf("error %v", err)
 		}
-		if a := all.Attempts[0]; a.Link != "a" || a.Err != nil || !a.Benched.Equal(clock.Now().Add(30*time.Second)) {
+		if a := all.Attempts[0]; a.Link != "a" || a.Err != nil || !a.SkippedUntil.Equal(clock.Now().Add(30*time.Second)) {
 			t.Errorf("a: %+v", a)
 		}
 		if b := all.Attempts[1]; b.Link != "b" || b.Err == nil {
@@ -194,20 +194,20 @@ func TestX14_AModelIsBenchedAfterFailuresForTimesThatDouble(t *testing.T) {
 		ask()
 	}
 	if a.asked != 3 {
-		t.Errorf("a was asked %d times before it was benched", a.asked)
+		t.Errorf("a was asked %d times before it was skipped", a.asked)
 	}
 	var benches []time.Duration
 	for range 8 {
-		until, benched := c.Health.Benched("a")
-		if !benched {
-			t.Fatal("it is not benched")
+		until, skipped := c.Health.SkippedUntil("a")
+		if !skipped {
+			t.Fatal("it is not skipped")
 		}
 		d := until.Sub(clock.Now())
 		benches = append(benches, d)
 		clock.advance(d - time.Second)
 		before := a.asked
 		if ask(); a.asked != before {
-			t.Error("it was asked while benched")
+			t.Error("it was asked while skipped")
 		}
 		clock.advance(time.Second)
 		if ask(); a.asked != before+1 {
@@ -254,17 +254,17 @@ func TestX14_AServerThatAsksForAWaitGetsIt(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if until, benched := c.Health.Benched("a"); a.asked != 1 || !benched || until.Sub(clock.Now()) != 45*time.Second {
-		t.Errorf("asked %d times, benched until %v", a.asked, until)
+	if until, skipped := c.Health.SkippedUntil("a"); a.asked != 1 || !skipped || until.Sub(clock.Now()) != 45*time.Second {
+		t.Errorf("asked %d times, skipped until %v", a.asked, until)
 	}
 }
 
 func TestX14_AWaitThatAServerAsksForIsCapped(t *testing.T) {
 	clock := newClock()
-	h := provider.HealthOn(clock, &provider.Health{Cap: time.Minute})
+	h := provider.HealthOn(clock, &provider.Health{MaxCooldown: time.Minute})
 	h.Failed("a", &dragoman.APIError{Class: dragoman.ErrorRateLimit, RetryAfter: 24 * time.Hour})
-	if until, benched := h.Benched("a"); !benched || until.Sub(clock.Now()) != time.Minute {
-		t.Errorf("%v until %v", benched, until)
+	if until, skipped := h.SkippedUntil("a"); !skipped || until.Sub(clock.Now()) != time.Minute {
+		t.Errorf("%v until %v", skipped, until)
 	}
 }
 
@@ -278,7 +278,7 @@ func TestX14_WhereAllAreBenchedTheFirstToComeBackIsAsked(t *testing.T) {
 	clock.advance(30 * time.Second)
 	_, _ = c.Generate(t.Context(), question()) // both fail again
 	b.answers = []answerOrError{{resp: textAnswer("from b")}}
-	c.Health.Failed("a", nil) // a is benched for longer
+	c.Health.Failed("a", nil) // a is skipped for longer
 	resp, err := c.Generate(t.Context(), question())
 	if err != nil || resp.Text() != "from b" {
 		t.Errorf("%v, %v", resp, err)
@@ -353,8 +353,8 @@ func TestX14_ACallerWhoGaveUpIsNoFailureOfTheModel(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, benched := c.Health.Benched("a"); benched || b.asked != 0 {
-		t.Errorf("benched %v, b was asked %d times", benched, b.asked)
+	if _, skipped := c.Health.SkippedUntil("a"); skipped || b.asked != 0 {
+		t.Errorf("skipped %v, b was asked %d times", skipped, b.asked)
 	}
 }
 
@@ -370,14 +370,14 @@ func TestLeavingAChainsStreamEndsIt(t *testing.T) {
 
 func TestX14_AWalkAsksTheLinksByAnAttemptOfOnesOwn(t *testing.T) {
 	server, bad := apiErr(dragoman.ErrorServer), apiErr(dragoman.ErrorBadRequest)
-	begun := fmt.Errorf("%w: %w", provider.ErrBegun, server)
-	badBegun := fmt.Errorf("%w: %w", provider.ErrBegun, bad)
+	begun := fmt.Errorf("%w: %w", provider.ErrStreamStarted, server)
+	badBegun := fmt.Errorf("%w: %w", provider.ErrStreamStarted, bad)
 	for _, tc := range []struct {
 		name    string
 		results []error // of a, b and c
 		asked   string
 		err     func(error) bool
-		benched string
+		skipped string
 	}{
 		{"the first answers", []error{nil}, "a", func(err error) bool { return err == nil }, ""},
 		{"the second answers", []error{server, nil}, "ab", func(err error) bool { return err == nil }, "a"},
@@ -386,10 +386,10 @@ func TestX14_AWalkAsksTheLinksByAnAttemptOfOnesOwn(t *testing.T) {
 			var all *provider.ChainError
 			return errors.As(err, &all) && len(all.Attempts) == 3
 		}, "ac"},
-		{"the request is wrong at once", []error{bad}, "a", func(err error) bool { return err == bad }, ""},                          //nolint:errorlint // itself
-		{"an answer that has begun breaks", []error{server, begun}, "ab", func(err error) bool { return err == begun }, "ab"},        //nolint:errorlint // itself
-		{"it is refused within", []error{badBegun}, "a", func(err error) bool { return err == badBegun }, ""},                        //nolint:errorlint // itself
-		{"the caller left", []error{server, provider.ErrBegun}, "ab", func(err error) bool { return err == provider.ErrBegun }, "a"}, //nolint:errorlint // itself
+		{"the request is wrong at once", []error{bad}, "a", func(err error) bool { return err == bad }, ""},                                          //nolint:errorlint // itself
+		{"an answer that has begun breaks", []error{server, begun}, "ab", func(err error) bool { return err == begun }, "ab"},                        //nolint:errorlint // itself
+		{"it is refused within", []error{badBegun}, "a", func(err error) bool { return err == badBegun }, ""},                                        //nolint:errorlint // itself
+		{"the caller left", []error{server, provider.ErrStreamStarted}, "ab", func(err error) bool { return err == provider.ErrStreamStarted }, "a"}, //nolint:errorlint // itself
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c := chain(newClock(), nil, nil, nil)
@@ -402,14 +402,14 @@ func TestX14_AWalkAsksTheLinksByAnAttemptOfOnesOwn(t *testing.T) {
 			if !tc.err(err) || asked != tc.asked {
 				t.Errorf("%v, asked %s", err, asked)
 			}
-			benched := ""
+			skipped := ""
 			for _, l := range c.Links {
-				if _, is := c.Health.Benched(l.Name); is {
-					benched += l.Name
+				if _, is := c.Health.SkippedUntil(l.Name); is {
+					skipped += l.Name
 				}
 			}
-			if benched != tc.benched {
-				t.Errorf("benched %q, want %q", benched, tc.benched)
+			if skipped != tc.skipped {
+				t.Errorf("skipped %q, want %q", skipped, tc.skipped)
 			}
 		})
 	}
@@ -423,8 +423,8 @@ func TestX14_AWalkThatSucceedsMakesUpForFailures(t *testing.T) {
 			t.Errorf("%v, want %v", err, result)
 		}
 	}
-	if until, benched := c.Health.Benched("a"); benched {
-		t.Errorf("benched until %v", until)
+	if until, skipped := c.Health.SkippedUntil("a"); skipped {
+		t.Errorf("skipped until %v", until)
 	}
 }
 
@@ -433,7 +433,7 @@ func TestX14_AnAnswerThatBreaksBehindItsBeginningIsLoggedAsTheLast(t *testing.T)
 	c := chain(newClock(), nil, nil)
 	c.Log = log
 	_ = c.Walk(t.Context(), func(context.Context, provider.Link) error {
-		return fmt.Errorf("%w: %w", provider.ErrBegun, apiErr(dragoman.ErrorServer))
+		return fmt.Errorf("%w: %w", provider.ErrStreamStarted, apiErr(dragoman.ErrorServer))
 	})
 	if got := lines.lines(t, "model failed"); len(got) != 1 || got[0]["next"] != false {
 		t.Errorf("logged %v", got)

@@ -112,11 +112,11 @@ func unopened(variable string, err error) error {
 
 // Failover controls how the chains of a [Config] continue after errors.
 type Failover struct {
-	// Anyway continues even after an error in the request itself; see [Chain].
-	Anyway bool
+	// AlwaysContinue continues even after an error in the request itself; see [Chain].
+	AlwaysContinue bool
 	// After, Bench and Cap are the settings of [Health].
-	After      int
-	Bench, Cap time.Duration
+	After                 int
+	Cooldown, MaxCooldown time.Duration
 }
 
 // Settings are the settings of one provider. Zero values mean the defaults of its type.
@@ -286,9 +286,9 @@ func (c *Config) Open(spec string, opts ...Option) (dragoman.Model, error) {
 		return links[0].Model, nil
 	}
 	c.once.Do(func() {
-		c.health.testClock, c.health.After, c.health.Bench, c.health.Cap = c.testClock, c.Failover.After, c.Failover.Bench, c.Failover.Cap
+		c.health.testClock, c.health.After, c.health.Cooldown, c.health.MaxCooldown = c.testClock, c.Failover.After, c.Failover.Cooldown, c.Failover.MaxCooldown
 	})
-	return &Chain{Links: links, Health: &c.health, Anyway: c.Failover.Anyway, Log: c.Log}, nil
+	return &Chain{Links: links, Health: &c.health, AlwaysContinue: c.Failover.AlwaysContinue, Log: c.Log}, nil
 }
 
 // checkOptions rejects options that would apply to no provider or to several.
@@ -390,7 +390,7 @@ func (c *Config) open(spec string, opts ...Option) (dragoman.Model, error) {
 	case name == simName && !own:
 		return c.openSim(model)
 	case !own && !known:
-		return nil, &SpecError{Spec: spec, Reason: fmt.Sprintf("unknown provider %q: known providers are %s%s", name, some(c.openable()), words.Meant(name, c.meant()))}
+		return nil, &SpecError{Spec: spec, Reason: fmt.Sprintf("unknown provider %q: known providers are %s%s", name, some(c.openable()), words.Suggest(name, c.meant()))}
 	case !known:
 		return nil, &SettingError{Setting: "type of the provider " + name, Reason: fmt.Sprintf("%q is not one of %s", typ, strings.Join((&Config{}).providers(), ", "))}
 	}
@@ -432,7 +432,7 @@ func (c *Config) meant() []string {
 // simulator with a similar name, the first provider known to serve a model of this name,
 // or a known model with a similar name.
 func (c *Config) suggestSpec(name string) string {
-	if hint := words.Meant(name, c.wholeSpecs()); hint != "" {
+	if hint := words.Suggest(name, c.wholeSpecs()); hint != "" {
 		return hint
 	}
 	table, _ := c.modelTable() // an unreadable model file is an error when a model is opened

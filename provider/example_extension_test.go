@@ -21,7 +21,7 @@ type acme struct {
 
 func newAcme() acme {
 	return acme{&extension.Accumulator[extension.Text]{
-		Place: "/message/mood", Fold: extension.Append, Fragments: true,
+		Path: "/message/mood", Fold: extension.Append, Fragments: true,
 		Extract: func(chunk json.RawMessage) (piece extension.Text, found bool, err error) {
 			var o extension.Object
 			if err = json.Unmarshal(chunk, &o); err == nil {
@@ -94,7 +94,7 @@ func Example_extension() {
 	}
 	model := &provider.Client{Name: "acme", BaseURL: server.URL, Model: "m", Extensions: provider.Extensions{
 		Set: set, Config: map[string]json.RawMessage{"acme": json.RawMessage(`{"moody":true}`)},
-		Patches: func(p extension.Patch) { fmt.Println("patch:", p.Place, string(p.Value)) },
+		Patches: func(p extension.Patch) { fmt.Println("patch:", p.Path, string(p.Value)) },
 	}}
 	resp, err := dragoman.Collect(model.Stream(context.Background(), &dragoman.Request{
 		Messages: []dragoman.Message{dragoman.UserText("Do I need a coat?")},

@@ -29,7 +29,7 @@ type counter struct {
 
 func newCounter() counter {
 	return counter{seen: &extension.Accumulator[int]{
-		Place: "chunks", Fold: func(sum, piece int) int { return sum + piece },
+		Path: "chunks", Fold: func(sum, piece int) int { return sum + piece },
 		Extract: func(c json.RawMessage) (int, bool, error) {
 			if !json.Valid(c) {
 				return 0, false, errors.New("no JSON")

@@ -86,10 +86,10 @@ func readFile(name string) ([]byte, error) {
 //	  fast: work/small
 //	  best: anthropic/claude-opus-5-5, openai/gpt-5, fast
 //	failover:                      # for lists of models
-//	  anyway: true                 # continue even if the request itself is refused
+//	  always_continue: true        # continue even if the request itself is refused
 //	  after: 3                     # failures in a row before a model is skipped
-//	  bench: 30s                   # for this long, doubled each time
-//	  cap: 10m                     # at most
+//	  cooldown: 30s                # for this long, doubled each time
+//	  max_cooldown: 10m            # at most
 //	gateway: {…}                   # ignored here: package gateway reads it
 //
 // The file must not contain credentials. [targets.Capabilities] documents the capabilities. The
@@ -231,7 +231,7 @@ func (r *configReader) provider(key, value *node) (s Settings) {
 			s.Type = r.String(n, "type")
 			if _, ok := builtinNamed(s.Type); !ok && n.Kind == filetree.String {
 				known := append((&Config{}).providers(), "compatible")
-				r.Bad(n, "type: %q is not one of %s%s", s.Type, strings.Join(known, ", "), words.Meant(s.Type, known))
+				r.Bad(n, "type: %q is not one of %s%s", s.Type, strings.Join(known, ", "), words.Suggest(s.Type, known))
 			}
 		},
 		"base_url":    func(n *node) { s.BaseURL = r.url(n) },
@@ -425,10 +425,10 @@ func (r *configReader) thinkTags(n *node) string {
 func (r *configReader) failover(n *node) {
 	f := &r.config.Failover
 	r.Fields(n, "failover", map[string]func(*node){
-		"anyway": func(n *node) { f.Anyway = r.Bool(n, "anyway") },
-		"after":  func(n *node) { f.After = r.Count(n, "after", 1) },
-		"bench":  func(n *node) { f.Bench = r.Duration(n, "bench", "") },
-		"cap":    func(n *node) { f.Cap = r.Duration(n, "cap", "") },
+		"always_continue": func(n *node) { f.AlwaysContinue = r.Bool(n, "always_continue") },
+		"after":           func(n *node) { f.After = r.Count(n, "after", 1) },
+		"cooldown":        func(n *node) { f.Cooldown = r.Duration(n, "cooldown", "") },
+		"max_cooldown":    func(n *node) { f.MaxCooldown = r.Duration(n, "max_cooldown", "") },
 	})
 }
 

@@ -11,13 +11,13 @@ import (
 // Health records which models failed, so that chains skip them for a while. The zero value is
 // ready to use. A Health is safe for concurrent use and must not be copied.
 type Health struct {
-	// After is the number of failures in a row after which a model is benched; 0 means 3.
+	// After is the number of failures in a row after which a model is skipped; 0 means 3.
 	After int
-	// Bench is how long a model is skipped. It doubles with each further failure and is reset
+	// Cooldown is how long a model is skipped. It doubles with each further failure and is reset
 	// by a success. 0 means 30 seconds.
-	Bench time.Duration
-	// Cap limits Bench; 0 means 10 minutes.
-	Cap time.Duration
+	Cooldown time.Duration
+	// MaxCooldown limits Bench; 0 means 10 minutes.
+	MaxCooldown time.Duration
 
 	testClock clock // nil means the system clock
 	mu        sync.Mutex
@@ -30,12 +30,12 @@ type condition struct {
 	until    time.Time
 }
 
-// Benched reports whether a model is to be skipped, and until when.
-func (h *Health) Benched(name string) (until time.Time, benched bool) {
+// SkippedUntil reports whether a model is to be skipped, and until when.
+func (h *Health) SkippedUntil(name string) (until time.Time, skipped bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	until = h.models[name].until
-	// A time further away than the longest bench means that the clock was set back.
+	// A time further away than the longest cooldown means that the clock was set back.
 	left := until.Sub(h.now())
 	return until, left > 0 && left <= h.cap()
 }
@@ -47,14 +47,14 @@ func (h *Health) Succeeded(name string) {
 	delete(h.models, name)
 }
 
-// Failed records that a model failed. If its server asked for a delay, the model is benched for
+// Failed records that a model failed. If its server asked for a delay, the model is skipped for
 // that time at once.
 func (h *Health) Failed(name string, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	c := h.models[name]
 	c.failures++
-	wait := h.bench(c.failures)
+	wait := h.cooldown(c.failures)
 	var api *dragoman.APIError
 	if errors.As(err, &api) {
 		wait = max(wait, min(api.RetryAfter, h.cap()))
@@ -71,23 +71,23 @@ func (h *Health) Failed(name string, err error) {
 // maxModels limits the number of recorded models, because names may come from clients.
 const maxModels = 10_000
 
-// forget removes the models that are not benched, or all of them if too many are benched.
+// forget removes the models that are not skipped, or all of them if too many are skipped.
 func (h *Health) forget() {
-	now, benched := h.now(), map[string]condition{}
+	now, skipped := h.now(), map[string]condition{}
 	for name, c := range h.models {
 		if c.until.After(now) {
-			benched[name] = c
+			skipped[name] = c
 		}
 	}
-	if len(benched) >= maxModels {
-		clear(benched)
+	if len(skipped) >= maxModels {
+		clear(skipped)
 	}
-	h.models = benched
+	h.models = skipped
 }
 
-// bench returns the bench time after this many failures.
-func (h *Health) bench(failures int) time.Duration {
-	after, d := h.After, h.Bench
+// cooldown returns the cooldown after this many failures.
+func (h *Health) cooldown(failures int) time.Duration {
+	after, d := h.After, h.Cooldown
 	if after <= 0 {
 		after = 3
 	}
@@ -105,10 +105,10 @@ func (h *Health) bench(failures int) time.Duration {
 }
 
 func (h *Health) cap() time.Duration {
-	if h.Cap <= 0 {
+	if h.MaxCooldown <= 0 {
 		return 10 * time.Minute
 	}
-	return h.Cap
+	return h.MaxCooldown
 }
 
 func (h *Health) now() time.Time {

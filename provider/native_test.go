@@ -28,7 +28,7 @@ type moody struct {
 
 func newMoody() moody {
 	return moody{mood: &extension.Accumulator[extension.Text]{
-		Place: "/message/mood", Fold: extension.Append, Fragments: true,
+		Path: "/message/mood", Fold: extension.Append, Fragments: true,
 		Extract: func(chunk json.RawMessage) (extension.Text, bool, error) {
 			o, err := extension.NewObject(chunk)
 			if err != nil {

@@ -322,7 +322,7 @@ func TestX12_AKeyThatTheSettingsNameBeatsTheOneOfItsType(t *testing.T) {
 }
 
 func TestX14_AFileSaysHowChainsGoOnAndHowLargeBodiesMayBe(t *testing.T) {
-	c, err := provider.Parse("c.yaml", []byte("version: 1\nproviders:\n  openai: {max_request_bytes: 100, max_response_bytes: 200}\nfailover: {anyway: true, after: 2, bench: 7s, cap: 9s}\n"))
+	c, err := provider.Parse("c.yaml", []byte("version: 1\nproviders:\n  openai: {max_request_bytes: 100, max_response_bytes: 200}\nfailover: {always_continue: true, after: 2, cooldown: 7s, max_cooldown: 9s}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -338,13 +338,13 @@ func TestX14_AFileSaysHowChainsGoOnAndHowLargeBodiesMayBe(t *testing.T) {
 		t.Fatal(err)
 	}
 	chain := m.(*provider.Chain)
-	if !chain.Anyway || chain.Health == nil {
+	if !chain.AlwaysContinue || chain.Health == nil {
 		t.Errorf("%+v", chain)
 	}
 	for i, want := range []time.Duration{0, 7 * time.Second, 9 * time.Second, 9 * time.Second} { // after two, twice as long, at most
 		chain.Health.Failed("openai/a", errors.New("no"))
-		if until, benched := chain.Health.Benched("openai/a"); benched != (want > 0) || benched && until.Sub(clock.Now()) != want {
-			t.Errorf("failure %d: %v until %v", i+1, benched, until)
+		if until, skipped := chain.Health.SkippedUntil("openai/a"); skipped != (want > 0) || skipped && until.Sub(clock.Now()) != want {
+			t.Errorf("failure %d: %v until %v", i+1, skipped, until)
 		}
 	}
 }
@@ -366,8 +366,8 @@ func TestX15_WhatIsWrongWithAFileIsSaidWithItsLine(t *testing.T) {
 		"version: 1\nproviders:\n  openai:\n    max_request_bytes: 0":          {"4:24", "whole number"},
 		"version: 1\nproviders:\n  openai:\n    max_response_bytes: much":      {"4:25", "max_response_bytes"},
 		"version: 1\nfailover: {after: -1}":                                    {"2:", "after"},
-		"version: 1\nfailover: {bench: soon}":                                  {"2:", "30s"},
-		"version: 1\nfailover: {anyway: 1}":                                    {"2:", "anyway"},
+		"version: 1\nfailover: {cooldown: soon}":                               {"2:", "30s"},
+		"version: 1\nfailover: {always_continue: 1}":                           {"2:", "always_continue"},
 		"version: 1\nproviders:\n  a/b: {type: openai}":                        {"3:3", "not a valid provider name"},
 		"version: 1\naliases: {a: b, b: a}":                                    {"2:", "a → b → a"},
 		"version: 1\naliases: {a: nowhere/x}":                                  {"2:14", "nowhere"},

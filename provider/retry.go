@@ -25,9 +25,9 @@ type Retry struct {
 	Base time.Duration
 	// Cap limits that delay; 0 means 8 seconds.
 	Cap time.Duration
-	// Longest is the longest delay that a server may ask for. If it asks for more, its error is
+	// MaxRetryAfter is the longest delay that a server may ask for. If it asks for more, its error is
 	// returned. 0 means one minute.
-	Longest time.Duration
+	MaxRetryAfter time.Duration
 	// Jitter returns numbers from 0 to 1 that shorten each delay by up to half, unless the
 	// server asked for the delay. Nil means random numbers.
 	Jitter func() float64
@@ -45,10 +45,10 @@ func (r Retry) max() int {
 }
 
 func (r Retry) longest() time.Duration {
-	if r.Longest == 0 {
+	if r.MaxRetryAfter == 0 {
 		return time.Minute
 	}
-	return r.Longest
+	return r.MaxRetryAfter
 }
 
 // backoff returns the delay before the n-th retry, starting at 1.

@@ -136,7 +136,7 @@ func TestX14_AWaitThatAStreamAsksForIsKept(t *testing.T) {
 	}
 
 	s = serve(t, gemini.Codec{}, limited)
-	c, _ = hasty(s, provider.Retry{Longest: 10 * time.Second})
+	c, _ = hasty(s, provider.Retry{MaxRetryAfter: 10 * time.Second})
 	if _, err := dragoman.Collect(c.Stream(t.Context(), question())); err == nil || len(s.requests()) != 1 {
 		t.Errorf("a wait above the longest: %d requests, %v", len(s.requests()), err)
 	}

@@ -51,7 +51,7 @@ func (x *exchange) streamWhole(ctx context.Context, a *answer, out *startBuffer)
 	case resp == nil:
 		return err
 	}
-	for ev := range stream.Told(resp, x.lost(dragoman.Report{})) {
+	for ev := range stream.EventsOf(resp, x.lost(dragoman.Report{})) {
 		if !out.add(ev) {
 			return errLeft
 		}

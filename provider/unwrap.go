@@ -30,7 +30,7 @@ func unwrapped(p dragoman.Part) dragoman.Part {
 
 // unwrapResponse unwraps a complete response.
 func unwrapResponse(reg *interop.Registry, resp *dragoman.Response) {
-	if !reg.AnswerWrapped() {
+	if !reg.OutputWrapped() {
 		return
 	}
 	for i := range resp.Output {
@@ -44,7 +44,7 @@ func unwrapResponse(reg *interop.Registry, resp *dragoman.Response) {
 // unwrapEvents unwraps a stream: the text of the response is held until it is complete. A
 // stream that needs no change is returned unchanged.
 func unwrapEvents(reg *interop.Registry, events iter.Seq2[dragoman.Event, error]) iter.Seq2[dragoman.Event, error] {
-	if !reg.AnswerWrapped() {
+	if !reg.OutputWrapped() {
 		return events
 	}
 	return func(yield func(dragoman.Event, error) bool) {

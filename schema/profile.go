@@ -199,9 +199,9 @@ func (p Profile) WithBudget(bytes int) Profile {
 	return p
 }
 
-// ForAnswers returns p for the schema of a response. Responses are not translated back, so
+// ForOutput returns p for the schema of a response. Responses are not translated back, so
 // properties keep their names. If the target forbids a name, it refuses the request.
-func (p Profile) ForAnswers() Profile {
+func (p Profile) ForOutput() Profile {
 	p.names = nameRule{}
 	p.answers = true
 	return p

@@ -136,7 +136,7 @@ func (s *Session) Actions(ctx context.Context, model dragoman.Model, name string
 
 // Act runs an action of one of the model's active extensions (requirement X9), and stores
 // its result: a native history that replaces the conversation in requests to this model's
-// wire from now on (see [Session.For]), and metadata. The stored messages do not change.
+// wire from now on (see [Session.MessagesFor]), and metadata. The stored messages do not change.
 //
 // The action sees the conversation in the wire's dialect: one message for each element of
 // the native history, without the leading instructions, which are kept. If calls wait for

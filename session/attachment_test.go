@@ -170,7 +170,7 @@ func TestDecision85_NativeHistoriesReferToMedia(t *testing.T) {
 			whole := append(append(exchange("q0", "z", "r0"), exchange("q1", "y", "r1")...), withMedia(0)...)
 			save(t, s, whole...)
 			origin, match := w.w.Target.Origin(), c.Limits().Replay.Messages
-			sent, err := s.Instead(t.Context(), whole, origin, match)
+			sent, err := s.MessagesInPlaceOf(t.Context(), whole, origin, match)
 			if err != nil || len(sent) >= len(whole) {
 				t.Fatalf("%d of %d messages, %v", len(sent), len(whole), err)
 			}

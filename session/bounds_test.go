@@ -78,10 +78,10 @@ func TestS1_BoundsOfSessionsAreExact(t *testing.T) {
 		refused(t, fmt.Sprint("a title of bytes ", len(title)), info.Check(), bad)
 	}
 	for at, bad := range map[int64]bool{-1: true, 0: false, 1 << 53: false, 1<<53 + 1: true} {
-		info := session.Info{ID: "s", Created: now, Parent: "p", At: at}
+		info := session.Info{ID: "s", Created: now, Parent: "p", ParentSeq: at}
 		refused(t, fmt.Sprint("a branch at ", at), info.Check(), bad)
 	}
-	orphan := session.Info{ID: "s", Created: now, At: 1}
+	orphan := session.Info{ID: "s", Created: now, ParentSeq: 1}
 	refused(t, "a branch without a parent", orphan.Check(), true)
 }
 
@@ -301,7 +301,7 @@ func TestS5_UnreadableNativeHistoriesAreErrors(t *testing.T) {
 		"other messages":   {`"covers":4`, `"covers":"x"`, func(err error) bool { return errors.Is(err, session.ErrCorrupt) }},
 	} {
 		s := reimported(t, store, s.ID(), c.old, c.replacement)
-		if _, err := s.For(t.Context(), w.w.Target.Origin(), w.w.Codec.Limits().Replay.Messages); !c.want(err) {
+		if _, err := s.MessagesFor(t.Context(), w.w.Target.Origin(), w.w.Codec.Limits().Replay.Messages); !c.want(err) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -432,7 +432,7 @@ func TestS1_ErrorsOfReadingAreReported(t *testing.T) {
 			return s.Save(t.Context(), []dragoman.Message{{Role: dragoman.RoleUser, Parts: []dragoman.Part{picture(1, 5000)}}}, nil)
 		},
 		"native": func() error {
-			_, err := s.Instead(t.Context(), pair("q1", "r1"), origin, match)
+			_, err := s.MessagesInPlaceOf(t.Context(), pair("q1", "r1"), origin, match)
 			return err
 		},
 		"message": func() error {

@@ -31,7 +31,7 @@
 // Messages are stored in canonical form, together with their native form and its origin, so
 // that a request replays what is valid for its target and rebuilds the rest. A native
 // history that an action of an extension replaced, such as a compacted one, is stored for
-// its origin: [Session.For] returns it for that origin, and the whole conversation for all
+// its origin: [Session.MessagesFor] returns it for that origin, and the whole conversation for all
 // others. A run of package agent in the session sends it automatically.
 //
 // # Attachments, outputs and tickets

@@ -143,8 +143,8 @@ type Info struct {
 	Created time.Time
 	// Parent is the session that this one was branched from, and At the last entry that
 	// they share; empty and 0 if it is not a branch.
-	Parent string
-	At     int64
+	Parent    string
+	ParentSeq int64
 	// Updated is the time of the last entry, or Created. Stores set it.
 	Updated time.Time
 	// Head is the Seq of the last entry, 0 if there is none. Stores set it.
@@ -166,8 +166,8 @@ func (i *Info) Check() error {
 		return invalidf("the title %.80q of session %s: use up to %d bytes in one line", i.Title, i.ID, maxText)
 	case !storableTime(i.Created):
 		return invalidf("session %s has the creation time %v, which cannot be stored", i.ID, i.Created)
-	case i.At < 0 || i.At > maxSeq || i.Parent == "" && i.At != 0:
-		return invalidf("session %s cannot be a branch of %q at entry %d", i.ID, i.Parent, i.At)
+	case i.ParentSeq < 0 || i.ParentSeq > maxSeq || i.Parent == "" && i.ParentSeq != 0:
+		return invalidf("session %s cannot be a branch of %q at entry %d", i.ID, i.Parent, i.ParentSeq)
 	default:
 		return nil
 	}

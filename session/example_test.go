@@ -92,7 +92,7 @@ func ExampleSession_Connect() {
 			log.Fatal(err)
 		}
 	}
-	sent, err := s.ForModel(ctx, model, "")
+	sent, err := s.MessagesForModel(ctx, model, "")
 	if err != nil {
 		log.Fatal(err)
 	}

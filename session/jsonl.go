@@ -56,7 +56,7 @@ func writeHeader(w *jsonwire.Writer, i Info) {
 	w.StringField("created", timeText(i.Created))
 	if i.Parent != "" {
 		w.StringField("parent", i.Parent)
-		w.IntField("at", i.At)
+		w.IntField("at", i.ParentSeq)
 	}
 	w.IntField("entries", i.Head)
 	w.EndObject()
@@ -184,7 +184,7 @@ func (l *lines) header() (info Info, entries int64, err error) {
 	case h.Version < 1 || h.Entries == nil || *h.Entries < 0:
 		return info, 0, l.about(errors.New(`it is not the header of an exported session, like {"dragoman_session":1,"id":…,"entries":…}`))
 	}
-	return Info{ID: h.ID, Title: h.Title, Created: h.Created, Parent: h.Parent, At: h.At}, *h.Entries, nil
+	return Info{ID: h.ID, Title: h.Title, Created: h.Created, Parent: h.Parent, ParentSeq: h.At}, *h.Entries, nil
 }
 
 // entries yields n entries, and fails if there are more or fewer.

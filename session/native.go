@@ -28,7 +28,7 @@ type native struct {
 	Messages []dragoman.Message `json:"messages"`
 }
 
-// For returns the conversation to send to a target. If an action has replaced the native
+// MessagesFor returns the conversation to send to a target. If an action has replaced the native
 // history of the target's origin (see [Session.Act]), it returns the replacement and all
 // later messages; otherwise it returns the whole conversation, as [Session.Load] does. match
 // selects the fields of an origin that must agree: use that of the codec's limits,
@@ -37,8 +37,8 @@ type native struct {
 // A replacement is no longer used after a rewind to before it, or if the conversation is no
 // longer the one that was replaced. Large media are references, as in [Session.Load].
 //
-// [Session.ForModel] is For with the origin and the limits of a model.
-func (s *Session) For(ctx context.Context, target dragoman.Origin, match targets.Match) ([]dragoman.Message, error) {
+// [Session.MessagesForModel] is MessagesFor with the origin and the limits of a model.
+func (s *Session) MessagesFor(ctx context.Context, target dragoman.Origin, match targets.Match) ([]dragoman.Message, error) {
 	v, err := s.view()
 	if err != nil {
 		return nil, err
@@ -51,21 +51,21 @@ func (s *Session) For(ctx context.Context, target dragoman.Origin, match targets
 	return out, aboutIf("loading", s.ID(), err)
 }
 
-// ForModel is [Session.For] with the origin and the limits of a model. The name chooses a
+// MessagesForModel is [Session.MessagesFor] with the origin and the limits of a model. The name chooses a
 // model as in [Action]. For a [provider.Chain], it names a link; empty means the link that
 // [Session.ActionModel] returns. The error wraps [ErrNoWire] if no provider serves the model.
-func (s *Session) ForModel(ctx context.Context, model dragoman.Model, name string) ([]dragoman.Message, error) {
+func (s *Session) MessagesForModel(ctx context.Context, model dragoman.Model, name string) ([]dragoman.Message, error) {
 	on, err := s.connection(ctx, model, name, nil)
 	if err != nil {
 		return nil, about("loading", s.ID(), err)
 	}
-	return s.For(ctx, on.Target.Origin(), on.Codec.Limits().Replay.Messages)
+	return s.MessagesFor(ctx, on.Target.Origin(), on.Codec.Limits().Replay.Messages)
 }
 
-// Instead is [Session.For] for a caller that has already loaded the conversation: it returns
+// MessagesInPlaceOf is [Session.MessagesFor] for a caller that has already loaded the conversation: it returns
 // the messages to send to a target in place of messages, or messages itself. It reads only
 // the native history.
-func (s *Session) Instead(ctx context.Context, messages []dragoman.Message, target dragoman.Origin, match targets.Match) ([]dragoman.Message, error) {
+func (s *Session) MessagesInPlaceOf(ctx context.Context, messages []dragoman.Message, target dragoman.Origin, match targets.Match) ([]dragoman.Message, error) {
 	if some, err := s.anyNative(ctx); err != nil || !some {
 		return messages, aboutIf("loading", s.ID(), err)
 	}

@@ -97,7 +97,7 @@ func created(t testing.TB, store session.Store) *session.Session {
 // forWire returns a short form of the messages for a wire.
 func forWire(t testing.TB, s *session.Session, w *wireModel) string {
 	t.Helper()
-	messages, err := s.For(t.Context(), w.w.Target.Origin(), w.w.Codec.Limits().Replay.Messages)
+	messages, err := s.MessagesFor(t.Context(), w.w.Target.Origin(), w.w.Codec.Limits().Replay.Messages)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func forWire(t testing.TB, s *session.Session, w *wireModel) string {
 // body returns the request that a wire gets.
 func body(t testing.TB, s *session.Session, w *wireModel) string {
 	t.Helper()
-	messages, err := s.For(t.Context(), w.w.Target.Origin(), w.w.Codec.Limits().Replay.Messages)
+	messages, err := s.MessagesFor(t.Context(), w.w.Target.Origin(), w.w.Codec.Limits().Replay.Messages)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,11 +214,11 @@ func TestS5_InsteadReturnsReplacement(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out, err := s.Instead(t.Context(), ms, w.w.Target.Origin(), w.w.Codec.Limits().Replay.Messages)
+		out, err := s.MessagesInPlaceOf(t.Context(), ms, w.w.Target.Origin(), w.w.Codec.Limits().Replay.Messages)
 		if err != nil {
 			t.Fatal(err)
 		}
-		same, err := s.For(t.Context(), w.w.Target.Origin(), w.w.Codec.Limits().Replay.Messages)
+		same, err := s.MessagesFor(t.Context(), w.w.Target.Origin(), w.w.Codec.Limits().Replay.Messages)
 		if err != nil || len(same) != len(out) {
 			t.Errorf("%d messages, and %d without a replacement: %v", len(out), len(same), err)
 		}

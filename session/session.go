@@ -118,10 +118,10 @@ func about(doing, id string, err error) error {
 	return fmt.Errorf("%s session %s: %w", doing, id, err)
 }
 
-// Hold reserves the session for one run, until leave is called. The error wraps
+// Lock reserves the session for one run, until leave is called. The error wraps
 // [ErrConflict] if another run of this process holds it: both would share this writer, so
 // the store could not detect the conflict.
-func (s *Session) Hold() (leave func(), err error) {
+func (s *Session) Lock() (leave func(), err error) {
 	if !s.held.CompareAndSwap(false, true) {
 		return nil, fmt.Errorf("%w: another run uses session %s", ErrConflict, s.ID())
 	}

@@ -127,7 +127,7 @@ func TestS5_NativeHistoriesAreLookedForOnce(t *testing.T) {
 		}
 		store.queries = nil
 		for range 3 {
-			if _, err := s.Instead(t.Context(), messages, w.w.Target.Origin(), w.w.Codec.Limits().Replay.Messages); err != nil {
+			if _, err := s.MessagesInPlaceOf(t.Context(), messages, w.w.Target.Origin(), w.w.Codec.Limits().Replay.Messages); err != nil {
 				t.Fatal(err)
 			}
 		}

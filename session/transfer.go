@@ -20,7 +20,7 @@ func (s *Session) Branch(ctx context.Context, at int64, to Info) (*Session, erro
 	if at < 0 || at > head {
 		return nil, invalidf("session %s has no entry %d to branch at: its entries are 1 to %d", s.ID(), at, head)
 	}
-	to.Parent, to.At = s.ID(), at
+	to.Parent, to.ParentSeq = s.ID(), at
 	if to.Title == "" {
 		to.Title = s.created.Title
 	}

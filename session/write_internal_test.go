@@ -227,7 +227,7 @@ func TestS4_ConflictFailsQueuedWrites(t *testing.T) {
 	for name, err := range map[string]error{
 		"save": save(t.Context(), s, "x"), "nothing": s.Save(t.Context(), nil, nil), "metadata": s.SetMetadata(t.Context(), []byte(`{}`)),
 		"append": s.Append(t.Context(), Entry{Kind: "x", Body: []byte(`1`)}),
-		"last":   second(s.Last(t.Context(), 1)), "for": second(s.For(t.Context(), dragoman.Origin{}, 0)),
+		"last":   second(s.Last(t.Context(), 1)), "for": second(s.MessagesFor(t.Context(), dragoman.Origin{}, 0)),
 		"branch": second(s.Branch(t.Context(), 0, Info{})), "metadata ": second(s.Metadata(t.Context())),
 	} {
 		if !errors.Is(err, ErrConflict) {

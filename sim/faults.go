@@ -28,8 +28,8 @@ const (
 type Fault struct {
 	// ID is the name in lower case: "c2", "cut".
 	ID string
-	// About describes in a sentence what the client receives.
-	About string
+	// Description describes in a sentence what the client receives.
+	Description string
 	// Dialects lists the dialects that can have the fault. In another dialect, it is a bad
 	// request.
 	Dialects []dragoman.Dialect
@@ -94,47 +94,47 @@ func (f *Fault) fits(d dragoman.Dialect, stream bool) error {
 
 func streamFaults() []Fault {
 	list := []Fault{
-		{ID: "c1", frames: chatNoIndex, About: "Fragments of calls carry no index, and an id only in the first fragment of a call."},
-		{ID: "c2", frames: chatIndexZero, About: "All parallel calls have index 0."},
-		{ID: "c3", frames: chatIDEverywhere, About: "Every fragment of a call repeats its id."},
-		{ID: "c4", frames: hugeIndex, About: "The indexes of calls and blocks start at a billion."},
-		{ID: "c5", frames: chatNameAgain, About: "Fragments repeat the name of the call, or have an empty or null name; one name is split over two fragments."},
-		{ID: "c6", frames: func(s *wireStream) { chatBundled(s, false, false) }, About: "The fragment with the name of a call also has the first part of its arguments."},
-		{ID: "c7", frames: wholeArguments, About: "The arguments of a call come in one fragment; in Chat as an object instead of a string."},
-		{ID: "c8", frames: chatNullish, About: "In some chunks, choices, deltas, roles, contents, calls or usage are null or missing."},
-		{ID: "c9", frames: chatUsageEverywhere, About: "Every chunk has usage with zeros, and the real counts are in the last choice."},
-		{ID: "c10", frames: blankTail, About: "White space follows complete arguments."},
-		{ID: "c11", frames: doneTwice, About: "Every event that marks something as done comes twice."},
-		{ID: "c12", frames: chatOddFinish, About: "Chunks in the middle have an empty finish reason, and data follows the end marker."},
-		{ID: "c13", frames: noEnd, Outcome: fails, About: "The stream ends without its final event."},
-		{ID: "c14", events: failsMidway, Outcome: fails, About: "An error occurs in the middle of a stream with status 200."},
-		{ID: "c15", frames: comments, About: "Comments occur between all events."},
-		{ID: "c16", frames: bytewise, About: "Each byte is sent separately, so that characters are split."},
-		{ID: "c17", frames: loneSurrogate, About: "The text contains half of a surrogate pair; clients read it as U+FFFD."},
-		{ID: "c18", frames: oddLines, About: "Lines end with CR LF, one line is very long, and the last event is not terminated."},
-		{ID: "c19", frames: emptyInputs, About: "The input of a call begins with an empty fragment."},
-		{ID: "c20", frames: noStops, About: "Blocks have no end event before the end of the message."},
-		{ID: "c21", frames: interleaved, About: "The fragments of parallel calls are interleaved."},
-		{ID: "c22", frames: signatureTwice, About: "The signature of reasoning comes before it, and again after it."},
-		{ID: "c23", frames: vendorEvents, About: "Events have no event field, and some are vendor extensions."},
-		{ID: "c24", frames: emptyOutput, About: "The completed response has an empty output list."},
-		{ID: "c25", frames: chatSparseIndex, About: "The indexes of calls start at three and leave gaps."},
-		{ID: "c26", frames: endIncomplete, Outcome: blocked, About: "The response ends as incomplete, although its calls are complete."},
-		{ID: "c27", frames: callsApart, About: "Each parallel call comes in a separate chunk without an id, and one of them comes twice."},
-		{ID: "c28", frames: partialArgs, About: "Arguments come as paths and values, strings in several fragments."},
-		{ID: "c29", frames: otherFraming, About: "A JSON array is streamed where events were asked for, and the reverse."},
-		{ID: "c30", frames: emptySigned, About: "The last part has a signature but no text."},
-		{ID: "c31", frames: vanishingUsage, About: "Usage counts are in some chunks, but missing in the last."},
-		{ID: "c32", frames: bareLines, About: "Calls have no ids and are on separate lines, and the end has no reason."},
-		{ID: "c33", frames: oddFrames, About: "Text blocks have no end event, and all frames have an undocumented field."},
-		{ID: "c34", events: endsWithLength, Outcome: blocked, About: "The output limit ended the response after a call that looks complete."},
-		{ID: "c35", events: singleCharacters, About: "Everything comes one character at a time."},
-		{ID: "c36", events: twoChoices, About: "Two candidates come at once, with interleaved fragments."},
-		{ID: "c37", frames: secondStart, Outcome: fails, About: "Another message begins before the first ends."},
-		{ID: "c38", frames: together, About: "One chunk has text and a call."},
-		{ID: "c39", frames: openEnd, Outcome: fails, About: "The stream ends while a part is open."},
-		{ID: "c40", frames: sameNumbers, About: "Events have the same sequence number, or none."},
-		{ID: "c41", frames: emptyFirst, About: "The stream begins with empty events."},
+		{ID: "c1", frames: chatNoIndex, Description: "Fragments of calls carry no index, and an id only in the first fragment of a call."},
+		{ID: "c2", frames: chatIndexZero, Description: "All parallel calls have index 0."},
+		{ID: "c3", frames: chatIDEverywhere, Description: "Every fragment of a call repeats its id."},
+		{ID: "c4", frames: hugeIndex, Description: "The indexes of calls and blocks start at a billion."},
+		{ID: "c5", frames: chatNameAgain, Description: "Fragments repeat the name of the call, or have an empty or null name; one name is split over two fragments."},
+		{ID: "c6", frames: func(s *wireStream) { chatBundled(s, false, false) }, Description: "The fragment with the name of a call also has the first part of its arguments."},
+		{ID: "c7", frames: wholeArguments, Description: "The arguments of a call come in one fragment; in Chat as an object instead of a string."},
+		{ID: "c8", frames: chatNullish, Description: "In some chunks, choices, deltas, roles, contents, calls or usage are null or missing."},
+		{ID: "c9", frames: chatUsageEverywhere, Description: "Every chunk has usage with zeros, and the real counts are in the last choice."},
+		{ID: "c10", frames: blankTail, Description: "White space follows complete arguments."},
+		{ID: "c11", frames: doneTwice, Description: "Every event that marks something as done comes twice."},
+		{ID: "c12", frames: chatOddFinish, Description: "Chunks in the middle have an empty finish reason, and data follows the end marker."},
+		{ID: "c13", frames: noEnd, Outcome: fails, Description: "The stream ends without its final event."},
+		{ID: "c14", events: failsMidway, Outcome: fails, Description: "An error occurs in the middle of a stream with status 200."},
+		{ID: "c15", frames: comments, Description: "Comments occur between all events."},
+		{ID: "c16", frames: bytewise, Description: "Each byte is sent separately, so that characters are split."},
+		{ID: "c17", frames: loneSurrogate, Description: "The text contains half of a surrogate pair; clients read it as U+FFFD."},
+		{ID: "c18", frames: oddLines, Description: "Lines end with CR LF, one line is very long, and the last event is not terminated."},
+		{ID: "c19", frames: emptyInputs, Description: "The input of a call begins with an empty fragment."},
+		{ID: "c20", frames: noStops, Description: "Blocks have no end event before the end of the message."},
+		{ID: "c21", frames: interleaved, Description: "The fragments of parallel calls are interleaved."},
+		{ID: "c22", frames: signatureTwice, Description: "The signature of reasoning comes before it, and again after it."},
+		{ID: "c23", frames: vendorEvents, Description: "Events have no event field, and some are vendor extensions."},
+		{ID: "c24", frames: emptyOutput, Description: "The completed response has an empty output list."},
+		{ID: "c25", frames: chatSparseIndex, Description: "The indexes of calls start at three and leave gaps."},
+		{ID: "c26", frames: endIncomplete, Outcome: blocked, Description: "The response ends as incomplete, although its calls are complete."},
+		{ID: "c27", frames: callsApart, Description: "Each parallel call comes in a separate chunk without an id, and one of them comes twice."},
+		{ID: "c28", frames: partialArgs, Description: "Arguments come as paths and values, strings in several fragments."},
+		{ID: "c29", frames: otherFraming, Description: "A JSON array is streamed where events were asked for, and the reverse."},
+		{ID: "c30", frames: emptySigned, Description: "The last part has a signature but no text."},
+		{ID: "c31", frames: vanishingUsage, Description: "Usage counts are in some chunks, but missing in the last."},
+		{ID: "c32", frames: bareLines, Description: "Calls have no ids and are on separate lines, and the end has no reason."},
+		{ID: "c33", frames: oddFrames, Description: "Text blocks have no end event, and all frames have an undocumented field."},
+		{ID: "c34", events: endsWithLength, Outcome: blocked, Description: "The output limit ended the response after a call that looks complete."},
+		{ID: "c35", events: singleCharacters, Description: "Everything comes one character at a time."},
+		{ID: "c36", events: twoChoices, Description: "Two candidates come at once, with interleaved fragments."},
+		{ID: "c37", frames: secondStart, Outcome: fails, Description: "Another message begins before the first ends."},
+		{ID: "c38", frames: together, Description: "One chunk has text and a call."},
+		{ID: "c39", frames: openEnd, Outcome: fails, Description: "The stream ends while a part is open."},
+		{ID: "c40", frames: sameNumbers, Description: "Events have the same sequence number, or none."},
+		{ID: "c41", frames: emptyFirst, Description: "The stream begins with empty events."},
 	}
 	for i := range list {
 		list[i].StreamOnly = true
@@ -172,20 +172,20 @@ func failures() []Fault {
 		}
 	}
 	list := []Fault{
-		{ID: "cut", About: "The connection is dropped in the middle of the response.", script: func(s *script, _ dialect.Codec) { s.halve(); s.end = endCut }},
-		{ID: "stall", About: "The connection stalls for an hour after half of the response.", script: func(s *script, _ dialect.Codec) { s.halve(); s.end = endStall }},
-		{ID: "429", About: "Too many requests: the client has to wait for two seconds.", script: status(dragoman.ErrorRateLimit, http.StatusTooManyRequests, 2*time.Second)},
-		{ID: "500", About: "The server fails.", script: status(dragoman.ErrorServer, http.StatusInternalServerError, 0)},
-		{ID: "529", About: "The server is overloaded.", script: status(dragoman.ErrorOverloaded, 529, 0)},
-		{ID: "error-200", About: "The response is an error with status 200.", script: (*script).errorIn200},
-		{ID: "empty", About: "The response has status 200 and no body.", script: func(s *script, _ dialect.Codec) { s.chunks = nil }},
-		{ID: "html", About: "The response is an HTML page with status 200.", script: func(s *script, _ dialect.Codec) {
+		{ID: "cut", Description: "The connection is dropped in the middle of the response.", script: func(s *script, _ dialect.Codec) { s.halve(); s.end = endCut }},
+		{ID: "stall", Description: "The connection stalls for an hour after half of the response.", script: func(s *script, _ dialect.Codec) { s.halve(); s.end = endStall }},
+		{ID: "429", Description: "Too many requests: the client has to wait for two seconds.", script: status(dragoman.ErrorRateLimit, http.StatusTooManyRequests, 2*time.Second)},
+		{ID: "500", Description: "The server fails.", script: status(dragoman.ErrorServer, http.StatusInternalServerError, 0)},
+		{ID: "529", Description: "The server is overloaded.", script: status(dragoman.ErrorOverloaded, 529, 0)},
+		{ID: "error-200", Description: "The response is an error with status 200.", script: (*script).errorIn200},
+		{ID: "empty", Description: "The response has status 200 and no body.", script: func(s *script, _ dialect.Codec) { s.chunks = nil }},
+		{ID: "html", Description: "The response is an HTML page with status 200.", script: func(s *script, _ dialect.Codec) {
 			s.header.Set("content-type", "text/html; charset=utf-8")
 			s.chunks = [][]byte{[]byte("<!DOCTYPE html>\n<html><head><title>Welcome</title></head><body><p>Please sign in.</p></body></html>\n")}
 		}},
-		{ID: "malformed", About: "The response contains invalid JSON in the middle.", script: (*script).malform},
-		{ID: "truncated", About: "The JSON at the end of the response is cut off, but the connection ends normally.", script: func(s *script, _ dialect.Codec) { s.truncate() }},
-		{ID: "slow-first-byte", Outcome: intact, About: "The first byte comes after 30 seconds.", script: func(s *script, _ dialect.Codec) { s.first = slowFirst }},
+		{ID: "malformed", Description: "The response contains invalid JSON in the middle.", script: (*script).malform},
+		{ID: "truncated", Description: "The JSON at the end of the response is cut off, but the connection ends normally.", script: func(s *script, _ dialect.Codec) { s.truncate() }},
+		{ID: "slow-first-byte", Outcome: intact, Description: "The first byte comes after 30 seconds.", script: func(s *script, _ dialect.Codec) { s.first = slowFirst }},
 	}
 	for i := range list {
 		for _, codec := range dialects.All() {

@@ -212,7 +212,7 @@ func TestFaultsAreListedOnce(t *testing.T) {
 	seen := map[string]bool{}
 	c := 0
 	for _, f := range sim.Faults() {
-		if seen[f.ID] || f.ID != strings.ToLower(f.ID) || !strings.HasSuffix(f.About, ".") || len(f.Dialects) == 0 || f.Outcome == "" {
+		if seen[f.ID] || f.ID != strings.ToLower(f.ID) || !strings.HasSuffix(f.Description, ".") || len(f.Dialects) == 0 || f.Outcome == "" {
 			t.Errorf("%+v", f)
 		}
 		seen[f.ID] = true

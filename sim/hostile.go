@@ -110,7 +110,7 @@ func (h hostile) Generate(ctx context.Context, req *dragoman.Request) (*dragoman
 func (h hostile) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[dragoman.Event, error] {
 	return func(yield func(dragoman.Event, error) bool) {
 		if err := req.Validate(); err != nil {
-			yield(nil, serving.Refuse(err))
+			yield(nil, serving.AsRequestError(err))
 			return
 		}
 		streamed := *req

@@ -96,7 +96,7 @@ func parseName(name string) (modelSpec, error) {
 	if !slices.Contains(Names(), prefix+spec.base) {
 		return spec, &dragoman.APIError{
 			Class: dragoman.ErrorNotFound, Param: "model",
-			Message: fmt.Sprintf("unknown model %.80q: known models are %s%s", name, strings.Join(Names(), ", "), words.Meant(prefix+spec.base, Names())),
+			Message: fmt.Sprintf("unknown model %.80q: known models are %s%s", name, strings.Join(Names(), ", "), words.Suggest(prefix+spec.base, Names())),
 		}
 	}
 	settings, err := url.ParseQuery(query)
@@ -120,7 +120,7 @@ func (s *modelSpec) set(key, value string) error {
 	var err error
 	switch key {
 	case "first":
-		s.pace.First, err = time.ParseDuration(value)
+		s.pace.FirstToken, err = time.ParseDuration(value)
 	case "rate":
 		s.pace.TokensPerSecond, err = strconv.ParseFloat(value, 64)
 	case "seed":

@@ -27,8 +27,8 @@ type MismatchError struct {
 	// Number is its position in the file, from 1.
 	Nearest string
 	Number  int
-	// Played reports whether the nearest request is equal, but was already played.
-	Played bool
+	// AlreadyPlayed reports whether the nearest request is equal, but was already played.
+	AlreadyPlayed bool
 	// Differences describes how the two differ, in order.
 	Differences []string
 }
@@ -38,7 +38,7 @@ func (e *MismatchError) Error() string {
 	switch {
 	case e.Nearest == "":
 		return s + "; the recording is empty"
-	case e.Played:
+	case e.AlreadyPlayed:
 		return s + fmt.Sprintf("; exchange %d is equal, but was already played", e.Number)
 	}
 	return s + fmt.Sprintf("; the nearest is exchange %d, %s, with these differences:\n  %s", e.Number, e.Nearest, strings.Join(e.Differences, "\n  "))
@@ -147,7 +147,7 @@ func (r *Replayer) find(sent requestRecord) (*exchangeRecord, error) {
 		if miss.Nearest == "" || distance < nearest {
 			nearest = distance
 			miss.Nearest, miss.Number, miss.Differences = x.Request.Method+" "+x.Request.URL, i+1, differ
-			miss.Played = len(differ) == 0
+			miss.AlreadyPlayed = len(differ) == 0
 		}
 	}
 	const shown = 10

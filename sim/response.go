@@ -43,7 +43,7 @@ func (a actor) generate(ctx context.Context, req *dragoman.Request) (*dragoman.R
 func (a actor) stream(ctx context.Context, req *dragoman.Request) iter.Seq2[dragoman.Event, error] {
 	return func(yield func(dragoman.Event, error) bool) {
 		if err := req.Validate(); err != nil {
-			yield(nil, serving.Refuse(err))
+			yield(nil, serving.AsRequestError(err))
 			return
 		}
 		m := a.settings.mint(req)

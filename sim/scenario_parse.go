@@ -282,7 +282,7 @@ func (p *scriptParser) pace(t *turn, rest string) {
 		var err error
 		switch pair[0] {
 		case "first":
-			t.pace.First, err = time.ParseDuration(pair[1])
+			t.pace.FirstToken, err = time.ParseDuration(pair[1])
 		case "rate":
 			t.pace.TokensPerSecond, err = strconv.ParseFloat(pair[1], 64)
 		default:

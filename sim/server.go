@@ -66,7 +66,7 @@ func Handler(c Config) http.Handler {
 		w.Header().Set("content-type", "text/plain; charset=utf-8")
 		_, _ = w.Write([]byte("The simulator is running.\n"))
 	})
-	mux.HandleFunc("/", serving.Nowhere(mux))
+	mux.HandleFunc("/", serving.NotFound(mux))
 	return mux
 }
 

@@ -45,8 +45,8 @@ func (s Settings) idKind() string {
 
 // Pace sets the speed of a response. The zero value has no delays.
 type Pace struct {
-	// First is the delay before the first event.
-	First time.Duration
+	// FirstToken is the delay before the first event.
+	FirstToken time.Duration
 	// TokensPerSecond is the number of fragments per second. 0 means no delay between them.
 	TokensPerSecond float64
 	// Wait waits for d, or until ctx ends, and then returns the error of ctx. Nil means the
@@ -55,7 +55,7 @@ type Pace struct {
 }
 
 // begin waits before the first event.
-func (p Pace) begin(ctx context.Context) error { return p.wait(ctx, p.First) }
+func (p Pace) begin(ctx context.Context) error { return p.wait(ctx, p.FirstToken) }
 
 // next waits before the next fragment.
 func (p Pace) next(ctx context.Context) error {
@@ -67,7 +67,7 @@ func (p Pace) next(ctx context.Context) error {
 
 // sensible reports whether a pace is valid.
 func (p Pace) sensible() bool {
-	return p.First >= 0 && p.TokensPerSecond >= 0 && !math.IsInf(p.TokensPerSecond, 0)
+	return p.FirstToken >= 0 && p.TokensPerSecond >= 0 && !math.IsInf(p.TokensPerSecond, 0)
 }
 
 func (p Pace) wait(ctx context.Context, d time.Duration) error {
@@ -89,8 +89,8 @@ func (p Pace) wait(ctx context.Context, d time.Duration) error {
 
 // or returns the pace with unset fields taken from other.
 func (p Pace) or(other Pace) Pace {
-	if p.First == 0 {
-		p.First = other.First
+	if p.FirstToken == 0 {
+		p.FirstToken = other.FirstToken
 	}
 	if p.TokensPerSecond == 0 {
 		p.TokensPerSecond = other.TokensPerSecond

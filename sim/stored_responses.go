@@ -384,7 +384,7 @@ func openCompaction(raw json.RawMessage) (json.RawMessage, error) {
 	_ = json.Unmarshal(raw, &item) // content of another type is not from the simulator
 	sealed, err := base64.RawURLEncoding.DecodeString(strings.TrimPrefix(item.Content, sealMark))
 	if err != nil || len(sealed) < 8 || seal(string(sealed[8:])) != item.Content {
-		return nil, serving.OpenAIs(dialects.Stateful(), "invalid_encrypted_content", &dragoman.APIError{
+		return nil, serving.WithOpenAICode(dialects.Stateful(), "invalid_encrypted_content", &dragoman.APIError{
 			Class: dragoman.ErrorBadRequest, Param: "input",
 			Message: fmt.Sprintf("The encrypted content for item %.80s could not be verified: it was changed, or another server made it.", item.ID),
 		})

@@ -106,7 +106,7 @@ func TestUsageCountsFourBytesPerToken(t *testing.T) {
 
 func TestPaceDelays(t *testing.T) {
 	var waits []time.Duration
-	pace := sim.Pace{First: 3 * time.Second, TokensPerSecond: 4, Wait: func(_ context.Context, d time.Duration) error {
+	pace := sim.Pace{FirstToken: 3 * time.Second, TokensPerSecond: 4, Wait: func(_ context.Context, d time.Duration) error {
 		waits = append(waits, d)
 		return nil
 	}}
@@ -207,7 +207,7 @@ func TestOpenByName(t *testing.T) {
 		}
 	}
 	m, _ := sim.Open("echo?rate=5&first=1s&seed=x")
-	if e := m.(sim.Echo); e.Seed != "x" || e.Pace.First != time.Second || e.Pace.TokensPerSecond != 5 {
+	if e := m.(sim.Echo); e.Seed != "x" || e.Pace.FirstToken != time.Second || e.Pace.TokensPerSecond != 5 {
 		t.Errorf("%+v", e)
 	}
 	for name, want := range map[string]dragoman.ErrorClass{

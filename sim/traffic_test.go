@@ -142,7 +142,7 @@ func TestZ3_MismatchShowsNearest(t *testing.T) {
 			t.Errorf("%s %v", got, err)
 		}
 	}
-	if e := miss("/a", body); !e.Played || !strings.Contains(e.Error(), "already played") {
+	if e := miss("/a", body); !e.AlreadyPlayed || !strings.Contains(e.Error(), "already played") {
 		t.Errorf("%v", e)
 	}
 	if n := play.Unplayed(); len(n) != 1 || !strings.HasSuffix(n[0], "/b") {
@@ -173,7 +173,7 @@ func TestZ3_UnplayedExchangeIsNearer(t *testing.T) {
 	}
 	_, _, err = exchange(t, play, server.URL, `{"messages":[1,"another",3]}`, "key-0123456789")
 	var e *sim.MismatchError
-	if !errors.As(err, &e) || e.Number != 2 || e.Played || !strings.Contains(e.Error(), `recorded "a fence", sent "another"`) {
+	if !errors.As(err, &e) || e.Number != 2 || e.AlreadyPlayed || !strings.Contains(e.Error(), `recorded "a fence", sent "another"`) {
 		t.Errorf("%v", err)
 	}
 }

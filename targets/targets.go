@@ -201,9 +201,9 @@ type Capabilities struct {
 	Name *NameRule
 }
 
-// TakesMedia reports whether the model and its server accept a kind of media. A
+// AcceptsMedia reports whether the model and its server accept a kind of media. A
 // plain-text document ([dragoman.Media].Text) is text, which they always accept.
-func (c *Capabilities) TakesMedia(kind string) bool {
+func (c *Capabilities) AcceptsMedia(kind string) bool {
 	if c.NoImages || c.NoFiles && kind == codes.MediaFile {
 		return false
 	}
@@ -339,9 +339,9 @@ type Limits struct {
 	// SignedReasoning: reasoning is sent back only with its signature or, if it was
 	// redacted, in its encrypted form.
 	SignedReasoning bool
-	// ReasoningLeads: reasoning is sent back only if other content follows it in its
+	// ReasoningFirst: reasoning is sent back only if other content follows it in its
 	// turn.
-	ReasoningLeads bool
+	ReasoningFirst bool
 	// ReasoningInLoop: with a thinking budget, a turn whose calls have new results must
 	// start with its reasoning. Without that reasoning no budget may be requested.
 	ReasoningInLoop bool
@@ -364,8 +364,8 @@ type Limits struct {
 	// message of the wire, including its results; 0 means unknown.
 	MaxImages    int
 	MaxDocuments int
-	// TextBesideFiles: a user message with a file must have text.
-	TextBesideFiles bool
+	// TextWithFiles: a user message with a file must have text.
+	TextWithFiles bool
 	// StoredBy names the request fields, and the types of opaque parts, that refer to a
 	// conversation stored by the server. If a request has one of them, a result may
 	// belong to a call that the request does not contain.

@@ -28,7 +28,7 @@ type Config struct {
 	Timeout time.Duration
 	// Collisions controls tools from different sources with the same name. Empty makes them an
 	// error. With "win", a handoff wins over a local tool, and a local tool over an MCP tool;
-	// [Box.Lost] lists the tools that were removed.
+	// [Box.Shadowed] lists the tools that were removed.
 	Collisions string
 	// Recent is how many call records the toolbox stores; zero means 100.
 	Recent int
@@ -38,7 +38,7 @@ type Config struct {
 const (
 	collisionsFail = ""
 	// collisionsWin keeps one tool per name: a handoff wins over a local tool, and a local tool
-	// over an MCP tool. [Box.Lost] lists the others.
+	// over an MCP tool. [Box.Shadowed] lists the others.
 	collisionsWin = "win"
 )
 
@@ -288,9 +288,9 @@ func (b *Box) outputReader() string {
 	return ""
 }
 
-// Lost describes the tools that were removed because another tool has the same name; see
+// Shadowed describes the tools that were removed because another tool has the same name; see
 // [Config].
-func (b *Box) Lost() []string {
+func (b *Box) Shadowed() []string {
 	if b == nil {
 		return nil
 	}

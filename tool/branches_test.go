@@ -167,7 +167,7 @@ func TestP3_ADecisionOnAModelIsAllowOrDeny(t *testing.T) {
 		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%+v: %v, want %q", tc.decision, err, tc.want)
 		}
-		d, ok := events[0].(tool.Decided)
+		d, ok := events[0].(tool.PolicyDecided)
 		if len(events) != 1 || !ok || d.Subject != codes.SubjectModelCall || d.Turn != 3 || (d.Failed != nil) != (tc.err != nil) {
 			t.Errorf("%+v: events %+v", tc.decision, events)
 		}
@@ -452,7 +452,7 @@ func TestL12_ARunThatEndsWhileArgumentsAreDecodedIsCancelled(t *testing.T) {
 		return "", nil
 	}))
 	b, err := (&tool.Runner{}).Start("run").Do(ctx, box, tool.Turn{Number: 1, Calls: []*dragoman.ToolCall{call("1", "f", `{"l":{"Name":"x"}}`)}})
-	if len(b.Records) != 1 || b.Records[0].ErrorKind != tool.ErrorCancelled {
+	if len(b.Records) != 1 || b.Records[0].ErrorKind != tool.ErrorCanceled {
 		t.Errorf("%+v, %v", b.Records, err)
 	}
 }
@@ -756,7 +756,7 @@ func TestT7_CanceledCallKeepsItsInternalError(t *testing.T) {
 		s.ApprovalFor = func(context.Context, tool.Input) (bool, error) { cancel(); return false, own }
 	})))
 	b, err := (&tool.Runner{Go: func(task func()) { task() }}).Start("r").Do(ctx, box, turn(1, call("1", "f", "{}")))
-	if err != nil || b.Records[0].ErrorKind != tool.ErrorCancelled || !errors.Is(b.Records[0].Cause, own) {
+	if err != nil || b.Records[0].ErrorKind != tool.ErrorCanceled || !errors.Is(b.Records[0].Cause, own) {
 		t.Errorf("%v: %+v", err, b.Records)
 	}
 }
@@ -953,7 +953,7 @@ func TestL14_ApprovedCallMayHaveOtherArguments(t *testing.T) {
 				Approver: answer(tool.Answer{Verdict: tool.Approved, Edited: &edited}),
 			}
 			in := turn(1, call("1", "f", `{"text":"other"}`))
-			in.Again = tc.again
+			in.MayHaveRun = tc.again
 			b, err := r.Start("r").Do(t.Context(), mustBox(t, echo("f", opts...)), in)
 			if !errors.Is(err, tc.err) || len(b.Records) != 1 || b.Records[0].ErrorKind != tc.kind || b.Records[0].Executed {
 				t.Fatalf("%v: %+v", err, b.Records)
@@ -1083,7 +1083,7 @@ func TestA4_ApprovalRequestDescribesChangeOfItsTool(t *testing.T) {
 	changed := resume(after, asked)
 	c := changed.Changed
 	if c == nil || c.Kind != codes.ChangedWhilePending || c.Tool != "pay" || len(c.Fields) != 1 || c.Fields[0].Field != "description" ||
-		string(c.Fields[0].Was) != `"Pays once."` || string(c.Fields[0].Is) != `"Pays twice."` {
+		string(c.Fields[0].Old) != `"Pays once."` || string(c.Fields[0].New) != `"Pays twice."` {
 		t.Fatalf("%+v", c)
 	}
 	if want := "pay changed since approval was requested: description"; c.String() != want || !strings.HasPrefix(changed.Reason, want+"; ") {

@@ -313,7 +313,7 @@ func TestP5_CodeThatEndsItsGoroutineLetsNoCallThrough(t *testing.T) {
 			runtime.Goexit()
 			return tool.Decision{}, nil
 		}}},
-		"an observer of decisions": {Policy: denies, Observe: ends(func(ev tool.Event) bool { _, ok := ev.(tool.Decided); return ok })},
+		"an observer of decisions": {Policy: denies, Observe: ends(func(ev tool.Event) bool { _, ok := ev.(tool.PolicyDecided); return ok })},
 		"an observer of the end":   {Policy: denies, Observe: ends(func(ev tool.Event) bool { _, ok := ev.(tool.CallEnded); return ok })},
 		"an observer of the start": {Observe: ends(func(ev tool.Event) bool { _, ok := ev.(tool.CallStarted); return ok })},
 	} {
@@ -472,7 +472,7 @@ func TestL14_ACallThatWasCancelledOnItsWayKeepsItsIntentWithoutAResult(t *testin
 	})
 	j := &ledger{}
 	b, err := (&tool.Runner{Journal: j}).Start("r").Do(ctx, mustBox(t, stuck), turn(1, call("1", "stuck", "")))
-	if err != nil || b.Records[0].ErrorKind != tool.ErrorCancelled {
+	if err != nil || b.Records[0].ErrorKind != tool.ErrorCanceled {
 		t.Fatalf("%v: %+v", err, b.Records)
 	}
 	if len(j.begun) != 1 || len(j.ended) != 0 {

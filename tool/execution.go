@@ -204,7 +204,7 @@ func (x *execution) decide(ctx context.Context) *failure {
 	x.decision = &d
 	x.tell(func() Event {
 		shown, failed := x.redactor().decided(&d, err)
-		return Decided{CallRef: x.ref(), Subject: q.Subject, Agent: x.run.Agent, Target: q.Target, Input: q.Input, Decision: shown, Failed: failed}
+		return PolicyDecided{CallRef: x.ref(), Subject: q.Subject, Agent: x.run.Agent, Target: q.Target, Input: q.Input, Decision: shown, Failed: failed}
 	})
 	if d.Effect == Deny {
 		return x.denied(d)
@@ -297,7 +297,7 @@ func (r *Run) DecideModel(ctx context.Context, turn int, model string) error {
 	b := &batch{run: r, runner: r.runner}
 	b.tell(func() Event {
 		shown, failed := r.redactor().decided(&d, err)
-		return Decided{CallRef: CallRef{Run: r.ID, Turn: turn}, Subject: q.Subject, Agent: r.Agent, Model: model, Decision: shown, Failed: failed}
+		return PolicyDecided{CallRef: CallRef{Run: r.ID, Turn: turn}, Subject: q.Subject, Agent: r.Agent, Model: model, Decision: shown, Failed: failed}
 	})
 	if d.Effect == Allow {
 		return nil
@@ -615,7 +615,7 @@ func (x *execution) emitAsked() {
 	x.tell(func() Event {
 		p := *x.pending
 		p.Reason = x.redactor().Redact(p.Reason)
-		return Asked{CallRef: x.ref(), Agent: x.run.Agent, Pending: p}
+		return ApprovalRequested{CallRef: x.ref(), Agent: x.run.Agent, Pending: p}
 	})
 }
 
@@ -673,7 +673,7 @@ func (x *execution) journalBegin(ctx context.Context) (done bool, f *failure) {
 		return false, &failure{kind: ErrorJournal, message: x.key.QualifiedName() + " did not run: it could not be recorded", err: err}
 	case prior.Attempts == 0:
 		return false, nil
-	case prior.Arguments != intent.Arguments && !(x.turn.Again && x.verdict == Approved):
+	case prior.Arguments != intent.Arguments && !(x.turn.MayHaveRun && x.verdict == Approved):
 		x.breakOff(x.otherArguments())
 		return false, failf(ErrorUncertain, "%s was begun before with other arguments, and may have had its effect. It was not run again.", x.key.QualifiedName())
 	case prior.Result != nil:

@@ -29,9 +29,9 @@ func TestP3_EveryDecisionIsAnEventAndADenialIsNoExecution(t *testing.T) {
 	ran := false
 	box := mustBox(t, tool.New("a", "", func(context.Context, struct{}) (string, error) { ran = true; return "", nil }))
 	for _, e := range []tool.Effect{tool.Allow, tool.Deny} {
-		var events []tool.Decided
+		var events []tool.PolicyDecided
 		r := &tool.Runner{Policy: always(e), Observe: func(ev tool.Event) {
-			if d, ok := ev.(tool.Decided); ok {
+			if d, ok := ev.(tool.PolicyDecided); ok {
 				events = append(events, d)
 			}
 		}}

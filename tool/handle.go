@@ -59,7 +59,7 @@ func (x *execution) runTool(ctx context.Context) (out Output, f *failure) {
 
 // endTicket withdraws the ticket of a call that failed, unless the call may continue later.
 func (x *execution) endTicket(ctx context.Context, ticket string, f *failure) {
-	if ticket == "" || f == nil || f.kind == ErrorCancelled || suspended(f) != nil {
+	if ticket == "" || f == nil || f.kind == ErrorCanceled || suspended(f) != nil {
 		return
 	}
 	if err := x.runner.Tickets.withdraw(ctx, ticket); err != nil {
@@ -191,7 +191,7 @@ func (x *execution) late(limit time.Duration) func() {
 	return func() {
 		after := x.runner.now().Sub(began)
 		x.runner.log("a tool returned after it was abandoned; its result is discarded", "tool", x.key.QualifiedName(), "call", x.call.ID, "limit", limit, "after", after)
-		x.tell(func() Event { return Late{CallRef: x.ref(), After: after} })
+		x.tell(func() Event { return LateReturn{CallRef: x.ref(), After: after} })
 	}
 }
 
@@ -236,7 +236,7 @@ func (x *execution) cancelled(ctx context.Context) *failure {
 	if x.begun || x.continued() {
 		effect = "It had begun, and may have had an effect."
 	}
-	return &failure{kind: ErrorCancelled, message: fmt.Sprintf("%s was cancelled: %s. %s", x.key.QualifiedName(), why, effect), ran: x.begun, err: cause}
+	return &failure{kind: ErrorCanceled, message: fmt.Sprintf("%s was cancelled: %s. %s", x.key.QualifiedName(), why, effect), ran: x.begun, err: cause}
 }
 
 // postHooks appends the post-hooks of the tool and then of the toolbox to the run. They also
@@ -317,7 +317,7 @@ func (x *execution) finish(ctx context.Context, out Output, f *failure) {
 		}
 	}
 	// A canceled call may have taken effect: the journal keeps the intent without a result.
-	if j := x.runner.Journal; j != nil && (f == nil || f.kind != ErrorCancelled) {
+	if j := x.runner.Journal; j != nil && (f == nil || f.kind != ErrorCanceled) {
 		intent := x.intent()
 		if f != nil {
 			intent.ErrorKind = f.kind

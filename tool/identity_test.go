@@ -137,8 +137,8 @@ func TestI1_CollisionsBetweenSourcesAreSettledInOneBox(t *testing.T) {
 		}
 		return out
 	}
-	if got := names(more); !slices.Equal(got, []string{"mcp:b", ":a"}) || len(more.Lost()) != 1 {
-		t.Errorf("%q, lost %q", got, more.Lost())
+	if got := names(more); !slices.Equal(got, []string{"mcp:b", ":a"}) || len(more.Shadowed()) != 1 {
+		t.Errorf("%q, lost %q", got, more.Shadowed())
 	}
 	if got := names(box); !slices.Equal(got, []string{"mcp:a", "mcp:b"}) {
 		t.Errorf("the original changed: %q", got)

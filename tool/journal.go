@@ -45,7 +45,7 @@ const storeTimeout = 30 * time.Second
 // limits them.
 //
 // A Run also uses the following optional method of a Journal, for turns that may have been
-// passed before ([Turn.Again]). It returns the earlier attempts of a call without beginning it:
+// passed before ([Turn.MayHaveRun]). It returns the earlier attempts of a call without beginning it:
 //
 //	Recall(ctx context.Context, call CallRef) (Prior, error)
 type Journal interface {
@@ -57,7 +57,7 @@ type Journal interface {
 
 // recaller is an optional interface of a [Journal]. Recall returns the earlier attempts of a
 // call without beginning it. A [Run] uses it for turns that may have been passed before
-// ([Turn.Again]):
+// ([Turn.MayHaveRun]):
 //   - for calls that must not run: a call that a human rejects now may have run in a
 //     process that died before it stored the result;
 //   - for calls that are about to run: if one of them was begun with other arguments, none
@@ -71,7 +71,7 @@ type recaller interface {
 // approved calls are not compared.
 func (b *batch) compareJournal(ctx context.Context) error {
 	j, ok := b.runner.Journal.(recaller)
-	if !ok || !b.turn.Again {
+	if !ok || !b.turn.MayHaveRun {
 		return nil
 	}
 	var wrong []error
@@ -100,7 +100,7 @@ func (x *execution) otherArguments() error {
 // the call was begun before, or begun again after the attempt that it continues.
 func (x *execution) recalled(ctx context.Context) bool {
 	j, ok := x.runner.Journal.(recaller)
-	if !ok || !x.turn.Again || x.begun || x.journalled {
+	if !ok || !x.turn.MayHaveRun || x.begun || x.journalled {
 		return false
 	}
 	prior, err := contained(func() (Prior, error) {

@@ -417,9 +417,9 @@ func TestQuirkI16_InstructionsInAnOutputStayWithinTheFence(t *testing.T) {
 
 func TestQuirkI17_ATimeoutIsAnErrorResultAndWhatComesLaterIsDiscarded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var late []tool.Late
+		var late []tool.LateReturn
 		runner := &tool.Runner{Observe: func(ev tool.Event) {
-			if l, ok := ev.(tool.Late); ok {
+			if l, ok := ev.(tool.LateReturn); ok {
 				late = append(late, l)
 			}
 		}}

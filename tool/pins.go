@@ -65,9 +65,9 @@ type FieldChange struct {
 	// "strict", "deferred", "output_schema", "examples", "annotations", "source",
 	// "extra" or "namespace_extra".
 	Field string `json:"field"`
-	// Was and Is are the old and the new value as JSON; nil means no value.
-	Was json.RawMessage `json:"was,omitempty"`
-	Is  json.RawMessage `json:"is,omitempty"`
+	// Old and Is are the old and the new value as JSON; nil means no value.
+	Old json.RawMessage `json:"was,omitempty"`
+	New json.RawMessage `json:"is,omitempty"`
 }
 
 // String describes the change in one line.
@@ -290,7 +290,7 @@ func difference(was, is pinned) (out []FieldChange) {
 	maps.Copy(fields, is)
 	for _, f := range slices.Sorted(maps.Keys(fields)) {
 		if !bytes.Equal(was[f], is[f]) {
-			out = append(out, FieldChange{Field: f, Was: was[f], Is: is[f]})
+			out = append(out, FieldChange{Field: f, Old: was[f], New: is[f]})
 		}
 	}
 	return out

@@ -35,11 +35,11 @@ const (
 	// ErrorFailed is an error of the tool, or of a result from another process whose kind is
 	// unknown. ErrorPanic is a panic of the tool, ErrorTimeout its timeout, and ErrorOutput an
 	// output that cannot be sent.
-	ErrorFailed    ErrorKind = "failed"
-	ErrorPanic     ErrorKind = "panicked"
-	ErrorTimeout   ErrorKind = "timeout"
-	ErrorOutput    ErrorKind = "invalid_output"
-	ErrorCancelled ErrorKind = "cancelled"
+	ErrorFailed   ErrorKind = "failed"
+	ErrorPanic    ErrorKind = "panicked"
+	ErrorTimeout  ErrorKind = "timeout"
+	ErrorOutput   ErrorKind = "invalid_output"
+	ErrorCanceled ErrorKind = "cancelled"
 )
 
 // executed reports whether a call with this error reached its tool.
@@ -100,8 +100,8 @@ type Record struct {
 	Steps []Step `json:"steps,omitempty"`
 }
 
-// Event is an event of running calls. The set is sealed: [CallStarted], [Progress], [Decided],
-// [Asked], [CallEnded] and [Late]. Events are values, not pointers, unlike those of package
+// Event is an event of running calls. The set is sealed: [CallStarted], [Progress], [PolicyDecided],
+// [ApprovalRequested], [CallEnded] and [LateReturn]. Events are values, not pointers, unlike those of package
 // agent:
 //
 //	switch ev := ev.(type) {
@@ -130,9 +130,9 @@ type Progress struct {
 	Parts []dragoman.Part
 }
 
-// Decided reports the decision of a policy, allow included. A decision on a model call has no
+// PolicyDecided reports the decision of a policy, allow included. A decision on a model call has no
 // CallID and no Key. The texts of Decision and Failed are redacted.
-type Decided struct {
+type PolicyDecided struct {
 	CallRef
 	// Subject is the kind of call.
 	Subject string
@@ -147,9 +147,9 @@ type Decided struct {
 	Failed error
 }
 
-// Asked reports a call that waits for a human. Pending.Reason is redacted; the [Pending] of the
+// ApprovalRequested reports a call that waits for a human. Pending.Reason is redacted; the [Pending] of the
 // batch has the original.
-type Asked struct {
+type ApprovalRequested struct {
 	CallRef
 	// Agent is the path of agents that made the call, outermost first.
 	Agent   []string
@@ -162,15 +162,15 @@ type CallEnded struct {
 	Record Record
 }
 
-// Late reports that an abandoned tool or hook has returned. Its result is discarded.
-type Late struct {
+// LateReturn reports that an abandoned tool or hook has returned. Its result is discarded.
+type LateReturn struct {
 	CallRef
 	After time.Duration
 }
 
-func (CallStarted) event() {}
-func (Progress) event()    {}
-func (Decided) event()     {}
-func (Asked) event()       {}
-func (CallEnded) event()   {}
-func (Late) event()        {}
+func (CallStarted) event()       {}
+func (Progress) event()          {}
+func (PolicyDecided) event()     {}
+func (ApprovalRequested) event() {}
+func (CallEnded) event()         {}
+func (LateReturn) event()        {}

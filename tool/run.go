@@ -73,7 +73,7 @@ type Runner struct {
 	// Secrets returns the secrets that handlers get with [Secret]; nil means none.
 	Secrets func(ctx context.Context, name string) (string, error)
 
-	// Observe receives events. Events of one turn are sequential; concurrent turns, and [Late]
+	// Observe receives events. Events of one turn are sequential; concurrent turns, and [LateReturn]
 	// events of earlier ones, call it concurrently. It must return quickly, because calls wait
 	// for it. Nil means no observer.
 	Observe func(Event)
@@ -167,9 +167,9 @@ type Turn struct {
 	// [Run] stores the results of its own latest turns. In another process, pass them here or
 	// use a [Journal], which also has the calls whose results were lost.
 	Results []*dragoman.ToolResult
-	// Again reports that another process may have run this turn before and stopped: see
+	// MayHaveRun reports that another process may have run this turn before and stopped: see
 	// [Journal].
-	Again bool
+	MayHaveRun bool
 	// Timeout limits each call. It takes precedence over the timeouts of the tool, the toolbox
 	// and the runner; zero means those.
 	Timeout time.Duration

@@ -212,7 +212,7 @@ func TestT6_AHandlerThatIgnoresItsContextIsAbandonedAndItsLateResultDiscarded(t 
 		var late atomic.Int32
 		box := mustBox(t, tool.New("a", "", func(context.Context, struct{}) (string, error) { <-release; return "too late", nil }, tool.Timeout(time.Second)))
 		r := &tool.Runner{Observe: func(ev tool.Event) {
-			if l, ok := ev.(tool.Late); ok && l.CallID == "1" && l.After == time.Hour {
+			if l, ok := ev.(tool.LateReturn); ok && l.CallID == "1" && l.After == time.Hour {
 				late.Add(1)
 			}
 		}}
@@ -451,7 +451,7 @@ func TestT16_TheFailurePolicyDecidesWhatBecomesOfTheTurn(t *testing.T) {
 	}{
 		{"continue is the default", "", "", nil, "", tool.ErrorFailed},
 		{"degrade", codes.FailureDegrade, "", nil, "", tool.ErrorUnavailable},
-		{"fail", codes.FailureFail, "", tool.ErrFailed, tool.ErrorCancelled, tool.ErrorFailed},
+		{"fail", codes.FailureFail, "", tool.ErrFailed, tool.ErrorCanceled, tool.ErrorFailed},
 		{"the tool's own", codes.FailureFail, codes.FailureContinue, nil, "", tool.ErrorFailed},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -521,7 +521,7 @@ func TestT16_AnOpenBreakerIsAFailureAsThePolicyHasIt(t *testing.T) {
 	}{
 		{codes.FailureContinue, nil, "", ""},
 		{codes.FailureDegrade, nil, "", tool.ErrorUnavailable},
-		{codes.FailureFail, tool.ErrFailed, tool.ErrorCancelled, ""},
+		{codes.FailureFail, tool.ErrFailed, tool.ErrorCanceled, ""},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			healthy := false
@@ -641,7 +641,7 @@ func TestQuirkI7_ACancelledTurnAnswersEveryCall(t *testing.T) {
 			t.Fatalf("%v, %d results", err, len(b.Settled()))
 		}
 		for i, want := range []string{"may have had an effect", "did not run"} {
-			if b.Records[i].ErrorKind != tool.ErrorCancelled || b.Records[i].Executed != (i == 0) || !strings.Contains(b.Results[i].Text(), want) {
+			if b.Records[i].ErrorKind != tool.ErrorCanceled || b.Records[i].Executed != (i == 0) || !strings.Contains(b.Results[i].Text(), want) {
 				t.Errorf("%s: %s", b.Records[i].ErrorKind, b.Results[i].Text())
 			}
 		}

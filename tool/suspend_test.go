@@ -140,12 +140,12 @@ func TestL14_CanceledSuspendedCallHasBegun(t *testing.T) {
 		return "", &tool.Suspended{State: json.RawMessage(`1`)}
 	})
 	box := mustBox(t, waits)
-	for attempts, want := range map[int]tool.ErrorKind{1: tool.ErrorCancelled, 2: tool.ErrorUncertain} {
+	for attempts, want := range map[int]tool.ErrorKind{1: tool.ErrorCanceled, 2: tool.ErrorUncertain} {
 		j := &recallingJournal{}
 		r := &tool.Runner{Journal: j}
 		turn := tool.Turn{Number: 1, Calls: []*dragoman.ToolCall{{ID: "a", Name: "wait", Arguments: "{}"}}}
 		batch, _ := r.Start("r").Do(t.Context(), box, turn)
-		turn.Resume, turn.Again = batch.Pending, true
+		turn.Resume, turn.MayHaveRun = batch.Pending, true
 		j.prior.Attempts = attempts
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -173,7 +173,7 @@ func TestL14_FailedIntentChecksTheJournal(t *testing.T) {
 		j := &recallingJournal{onceJournal: onceJournal{prior: tc.prior}, full: true}
 		ran := false
 		box := mustBox(t, tool.New("a", "", func(context.Context, struct{}) (string, error) { ran = true; return "", nil }))
-		b, err := (&tool.Runner{Journal: j}).Start("r").Do(t.Context(), box, tool.Turn{Again: true, Calls: []*dragoman.ToolCall{call("1", "a", "{}")}})
+		b, err := (&tool.Runner{Journal: j}).Start("r").Do(t.Context(), box, tool.Turn{MayHaveRun: true, Calls: []*dragoman.ToolCall{call("1", "a", "{}")}})
 		if err != nil || ran || b.Records[0].ErrorKind != tc.kind {
 			t.Errorf("%+v: %v, ran %v, %q: %s", tc.prior, err, ran, b.Records[0].ErrorKind, b.Results[0].Text())
 		}
@@ -240,7 +240,7 @@ func TestL14_TurnWithOtherArgumentsIsRefused(t *testing.T) {
 				})
 			}
 			box := mustBox(t, echo("a", opts...))
-			_, err := r.Start("r").Do(t.Context(), box, tool.Turn{Again: true, Calls: []*dragoman.ToolCall{call("1", "a", `{"text":"now"}`)}})
+			_, err := r.Start("r").Do(t.Context(), box, tool.Turn{MayHaveRun: true, Calls: []*dragoman.ToolCall{call("1", "a", `{"text":"now"}`)}})
 			if errors.Is(err, tool.ErrConflict) != tc.conflict || (j.begun == 0) != tc.conflict {
 				t.Errorf("%v, begun %d times", err, j.begun)
 			}
@@ -276,7 +276,7 @@ func TestT14_ErrorsOfAPolicyAreRedactedInEvents(t *testing.T) {
 		r := &tool.Runner{
 			Policy: policyFunc(func(context.Context, *tool.Question) (tool.Decision, error) { return tool.Decision{}, broken }),
 			Observe: func(ev tool.Event) {
-				if d, ok := ev.(tool.Decided); ok {
+				if d, ok := ev.(tool.PolicyDecided); ok {
 					failed = d.Failed
 				}
 			},

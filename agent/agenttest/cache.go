@@ -112,14 +112,14 @@ type CacheBreak struct {
 	Request int
 	// Path is the JSON pointer to the first element that changed.
 	Path string
-	// Was and Is are the JSON of the element in the previous request and in this one;
+	// Previous and Current are the JSON of the element in the previous request and in this one;
 	// empty means that it is missing.
-	Was, Is string
+	Previous, Current string
 }
 
 // Error describes the change.
 func (e *CacheBreak) Error() string {
-	return fmt.Sprintf("agenttest: request %d changes %s, which breaks the prompt cache:\n was %s\n is  %s", e.Request, e.Path, shortened(e.Was), shortened(e.Is))
+	return fmt.Sprintf("agenttest: request %d changes %s, which breaks the prompt cache:\n was %s\n is  %s", e.Request, e.Path, shortened(e.Previous), shortened(e.Current))
 }
 
 // shortened truncates a text for an error.
@@ -279,10 +279,10 @@ func (c comparison) gains(at string, was, is map[string]any) *CacheBreak {
 func difference(at string, was, is any, had, has bool) *CacheBreak {
 	b := &CacheBreak{Path: at}
 	if had {
-		b.Was = text(was)
+		b.Previous = text(was)
 	}
 	if has {
-		b.Is = text(is)
+		b.Current = text(is)
 	}
 	return b
 }

@@ -82,7 +82,7 @@ func TestDecision126_ChangedElementIsReported(t *testing.T) {
 			t.Fatal(name, err)
 		}
 		var broken *agenttest.CacheBreak
-		if err := probe.Err(); !errors.As(err, &broken) || broken.Request != 2 || !strings.Contains(broken.Was, "It is turn 1.") || !strings.Contains(broken.Is, "It is turn 2.") {
+		if err := probe.Err(); !errors.As(err, &broken) || broken.Request != 2 || !strings.Contains(broken.Previous, "It is turn 1.") || !strings.Contains(broken.Current, "It is turn 2.") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -39,7 +39,7 @@ func ExampleCacheProbe() {
 	}
 	var broken *agenttest.CacheBreak
 	if errors.As(probe.Err(), &broken) {
-		fmt.Printf("request %d changes %s\nwas %s\nis  %s\n", broken.Request, broken.Path, broken.Was, broken.Is)
+		fmt.Printf("request %d changes %s\nwas %s\nis  %s\n", broken.Request, broken.Path, broken.Previous, broken.Current)
 	}
 	// Output:
 	// request 2 changes /messages/0

@@ -52,7 +52,7 @@ func setCapability(caps *targets.Capabilities, s string) error {
 	name, value, valued := strings.Cut(s, "=")
 	if err := capname.Flag.Set(caps, name, value, valued); err != nil {
 		if known := capname.Flag.Names(); !slices.Contains(known, name) {
-			return usageError("unknown --capability %q: \"dragoman convert --help\" lists all%s", name, words.Meant(name, known))
+			return usageError("unknown --capability %q: \"dragoman convert --help\" lists all%s", name, words.Suggest(name, known))
 		}
 		return usageError("--capability %w", err)
 	}

@@ -47,7 +47,7 @@ func languageNamed(name string, more ...language) (language, error) {
 		}
 	}
 	known, names := languageNames(all)
-	return language{}, usageError("unknown wire language %q: known languages are %s%s", name, known, words.Meant(name, names))
+	return language{}, usageError("unknown wire language %q: known languages are %s%s", name, known, words.Suggest(name, names))
 }
 
 // languageNames returns a list of languages for an error, and all of their names.

@@ -280,7 +280,7 @@ func (o *runFlags) check() error {
 func allowed(names []string) error {
 	for _, name := range names {
 		if !slices.Contains(workspaceTools, name) {
-			return usageError("--allow: unknown tool %q: known tools are %s%s", name, strings.Join(workspaceTools, ", "), words.Meant(name, workspaceTools))
+			return usageError("--allow: unknown tool %q: known tools are %s%s", name, strings.Join(workspaceTools, ", "), words.Suggest(name, workspaceTools))
 		}
 	}
 	return nil
@@ -374,7 +374,7 @@ func ended(ctx context.Context, err error, k *runSession, model dragoman.Model) 
 		return failed("the previous run is not finished: finish it with %q, or give it up with --abandon", again)
 	case errors.As(err, &limit) && again != "":
 		k.flags.turns = 0 // the hint sets a new limit
-		return failed("the run reached a limit: %s, %s; continue with: %s --max-turns N", limit.Limit, limit.Most, k.continueCommand())
+		return failed("the run reached a limit: %s, %s; continue with: %s --max-turns N", limit.Limit, limit.Max, k.continueCommand())
 	case errors.Is(err, session.ErrConflict):
 		return failed("another dragoman process is using session %s; this one stopped and ran no further calls", k.session.ID())
 	default:
@@ -423,7 +423,7 @@ func similarModel(c *provider.Client) string {
 			}
 		}
 	}
-	return words.Meant(c.Model, names)
+	return words.Suggest(c.Model, names)
 }
 
 // openNamed opens the model of --model or DRAGOMAN_MODEL, or the default model if the
@@ -576,7 +576,7 @@ func (o *runFlags) checkPending(ctx context.Context, cmd *cobra.Command, k *runS
 	if k.session == nil || o.abandon {
 		return nil
 	}
-	state, err := agent.Stored(ctx, k.session)
+	state, err := agent.LoadState(ctx, k.session)
 	if err != nil {
 		return failed("%w", err)
 	}
@@ -774,7 +774,7 @@ func (t *printer) show(ev agent.Event) error {
 	switch ev := ev.(type) {
 	case *agent.ModelEvent:
 		return t.write(ev.Text())
-	case *agent.Called:
+	case *agent.ToolCalled:
 		t.notef("→ %s %s", visible.Text(ev.Call.QualifiedName()), short(ev.Call.Arguments))
 		if t.called == nil {
 			t.called = map[string]string{}
@@ -785,7 +785,7 @@ func (t *printer) show(ev agent.Event) error {
 			delete(t.called, end.CallRef.CallID)
 			t.ended(&end.Record)
 		}
-	case *agent.Answered: // the call ended before a tool ran
+	case *agent.ToolReturned: // the call ended before a tool ran
 		if name, ok := t.called[ev.Result.CallID]; ok {
 			delete(t.called, ev.Result.CallID)
 			t.notef("← %s failed: %s", visible.Text(name), short(ev.Result.Text()))

@@ -70,9 +70,9 @@ func TestC1_CallResultIsShownOnce(t *testing.T) {
 	show := &printer{out: &out, err: &stderr}
 	ran, refused := &dragoman.ToolCall{ID: "a", Name: "look"}, &dragoman.ToolCall{ID: "b", Name: "pay"}
 	for _, ev := range []agent.Event{
-		&agent.Called{Call: ran}, &agent.Called{Call: refused},
+		&agent.ToolCalled{Call: ran}, &agent.ToolCalled{Call: refused},
 		&agent.ToolEvent{Event: tool.CallEnded{CallRef: tool.CallRef{CallID: "a"}, Record: tool.Record{Tool: "look", OK: true, Plain: "seen"}}},
-		&agent.Answered{Result: ran.ResultText("seen")}, &agent.Answered{Result: refused.Fail("pay did not run.")},
+		&agent.ToolReturned{Result: ran.ResultText("seen")}, &agent.ToolReturned{Result: refused.Fail("pay did not run.")},
 	} {
 		if err := show.show(ev); err != nil {
 			t.Fatal(err)

@@ -269,14 +269,14 @@ func (o serveFlags) serve(ctx context.Context, stop func(), stderr io.Writer) er
 	fmt.Fprintln(stderr, "dragoman: "+summary(config, watcher.File != ""))
 	if watcher.File != "" {
 		before := config
-		watcher.Change = func(changed *gateway.Config) error {
+		watcher.OnChange = func(changed *gateway.Config) error {
 			err := o.reload(g, config, before, changed, stderr)
 			if err == nil {
 				before = changed
 			}
 			return err
 		}
-		watcher.Failed = func(err error) {
+		watcher.OnError = func(err error) {
 			fmt.Fprintf(stderr, "dragoman: the new config has an error, the old one stays in use: %v\n", err)
 		}
 		go watch(ctx, watcher)
@@ -340,7 +340,7 @@ func watch(ctx context.Context, w *gateway.Watcher) {
 		case <-ctx.Done():
 			return
 		case <-hup:
-			w.Look()
+			w.Poll()
 		}
 	}
 }

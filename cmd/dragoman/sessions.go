@@ -103,7 +103,7 @@ func sessionNotFound(ctx context.Context, store session.Store, id string, err er
 		}
 		ids = append(ids, info.ID)
 	}
-	hint := words.Meant(id, ids)
+	hint := words.Suggest(id, ids)
 	if hint == "" {
 		hint = `; "dragoman sessions list" shows all sessions`
 	}

@@ -193,7 +193,7 @@ func (o *actionFlags) runAction(ctx context.Context, cmd *cobra.Command, s *sess
 		return err
 	}
 	sent := func() (int, error) {
-		ms, err := s.ForModel(ctx, model, "")
+		ms, err := s.MessagesForModel(ctx, model, "")
 		return len(ms), err
 	}
 	a := session.Action{ID: name, Params: params}
@@ -249,7 +249,7 @@ func noSuchAction(ctx context.Context, s *session.Session, model dragoman.Model,
 	for _, a := range actions {
 		ids = append(ids, a.ID)
 	}
-	hint := words.Meant(id, ids)
+	hint := words.Suggest(id, ids)
 	if hint == "" {
 		hint = fmt.Sprintf(`: "dragoman sessions actions %s" lists the known actions`, s.ID())
 	}

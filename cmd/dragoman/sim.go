@@ -99,7 +99,7 @@ type simFlags struct {
 }
 
 func (o simFlags) config() (sim.Config, error) {
-	c := sim.Config{Fault: strings.ToLower(o.fault), Settings: sim.Settings{Seed: o.seed, Pace: sim.Pace{First: o.first, TokensPerSecond: o.rate}}}
+	c := sim.Config{Fault: strings.ToLower(o.fault), Settings: sim.Settings{Seed: o.seed, Pace: sim.Pace{FirstToken: o.first, TokensPerSecond: o.rate}}}
 	if o.rate < 0 || math.IsNaN(o.rate) || math.IsInf(o.rate, 0) || o.first < 0 {
 		return c, usageError("--rate and --first must not be negative")
 	}
@@ -108,7 +108,7 @@ func (o simFlags) config() (sim.Config, error) {
 		faults = append(faults, f.ID)
 	}
 	if c.Fault != "" && !slices.Contains(faults, c.Fault) {
-		return c, usageError("unknown --fault %q: \"dragoman sim --faults\" lists all%s", o.fault, words.Meant(c.Fault, faults))
+		return c, usageError("unknown --fault %q: \"dragoman sim --faults\" lists all%s", o.fault, words.Suggest(c.Fault, faults))
 	}
 	if o.scenario == "" {
 		return c, nil
@@ -198,7 +198,7 @@ func listFaults(w io.Writer, asJSON bool) error {
 			Faults []listedFault `json:"faults"`
 		}{}
 		for _, f := range sim.Faults() {
-			list.Faults = append(list.Faults, listedFault{f.ID, f.About, f.Dialects, f.StreamOnly, f.Outcome})
+			list.Faults = append(list.Faults, listedFault{f.ID, f.Description, f.Dialects, f.StreamOnly, f.Outcome})
 		}
 		if err := writeJSON(w, list); err != nil {
 			return failed("%w", err)
@@ -215,7 +215,7 @@ func listFaults(w io.Writer, asJSON bool) error {
 			}
 			where = strings.Join(words, ", ")
 		}
-		fmt.Fprintf(&b, "%-15s  %-6s  %s (%s)\n", f.ID, f.Outcome, f.About, where)
+		fmt.Fprintf(&b, "%-15s  %-6s  %s (%s)\n", f.ID, f.Outcome, f.Description, where)
 	}
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return failed("%w", err)

@@ -379,7 +379,7 @@ func (o *whyFlags) question(box *tool.Box, name string) (*tool.Question, error) 
 		q.Agent = o.agents()
 		return q, nil
 	}
-	return nil, failed("unknown tool %q: known tools are %s%s", name, strings.Join(names, ", "), words.Meant(name, names))
+	return nil, failed("unknown tool %q: known tools are %s%s", name, strings.Join(names, ", "), words.Suggest(name, names))
 }
 
 // input returns the input of the call, validated as it would be before the call runs.

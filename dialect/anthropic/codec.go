@@ -72,7 +72,7 @@ func (Codec) Limits() targets.Limits {
 		NoBlankText:     true,
 		SignedReasoning: true,
 		ReasoningInLoop: true,
-		ReasoningLeads:  true,
+		ReasoningFirst:  true,
 		UserFirst:       true,
 		StoredBy:        []string{"thread"},
 		GrowthExceptions: []string{

@@ -164,7 +164,7 @@ func mediaBlock(v toolwire.View, m *dragoman.Media) (block, mime, why string) {
 	switch {
 	case toolwire.EmptyMedia(m):
 		return "", "", fmt.Sprintf("%s without content", m.Media)
-	case m.Text == "" && !v.Caps().TakesMedia(m.Media):
+	case m.Text == "" && !v.Caps().AcceptsMedia(m.Media):
 		return "", "", fmt.Sprintf("the target does not accept %s input", m.Media)
 	case m.Media != codes.MediaImage && m.Media != codes.MediaFile:
 		return "", "", fmt.Sprintf("Anthropic does not accept %s input", m.Media)

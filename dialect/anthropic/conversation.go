@@ -31,7 +31,7 @@ func (e *requestEncoder) Complete(out []blockwire.Block, m *dragoman.Message, at
 
 // Add implements [blockwire.Wire].
 func (e *requestEncoder) Add(out []blockwire.Block, m *dragoman.Message, p dragoman.Part, at extra.Path, role string, rep *dragoman.Report) []blockwire.Block {
-	b, ok := e.Usual(m, p, at, role, rep, e.MayThink)
+	b, ok := e.BlockFor(m, p, at, role, rep, e.MayThink)
 	if !ok {
 		return out
 	}

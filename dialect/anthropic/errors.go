@@ -14,7 +14,7 @@ import (
 // DecodeError implements [dialect.Codec]. Compatible servers also use the
 // envelope of another API, or none.
 func (Codec) DecodeError(status int, header http.Header, body []byte) *dragoman.APIError {
-	e := wirekit.ErrorAnswer{Status: status, Header: header, Body: body}.Decode("request-id", formatError, readError)
+	e := wirekit.ErrorResponse{Status: status, Header: header, Body: body}.Decode("request-id", formatError, readError)
 	e.Class = classOf(e)
 	return e
 }
@@ -86,7 +86,7 @@ func classOf(e *dragoman.APIError) dragoman.ErrorClass {
 	case "invalid_request_error":
 		// The API has no code for these two, only a message.
 		switch {
-		case wirekit.SaysTooLong(e):
+		case wirekit.IsContextLength(e):
 			return dragoman.ErrorContextLength
 		case strings.Contains(e.Message, "credit balance is too low"):
 			return dragoman.ErrorQuota
@@ -139,7 +139,7 @@ func nativeError(e *dragoman.APIError) []byte {
 
 // writeError writes the error envelope, which is the same in a body and in a
 // stream.
-func writeError(w *jsonwire.Writer, e *dragoman.APIError, typ string) wirekit.ErrorSaid {
+func writeError(w *jsonwire.Writer, e *dragoman.APIError, typ string) wirekit.WrittenError {
 	w.BeginObject()
 	w.StringField("type", "error")
 	w.Key("error")
@@ -149,7 +149,7 @@ func writeError(w *jsonwire.Writer, e *dragoman.APIError, typ string) wirekit.Er
 	w.EndObject()
 	w.StringFieldIf("request_id", e.RequestID)
 	w.EndObject()
-	return wirekit.ErrorSaid{Type: typ, RequestID: e.RequestID}
+	return wirekit.WrittenError{Type: typ, RequestID: e.RequestID}
 }
 
 // errorTypeOf returns the error type and status for an error of this dialect. Types

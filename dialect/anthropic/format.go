@@ -19,7 +19,7 @@ var format = &blockwire.Format{
 	IDPrefix: "toolu_", Content: "/content", StrayFields: forbiddenFields,
 	StopField: "stop_reason", StopAt: "/stop", StopWord: nearestStop,
 	MaxTokens: "max_tokens", Thinker: "the API", NotWhileThinking: "the API does not accept it while the model thinks",
-	AnswerSchema: func() schema.Profile { return strictProfile.ForAnswers() },
+	AnswerSchema: func() schema.Profile { return strictProfile.ForOutput() },
 
 	WriteText: func(_ toolwire.View, w *jsonwire.Writer, t *dragoman.Text, at extra.Path, rep *dragoman.Report) {
 		writeText(w, t, at, rep)

@@ -30,7 +30,7 @@ func FuzzDecodeResponse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		// Every decodable response can be written as a valid stream.
 		if resp, _ := codectest.AnyResponse(t, codec, body); resp != nil {
-			codectest.Written(t, codec, codectest.Told(resp), checkWire)
+			codectest.Written(t, codec, codectest.EventsOf(resp), checkWire)
 		}
 	})
 }

@@ -56,7 +56,7 @@ func TestStoredStreamDataIsBounded(t *testing.T) {
 		"repeated message":                   {text, startLine, false},
 	} {
 		t.Run(what, func(t *testing.T) {
-			codectest.Bounded(t, codec, []byte(sseStream(startLine+"\n"+c.opening)), func(i int) []byte {
+			codectest.CheckBounded(t, codec, []byte(sseStream(startLine+"\n"+c.opening)), func(i int) []byte {
 				return []byte(sseStream(strings.ReplaceAll(c.event, "#", fmt.Sprint(i))))
 			}, c.leaves)
 		})

@@ -57,7 +57,7 @@ func (e *requestEncoder) choice() error {
 	if err := t.Check(c); err != nil {
 		return err
 	}
-	if err := wirekit.AllowsNone("anthropic", e.Req, t.Holds); err != nil {
+	if err := wirekit.CheckAllowedTools("anthropic", e.Req, t.Holds); err != nil {
 		return err
 	}
 	if t.Written == 0 {

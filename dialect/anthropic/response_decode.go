@@ -30,7 +30,7 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 // responseDecoder decodes one message object: the body of a response, or the fields of
 // it that a stream sends at its start and end.
 type responseDecoder struct {
-	blockwire.Answer
+	blockwire.Response
 	blocks   blockDecoder
 	counters counters
 	// contents counts the content fields; contentEnd is the offset at which the
@@ -40,7 +40,7 @@ type responseDecoder struct {
 }
 
 func newResponseDecoder(blocks blockDecoder) responseDecoder {
-	return responseDecoder{Answer: blockwire.NewAnswer(blocks.Decoder), blocks: blocks}
+	return responseDecoder{Response: blockwire.NewResponse(blocks.Decoder), blocks: blocks}
 }
 
 var (
@@ -113,7 +113,7 @@ func (a *responseDecoder) readStop(r *jsonwire.Reader, key string) {
 	}
 	switch key {
 	case "stop_reason":
-		a.Say(r.String())
+		a.SetStop(r.String())
 	case "stop_sequence":
 		a.Sequence = r.String()
 	case "stop_details":

@@ -13,7 +13,7 @@ import (
 // content of one message. A response of this dialect that was not changed is
 // written byte for byte.
 func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) (dialect.Encoded, error) {
-	return format.EncodeResponse(resp, o, func(base blockwire.AnswerEncoder, w *jsonwire.Writer) error {
+	return format.EncodeResponse(resp, o, func(base blockwire.ResponseEncoder, w *jsonwire.Writer) error {
 		e := responseEncoder{base}
 		w.BeginObject()
 		e.header(w, resp)
@@ -23,7 +23,7 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 		if err != nil {
 			return err
 		}
-		effective := wirekit.Standing(resp.Stop, resp.ToolCalls(), wirekit.Barred)
+		effective := wirekit.EffectiveStop(resp.Stop, resp.ToolCalls(), wirekit.Blocked)
 		note, rest := e.failure(effective, calls, resp.Extra)
 		if note != "" {
 			writeText(w, &dragoman.Text{Text: note}, extra.At("/stop"), e.Rep)
@@ -40,14 +40,14 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 }
 
 // responseEncoder writes the parts shared by responses and streams.
-type responseEncoder struct{ blockwire.AnswerEncoder }
+type responseEncoder struct{ blockwire.ResponseEncoder }
 
 // header writes the fields that every message starts with.
 func (e *responseEncoder) header(w *jsonwire.Writer, resp *dragoman.Response) {
 	id := resp.ID
 	if id == "" {
 		id = wirekit.SyntheticID("msg_", e.Options.Seed)
-		wirekit.ReportMinted(e.Rep, id)
+		wirekit.ReportNewID(e.Rep, id)
 	}
 	model := resp.Model
 	if e.Options.Model != "" {
@@ -93,7 +93,7 @@ func (e *responseEncoder) stop(w *jsonwire.Writer, original, s dragoman.Stop, or
 			s.Reason = dragoman.StopUnknown
 		}
 	}
-	reason, exact := e.WordOf(s, own, calls)
+	reason, exact := e.StopValue(s, own, calls)
 	if !exact {
 		severity := dragoman.Warn
 		if reason == "end_turn" { // a failure that looks like a success (quirk B21)
@@ -101,7 +101,7 @@ func (e *responseEncoder) stop(w *jsonwire.Writer, original, s dragoman.Stop, or
 		}
 		e.Rep.Addf(dragoman.Lowered, severity, "/stop", "stop %s written as %s", s.Reason, reason)
 	} else if !refused {
-		wirekit.ReportBarred(e.Rep, original, s, reason, "")
+		wirekit.ReportBlocked(e.Rep, original, s, reason, "")
 	}
 	w.StringField("stop_reason", reason)
 	w.StringFieldOrNull("stop_sequence", s.Sequence)

@@ -234,7 +234,7 @@ func (d *streamDecoder) carryDelta() {
 	d.Held.Field("/delta", []byte("type"), jsonwire.Quote(string(d.kind)))
 	for _, m := range d.delta.fields {
 		var seen wirekit.Members
-		if !seen.Twice(deltaFields, []byte(m.name)) && !slices.Contains(deltaFields, m.name) {
+		if !seen.Repeats(deltaFields, []byte(m.name)) && !slices.Contains(deltaFields, m.name) {
 			d.Held.Field("/delta", []byte(m.name), m.value())
 		}
 	}

@@ -24,7 +24,7 @@ func (c Codec) NewStreamDecoder(o dialect.DecodeOptions) dialect.StreamDecoder {
 	}
 	blocks := blockDecoder{blockwire.NewDecoder(format, o)}
 	d := &streamDecoder{response: newResponseDecoder(blocks), blocks: blocks}
-	d.Init(blocks.Decoder, &d.response.Answer, d)
+	d.Init(blocks.Decoder, &d.response.Response, d)
 	d.sse.Max = o.Limit()
 	return d
 }
@@ -125,7 +125,7 @@ func (d *streamDecoder) unmodeled(chunk *dragoman.Chunk, event []byte) {
 	default:
 		loss, fields = d.UnknownFields(d.typ, &d.unknownFields), d.unread
 	}
-	d.Unmodelled(chunk, loss, fields)
+	d.AddUnknown(chunk, loss, fields)
 }
 
 // carrier returns a delta for the unknown fields of a delta that emits nothing

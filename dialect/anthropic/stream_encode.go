@@ -31,7 +31,7 @@ func (c Codec) NewStreamEncoder(o dialect.EncodeOptions) dialect.StreamEncoder {
 		return wirekit.RefusedEncoder{Refused: wirekit.Refused{Err: err}}
 	}
 	e := &streamEncoder{StreamEncoder: blockwire.NewStreamEncoder(format, o)}
-	e.response = responseEncoder{e.AnswerEncoder}
+	e.response = responseEncoder{e.ResponseEncoder}
 	e.Use(e)
 	e.BareStart = true
 	return e
@@ -193,7 +193,7 @@ func (e *streamEncoder) WriteEnd(dst []byte, ev *dragoman.ResponseEnd) (_ []byte
 	if resp.Extra == nil {
 		resp.Extra = e.First.Extra
 	}
-	note, rest := e.response.failure(wirekit.Standing(ev.Stop, e.Ended(), wirekit.Barred), e.Calls, resp.Extra)
+	note, rest := e.response.failure(wirekit.EffectiveStop(ev.Stop, e.Ended(), wirekit.Blocked), e.Calls, resp.Extra)
 	if e.Next == 0 || note != "" { // some clients treat a message without blocks as broken
 		if dst, err = e.wholeText(dst, note); err != nil {
 			return dst, err
@@ -233,7 +233,7 @@ func (e *streamEncoder) messageDelta(dst []byte, ev *dragoman.ResponseEnd) []byt
 	w := e.frame("message_delta")
 	w.Key("delta")
 	w.BeginObject()
-	e.response.stop(w, ev.Stop, wirekit.Standing(ev.Stop, e.Ended(), wirekit.Barred), origin, e.Calls, e.Refused)
+	e.response.stop(w, ev.Stop, wirekit.EffectiveStop(ev.Stop, e.Ended(), wirekit.Blocked), origin, e.Calls, e.Refused)
 	news := unwrittenFields(e.First.Extra, ev.Response.Extra)
 	inside := func(path string) bool {
 		return path == "/container" || path == "/stop_details" && ev.Stop.Details == nil

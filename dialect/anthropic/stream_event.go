@@ -20,7 +20,7 @@ type wireEvent struct {
 	// Their offsets in the event.
 	messageAt, openingAt, changeAt, usageAt int64
 
-	unknownFields wirekit.Strays           // the names of unread
+	unknownFields wirekit.UnknownKeys      // the names of unread
 	unread        []blockwire.UnknownField // unknown fields that no part stores
 	otherFields   []field                  // other fields of a message_delta
 	failure       bool                     // has an error field, whatever its type
@@ -165,7 +165,7 @@ func rawAt(r *jsonwire.Reader) (raw []byte, at int64) {
 // known field, or is another letter case of one, which many readers ignore: two
 // readers could see different values.
 func (v *wireEvent) checkDuplicate(seen *wirekit.Members, known []string, key []byte) bool {
-	again := seen.Twice(known, key)
+	again := seen.Repeats(known, key)
 	if again {
 		v.duplicate = string(key)
 	}

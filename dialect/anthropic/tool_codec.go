@@ -29,7 +29,7 @@ var toolTraits = toolwire.Traits{
 	},
 	StrictLimits:  toolwire.ClaudeStrictLimits(),
 	CacheInTool:   true,
-	CallSays:      toolwire.CallSays{Cache: true},
+	CallSays:      toolwire.CallFields{Cache: true},
 	CallFields:    []toolwire.Fields{{Path: "/", Names: toolUseFields}},
 	ResultOutcome: true, ResultFlag: true,
 }
@@ -122,7 +122,7 @@ func (toolCodec) WriteTool(v toolwire.View, w *jsonwire.Writer, _ dragoman.Forma
 	if !ok {
 		return false
 	}
-	toolwire.ReportUnsaid(s, toolwire.ToolSays{Deferred: true, Examples: true, Cache: true}, at, rep)
+	toolwire.ReportMissing(s, toolwire.ToolFields{Deferred: true, Examples: true, Cache: true}, at, rep)
 	w.BeginObject()
 	w.StringField("name", name)
 	w.StringFieldIf("description", low.Description)

@@ -78,7 +78,7 @@ func (Codec) Limits() targets.Limits {
 		OrderedResults:  true,
 		ToolsForHistory: true,
 		UniqueIDs:       true,
-		ReasoningLeads:  true,
+		ReasoningFirst:  true,
 		NoBlankText:     true,
 		UserFirst:       true,
 		NoMidSystem:     true,
@@ -89,7 +89,7 @@ func (Codec) Limits() targets.Limits {
 		StorageURLs:     []string{"s3://"},
 		MaxImages:       20,
 		MaxDocuments:    5,
-		TextBesideFiles: true,
+		TextWithFiles:   true,
 		GrowthExceptions: []string{
 			"cache markers: at most four are written, the last ones",
 			"the cache point at the end of the prompt moves with that end",

@@ -298,7 +298,7 @@ func keyOf(k string) string {
 func refusesMedia(v toolwire.View, m *dragoman.Media) (why string) {
 	key := keyOf(m.Media)
 	switch {
-	case m.Text == "" && !v.Caps().TakesMedia(m.Media):
+	case m.Text == "" && !v.Caps().AcceptsMedia(m.Media):
 		return fmt.Sprintf("the target does not accept %s input", m.Media)
 	case key == "":
 		return fmt.Sprintf("Bedrock does not accept %s input", m.Media)

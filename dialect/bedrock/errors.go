@@ -15,7 +15,7 @@ import (
 // DecodeError implements [dialect.Codec]. The error type is in the header
 // x-amzn-errortype or in the body; some errors only have a status.
 func (Codec) DecodeError(status int, header http.Header, body []byte) *dragoman.APIError {
-	e := wirekit.ErrorAnswer{Status: status, Header: header, Body: body}.Decode("x-amzn-requestid", formatError, readError)
+	e := wirekit.ErrorResponse{Status: status, Header: header, Body: body}.Decode("x-amzn-requestid", formatError, readError)
 	if typ := errorType(header.Get("x-amzn-errortype")); typ != "" {
 		e.Type = typ
 	}
@@ -68,7 +68,7 @@ func classOf(e *dragoman.APIError) dragoman.ErrorClass {
 	switch strings.ToLower(e.Type) {
 	case "validationexception":
 		switch {
-		case wirekit.SaysTooLong(e):
+		case wirekit.IsContextLength(e):
 			return dragoman.ErrorContextLength
 		case unknownModel(e):
 			return dragoman.ErrorNotFound
@@ -92,7 +92,7 @@ func classOf(e *dragoman.APIError) dragoman.ErrorClass {
 	case "modeltimeoutexception", "requesttimeoutexception":
 		return dragoman.ErrorTimeout
 	case "modelerrorexception", "modelstreamerrorexception":
-		if wirekit.SaysTooLong(e) {
+		if wirekit.IsContextLength(e) {
 			return dragoman.ErrorContextLength
 		}
 		return dragoman.ErrorServer
@@ -102,7 +102,7 @@ func classOf(e *dragoman.APIError) dragoman.ErrorClass {
 	switch {
 	case e.Status == http.StatusFailedDependency:
 		return dragoman.ErrorServer // an error of the model, not of the caller
-	case e.Status == http.StatusBadRequest && wirekit.SaysTooLong(e):
+	case e.Status == http.StatusBadRequest && wirekit.IsContextLength(e):
 		return dragoman.ErrorContextLength
 	case e.Status == http.StatusBadRequest && unknownModel(e):
 		return dragoman.ErrorNotFound
@@ -124,12 +124,12 @@ func unknownModel(e *dragoman.APIError) bool {
 // __type in the body; EncodeError writes __type. A nil error is written as a
 // server error.
 func (Codec) EncodeError(e *dragoman.APIError) (int, []byte, dragoman.Report) {
-	return blockwire.ErrorEncoder{Own: formatError, Words: errorTypeOf, Native: nativeError, Write: func(w *jsonwire.Writer, e *dragoman.APIError, typ string) wirekit.ErrorSaid {
+	return blockwire.ErrorEncoder{Own: formatError, Words: errorTypeOf, Native: nativeError, Write: func(w *jsonwire.Writer, e *dragoman.APIError, typ string) wirekit.WrittenError {
 		w.BeginObject()
 		w.StringField("__type", typ)
 		w.StringField("message", cmp.Or(e.Message, string(e.Class)))
 		w.EndObject()
-		return wirekit.ErrorSaid{Type: typ}
+		return wirekit.WrittenError{Type: typ}
 	}}.Encode(e)
 }
 

@@ -21,7 +21,7 @@ var format = &blockwire.Format{
 		"malformed_tool_use":   dragoman.StopMalformedCall, "malformed_model_output": dragoman.StopError,
 	},
 	MaxTokens: "maxTokens", Thinker: "the model", NotWhileThinking: "the model does not accept it while it thinks",
-	AnswerSchema: func() schema.Profile { return strictProfile.ForAnswers() }, SchemaNames: true,
+	AnswerSchema: func() schema.Profile { return strictProfile.ForOutput() }, SchemaNames: true,
 
 	WriteText: writeText, WriteMedia: writeMedia, WriteReasoning: writeReasoning,
 	WriteCachePoint: writeCachePoint,
@@ -44,7 +44,7 @@ func nearestStop(reason dragoman.StopReason, calls bool) (native string, exact b
 		return "malformed_tool_use", true
 	case dragoman.StopError:
 		return "malformed_model_output", true
-	case dragoman.StopCancelled:
+	case dragoman.StopCanceled:
 		return "malformed_model_output", false
 	case dragoman.StopPause:
 		if calls {

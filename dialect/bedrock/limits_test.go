@@ -54,7 +54,7 @@ func TestStoredStreamDataIsBounded(t *testing.T) {
 		"counters":                       {text, `{"metadata":{"usage":{"inputTokens":1,"outputTokens":1,"x#":1}}}`, true},
 	} {
 		t.Run(what, func(t *testing.T) {
-			codectest.Bounded(t, codec, binary(startLine+c.opening), func(i int) []byte {
+			codectest.CheckBounded(t, codec, binary(startLine+c.opening), func(i int) []byte {
 				return binary(strings.ReplaceAll(c.event, "#", fmt.Sprint(i)))
 			}, c.leaves)
 		})

@@ -39,7 +39,7 @@ func TestEncodingIsDeterministic(t *testing.T) {
 // Prompt caches depend on it: a message that was sent once is sent again byte
 // for byte.
 func TestAppendingKeepsEarlierMessages(t *testing.T) {
-	codectest.Grows(t, codec, dialect.EncodeOptions{}, drawRequest, codectest.Growth{
+	codectest.CheckGrowth(t, codec, dialect.EncodeOptions{}, drawRequest, codectest.Growth{
 		List: "messages", Settled: codectest.OutsideTurns,
 		Last: func(last dragoman.Role, was, is string) bool {
 			return last == dragoman.RoleAssistant || codectest.Appended(was, is)
@@ -48,7 +48,7 @@ func TestAppendingKeepsEarlierMessages(t *testing.T) {
 }
 
 func TestRoundTripKeepsMeaning(t *testing.T) {
-	codectest.KeepsMeaning(t, codec, drawRequest, codectest.Says, func(t *rapid.T, _, back *dragoman.Request, enc dialect.Encoded) {
+	codectest.KeepsMeaning(t, codec, drawRequest, codectest.Texts, func(t *rapid.T, _, back *dragoman.Request, enc dialect.Encoded) {
 		again, err := codec.EncodeRequest(back, dialect.EncodeOptions{})
 		if err != nil || string(again.Body) != string(enc.Body) {
 			t.Fatalf("decoding and re-encoding changed the bytes (%v)\n%s\n%s", err, enc.Body, again.Body)

@@ -26,7 +26,7 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 
 // responseDecoder decodes one response, from a body or from a stream.
 type responseDecoder struct {
-	blockwire.Answer
+	blockwire.Response
 	blocks   blockDecoder
 	counters counters
 
@@ -38,7 +38,7 @@ type responseDecoder struct {
 }
 
 func newResponseDecoder(blocks blockDecoder) responseDecoder {
-	return responseDecoder{Answer: blockwire.NewAnswer(blocks.Decoder), blocks: blocks}
+	return responseDecoder{Response: blockwire.NewResponse(blocks.Decoder), blocks: blocks}
 }
 
 var errNoOutput = errors.New("no output.message: is this a Converse response?")
@@ -50,7 +50,7 @@ func (a *responseDecoder) read(r *jsonwire.Reader) {
 		case k == "output" && r.Kind() == '{':
 			a.output(r)
 		case k == "stopReason":
-			a.Say(r.String())
+			a.SetStop(r.String())
 		case k == "usage" && r.Kind() != 'n':
 			a.counters.read(r, a.Keep, a.Decoder.Rep)
 		case k == "__type":

@@ -13,7 +13,7 @@ import (
 // content of one message. A response of this dialect that was not changed is
 // written byte for byte.
 func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) (dialect.Encoded, error) {
-	return format.EncodeResponse(resp, o, func(base blockwire.AnswerEncoder, w *jsonwire.Writer) error {
+	return format.EncodeResponse(resp, o, func(base blockwire.ResponseEncoder, w *jsonwire.Writer) error {
 		e := responseEncoder{base}
 		w.BeginObject()
 		w.Key("output")
@@ -25,7 +25,7 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 		extra.WriteBut(w, resp.Extra, name, "/output", func(f dragoman.Field) bool { return f.Path == "/output/message" })
 		w.EndObject()
 		wirekit.ReportDetails(e.Rep, resp.Stop, "")
-		w.StringField("stopReason", e.stopReason(resp.Stop, wirekit.Standing(resp.Stop, resp.ToolCalls(), wirekit.Barred), resp.Origin, calls, refused))
+		w.StringField("stopReason", e.stopReason(resp.Stop, wirekit.EffectiveStop(resp.Stop, resp.ToolCalls(), wirekit.Blocked), resp.Origin, calls, refused))
 		w.Key("usage")
 		writeUsage(w, resp.Usage, e.Rep)
 		e.trailer(w, resp)
@@ -36,7 +36,7 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 }
 
 // responseEncoder writes the parts shared by responses and streams.
-type responseEncoder struct{ blockwire.AnswerEncoder }
+type responseEncoder struct{ blockwire.ResponseEncoder }
 
 // message writes output.message.
 func (e *responseEncoder) message(w *jsonwire.Writer, resp *dragoman.Response) (calls, refused bool, err error) {
@@ -125,12 +125,12 @@ func (e *responseEncoder) reportResponse(resp *dragoman.Response) {
 func (e *responseEncoder) stopReason(original, s dragoman.Stop, origin *dragoman.Origin, calls, refused bool) string {
 	s = e.RefusalStop(s, refused, dragoman.StopContentFilter, "content_filtered, because the response is a refusal")
 	own := origin != nil && origin.Dialect == name
-	reason, exact := e.WordOf(s, own, calls)
+	reason, exact := e.StopValue(s, own, calls)
 	switch {
 	case !exact:
 		e.Rep.Addf(dragoman.Lowered, dragoman.Warn, "/stop", "stop %s written as %s", s.Reason, reason)
 	case !refused:
-		wirekit.ReportBarred(e.Rep, original, s, reason, "")
+		wirekit.ReportBlocked(e.Rep, original, s, reason, "")
 	}
 	return reason
 }

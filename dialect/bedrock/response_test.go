@@ -57,7 +57,7 @@ func TestQuirkB18B20_StopReasons(t *testing.T) {
 func TestForeignStopBlocksCalls(t *testing.T) {
 	for _, reason := range []dragoman.StopReason{
 		dragoman.StopLength, dragoman.StopSequence, dragoman.StopContentFilter, dragoman.StopRefusal, dragoman.StopMalformedCall,
-		dragoman.StopError, dragoman.StopCancelled, dragoman.StopCompaction, dragoman.StopUnknown,
+		dragoman.StopError, dragoman.StopCanceled, dragoman.StopCompaction, dragoman.StopUnknown,
 	} {
 		resp := &dragoman.Response{Output: []dragoman.Message{newMessage(dragoman.RoleAssistant, call("1", "f", "{}"))}, Stop: dragoman.Stop{Reason: reason}}
 		enc, err := codec.EncodeResponse(resp, dialect.EncodeOptions{})

@@ -28,7 +28,7 @@ func (c Codec) NewStreamDecoder(o dialect.DecodeOptions) dialect.StreamDecoder {
 	}
 	blocks := blockDecoder{Decoder: blockwire.NewDecoder(format, o)}
 	d := &streamDecoder{response: newResponseDecoder(blocks), blocks: blocks}
-	d.Init(blocks.Decoder, &d.response.Answer, d)
+	d.Init(blocks.Decoder, &d.response.Response, d)
 	d.frames.Max = o.Limit()
 	return d
 }
@@ -162,13 +162,13 @@ func (d *streamDecoder) frame(f eventstream.Frame, emit func(dragoman.Event) err
 // is reported.
 func (d *streamDecoder) unmodeled(chunk *dragoman.Chunk) {
 	if knownEvent(d.typ) {
-		d.Unmodelled(chunk, d.UnknownFields(d.typ, &d.unknownFields), d.unread)
+		d.AddUnknown(chunk, d.UnknownFields(d.typ, &d.unknownFields), d.unread)
 		return
 	}
 	if chunk != nil {
 		chunk.Opaque = true
 	}
-	d.Unmodelled(chunk, d.UnknownEvent(d.typ), nil)
+	d.AddUnknown(chunk, d.UnknownEvent(d.typ), nil)
 }
 
 // carrier returns a delta for the unknown fields of a delta that emits nothing
@@ -256,7 +256,7 @@ func (d *streamDecoder) event() error {
 		d.blockStop()
 	case eventStop:
 		d.Start()
-		d.response.Say(d.stopReason)
+		d.response.SetStop(d.stopReason)
 		d.responseFields()
 		d.stopped = true
 	case eventMetadata:

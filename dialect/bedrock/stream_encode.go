@@ -26,7 +26,7 @@ func (c Codec) NewStreamEncoder(o dialect.EncodeOptions) dialect.StreamEncoder {
 		return wirekit.RefusedEncoder{Refused: wirekit.Refused{Err: err}}
 	}
 	e := &streamEncoder{StreamEncoder: blockwire.NewStreamEncoder(format, o)}
-	e.response = responseEncoder{e.AnswerEncoder}
+	e.response = responseEncoder{e.ResponseEncoder}
 	e.Use(e)
 	return e
 }
@@ -184,7 +184,7 @@ func (e *streamEncoder) WriteEnd(dst []byte, ev *dragoman.ResponseEnd) ([]byte, 
 	resp := ev.Response
 	resp.Alternatives = nil
 	resp.Extra = cmp.Or(resp.Extra, e.First.Extra)
-	resp.Stop = wirekit.Standing(ev.Stop, e.Ended(), wirekit.Barred)
+	resp.Stop = wirekit.EffectiveStop(ev.Stop, e.Ended(), wirekit.Blocked)
 	resp.ID, resp.Model = cmp.Or(resp.ID, e.First.ID), cmp.Or(resp.Model, e.First.Model)
 	if resp.Created.IsZero() {
 		resp.Created = e.First.Created
@@ -231,7 +231,7 @@ func (e *streamEncoder) WriteError(dst []byte, err *dragoman.APIError) []byte {
 		e.W.BeginObject()
 		e.W.StringField("message", cmp.Or(err.Message, string(err.Class)))
 		e.W.EndObject()
-		wirekit.ReportError(e.Rep, err, wirekit.ErrorSaid{Type: streamErrorType(err)}, "/error")
+		wirekit.ReportError(e.Rep, err, wirekit.WrittenError{Type: streamErrorType(err)}, "/error")
 	}
 	return e.message(dst, ":exception-type", streamErrorType(err), "exception")
 }

@@ -102,7 +102,7 @@ func (e *streamEncoder) Signature(dst []byte, p *blockwire.Out, signature string
 
 // Redacted implements [blockwire.EventWriter].
 func (e *streamEncoder) Redacted(dst []byte, p *blockwire.Out, r *dragoman.Reasoning) ([]byte, error) {
-	dst, err := e.Begun(dst, p, r)
+	dst, err := e.EnsureOpen(dst, p, r)
 	if err == nil {
 		dst = e.thought(dst, p, "redactedContent", r.Encrypted, nil)
 	}

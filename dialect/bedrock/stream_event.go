@@ -55,7 +55,7 @@ type wireEvent struct {
 	stopReason    string
 	usage         []byte
 	otherFields   []rawField // other fields of the response
-	unknownFields wirekit.Strays
+	unknownFields wirekit.UnknownKeys
 	unread        []blockwire.UnknownField // unknown fields that are not stored
 
 	// Fields of a contentBlockDelta.

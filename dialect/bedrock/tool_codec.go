@@ -217,7 +217,7 @@ func (toolCodec) WriteTool(v toolwire.View, w *jsonwire.Writer, _ dragoman.Forma
 	if !ok {
 		return false
 	}
-	toolwire.ReportUnsaid(s, toolwire.ToolSays{Cache: true}, at, rep)
+	toolwire.ReportMissing(s, toolwire.ToolFields{Cache: true}, at, rep)
 	w.BeginObject()
 	w.Key("toolSpec")
 	w.BeginObject()

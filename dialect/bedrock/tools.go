@@ -167,7 +167,7 @@ func (e *requestEncoder) choice(t *blockwire.Toolbox) error {
 	if err := t.Check(c); err != nil {
 		return err
 	}
-	if err := wirekit.AllowsNone("bedrock", e.Req, t.Holds); err != nil {
+	if err := wirekit.CheckAllowedTools("bedrock", e.Req, t.Holds); err != nil {
 		return err
 	}
 	e.parallel(t)

@@ -193,7 +193,7 @@ func mediaNote(v toolwire.View, m *dragoman.Media, at extra.Path, rep *dragoman.
 		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s without content; replaced by a note", m.Media)
 	case m.Media != codes.MediaImage:
 		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "Cohere does not accept %s input; replaced by a note", m.Media)
-	case !v.Caps().TakesMedia(m.Media):
+	case !v.Caps().AcceptsMedia(m.Media):
 		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "the target does not accept %s input; replaced by a note", m.Media)
 	case m.FileID != "":
 		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "Cohere does not accept %s input by file id; replaced by a note", m.Media)

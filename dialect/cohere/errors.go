@@ -12,7 +12,7 @@ import (
 // DecodeError implements [dialect.Codec]. An error is an object with a message;
 // newer servers add an id.
 func (Codec) DecodeError(status int, header http.Header, body []byte) *dragoman.APIError {
-	e := wirekit.ErrorAnswer{Status: status, Header: header, Body: body}.Decode("x-request-id", formatError, readError)
+	e := wirekit.ErrorResponse{Status: status, Header: header, Body: body}.Decode("x-request-id", formatError, readError)
 	e.Class = classOf(e)
 	return e
 }
@@ -45,7 +45,7 @@ const (
 // and the message.
 func classOf(e *dragoman.APIError) dragoman.ErrorClass {
 	switch {
-	case wirekit.SaysTooLong(e), e.Status != http.StatusTooManyRequests && wirekit.MessageHas(e, "too many tokens"):
+	case wirekit.IsContextLength(e), e.Status != http.StatusTooManyRequests && wirekit.MessageHas(e, "too many tokens"):
 		return dragoman.ErrorContextLength
 	case e.Status == http.StatusTooManyRequests && wirekit.MessageHas(e, "/ month"): // a trial key
 		return dragoman.ErrorQuota
@@ -77,7 +77,7 @@ func (Codec) EncodeError(e *dragoman.APIError) (int, []byte, dragoman.Report) {
 	w.StringField("message", messageOf(e))
 	w.EndObject()
 	var rep dragoman.Report
-	wirekit.ReportError(&rep, e, wirekit.ErrorSaid{Status: status, RequestID: e.RequestID}, "")
+	wirekit.ReportError(&rep, e, wirekit.WrittenError{Status: status, RequestID: e.RequestID}, "")
 	return status, w.Buf, rep
 }
 

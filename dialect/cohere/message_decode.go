@@ -86,7 +86,7 @@ func (d *messageDecoder) message(raw []byte, at extra.Path, pos int) (dragoman.M
 }
 
 func noRole(raw []byte) error {
-	if err := wirekit.NoStrings(raw, "role"); err != nil {
+	if err := wirekit.CheckNotStrings(raw, "role"); err != nil {
 		return err
 	}
 	return wirekit.NoRole("")
@@ -122,7 +122,7 @@ func (d *messageDecoder) result(raw []byte, m *dragoman.Message, at extra.Path) 
 		}
 	}
 	if res.CallID == "" { // only a string can be an id (requirement I8)
-		if err := wirekit.NoStrings(raw, "tool_call_id"); err != nil {
+		if err := wirekit.CheckNotStrings(raw, "tool_call_id"); err != nil {
 			return false, err
 		}
 	}
@@ -145,7 +145,7 @@ func (d *messageDecoder) plain(raw []byte, m *dragoman.Message, at extra.Path, p
 	r := jsonwire.Borrow(raw)
 	defer r.Return()
 	for key := range r.Object() {
-		if seen.Twice(messageKeyFields, key) && !d.ambiguousMessage {
+		if seen.Repeats(messageKeyFields, key) && !d.ambiguousMessage {
 			d.ambiguous(at.String(), fmt.Sprintf("duplicate field %.40s", key))
 		}
 		switch string(key) {
@@ -190,7 +190,7 @@ func (d *messageDecoder) plain(raw []byte, m *dragoman.Message, at extra.Path, p
 	m.Parts = slices.Concat(plan, content, calls)
 	if lists > 1 {
 		for _, c := range m.ToolCalls() {
-			c.Problem = wirekit.RepeatedMember("tool_calls")
+			c.Problem = wirekit.RepeatedField("tool_calls")
 		}
 	}
 	if len(calls) == 0 {

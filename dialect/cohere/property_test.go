@@ -30,7 +30,7 @@ func TestProperty_ConversationGrowsAtItsEnd(t *testing.T) {
 			req.ToolChoice, req.Output, req.Native = nil, nil, nil
 			return req
 		}
-		codectest.Grows(t, codec, dialect.EncodeOptions{}, draw, codectest.Growth{List: "messages", Settled: codectest.AfterTurns})
+		codectest.CheckGrowth(t, codec, dialect.EncodeOptions{}, draw, codectest.Growth{List: "messages", Settled: codectest.AfterTurns})
 	}
 }
 

@@ -92,7 +92,7 @@ func (e *requestEncoder) tools() error {
 	wirekit.PlaceTools(e.rep.Losses[before:], places)
 	e.w.EndArray()
 	if err == nil {
-		err = wirekit.ChoosesUnsent("cohere", e.req, e.reg, e.w.Buf[start:])
+		err = wirekit.CheckChosenTools("cohere", e.req, e.reg, e.w.Buf[start:])
 	}
 	if n == 0 {
 		e.w.Buf = e.w.Buf[:start] // no empty list (quirk B34)
@@ -219,7 +219,7 @@ func (e *requestEncoder) choice() error {
 	}
 	wirekit.ReportChoice(e.rep, c, name)
 	if e.written == 0 {
-		if err := wirekit.ForcesNone("cohere", e.req); err != nil {
+		if err := wirekit.CheckForcedChoice("cohere", e.req); err != nil {
 			return err
 		}
 		if c.Mode != dragoman.ChoiceNone && c.Mode != dragoman.ChoiceAuto {
@@ -302,7 +302,7 @@ func (e *requestEncoder) outputSchema(f *dragoman.OutputFormat) {
 	}
 	out := []byte(f.Schema)
 	if f.Dialect != name {
-		low, err := wirekit.AnswerSchema(f.Schema, outputProfile, e.reg, e.rep)
+		low, err := wirekit.OutputSchema(f.Schema, outputProfile, e.reg, e.rep)
 		if err != nil {
 			e.rep.Addf(dragoman.Lowered, dragoman.Serious, "/output/schema", "schema sent unchanged: %v", err)
 		} else {

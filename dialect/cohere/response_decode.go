@@ -32,7 +32,7 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 	rewritten := d.reg.Rewritten()
 	var seen wirekit.Members
 	for key := range r.Object() {
-		if seen.Twice(responseFields, key) {
+		if seen.Repeats(responseFields, key) {
 			d.ambiguous("/"+extra.Escape(string(key)), "duplicate field")
 		}
 		d.field(key)

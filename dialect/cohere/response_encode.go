@@ -20,8 +20,8 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 		return dialect.Encoded{}, err
 	}
 	limits := c.Limits()
-	reg := wirekit.AnswerRegistry(resp, limits, toolCodecs, o)
-	if body, ok := wirekit.ReplayResponse(resp, name, o); ok && !unreadable(resp) && !wirekit.Overtaken(resp, wirekit.Barred) {
+	reg := wirekit.ResponseRegistry(resp, limits, toolCodecs, o)
+	if body, ok := wirekit.ReplayResponse(resp, name, o); ok && !unreadable(resp) && !wirekit.MustRebuild(resp, wirekit.Blocked) {
 		return dialect.Encoded{Body: body, Registry: reg}, nil
 	}
 	e := messageEncoder{list: "/output", reg: reg, limits: limits, target: reg.Target(), o: o, rep: new(dragoman.Report)}
@@ -40,7 +40,7 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 		return dialect.Encoded{Report: *e.rep, Registry: reg}, err
 	}
 	calls := resp.ToolCalls()
-	e.finish(w, resp.Stop, wirekit.Standing(resp.Stop, calls, wirekit.BarredBy(reg)), ownResponse(resp), countCalls(calls), resp.Extra)
+	e.finish(w, resp.Stop, wirekit.EffectiveStop(resp.Stop, calls, wirekit.BlockedBy(reg)), ownResponse(resp), countCalls(calls), resp.Extra)
 	if hasUsage(resp.Usage) {
 		w.Key("usage")
 		writeUsage(w, resp.Usage, e.rep)
@@ -69,7 +69,7 @@ func ownResponse(resp *dragoman.Response) bool {
 func (e *messageEncoder) id(id string) string {
 	if id == "" {
 		id = wirekit.SyntheticID("chat-", e.o.Seed)
-		wirekit.ReportMinted(e.rep, id)
+		wirekit.ReportNewID(e.rep, id)
 	}
 	return id
 }
@@ -103,7 +103,7 @@ func (e *messageEncoder) finish(w *jsonwire.Writer, stop, effective dragoman.Sto
 	if !exact {
 		e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/stop", "stop reason %s written as %q", effective.Reason, reason)
 	} else {
-		wirekit.ReportBarred(e.rep, stop, effective, reason, "")
+		wirekit.ReportBlocked(e.rep, stop, effective, reason, "")
 	}
 	w.StringField("finish_reason", reason)
 }

@@ -27,7 +27,7 @@ func decodeStop(reason string) dragoman.StopReason {
 	case "ERROR", "TIMEOUT", "ERROR_LIMIT":
 		return dragoman.StopError
 	case "USER_CANCEL":
-		return dragoman.StopCancelled
+		return dragoman.StopCanceled
 	default:
 		return dragoman.StopUnknown
 	}

@@ -60,8 +60,8 @@ type streamDecoder struct {
 	place         wirekit.StreamPlace
 	notStream     wirekit.NotAStream
 	unknown       wirekit.Unknown
-	pendingLosses wirekit.Untold
-	reportedOnce  wirekit.Untold
+	pendingLosses wirekit.UnwrittenChunks
+	reportedOnce  wirekit.UnwrittenChunks
 	late          wirekit.Late
 }
 
@@ -492,7 +492,7 @@ func (d *streamDecoder) readCall(obj []byte, at int) *dragoman.ToolCall {
 func (d *streamDecoder) wholeCall(b *streamCall) *dragoman.ToolCall {
 	c := d.readCall(withArguments(b.Raw, string(b.Fragments())), b.At)
 	if b.Twice != "" {
-		c.Problem = wirekit.RepeatedMember(b.Twice)
+		c.Problem = wirekit.RepeatedField(b.Twice)
 	}
 	return c
 }

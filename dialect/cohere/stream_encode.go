@@ -42,7 +42,7 @@ type streamEncoder struct {
 	called        int64
 	cited         bool // citation events were passed through
 	nextCitation  int64
-	pendingLosses wirekit.Untold
+	pendingLosses wirekit.UnwrittenChunks
 }
 
 // Report implements [dialect.StreamEncoder].
@@ -344,7 +344,7 @@ func (e *streamEncoder) finishText(dst []byte, p *blockwire.Out, part dragoman.P
 	if p.Skeleton.Kind() != part.Kind() && !p.Opened() {
 		p.Skeleton = part // a note for another part
 	}
-	dst, err := e.Begun(dst, p, part)
+	dst, err := e.EnsureOpen(dst, p, part)
 	if err != nil {
 		return dst, err
 	}
@@ -360,7 +360,7 @@ func (e *streamEncoder) finishCall(dst []byte, p *blockwire.Out, c *dragoman.Too
 		return dst, nil
 	}
 	rest := e.Remainder(p, p.WholeArguments(c))
-	dst, err := e.Begun(dst, p, c)
+	dst, err := e.EnsureOpen(dst, p, c)
 	if err != nil {
 		return dst, err
 	}
@@ -386,7 +386,7 @@ func (e *streamEncoder) responseEnd(dst []byte, ev *dragoman.ResponseEnd) ([]byt
 	w.Key("delta")
 	w.BeginObject()
 	calls := e.Ended()
-	e.finish(w, ev.Stop, wirekit.Standing(ev.Stop, calls, wirekit.Barred), ownResponse(&resp), countCalls(calls), nil)
+	e.finish(w, ev.Stop, wirekit.EffectiveStop(ev.Stop, calls, wirekit.Blocked), ownResponse(&resp), countCalls(calls), nil)
 	if usage := e.first.Usage.Merge(ev.Usage); hasUsage(usage) {
 		w.Key("usage")
 		writeUsage(w, usage, e.rep)
@@ -421,6 +421,6 @@ func (e *streamEncoder) Fail(dst []byte, err *dragoman.APIError) []byte {
 	w.StringField("finish_reason", "ERROR")
 	w.StringField("error", messageOf(err))
 	w.EndObject()
-	wirekit.ReportError(e.rep, err, wirekit.ErrorSaid{}, "/error")
+	wirekit.ReportError(e.rep, err, wirekit.WrittenError{}, "/error")
 	return sse.Append(e.flush(dst, eventEnd), "", []byte("[DONE]"))
 }

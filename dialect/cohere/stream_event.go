@@ -48,7 +48,7 @@ type streamEvent struct {
 	duplicate string // a duplicate field
 	mistyped  string // a field that should be a string but is not
 
-	unknownFields wirekit.Strays
+	unknownFields wirekit.UnknownKeys
 	unread        []unknownField
 }
 
@@ -95,7 +95,7 @@ func (v *streamEvent) addUnread(place string, key, raw []byte) {
 // checkDuplicate records the next key of an object, and notes a known field that occurs
 // twice.
 func (v *streamEvent) checkDuplicate(seen *wirekit.Members, known []string, key []byte) {
-	if seen.Twice(known, key) {
+	if seen.Repeats(known, key) {
 		v.duplicate = string(key)
 	}
 }

@@ -44,7 +44,7 @@ const name = dialectname.Gemini
 // skipSignature is the placeholder that the API accepts instead of a signature
 // that it made. It carries no state, so dropping it for another target is not a
 // loss (quirk B16).
-const skipSignature = toolwire.NoSignature
+const skipSignature = toolwire.DummySignature
 
 // The formats of native records that are not tool objects.
 const (

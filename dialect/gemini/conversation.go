@@ -168,7 +168,7 @@ func (c *conversation) media(out []blockwire.Block, b blockwire.Block, m *dragom
 	switch {
 	case role == wireSystem && !c.Own(m) && m != nil:
 		why = p.Media + " in a system instruction"
-	case p.Text == "" && !c.target.Caps.TakesMedia(p.Media):
+	case p.Text == "" && !c.target.Caps.AcceptsMedia(p.Media):
 		why = "the target does not accept " + p.Media + " input"
 	case p.Base64 == "" && p.Text == "" && p.URL == "":
 		why = p.Media + " that only its own provider can read"
@@ -221,10 +221,10 @@ func withoutSignature(raw []byte) (signature string, rest []byte) {
 	return signature, w.Buf
 }
 
-// Said implements [blockwire.Wire]. If another model made the turn, it gives
+// FinishTurn implements [blockwire.Wire]. If another model made the turn, it gives
 // the first call the placeholder signature (quirk B16). A call that the target
 // itself made without a signature stays unsigned.
-func (c *conversation) Said(t *blockwire.Turn) {
+func (c *conversation) FinishTurn(t *blockwire.Turn) {
 	i := slices.IndexFunc(t.Blocks, func(b blockwire.Block) bool { return b.Part.Kind() == codes.KindToolCall })
 	if i < 0 || c.target.Caps.NoDummySignature || t.Blocks[i].Raw != nil || t.Blocks[i].Signature != "" {
 		return
@@ -383,7 +383,7 @@ func (c *conversation) isKnownResult(b *blockwire.Block) bool {
 func (c *conversation) replaceMedia(parts []dragoman.Part, at extra.Path) []dragoman.Part {
 	parts = slices.Clone(parts)
 	for i, p := range parts {
-		if m, ok := p.(*dragoman.Media); ok && m.Text == "" && !c.target.Caps.TakesMedia(m.Media) {
+		if m, ok := p.(*dragoman.Media); ok && m.Text == "" && !c.target.Caps.AcceptsMedia(m.Media) {
 			c.rep.Addf(dragoman.Dropped, dragoman.Serious, at.Elem("content", i).String(), "the target does not accept %s input; replaced by a note", m.Media)
 			parts[i] = &dragoman.Text{Text: toolwire.Placeholder(m)}
 		}

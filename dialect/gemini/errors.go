@@ -16,7 +16,7 @@ import (
 // inside a list; some servers use the envelope of another API, or none.
 func (Codec) DecodeError(status int, header http.Header, body []byte) *dragoman.APIError {
 	wait := time.Duration(0)
-	e := wirekit.ErrorAnswer{Status: status, Header: header, Body: body}.Decode("x-request-id", formatError,
+	e := wirekit.ErrorResponse{Status: status, Header: header, Body: body}.Decode("x-request-id", formatError,
 		func(r *jsonwire.Reader, e *dragoman.APIError) { wait = readError(r, e) })
 	if e.RetryAfter == 0 {
 		e.RetryAfter = wait
@@ -136,7 +136,7 @@ func classOf(e *dragoman.APIError) dragoman.ErrorClass {
 		switch {
 		case e.Param == "API_KEY_INVALID", strings.Contains(e.Message, "API key not valid"):
 			return dragoman.ErrorAuth
-		case wirekit.SaysTooLong(e):
+		case wirekit.IsContextLength(e):
 			return dragoman.ErrorContextLength
 		case e.Status == http.StatusRequestEntityTooLarge:
 			return dragoman.ErrorTooLarge
@@ -199,8 +199,8 @@ func nativeError(e *dragoman.APIError) []byte {
 
 // writtenError describes the fields that writeError writes, so that the rest can
 // be reported.
-func writtenError(typ string, code int) wirekit.ErrorSaid {
-	return wirekit.ErrorSaid{Type: typ, Code: strconv.Itoa(code), Wait: true}
+func writtenError(typ string, code int) wirekit.WrittenError {
+	return wirekit.WrittenError{Type: typ, Code: strconv.Itoa(code), Wait: true}
 }
 
 // writeError writes the error envelope, which is the same in a body and in a

@@ -17,9 +17,9 @@ func part(p string) string {
 	return `{"candidates":[{"index":0,"content":{"role":"model","parts":[` + p + `]}}]}`
 }
 
-// fedChunks runs [codectest.Fed] on chunks.
+// fedChunks runs [codectest.FeedEvents] on chunks.
 func fedChunks(n int, o dialect.DecodeOptions, chunk func(i int) string) (losses int, kept int64, err error) {
-	return codectest.Fed(gemini.Codec{}.NewStreamDecoder(o), n, func(i int) []byte { return []byte("data: " + chunk(i) + "\n\n") })
+	return codectest.FeedEvents(gemini.Codec{}.NewStreamDecoder(o), n, func(i int) []byte { return []byte("data: " + chunk(i) + "\n\n") })
 }
 
 func TestQuirkC4_StoredStreamDataIsBounded(t *testing.T) {

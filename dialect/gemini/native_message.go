@@ -33,7 +33,7 @@ func (c *conversation) canReplay(m *dragoman.Message, p dragoman.Part) bool {
 		return p.Signature == "" || c.mayReturn(m, nil)
 	case *dragoman.Media:
 		_, signed := extra.Get(p.Extra, name, "/thoughtSignature")
-		return caps.TakesMedia(p.Media) && (!signed || c.mayReturn(m, nil))
+		return caps.AcceptsMedia(p.Media) && (!signed || c.mayReturn(m, nil))
 	case *dragoman.ToolCall:
 		return (p.Signature == "" || c.mayReturn(m, nil)) && (p.Synthetic || !caps.NoCallIDs && c.reg.WireID(p.ID) == p.ID)
 	case *dragoman.ToolResult:

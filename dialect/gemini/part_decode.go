@@ -235,9 +235,9 @@ func (d *partDecoder) call(p *rawPart, at extra.Path) *dragoman.ToolCall {
 	}
 	switch {
 	case p.repeated != "":
-		c.Problem = wirekit.RepeatedMember(p.repeated)
+		c.Problem = wirekit.RepeatedField(p.repeated)
 	case p.kinds > 0:
-		c.Problem = wirekit.RepeatedMember("functionCall") // the part is also something else
+		c.Problem = wirekit.RepeatedField("functionCall") // the part is also something else
 	}
 	if wirekit.Cut(c) {
 		d.rep.Addf(dragoman.Lowered, dragoman.Warn, at.String(), "%s", c.Problem.Message)

@@ -24,7 +24,7 @@ func TestEncodingIsDeterministic(t *testing.T) {
 // Prompt caches depend on it: content that was sent once is sent again byte for
 // byte.
 func TestAppendingKeepsEarlierContents(t *testing.T) {
-	codectest.Grows(t, codec, dialect.EncodeOptions{}, drawRequest, codectest.Growth{
+	codectest.CheckGrowth(t, codec, dialect.EncodeOptions{}, drawRequest, codectest.Growth{
 		List: "contents", Settled: codectest.OutsideTurns,
 		Last: func(_ dragoman.Role, was, is string) bool { return codectest.Appended(was, is) },
 	})

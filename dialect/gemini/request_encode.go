@@ -397,7 +397,7 @@ func (e *requestEncoder) effectiveChoice(t *toolbox) (*dragoman.ToolChoice, erro
 		}
 	}
 	if !e.cached {
-		if err := wirekit.AllowsNone("gemini", e.req, t.holds); err != nil {
+		if err := wirekit.CheckAllowedTools("gemini", e.req, t.holds); err != nil {
 			return nil, err
 		}
 	}

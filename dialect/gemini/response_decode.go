@@ -168,7 +168,7 @@ func (a *responseDecoder) markAmbiguous(field string) {
 	a.ambiguous = true
 	a.rep.Addf(dragoman.Dropped, dragoman.Warn, "", "field %.40q occurs twice or in another letter case; the original bytes are not kept", field)
 	for _, c := range a.calls {
-		c.Problem = wirekit.RepeatedMember(field)
+		c.Problem = wirekit.RepeatedField(field)
 	}
 }
 
@@ -248,7 +248,7 @@ func (a *responseDecoder) content(c *candidate, raw json.RawMessage, index int) 
 			changed = true
 			defer func() {
 				for _, k := range c.calls {
-					k.Problem = wirekit.RepeatedMember("parts")
+					k.Problem = wirekit.RepeatedField("parts")
 				}
 			}()
 		}

@@ -24,7 +24,7 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 	if err := wirekit.CheckEncode(name, o); err != nil {
 		return dialect.Encoded{}, err
 	}
-	reg := wirekit.AnswerRegistry(resp, c.Limits(), toolCodecs, o)
+	reg := wirekit.ResponseRegistry(resp, c.Limits(), toolCodecs, o)
 	if body, ok := replayResponse(resp, o); ok {
 		return dialect.Encoded{Body: body, Registry: reg}, nil
 	}
@@ -54,7 +54,7 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 // replayResponse returns the original body of an unchanged response. It only
 // replaces the model.
 func replayResponse(resp *dragoman.Response, o dialect.EncodeOptions) ([]byte, bool) {
-	if o.Rebuild || !resp.Native.Current(name, resp.Fingerprint) || wirekit.Overtaken(resp, wirekit.Barred) {
+	if o.Rebuild || !resp.Native.Current(name, resp.Fingerprint) || wirekit.MustRebuild(resp, wirekit.Blocked) {
 		return nil, false
 	}
 	model := resp.Model
@@ -69,7 +69,7 @@ func replayResponse(resp *dragoman.Response, o dialect.EncodeOptions) ([]byte, b
 // stop after which calls run is replaced.
 func effectiveStop(stop dragoman.Stop, out []dragoman.Message) dragoman.Stop {
 	for i := range out {
-		stop = wirekit.Standing(stop, out[i].ToolCalls(), wirekit.Barred)
+		stop = wirekit.EffectiveStop(stop, out[i].ToolCalls(), wirekit.Blocked)
 	}
 	return stop
 }
@@ -88,7 +88,7 @@ func (e *responseEncoder) identity(w *jsonwire.Writer, resp *dragoman.Response) 
 	id := resp.ID
 	if id == "" {
 		id = wirekit.SyntheticID("", e.o.Seed)
-		wirekit.ReportMinted(e.rep, id)
+		wirekit.ReportNewID(e.rep, id)
 	}
 	model := resp.Model
 	if e.o.Model != "" {
@@ -198,7 +198,7 @@ func (e *responseEncoder) finish(w *jsonwire.Writer, index int, original, s drag
 	if !exact {
 		e.rep.Addf(dragoman.Lowered, dragoman.Warn, extra.Choice(index)+"/stop", "stop %s written as %s", s.Reason, reason)
 	} else {
-		wirekit.ReportBarred(e.rep, original, s, reason, extra.Choice(index))
+		wirekit.ReportBlocked(e.rep, original, s, reason, extra.Choice(index))
 	}
 	if s.Sequence != "" {
 		e.rep.Add(dragoman.Dropped, dragoman.Info, extra.Choice(index)+"/stop/sequence", "the API does not report which stop sequence matched")

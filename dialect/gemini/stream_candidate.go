@@ -421,9 +421,9 @@ func (c *streamCandidate) take(k *streamedCall, p *rawPart, f *fragment, bad err
 	}
 	switch {
 	case p.repeated != "":
-		c.block(k, wirekit.RepeatedMember(p.repeated))
+		c.block(k, wirekit.RepeatedField(p.repeated))
 	case p.kinds > 0 || p.kind != "functionCall":
-		c.block(k, wirekit.RepeatedMember("functionCall")) // the part is also something else
+		c.block(k, wirekit.RepeatedField("functionCall")) // the part is also something else
 	case bad != nil:
 		c.block(k, &dragoman.CallProblem{Code: codes.ProblemUnreadable, Message: "the call cannot be decoded: " + bad.Error(), Offset: -1})
 	case f.id != "" && f.id != k.id:
@@ -501,7 +501,7 @@ func (c *streamCandidate) emitArguments(k *streamedCall) {
 		k.fragments.drop()
 	}
 	if !k.wrapped {
-		k.part.Tell(k.args)
+		k.part.Emit(k.args)
 	}
 }
 
@@ -525,7 +525,7 @@ func (c *streamCandidate) end(terminal bool) dragoman.Stop {
 	for i, k := range c.calls {
 		v := k.part.Value.(*dragoman.ToolCall)
 		v.Arguments, v.Signature, v.Extra, v.Problem = k.args, k.signature, k.extra, k.problem
-		c.d.reg.Settle(v, c.path(), c.d.rep)
+		c.d.reg.ResolveCall(v, c.path(), c.d.rep)
 		if !terminal && v.Problem == nil {
 			v.Problem = &dragoman.CallProblem{Code: codes.ProblemTruncated, Message: "the stream ended before the call was complete", Offset: -1}
 		}

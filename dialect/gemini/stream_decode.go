@@ -51,10 +51,10 @@ type streamDecoder struct {
 	blocked       string           // why the prompt was blocked
 	details       *dragoman.Native // the prompt feedback
 	notStream     wirekit.NotAStream
-	late          wirekit.Late   // events after the end
-	unknownFields wirekit.Strays // unknown fields of the current event that no part stores
+	late          wirekit.Late        // events after the end
+	unknownFields wirekit.UnknownKeys // unknown fields of the current event that no part stores
 	unknown       wirekit.Unknown
-	pendingLosses wirekit.Untold
+	pendingLosses wirekit.UnwrittenChunks
 	emit          func(dragoman.Event) error
 	fields        []dragoman.Field // unknown fields of the current candidate
 
@@ -171,7 +171,7 @@ func (d *streamDecoder) event(ev sse.Event) error {
 	}
 	if d.Ended { // nothing counts after the end (quirk C12)
 		d.late.Event(ev, d.rep)
-		if d.o.NoNative || !wirekit.SaysNothing(ev) {
+		if d.o.NoNative || !wirekit.IsKeepAlive(ev) {
 			return nil
 		}
 		return d.emit(&dragoman.Chunk{Dialect: name, Raw: ev.Raw})
@@ -184,7 +184,7 @@ func (d *streamDecoder) event(ev sse.Event) error {
 	}
 	if d.repeated != "" { // two readers could see different calls
 		for _, k := range d.touched {
-			k.problem = wirekit.RepeatedMember(d.repeated)
+			k.problem = wirekit.RepeatedField(d.repeated)
 		}
 	}
 	loss := d.unknown.Members([]byte("candidates"), &d.unknownFields)

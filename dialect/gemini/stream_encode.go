@@ -47,9 +47,9 @@ type streamEncoder struct {
 	// blockedCalls tracks, per candidate, the calls that must not run although a
 	// client could read them as calls that may, and the stop reason to end the
 	// candidate with.
-	blockedCalls  wirekit.Barrings
+	blockedCalls  wirekit.BlockedByChoice
 	done          bool
-	pendingLosses wirekit.Untold
+	pendingLosses wirekit.UnwrittenChunks
 	fields        wirekit.PendingFields
 	records
 }
@@ -141,7 +141,7 @@ func candidateOf(path string) int {
 func (e *streamEncoder) write(dst []byte, fill func(w *jsonwire.Writer)) []byte {
 	if e.head.ID == "" {
 		e.head.ID = wirekit.SyntheticID("", e.o.Seed)
-		wirekit.ReportMinted(e.rep, e.head.ID)
+		wirekit.ReportNewID(e.rep, e.head.ID)
 	}
 	w := &e.w
 	w.Buf = w.Buf[:0]
@@ -276,7 +276,7 @@ func (e *streamEncoder) partEnd(dst []byte, ev *dragoman.PartEnd) ([]byte, error
 
 // callEnd writes a call.
 func (e *streamEncoder) callEnd(dst []byte, choice int, p *sentPart, c *dragoman.ToolCall) ([]byte, error) {
-	e.blockedCalls.Of(choice).Call(c, wirekit.Barred)
+	e.blockedCalls.Of(choice).Call(c, wirekit.Blocked)
 	e.recorded = e.records.with(choice, c)
 	var err error
 	dst = e.part(dst, choice, func(w *jsonwire.Writer) {

@@ -242,7 +242,7 @@ func (toolCodec) WriteTool(v toolwire.View, w *jsonwire.Writer, _ dragoman.Forma
 	if s.Strict == codes.StrictOn {
 		rep.Add(dragoman.Dropped, dragoman.Warn, at.String()+"/strict", "the API has no strict flag")
 	}
-	toolwire.ReportUnsaid(s, toolwire.ToolSays{OutputSchema: true}, at, rep)
+	toolwire.ReportMissing(s, toolwire.ToolFields{OutputSchema: true}, at, rep)
 	w.BeginObject()
 	w.StringField("name", name)
 	w.StringField("description", low.Description) // the API document requires one

@@ -12,9 +12,9 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/codectest"
 )
 
-// fedLines is [codectest.Fed] for lines of JSON.
+// fedLines is [codectest.FeedEvents] for lines of JSON.
 func fedLines(n int, o dialect.DecodeOptions, line func(i int) string) (losses int, kept int64, err error) {
-	return codectest.Fed(ollama.Codec{}.NewStreamDecoder(o), n, func(i int) []byte { return []byte(line(i) + "\n") })
+	return codectest.FeedEvents(ollama.Codec{}.NewStreamDecoder(o), n, func(i int) []byte { return []byte(line(i) + "\n") })
 }
 
 func TestQuirkC4_StreamGrowthCountsAgainstTheBound(t *testing.T) {

@@ -72,7 +72,7 @@ func (c *messageContent) media(v toolwire.View, m *dragoman.Media, at extra.Path
 	case toolwire.EmptyMedia(m):
 		note = toolwire.Placeholder(m)
 		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s has no content; it is replaced with a text note", m.Media)
-	case !v.Caps().TakesMedia(m.Media):
+	case !v.Caps().AcceptsMedia(m.Media):
 		note = toolwire.Placeholder(m)
 		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "the target does not accept %s input; it is replaced with a text note", m.Media)
 	case m.Base64 == "":

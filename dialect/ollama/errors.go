@@ -13,7 +13,7 @@ import (
 // DecodeError implements [dialect.Codec]. The error is a string; proxies in front of Ollama may
 // send an object.
 func (Codec) DecodeError(status int, header http.Header, body []byte) *dragoman.APIError {
-	e := wirekit.ErrorAnswer{Status: status, Header: header, Body: body}.Decode("x-request-id", formatError, readErrorBody)
+	e := wirekit.ErrorResponse{Status: status, Header: header, Body: body}.Decode("x-request-id", formatError, readErrorBody)
 	e.Class = classOf(e)
 	return e
 }
@@ -64,7 +64,7 @@ func classOf(e *dragoman.APIError) dragoman.ErrorClass {
 		return true
 	}
 	switch {
-	case wirekit.SaysTooLong(e), has("exceed", "context"), has("context length"), has("context window"):
+	case wirekit.IsContextLength(e), has("exceed", "context"), has("context length"), has("context window"):
 		return dragoman.ErrorContextLength
 	case e.Status == 499:
 		return dragoman.ErrorTimeout
@@ -93,7 +93,7 @@ func (Codec) EncodeError(e *dragoman.APIError) (int, []byte, dragoman.Report) {
 	var w jsonwire.Writer
 	writeError(&w, e)
 	var rep dragoman.Report
-	wirekit.ReportError(&rep, e, wirekit.ErrorSaid{Status: status}, "")
+	wirekit.ReportError(&rep, e, wirekit.WrittenError{Status: status}, "")
 	return status, w.Buf, rep
 }
 

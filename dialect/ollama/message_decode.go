@@ -164,7 +164,7 @@ var messageKeys = []string{"role", "content", "thinking", "images", "tool_calls"
 func (b *body) read(d *messageDecoder, r *jsonwire.Reader, m *dragoman.Message, at extra.Path, pos int) {
 	var seen wirekit.Members
 	for key := range r.Object() {
-		if seen.Twice(messageKeys, key) && !d.messageUnclear {
+		if seen.Repeats(messageKeys, key) && !d.messageUnclear {
 			d.ambiguous(at.String(), fmt.Sprintf("the message has a duplicate field %.40q", key))
 		}
 		switch string(key) {
@@ -239,7 +239,7 @@ func (b *body) readCalls(d *messageDecoder, r *jsonwire.Reader, m *dragoman.Mess
 func (b *body) markDuplicateCalls() {
 	for _, p := range b.calls {
 		if c, ok := p.(*dragoman.ToolCall); ok {
-			c.Problem = wirekit.RepeatedMember("tool_calls")
+			c.Problem = wirekit.RepeatedField("tool_calls")
 		}
 	}
 }

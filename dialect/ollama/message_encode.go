@@ -110,7 +110,7 @@ func (e *messageEncoder) canReplay(m *dragoman.Message) bool {
 	for _, p := range m.Parts {
 		switch p := p.(type) {
 		case *dragoman.Media:
-			if !e.target.Caps.TakesMedia(p.Media) {
+			if !e.target.Caps.AcceptsMedia(p.Media) {
 				return false
 			}
 		case *dragoman.Reasoning:

@@ -85,7 +85,7 @@ func (e *requestEncoder) tools() error {
 	wirekit.PlaceTools(e.rep.Losses[before:], places)
 	e.w.EndArray()
 	if err == nil {
-		err = wirekit.ChoosesUnsent("ollama", e.req, e.reg, e.w.Buf[start:])
+		err = wirekit.CheckChosenTools("ollama", e.req, e.reg, e.w.Buf[start:])
 	}
 	if n == 0 {
 		e.w.Buf = e.w.Buf[:start] // no empty list (quirk B34)

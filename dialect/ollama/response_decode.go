@@ -31,7 +31,7 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 	rewritten := d.reg.Rewritten()
 	var seen wirekit.Members
 	for key := range r.Object() {
-		if seen.Twice(responseKeys, key) {
+		if seen.Repeats(responseKeys, key) {
 			d.ambiguous("/"+extra.Escape(string(key)), "the response has this field twice")
 		}
 		d.decodeField(key)

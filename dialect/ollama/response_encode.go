@@ -22,7 +22,7 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 		return dialect.Encoded{}, err
 	}
 	limits := c.Limits()
-	reg := wirekit.AnswerRegistry(resp, limits, toolCodecs, o)
+	reg := wirekit.ResponseRegistry(resp, limits, toolCodecs, o)
 	if body, ok := wirekit.ReplayResponse(resp, name, o); ok && !hasUnsafeCall(resp) {
 		return dialect.Encoded{Body: body, Registry: reg}, nil
 	}

@@ -103,7 +103,7 @@ func TestQuirkB18_StopReasonFromCallsAndDoneReason(t *testing.T) {
 func TestStopReasonsAreMappedToTheNearest(t *testing.T) {
 	for reason, want := range map[dragoman.StopReason]string{
 		dragoman.StopNone: "stop", dragoman.StopEnd: "stop", dragoman.StopToolCalls: "stop", dragoman.StopLength: "length", dragoman.StopSequence: "stop",
-		dragoman.StopContentFilter: "content_filter", dragoman.StopRefusal: "content_filter", dragoman.StopError: "error", dragoman.StopCancelled: "error",
+		dragoman.StopContentFilter: "content_filter", dragoman.StopRefusal: "content_filter", dragoman.StopError: "error", dragoman.StopCanceled: "error",
 		dragoman.StopMalformedCall: "error", dragoman.StopPause: "stop", dragoman.StopUnknown: "stop", dragoman.StopCompaction: "stop",
 	} {
 		resp := &dragoman.Response{Model: "m", Created: time.Unix(1, 0), Output: []dragoman.Message{dragoman.AssistantText("x")}, Stop: dragoman.Stop{Reason: reason, Native: "their word"}}

@@ -54,12 +54,12 @@ func settleStop(reg *interop.Registry, word string, terminal bool, calls []*drag
 // an error object are not blocked.
 func blocked(c *dragoman.ToolCall) bool {
 	switch {
-	case c.Problem == nil || c.Hosted || wirekit.Nameless(c):
+	case c.Problem == nil || c.Hosted || wirekit.IsNameless(c):
 		return false
 	case c.Problem.Code == codes.ProblemStopped:
 		return true
 	default:
-		_, why := toolwire.AnswerObject(c)
+		_, why := toolwire.ResponseObject(c)
 		return why == nil
 	}
 }
@@ -67,7 +67,7 @@ func blocked(c *dragoman.ToolCall) bool {
 // unsafeToReplay reports whether a call must not run, although a client that gets its original
 // bytes would run it.
 func unsafeToReplay(c *dragoman.ToolCall) bool {
-	return blocked(c) || c.Problem != nil && !c.Hosted && !wirekit.Nameless(c) && dragoman.CheckArguments(c.Arguments) == nil
+	return blocked(c) || c.Problem != nil && !c.Hosted && !wirekit.IsNameless(c) && dragoman.CheckArguments(c.Arguments) == nil
 }
 
 // blocksCalls reports whether no call may run after a stop.
@@ -90,7 +90,7 @@ func doneReasonOf(s dragoman.Stop, own bool, calls int) (word string, exact bool
 		return "content_filter", false
 	case dragoman.StopError:
 		return "error", true
-	case dragoman.StopCancelled, dragoman.StopMalformedCall:
+	case dragoman.StopCanceled, dragoman.StopMalformedCall:
 		return "error", false
 	default: // a stop sequence, a pause, an unknown reason
 		return "stop", false

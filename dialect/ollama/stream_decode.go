@@ -163,7 +163,7 @@ func (d *streamDecoder) read(data []byte) error {
 	var at int64
 	var seen wirekit.Members
 	for key := range r.Object() {
-		duplicate := seen.Twice(responseKeys, key)
+		duplicate := seen.Repeats(responseKeys, key)
 		d.line.duplicate = d.line.duplicate || duplicate
 		if string(key) == "message" {
 			msg = r.Raw()
@@ -280,7 +280,7 @@ func (d *streamDecoder) message(r *jsonwire.Reader) {
 	var calls [][]byte
 	var seen wirekit.Members
 	for key := range r.Object() {
-		duplicate := seen.Twice(messageKeys, key)
+		duplicate := seen.Repeats(messageKeys, key)
 		d.line.duplicate = duplicate || d.line.duplicate
 		switch string(key) {
 		case "role":
@@ -395,7 +395,7 @@ func (d *streamDecoder) streamCall(raw []byte) {
 		}
 		d.thinking.End()
 		begin := &dragoman.ToolCall{ID: p.ID, Synthetic: p.Synthetic, Name: p.Name, Namespace: p.Namespace, Payload: p.Payload}
-		d.parts.Start(0, d.header(), begin, p).Tell(p.Arguments)
+		d.parts.Start(0, d.header(), begin, p).Emit(p.Arguments)
 		d.calls = append(d.calls, p)
 	}
 }

@@ -42,7 +42,7 @@ type streamEncoder struct {
 	whole     int // calls that are complete
 	lastText  int // the message of the latest text; -1 before the first
 	closed    bool
-	unwritten wirekit.Untold
+	unwritten wirekit.UnwrittenChunks
 	reported  map[string]bool
 }
 
@@ -427,7 +427,7 @@ func (e *streamEncoder) failure(dst []byte, err *dragoman.APIError) []byte {
 	}
 	e.w.Buf = e.w.Buf[:0]
 	writeError(&e.w, err)
-	wirekit.ReportError(e.rep, err, wirekit.ErrorSaid{}, "/error")
+	wirekit.ReportError(e.rep, err, wirekit.WrittenError{}, "/error")
 	return ndjson.Append(dst, e.w.Buf)
 }
 

@@ -166,7 +166,7 @@ func writeMedia(v toolwire.View, w *jsonwire.Writer, m *dragoman.Media, at extra
 	case m.Text != "":
 		text = m.Text
 		rep.Add(dragoman.Lowered, dragoman.Info, at.String(), "text document is written as text")
-	case !v.Caps().TakesMedia(m.Media):
+	case !v.Caps().AcceptsMedia(m.Media):
 		text = toolwire.Placeholder(m)
 		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "the target does not accept %s input; it is replaced with a text note", m.Media)
 	case typ == "file" && m.URL != "":

@@ -12,7 +12,7 @@ import (
 // DecodeError implements [dialect.Codec]. Compatible servers send the code as a number, the error
 // as a bare string, or no envelope.
 func (Codec) DecodeError(status int, header http.Header, body []byte) *dragoman.APIError {
-	e := wirekit.ErrorAnswer{Status: status, Header: header, Body: body}.Decode("x-request-id", dragoman.Format(name), readErrorBody)
+	e := wirekit.ErrorResponse{Status: status, Header: header, Body: body}.Decode("x-request-id", dragoman.Format(name), readErrorBody)
 	e.Class = classOf(e)
 	return e
 }
@@ -160,10 +160,10 @@ func (Codec) EncodeError(e *dragoman.APIError) (int, []byte, dragoman.Report) {
 	return status, w.Buf, rep
 }
 
-func writeErrorObject(w *jsonwire.Writer, e *dragoman.APIError) wirekit.ErrorSaid {
+func writeErrorObject(w *jsonwire.Writer, e *dragoman.APIError) wirekit.WrittenError {
 	typ, code := errorTypeAndCode(e)
 	wirekit.WriteOpenAIError(w, e, typ, code)
-	return wirekit.ErrorSaid{Type: typ, Code: code, Param: e.Param}
+	return wirekit.WrittenError{Type: typ, Code: code, Param: e.Param}
 }
 
 // errorTypeAndCode returns the OpenAI type and code of an error: the native ones if they match

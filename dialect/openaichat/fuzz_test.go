@@ -20,7 +20,7 @@ func FuzzDecodeRequest(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		if req, _ := codectest.AnyRequest(t, codec, body); req != nil && req.Native == nil && codectest.Untold(codec, body) {
+		if req, _ := codectest.AnyRequest(t, codec, body); req != nil && req.Native == nil && codectest.ReportsNoDroppedNative(codec, body) {
 			t.Fatal("the native request is lost")
 		}
 	})

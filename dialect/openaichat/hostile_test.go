@@ -74,7 +74,7 @@ func TestErrorWithChoicesBlocksCalls(t *testing.T) {
 
 func TestForbiddingStopNeverAllowsCalls(t *testing.T) {
 	for _, reason := range []dragoman.StopReason{
-		dragoman.StopLength, dragoman.StopContentFilter, dragoman.StopRefusal, dragoman.StopError, dragoman.StopCancelled,
+		dragoman.StopLength, dragoman.StopContentFilter, dragoman.StopRefusal, dragoman.StopError, dragoman.StopCanceled,
 		dragoman.StopMalformedCall, dragoman.StopUnknown, dragoman.StopSequence, dragoman.StopCompaction,
 	} {
 		want := "content_filter"

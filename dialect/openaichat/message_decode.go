@@ -128,7 +128,7 @@ var errNoRole = errors.New("message has no role")
 
 // noRole returns the error, with its position in raw, for a message without a valid role.
 func noRole(raw []byte) error {
-	if err := wirekit.NoStrings(raw, "role"); err != nil {
+	if err := wirekit.CheckNotStrings(raw, "role"); err != nil {
 		return err
 	}
 	return &jsonwire.Error{Err: errNoRole}
@@ -160,7 +160,7 @@ func (d *messageDecoder) toolMessage(raw []byte, m *dragoman.Message, at extra.P
 	id := res.CallID
 	d.pair(res)
 	if d.request && res.CallID == "" { // a value that is not a string is never converted to an id (requirement I8)
-		if err := wirekit.NoStrings(raw, "tool_call_id"); err != nil {
+		if err := wirekit.CheckNotStrings(raw, "tool_call_id"); err != nil {
 			return false, err
 		}
 	}
@@ -332,7 +332,7 @@ func (d *messageDecoder) plainMessage(raw []byte, m *dragoman.Message, at extra.
 	m.Parts = append(m.Parts, calls...)
 	if i := slices.Index(messageKeys, "tool_calls"); again&(1<<i) != 0 {
 		for _, c := range m.ToolCalls() {
-			c.Problem = wirekit.RepeatedMember("tool_calls")
+			c.Problem = wirekit.RepeatedField("tool_calls")
 		}
 	}
 	if len(calls) > 0 {
@@ -383,7 +383,7 @@ func (d *messageDecoder) call(obj json.RawMessage, at extra.Path, pos, i int) dr
 
 // extractSignature moves a signature from the id of a call to the call (quirk B17).
 func (d *messageDecoder) extractSignature(c *dragoman.ToolCall, at extra.Path) {
-	wireID, kept := wirekit.TakeOffID(c)
+	wireID, kept := wirekit.SplitCallID(c)
 	if wireID == "" {
 		return
 	}

@@ -99,7 +99,7 @@ func (e *messageEncoder) canReplay(m *dragoman.Message) bool {
 	for _, p := range m.Parts {
 		switch p := p.(type) {
 		case *dragoman.Media:
-			if !c.TakesMedia(p.Media) {
+			if !c.AcceptsMedia(p.Media) {
 				return false
 			}
 		case *dragoman.Reasoning:

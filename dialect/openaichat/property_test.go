@@ -146,7 +146,7 @@ func TestProperty_ConversationGrowsOnlyAtItsEnd(t *testing.T) {
 				req.ToolChoice, req.Output, req.Native = nil, nil, nil
 				return req
 			}
-			codectest.Grows(t, codec, dialect.EncodeOptions{Target: target}, draw, codectest.Growth{List: "messages", Settled: codectest.AfterTurns})
+			codectest.CheckGrowth(t, codec, dialect.EncodeOptions{Target: target}, draw, codectest.Growth{List: "messages", Settled: codectest.AfterTurns})
 		})
 	}
 }

@@ -128,11 +128,11 @@ func (e *requestEncoder) choice() error {
 	if c != nil && !wirekit.KnownChoice(c.Mode) {
 		return fmt.Errorf("openaichat: %w: at /tool_choice: unknown mode %.40q", dragoman.ErrInvalid, c.Mode)
 	}
-	if err := wirekit.AllowsNone("openaichat", e.req, e.sends); err != nil {
+	if err := wirekit.CheckAllowedTools("openaichat", e.req, e.sends); err != nil {
 		return err
 	}
 	if e.written == 0 {
-		if err := wirekit.ForcesNone("openaichat", e.req); err != nil {
+		if err := wirekit.CheckForcedChoice("openaichat", e.req); err != nil {
 			return err
 		}
 		if c != nil && c.Mode != dragoman.ChoiceNone && c.Mode != dragoman.ChoiceAuto {

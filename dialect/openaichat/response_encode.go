@@ -24,8 +24,8 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 	}
 	o = legacyOptions(o)
 	limits := c.Limits()
-	reg := wirekit.AnswerRegistry(resp, limits, toolCodecs, o)
-	if body, ok := wirekit.ReplayResponse(resp, name, o); ok && !hasMalformedCall(resp) && !wirekit.Overtaken(resp, wirekit.Barred) {
+	reg := wirekit.ResponseRegistry(resp, limits, toolCodecs, o)
+	if body, ok := wirekit.ReplayResponse(resp, name, o); ok && !hasMalformedCall(resp) && !wirekit.MustRebuild(resp, wirekit.Blocked) {
 		return dialect.Encoded{Body: body, Registry: reg}, nil
 	}
 	e := messageEncoder{list: "/output", reg: reg, limits: limits, target: reg.Target(), o: o, rep: new(dragoman.Report), legacy: o.LegacyFunctions}
@@ -76,7 +76,7 @@ func hasError(resp *dragoman.Response) bool {
 func (e *messageEncoder) identify(resp *dragoman.Response) {
 	if resp.ID == "" {
 		resp.ID = wirekit.SyntheticID("chatcmpl-", e.o.Seed)
-		wirekit.ReportMinted(e.rep, resp.ID)
+		wirekit.ReportNewID(e.rep, resp.ID)
 	}
 	if resp.Created.IsZero() {
 		wirekit.ReportNoTime(e.rep)
@@ -133,7 +133,7 @@ func (e *messageEncoder) candidate(index int, out []dragoman.Message, stop drago
 		if !exact {
 			e.rep.Addf(dragoman.Lowered, dragoman.Warn, e.candidatePath+"/stop", "stop reason %s is written as %q", stop.Reason, word)
 		} else {
-			wirekit.ReportBarred(e.rep, original, stop, word, e.candidatePath)
+			wirekit.ReportBlocked(e.rep, original, stop, word, e.candidatePath)
 		}
 		w.StringField("finish_reason", e.finish(word))
 	}
@@ -166,7 +166,7 @@ func without(e *dragoman.Extra, path string) *dragoman.Extra {
 // never a stop after which clients run calls.
 func allowedStop(reg *interop.Registry, stop dragoman.Stop, out []dragoman.Message) dragoman.Stop {
 	for i := range out {
-		stop = wirekit.Standing(stop, out[i].ToolCalls(), wirekit.BarredBy(reg))
+		stop = wirekit.EffectiveStop(stop, out[i].ToolCalls(), wirekit.BlockedBy(reg))
 	}
 	return stop
 }

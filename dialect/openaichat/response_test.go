@@ -68,7 +68,7 @@ func TestQuirkB18_B19_B20_StopReasons(t *testing.T) {
 		{`"error"`, dragoman.StopError, dragoman.StopError},
 		{`"network_error"`, dragoman.StopError, dragoman.StopError},
 		{`"insufficient_system_resource"`, dragoman.StopError, dragoman.StopError},
-		{`"abort"`, dragoman.StopCancelled, dragoman.StopCancelled},
+		{`"abort"`, dragoman.StopCanceled, dragoman.StopCanceled},
 		{`"malformed_tool_use"`, dragoman.StopMalformedCall, dragoman.StopMalformedCall},
 		{`"MODEL_ARMOR"`, dragoman.StopUnknown, dragoman.StopUnknown},
 		{`"stahp"`, dragoman.StopUnknown, dragoman.StopUnknown},
@@ -494,7 +494,7 @@ func TestStop_ReasonsOfOtherAPIs(t *testing.T) {
 	}{
 		dragoman.StopEnd: {"stop", true}, dragoman.StopNone: {"stop", true}, dragoman.StopToolCalls: {"tool_calls", true}, dragoman.StopLength: {"length", true},
 		dragoman.StopContentFilter: {"content_filter", true}, dragoman.StopRefusal: {"content_filter", false}, dragoman.StopSequence: {"stop", false},
-		dragoman.StopError: {"error", false}, dragoman.StopCancelled: {"error", false}, dragoman.StopMalformedCall: {"error", false}, dragoman.StopPause: {"stop", false}, dragoman.StopUnknown: {"stop", false},
+		dragoman.StopError: {"error", false}, dragoman.StopCanceled: {"error", false}, dragoman.StopMalformedCall: {"error", false}, dragoman.StopPause: {"stop", false}, dragoman.StopUnknown: {"stop", false},
 	} {
 		head := dragoman.Response{ID: "r", Created: time.Unix(1, 0), Origin: &dragoman.Origin{Dialect: dialectname.Anthropic}}
 		resp := &head

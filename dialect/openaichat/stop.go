@@ -30,7 +30,7 @@ func stopOf(word string) dragoman.StopReason {
 	case "error", "network_error", "insufficient_system_resource":
 		return dragoman.StopError
 	case "abort", "cancelled":
-		return dragoman.StopCancelled
+		return dragoman.StopCanceled
 	case "malformed_function_call", "malformed_tool_use", "malformed_tool_call":
 		return dragoman.StopMalformedCall
 	default:
@@ -132,7 +132,7 @@ func finishReasonOf(s dragoman.Stop, own bool, calls callCount) (word string, ex
 		return "stop", false
 	case dragoman.StopRefusal:
 		return "content_filter", false
-	case dragoman.StopError, dragoman.StopCancelled, dragoman.StopMalformedCall:
+	case dragoman.StopError, dragoman.StopCanceled, dragoman.StopMalformedCall:
 		return "error", false
 	default:
 		return "stop", false

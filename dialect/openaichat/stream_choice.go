@@ -763,7 +763,7 @@ func (c *choice) end(terminal bool) dragoman.Stop {
 		if k.id != "" { // it may have arrived after the arguments started
 			v.ID, v.Synthetic = k.id, false
 		}
-		if original, kept := wirekit.TakeOffID(v); original != "" {
+		if original, kept := wirekit.SplitCallID(v); original != "" {
 			reportHidden(&c.d.rep, v.ID, kept, c.place(k))
 		}
 		if first, dup := seen[v.ID]; dup {
@@ -781,7 +781,7 @@ func (c *choice) end(terminal bool) dragoman.Stop {
 				Message: "an event of the call has a duplicate field, so its meaning is ambiguous; make the call again",
 			}
 		}
-		c.d.reg.Settle(v, extra.At(c.place(k)), &c.d.rep)
+		c.d.reg.ResolveCall(v, extra.At(c.place(k)), &c.d.rep)
 		if k.disputed != "" && v.Problem == nil {
 			v.Problem = &dragoman.CallProblem{Code: codes.ProblemStopped, Message: k.disputed, Offset: -1}
 		}

@@ -59,7 +59,7 @@ type streamDecoder struct {
 	bound     stream.Bound
 	notSSE    wirekit.NotAStream
 	late      wirekit.Late // data after the end
-	unwritten wirekit.Untold
+	unwritten wirekit.UnwrittenChunks
 	splice    splice
 	template  chunkTemplate
 	emit      func(dragoman.Event) error
@@ -159,7 +159,7 @@ func (d *streamDecoder) event(ev sse.Event) error {
 	}
 	if d.Ended { // everything after the end is ignored (quirk C12)
 		d.late.Event(ev, &d.rep)
-		if d.o.NoNative || !wirekit.SaysNothing(ev) {
+		if d.o.NoNative || !wirekit.IsKeepAlive(ev) {
 			return nil
 		}
 		return d.emit(&dragoman.Chunk{Dialect: name, Raw: ev.Raw})
@@ -520,7 +520,7 @@ func brief(name string) string {
 func (d *streamDecoder) lose(key, detail string) { d.loseAs(dragoman.Info, key, detail) }
 
 func (d *streamDecoder) loseAs(sev dragoman.Severity, key, detail string) {
-	if d.lost[key] || len(d.lost) > wirekit.MaxUntold {
+	if d.lost[key] || len(d.lost) > wirekit.MaxUnwritten {
 		return
 	}
 	if d.lost == nil {

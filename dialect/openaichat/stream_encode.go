@@ -44,13 +44,13 @@ type streamEncoder struct {
 	calls  map[int]int // started calls, by choice
 	cut    map[int]int // truncated calls, by choice
 	// blockedCalls tracks the calls of each choice that the client got and must not run.
-	blockedCalls wirekit.Barrings
+	blockedCalls wirekit.BlockedByChoice
 	roleSent     map[int]bool // choices whose role was written
 	textSent     map[int]bool // choices with text
 	begun        bool         // a chunk was written
 	// opening holds the first fields of every chunk, once one was written.
 	opening   []byte
-	unwritten wirekit.Untold
+	unwritten wirekit.UnwrittenChunks
 	closed    bool
 	fields    wirekit.PendingFields
 }
@@ -334,7 +334,7 @@ func (e *streamEncoder) partEnd(dst []byte, ev *dragoman.PartEnd) []byte {
 		if wirekit.Cut(part) {
 			inc(&e.cut, ev.Choice)
 		}
-		e.blockedCalls.Of(ev.Choice).Call(part, wirekit.Barred)
+		e.blockedCalls.Of(ev.Choice).Call(part, wirekit.Blocked)
 		full = argumentsOf(p, part)
 		wirekit.ReportCall(e.reg, part, p.sent.Len() > 0, p.at, e.rep)
 		if part.Extra.For(name) != nil {
@@ -348,7 +348,7 @@ func (e *streamEncoder) partEnd(dst []byte, ev *dragoman.PartEnd) []byte {
 // Arguments that clients would interpret differently are written as an error text, as in a whole
 // response. If a part of them was already sent, the stop reason blocks the call instead.
 func argumentsOf(p *sentPart, c *dragoman.ToolCall) string {
-	text, why := toolwire.AnswerText(c)
+	text, why := toolwire.ResponseArguments(c)
 	switch {
 	case p.wrapped, why != nil && p.sent.Len() == 0:
 		return text
@@ -417,7 +417,7 @@ func (e *streamEncoder) reportMismatch(choice int, p *sentPart, full string) {
 
 // blockChoice blocks the calls of a choice, because the client got one that must not run.
 func (e *streamEncoder) blockChoice(choice int, at, detail string) {
-	e.blockedCalls.Of(choice).Bar(dragoman.StopError)
+	e.blockedCalls.Of(choice).Block(dragoman.StopError)
 	e.rep.Add(dragoman.Dropped, dragoman.Serious, at, detail+"; no call of this response may run")
 }
 
@@ -446,7 +446,7 @@ func (e *streamEncoder) responseEnd(dst []byte, ev *dragoman.ResponseEnd) []byte
 		if !exact {
 			e.rep.Addf(dragoman.Lowered, dragoman.Warn, extra.Choice(i)+"/stop", "stop reason %s is written as %q", stop.Reason, word)
 		} else {
-			wirekit.ReportBarred(e.rep, original, stop, word, extra.Choice(i))
+			wirekit.ReportBlocked(e.rep, original, stop, word, extra.Choice(i))
 		}
 		if i == 0 {
 			e.tail = &ev.Response

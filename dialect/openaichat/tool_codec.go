@@ -189,7 +189,7 @@ func writeFunction(v toolwire.View, w *jsonwire.Writer, s *dragoman.ToolSpec, na
 	if !ok {
 		return false
 	}
-	toolwire.ReportUnsaid(s, toolwire.ToolSays{}, at, rep)
+	toolwire.ReportMissing(s, toolwire.ToolFields{}, at, rep)
 	w.BeginObject()
 	w.StringField("type", "function")
 	w.Key("function")
@@ -211,7 +211,7 @@ func writeFunction(v toolwire.View, w *jsonwire.Writer, s *dragoman.ToolSpec, na
 
 func writeCustom(v toolwire.View, w *jsonwire.Writer, s *dragoman.ToolSpec, name string, at extra.Path, rep *dragoman.Report) {
 	const d = dialectname.OpenAIChat
-	toolwire.ReportUnsaid(s, toolwire.ToolSays{}, at, rep)
+	toolwire.ReportMissing(s, toolwire.ToolFields{}, at, rep)
 	w.BeginObject()
 	w.StringField("type", "custom")
 	w.Key("custom")

@@ -102,12 +102,12 @@ func (e *requestEncoder) choice() error {
 		return fmt.Errorf("openairesponses: at /tool_choice: unknown mode %q: %w", c.Mode, dragoman.ErrInvalid)
 	}
 	if !e.hasExternalTools() {
-		if err := wirekit.AllowsNone("openairesponses", e.req, e.sends); err != nil {
+		if err := wirekit.CheckAllowedTools("openairesponses", e.req, e.sends); err != nil {
 			return err
 		}
 	}
 	if e.written == 0 && !e.hasExternalTools() {
-		if err := wirekit.ForcesNone("openairesponses", e.req); err != nil {
+		if err := wirekit.CheckForcedChoice("openairesponses", e.req); err != nil {
 			return err
 		}
 		if c != nil && c.Mode != dragoman.ChoiceNone && c.Mode != dragoman.ChoiceAuto {

@@ -50,7 +50,7 @@ func (Codec) Limits() targets.Limits {
 		LooseResults:      true,
 		UniqueIDs:         true,
 		AsyncCalls:        true,
-		ReasoningLeads:    true,
+		ReasoningFirst:    true,
 		StoredBy:          []string{"previous_response_id", "conversation", "item_reference"},
 		// Both are sent back only if the server stores the items.
 		StrippedOnReplay: []string{"id", "status"},

@@ -108,7 +108,7 @@ func writePart(v toolwire.View, w *jsonwire.Writer, part dragoman.Part, assistan
 			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "Responses does not accept %s in an assistant message", p.Media)
 			return false
 		}
-		if p.Text == "" && !v.Caps().TakesMedia(p.Media) {
+		if p.Text == "" && !v.Caps().AcceptsMedia(p.Media) {
 			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "the target does not accept %s input; it is replaced with a text note", p.Media)
 			w.BeginObject()
 			w.StringField("type", "input_text")

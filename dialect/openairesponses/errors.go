@@ -19,7 +19,7 @@ import (
 // known to send: an error object, a bare string with a code, fields without an envelope, or only
 // "detail".
 func (Codec) DecodeError(status int, header http.Header, body []byte) *dragoman.APIError {
-	e := wirekit.ErrorAnswer{Status: status, Header: header, Body: body}.Decode("x-request-id", dragoman.Format(name), readErrorBody)
+	e := wirekit.ErrorResponse{Status: status, Header: header, Body: body}.Decode("x-request-id", dragoman.Format(name), readErrorBody)
 	settleError(e)
 	return e
 }
@@ -196,7 +196,7 @@ func (Codec) EncodeError(e *dragoman.APIError) (int, []byte, dragoman.Report) {
 	wirekit.WriteOpenAIError(&w, e, typ, code)
 	w.EndObject()
 	var rep dragoman.Report
-	wirekit.ReportError(&rep, e, wirekit.ErrorSaid{Status: status, Type: typ, Code: code, Param: e.Param}, "")
+	wirekit.ReportError(&rep, e, wirekit.WrittenError{Status: status, Type: typ, Code: code, Param: e.Param}, "")
 	return status, w.Buf, rep
 }
 
@@ -271,7 +271,7 @@ func (e *outputEncoder) writeFailure(w *jsonwire.Writer, err *dragoman.APIError)
 		}
 	}
 	w.BeginObject()
-	written := wirekit.ErrorSaid{Code: failureCode(err)}
+	written := wirekit.WrittenError{Code: failureCode(err)}
 	w.StringField("code", written.Code)
 	w.StringField("message", messageOf(err))
 	w.EndObject()

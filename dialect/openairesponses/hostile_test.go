@@ -63,7 +63,7 @@ func TestForbiddingStopIsNeverCompleted(t *testing.T) {
 		dragoman.StopLength: {"incomplete", "max_output_tokens"}, dragoman.StopRefusal: {"incomplete", "content_filter"},
 		dragoman.StopContentFilter: {"incomplete", "content_filter"}, dragoman.StopSequence: {"incomplete", "content_filter"},
 		dragoman.StopCompaction: {"incomplete", "content_filter"}, dragoman.StopUnknown: {"incomplete", "content_filter"},
-		dragoman.StopError: {"failed", ""}, dragoman.StopMalformedCall: {"failed", ""}, dragoman.StopCancelled: {"cancelled", ""},
+		dragoman.StopError: {"failed", ""}, dragoman.StopMalformedCall: {"failed", ""}, dragoman.StopCanceled: {"cancelled", ""},
 		"a_future_reason":  {"incomplete", "content_filter"},
 		dragoman.StopPause: {"completed", ""}, dragoman.StopToolCalls: {"completed", ""}, dragoman.StopNone: {"completed", ""},
 	} {

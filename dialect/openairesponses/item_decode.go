@@ -101,7 +101,7 @@ func (d *itemDecoder) head(raw []byte) (h itemHead) {
 	var seen wirekit.Members
 	var arguments, input, nonStringID bool
 	for key := range r.Object() {
-		h.duplicate = seen.Twice(itemKeys, key) || h.duplicate
+		h.duplicate = seen.Repeats(itemKeys, key) || h.duplicate
 		var into *string
 		switch string(key) {
 		case "arguments":
@@ -142,7 +142,7 @@ var partKeys = []string{"type", "text", "refusal"}
 // confuse with known ones.
 func (d *itemDecoder) contentPart(raw []byte) dragoman.Part {
 	p := readPart(raw)
-	if !wirekit.Doubled(&d.peeked, raw, partKeys) {
+	if !wirekit.HasDuplicates(&d.peeked, raw, partKeys) {
 		return p
 	}
 	d.ambiguousPart = true
@@ -198,7 +198,7 @@ func (d *itemDecoder) withNative(m *dragoman.Message, raw []byte) {
 			return
 		}
 	}
-	if d.output && (d.ambiguousPart || d.misplacedPayload || !d.unambiguous && !jsonwire.ReadsOneWay(raw)) {
+	if d.output && (d.ambiguousPart || d.misplacedPayload || !d.unambiguous && !jsonwire.Unambiguous(raw)) {
 		return
 	}
 	m.Native = &dragoman.Sidecar{Dialect: name, Raw: raw, Mirror: m.Fingerprint()}

@@ -56,7 +56,7 @@ func (e *itemEncoder) breakpoints(ms []dragoman.Message) int {
 					n++
 				}
 			case *dragoman.Media:
-				if p.Cache != nil && e.target.Caps.TakesMedia(p.Media) {
+				if p.Cache != nil && e.target.Caps.AcceptsMedia(p.Media) {
 					n++
 				}
 			}

@@ -272,7 +272,7 @@ func (e *outputEncoder) writeCall(w *jsonwire.Writer, it *outputItem) {
 
 // unclear reports whether clients could interpret a call in different ways.
 func unclear(c *dragoman.ToolCall) bool {
-	_, why := toolwire.AnswerText(c)
+	_, why := toolwire.ResponseArguments(c)
 	return why != nil
 }
 
@@ -280,14 +280,14 @@ func unclear(c *dragoman.ToolCall) bool {
 // {} if the model sent none (quirk C23). Arguments that clients could interpret in different ways
 // are wrapped in an error text. Long arguments are checked only once.
 func payloadOf(c *dragoman.ToolCall, freeform bool) *payload {
-	text, why := toolwire.AnswerText(c)
+	text, why := toolwire.ResponseArguments(c)
 	p := &payload{text: text, ambiguousText: why != nil}
 	switch {
 	case freeform:
 		p.text = c.Arguments
 	case why != nil, c.Payload == codes.PayloadText:
-	case c.Problem != nil && c.Arguments == "":
-		p.text = "" // truncated before the first argument; a client would run {}
+	case c.Problem != nil && strings.TrimSpace(c.Arguments) == "":
+		p.text = c.Arguments // truncated before the first argument; a client would run {}
 	default:
 		switch strings.TrimSpace(c.Arguments) {
 		case "", "null", `""`: // the representations of no arguments
@@ -299,7 +299,7 @@ func payloadOf(c *dragoman.ToolCall, freeform bool) *payload {
 
 // callStatus returns the status of a call item.
 func callStatus(c *dragoman.ToolCall) string {
-	if _, blocked := wirekit.Barred(c); blocked || c.Status == codes.StatusIncomplete {
+	if _, blocked := wirekit.Blocked(c); blocked || c.Status == codes.StatusIncomplete {
 		return "incomplete"
 	}
 	return "completed"

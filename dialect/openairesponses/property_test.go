@@ -127,7 +127,7 @@ func eventGen(t *rapid.T) []dragoman.Event {
 	case 1:
 		return evs[:rapid.IntRange(0, len(evs)).Draw(t, "broken")]
 	default:
-		stop := rapid.SampledFrom([]dragoman.StopReason{dragoman.StopEnd, dragoman.StopToolCalls, dragoman.StopLength, dragoman.StopContentFilter, dragoman.StopUnknown, dragoman.StopCancelled, dragoman.StopSequence}).Draw(t, "stop")
+		stop := rapid.SampledFrom([]dragoman.StopReason{dragoman.StopEnd, dragoman.StopToolCalls, dragoman.StopLength, dragoman.StopContentFilter, dragoman.StopUnknown, dragoman.StopCanceled, dragoman.StopSequence}).Draw(t, "stop")
 		return append(evs, &dragoman.ResponseEnd{Stop: dragoman.Stop{Reason: stop}, Usage: dragoman.Usage{Input: dragoman.Counted(1), Output: dragoman.Counted(2)}})
 	}
 }
@@ -239,7 +239,7 @@ func TestConversationGrowsOnlyAtItsEnd(t *testing.T) {
 		return &dragoman.Request{Model: "m", Messages: conversationGen(t)}
 	}
 	anywhere := func(before, _ dragoman.Role) bool { return before != "" }
-	codectest.Grows(t, Codec{}, dialect.EncodeOptions{}, draw, codectest.Growth{List: "input", Settled: anywhere})
+	codectest.CheckGrowth(t, Codec{}, dialect.EncodeOptions{}, draw, codectest.Growth{List: "input", Settled: anywhere})
 }
 
 func TestEncodingKeepsTheMeaning(t *testing.T) {

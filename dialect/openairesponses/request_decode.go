@@ -82,7 +82,7 @@ func (d *requestDecoder) input() {
 			err = wirekit.Mistyped(raw, m.Parts)
 		}
 		if err == nil && d.nonStringID {
-			err = wirekit.NoStrings(raw, "call_id", "name")
+			err = wirekit.CheckNotStrings(raw, "call_id", "name")
 		}
 		if err != nil {
 			d.err = jsonwire.PlaceAt(at.String(), r.Offset()-int64(len(raw)), err)

@@ -156,7 +156,7 @@ func (e *ending) compacted(s *dragoman.Stop) {
 func (d *responseDecoder) decodeFields(r *jsonwire.Reader, resp *dragoman.Response) (end ending) {
 	var seen wirekit.Members
 	for key := range r.Object() {
-		duplicate := seen.Twice(responseKeys, key)
+		duplicate := seen.Repeats(responseKeys, key)
 		end.duplicate = end.duplicate || duplicate
 		switch k := string(key); {
 		case k == "object":

@@ -22,9 +22,9 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 	if err := wirekit.CheckEncode(name, o); err != nil {
 		return dialect.Encoded{}, err
 	}
-	reg := wirekit.AnswerRegistry(resp, c.Limits(), toolCodecs, o)
+	reg := wirekit.ResponseRegistry(resp, c.Limits(), toolCodecs, o)
 	body, replays := wirekit.ReplayResponse(resp, name, o)
-	if replays && !wirekit.Overtaken(resp, wirekit.Barred) {
+	if replays && !wirekit.MustRebuild(resp, wirekit.Blocked) {
 		return dialect.Encoded{Body: body, Registry: reg}, nil
 	}
 	e := outputEncoder{reg: reg, o: o, rep: new(dragoman.Report), seed: cmp.Or(o.Seed, resp.ID)}
@@ -58,7 +58,7 @@ func (e *outputEncoder) items(resp *dragoman.Response) []*outputItem {
 	for i := range resp.Output {
 		m := &resp.Output[i]
 		at := extra.Elem("/output", i)
-		if !e.o.Rebuild && m.Native.Current(name, m.Fingerprint) && wirekit.Standing(resp.Stop, m.ToolCalls(), wirekit.Barred).Reason == resp.Stop.Reason {
+		if !e.o.Rebuild && m.Native.Current(name, m.Fingerprint) && wirekit.EffectiveStop(resp.Stop, m.ToolCalls(), wirekit.Blocked).Reason == resp.Stop.Reason {
 			items = append(items, &outputItem{json: m.Native.Raw})
 			replayed[i] = true
 			continue

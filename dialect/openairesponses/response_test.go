@@ -54,11 +54,11 @@ func TestStopReasons(t *testing.T) {
 		{"no status at all", `"output":[` + call + `]`, dragoman.StopToolCalls, ""},
 		{"quirk C34: truncated at the limit", `"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"output":[` + call + `]`, dragoman.StopLength, codes.ProblemTruncated},
 		{"filtered", `"status":"incomplete","incomplete_details":{"reason":"content_filter"},"output":[` + call + `]`, dragoman.StopContentFilter, codes.ProblemStopped},
-		{"steered", `"status":"incomplete","incomplete_details":{"reason":"steered"},"output":[` + call + `]`, dragoman.StopCancelled, codes.ProblemStopped},
+		{"steered", `"status":"incomplete","incomplete_details":{"reason":"steered"},"output":[` + call + `]`, dragoman.StopCanceled, codes.ProblemStopped},
 		{"quirk B20: unknown reason", `"status":"incomplete","incomplete_details":{"reason":"moon"},"output":[` + call + `]`, dragoman.StopUnknown, codes.ProblemStopped},
 		{"quirk B20: unknown status", `"status":"resting","output":[` + call + `]`, dragoman.StopUnknown, codes.ProblemStopped},
 		{"failed", `"status":"failed","error":{"code":"server_error","message":"x"},"output":[` + call + `]`, dragoman.StopError, codes.ProblemStopped},
-		{"cancelled", `"status":"cancelled","output":[` + call + `]`, dragoman.StopCancelled, codes.ProblemStopped},
+		{"cancelled", `"status":"cancelled","output":[` + call + `]`, dragoman.StopCanceled, codes.ProblemStopped},
 		{"still queued", `"status":"queued","output":[` + call + `]`, dragoman.StopError, codes.ProblemStopped},
 		{"quirk C26: an incomplete call", `"status":"completed","output":[` + callJSON("fc_1", "c1", `{"a":1}`, "incomplete") + `]`, dragoman.StopEnd, codes.ProblemTruncated},
 	} {

@@ -219,7 +219,7 @@ func TestQuirkC26_UnfinishedResponsesBlockCalls(t *testing.T) {
 		{"incomplete", `"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"}`, dragoman.StopLength, codes.ProblemTruncated},
 		{"incomplete", `"status":"incomplete","incomplete_details":{"reason":"content_filter"}`, dragoman.StopContentFilter, codes.ProblemStopped},
 		{"failed", `"status":"failed","error":{"code":"server_error","message":"m"}`, dragoman.StopError, codes.ProblemStopped},
-		{"cancelled", `"status":"cancelled"`, dragoman.StopCancelled, codes.ProblemStopped},
+		{"cancelled", `"status":"cancelled"`, dragoman.StopCanceled, codes.ProblemStopped},
 	} {
 		whole, _ := decodeResponse(t, `{`+c.fields+`,"output":[`+call+`]}`)
 		evs, _, err := decodeStream(events(created, added(0, callJSON("fc_1", "c1", "", "in_progress")), argDelta(0, `{"a":1}`), done(0, call),

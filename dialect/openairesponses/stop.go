@@ -25,14 +25,14 @@ func stopOf(status, reason string) (stop dragoman.StopReason, finished bool) {
 		case "content_filter":
 			return dragoman.StopContentFilter, true
 		case "steered":
-			return dragoman.StopCancelled, true
+			return dragoman.StopCanceled, true
 		default:
 			return dragoman.StopUnknown, true
 		}
 	case "failed":
 		return dragoman.StopError, true
 	case "cancelled":
-		return dragoman.StopCancelled, true
+		return dragoman.StopCanceled, true
 	case "queued", "in_progress":
 		return dragoman.StopNone, false
 	default:
@@ -66,7 +66,7 @@ func statusOf(s dragoman.Stop, own bool) (status, reason string, exact bool) {
 		return "incomplete", "content_filter", true
 	case dragoman.StopError, dragoman.StopMalformedCall:
 		return "failed", "", s.Reason == dragoman.StopError
-	case dragoman.StopCancelled:
+	case dragoman.StopCanceled:
 		return "cancelled", "", true
 	default:
 		// No call runs after an unknown reason, so it is not "completed".
@@ -87,7 +87,7 @@ func (e *outputEncoder) ending(resp *dragoman.Response, calls []*dragoman.ToolCa
 	}
 	runs := resp.Stop.Reason == dragoman.StopNone || resp.Stop.Reason.Runs()
 	for _, c := range calls {
-		_, blocked := wirekit.Barred(c)
+		_, blocked := wirekit.Blocked(c)
 		if blocked = blocked && !wirekit.Cut(c); blocked || !c.Hosted && !runs { // a truncated call has its own status (quirk C26)
 			return "incomplete", "content_filter", false
 		}

@@ -3,6 +3,7 @@ package openairesponses
 import (
 	"bytes"
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -365,6 +366,27 @@ func TestQuirkC37_TwoResponsesInOneStreamAreRefused(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			if resp, _, _ := run(t, events(body...)); resp.Text() != "first " {
 				t.Errorf("%q", resp.Text())
+			}
+		})
+	}
+}
+
+// A call that the stream ended inside keeps the fragments that were sent. It never becomes a
+// call with empty arguments, which a client would run.
+func TestQuirkB9_CallWithoutEndKeepsItsFragments(t *testing.T) {
+	for _, sent := range []string{"", " ", "\n", `{"a":`} {
+		t.Run(strconv.Quote(sent), func(t *testing.T) {
+			evs := []dragoman.Event{
+				&dragoman.ResponseStart{Response: dragoman.Response{ID: "r", Model: "m"}},
+				&dragoman.PartStart{Part: &dragoman.ToolCall{ID: "c", Name: "f"}},
+			}
+			if sent != "" {
+				evs = append(evs, &dragoman.PartDelta{Text: sent})
+			}
+			out, _ := encodeStream(t, evs, dialect.EncodeOptions{Seed: "s", Model: "m"})
+			want := `"arguments":` + strconv.Quote(sent) + `,"status":"incomplete"`
+			if strings.Contains(string(out), `"arguments":"{}"`) || !strings.Contains(string(out), want) {
+				t.Errorf("no %s in\n%s", want, out)
 			}
 		})
 	}

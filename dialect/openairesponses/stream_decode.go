@@ -51,7 +51,7 @@ type streamDecoder struct {
 
 	duplicate bool            // the current event has a duplicate known field
 	unknown   wirekit.Unknown // unknown events
-	unwritten wirekit.Untold
+	unwritten wirekit.UnwrittenChunks
 	loss      *dragoman.Loss // the loss if the current event is encoded in another dialect
 	opaque    bool           // the current event has no canonical form
 
@@ -198,7 +198,7 @@ func (d *streamDecoder) event(ev sse.Event) error {
 	}
 	if d.ended { // everything after the terminal event is ignored
 		d.late.Event(ev, d.rep)
-		if d.o.NoNative || !wirekit.SaysNothing(ev) {
+		if d.o.NoNative || !wirekit.IsKeepAlive(ev) {
 			return nil
 		}
 		return d.emit(&dragoman.Chunk{Dialect: name, Raw: ev.Raw})

@@ -281,7 +281,7 @@ func withoutDuplicates(raw []byte) []byte {
 	at := map[string]int{}
 	for key := range r.Object() {
 		var seen wirekit.Members
-		if key = bytes.Clone(key); seen.Twice(itemKeys, key) {
+		if key = bytes.Clone(key); seen.Repeats(itemKeys, key) {
 			r.Skip()
 			continue
 		}

@@ -50,7 +50,7 @@ type streamEncoder struct {
 	places    extra.Places
 	headers   map[int]*dragoman.Message
 	message   *streamedItem // the current message item
-	unwritten wirekit.Untold
+	unwritten wirekit.UnwrittenChunks
 	others    bool // parts of other choices were dropped and reported
 }
 

@@ -201,7 +201,7 @@ func (d *streamDecoder) setPayload(it *streamItem, text string) {
 	// like any other call, so truncated or ambiguous text gets its problem.
 	id, ns, public := c.ID, c.Namespace, c.Name
 	c.Payload, c.Namespace, c.Name = codes.PayloadObject, "", d.reg.WireName(ns, public)
-	d.reg.Settle(c, extra.Elem("/output", it.place), d.rep)
+	d.reg.ResolveCall(c, extra.Elem("/output", it.place), d.rep)
 	c.ID, c.Namespace, c.Name = id, ns, public
 }
 

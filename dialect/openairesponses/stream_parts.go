@@ -125,6 +125,7 @@ func (e *streamEncoder) endCall(p *outputPart, final dragoman.Part) {
 		part := *it.parts[0].(*dragoman.ToolCall)
 		part.Arguments = string(p.sent)
 		part.Status = codes.StatusIncomplete
+		part.Problem = truncated("the stream ended inside the call")
 		c = &part
 	}
 	it.parts = []dragoman.Part{c}

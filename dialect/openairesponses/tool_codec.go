@@ -28,7 +28,7 @@ var toolTraits = toolwire.Traits{
 	Result:          toolformat.ResponsesResult,
 	ClientRun:       []string{"openai.responses.local_shell", "openai.responses.apply_patch", "openai.responses.computer"},
 	StrictByDefault: true,
-	CallSays:        toolwire.CallSays{Async: true, ItemID: true},
+	CallSays:        toolwire.CallFields{Async: true, ItemID: true},
 	CallFields:      []toolwire.Fields{{Path: "/", Names: callFields}},
 	ArgumentsPath:   []string{"arguments"},
 	ResultItemID:    true,
@@ -240,7 +240,7 @@ func writeFunction(v toolwire.View, w *jsonwire.Writer, s *dragoman.ToolSpec, na
 	if !ok {
 		return false
 	}
-	toolwire.ReportUnsaid(s, toolwire.ToolSays{Deferred: true, OutputSchema: true}, at, rep)
+	toolwire.ReportMissing(s, toolwire.ToolFields{Deferred: true, OutputSchema: true}, at, rep)
 	w.BeginObject()
 	w.StringField("type", "function")
 	w.StringField("name", name)
@@ -260,7 +260,7 @@ func writeFunction(v toolwire.View, w *jsonwire.Writer, s *dragoman.ToolSpec, na
 
 func writeCustom(v toolwire.View, w *jsonwire.Writer, s *dragoman.ToolSpec, name string, at extra.Path, rep *dragoman.Report) {
 	const d = dialectname.OpenAIResponses
-	toolwire.ReportUnsaid(s, toolwire.ToolSays{Deferred: true}, at, rep)
+	toolwire.ReportMissing(s, toolwire.ToolFields{Deferred: true}, at, rep)
 	w.BeginObject()
 	w.StringField("type", "custom")
 	w.StringField("name", name)

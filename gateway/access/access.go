@@ -17,9 +17,9 @@ type Key struct {
 	// not stored. SHA-256 is fast to try, so the secret must be random and have at least 16
 	// characters.
 	Hash [sha256.Size]byte
-	// Also holds hashes of further secrets of the same key, such as the old one during a
+	// MoreHashes holds hashes of further secrets of the same key, such as the old one during a
 	// rotation.
-	Also [][sha256.Size]byte
+	MoreHashes [][sha256.Size]byte
 	// Models lists the model names that clients may request, in which * matches any text; empty
 	// means all.
 	Models []string

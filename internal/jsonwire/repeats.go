@@ -79,9 +79,9 @@ func settleSlowly(doc []byte, l Literal) (settled []byte, at Cut) {
 	return s.without(doc), s.at
 }
 
-// ReadsOneWay reports whether a document is valid JSON without duplicate fields:
+// Unambiguous reports whether a document is valid JSON without duplicate fields:
 // readers disagree which duplicate counts.
-func ReadsOneWay(doc []byte) bool { return readsOneWay(doc, nil) }
+func Unambiguous(doc []byte) bool { return readsOneWay(doc, nil) }
 
 // readsOneWay is like ReadsOneWay, and also requires that no field is a twin of a known
 // one.

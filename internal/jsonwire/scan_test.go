@@ -70,7 +70,7 @@ func sameVerdicts(t *testing.T, doc []byte) {
 		t.Fatalf("%.200q: valid %v, want %v", doc, got, want)
 	}
 	once := jsontext.Value(doc).IsValid(loose)
-	if got := ReadsOneWay(doc); got != once {
+	if got := Unambiguous(doc); got != once {
 		t.Fatalf("%.200q: reads one way %v, want %v", doc, got, once)
 	}
 	if got, want := readsOneWay(doc, someKnown), once && !anyTwin(doc, someKnown); got != want {

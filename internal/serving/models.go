@@ -124,14 +124,14 @@ func (m Models) show(w http.ResponseWriter, r *http.Request, codec dialect.Codec
 	}
 	var query struct{ Model, Name string }
 	if err := json.Unmarshal(body, &query); err != nil {
-		WriteError(w, codec, Refuse(err))
+		WriteError(w, codec, AsRequestError(err))
 		return
 	}
 	if query.Model == "" {
 		query.Model = query.Name // older clients use this field
 	}
 	if query.Model == "" {
-		WriteError(w, codec, Refuse(errors.New("the field model is missing")))
+		WriteError(w, codec, AsRequestError(errors.New("the field model is missing")))
 		return
 	}
 	m.one(w, r, codec, query.Model, details)

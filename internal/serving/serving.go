@@ -86,15 +86,15 @@ func (h Handler) route(codec dialect.Codec, route wire.Route) http.HandlerFunc {
 	}
 }
 
-// Nowhere returns a handler for requests that none of the muxes serves. It responds
+// NotFound returns a handler for requests that none of the muxes serves. It responds
 // with 405 if they serve another method at the path, and with 404 otherwise.
-func Nowhere(muxes ...*http.ServeMux) http.HandlerFunc {
+func NotFound(muxes ...*http.ServeMux) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		codec := CodecOf(r)
 		if allowed := methods(r, muxes); len(allowed) > 0 {
 			all := strings.Join(allowed, ", ")
 			w.Header().Set("Allow", all)
-			status, body := Error(w.Header(), codec, OpenAIs(codec, "method_not_supported", &dragoman.APIError{
+			status, body := Error(w.Header(), codec, WithOpenAICode(codec, "method_not_supported", &dragoman.APIError{
 				Class: dragoman.ErrorBadRequest, Status: http.StatusMethodNotAllowed, Message: fmt.Sprintf("%s accepts %s, not %s", r.URL.Path, all, r.Method),
 			}))
 			if !wire.Of(codec).Headers.StatusInBody {
@@ -113,7 +113,7 @@ func Nowhere(muxes ...*http.ServeMux) http.HandlerFunc {
 		case "/api/pull", "/api/push", "/api/create", "/api/copy", "/api/delete":
 			hint = "; models are set in the server's configuration (see GET /api/tags)"
 		}
-		WriteError(w, codec, OpenAIs(codec, "unknown_url", notFound("nothing is served at "+r.Method+" "+r.URL.Path+hint)))
+		WriteError(w, codec, WithOpenAICode(codec, "unknown_url", notFound("nothing is served at "+r.Method+" "+r.URL.Path+hint)))
 	}
 }
 
@@ -131,9 +131,9 @@ func methods(r *http.Request, muxes []*http.ServeMux) (allowed []string) {
 	return allowed
 }
 
-// OpenAIs returns an error with OpenAI's code for it, if the client is an OpenAI
+// WithOpenAICode returns an error with OpenAI's code for it, if the client is an OpenAI
 // client. The code of the error's class would mean an unknown model.
-func OpenAIs(codec dialect.Codec, code string, e *dragoman.APIError) *dragoman.APIError {
+func WithOpenAICode(codec dialect.Codec, code string, e *dragoman.APIError) *dragoman.APIError {
 	if !wire.Of(codec).Headers.Codes {
 		return e
 	}
@@ -242,7 +242,7 @@ func ReadBody(w http.ResponseWriter, r *http.Request, l BodyLimits) ([]byte, err
 			Message: fmt.Sprintf("the body of the request did not arrive within %v", l.Time),
 		}
 	case err != nil:
-		return nil, Refuse(err)
+		return nil, AsRequestError(err)
 	}
 	if !boundByServer(r) {
 		_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
@@ -264,7 +264,7 @@ func unpacked(w http.ResponseWriter, r *http.Request, most int) (io.Reader, erro
 	case "gzip":
 		body, err := gzip.NewReader(packed)
 		if err != nil {
-			return nil, Refuse(err)
+			return nil, AsRequestError(err)
 		}
 		return http.MaxBytesReader(w, body, int64(most)), nil
 	default:
@@ -274,9 +274,9 @@ func unpacked(w http.ResponseWriter, r *http.Request, most int) (io.Reader, erro
 	}
 }
 
-// Refuse returns err as an error of the client's request. If err is a
+// AsRequestError returns err as an error of the client's request. If err is a
 // [dragoman.DecodeError], its path becomes the parameter.
-func Refuse(err error) *dragoman.APIError {
+func AsRequestError(err error) *dragoman.APIError {
 	e := &dragoman.APIError{Class: dragoman.ErrorBadRequest, Message: err.Error(), Err: err}
 	var decode *dragoman.DecodeError
 	if errors.As(err, &decode) {
@@ -314,7 +314,7 @@ func (c Call) Decode(body []byte, o dialect.DecodeOptions) (*dragoman.Request, d
 	case errors.Is(err, dragoman.ErrTooLarge):
 		return nil, rep, &dragoman.APIError{Class: dragoman.ErrorTooLarge, Message: err.Error(), Err: err}
 	case err != nil:
-		return nil, rep, Refuse(err)
+		return nil, rep, AsRequestError(err)
 	}
 	if c.InURL {
 		req.Model, req.Stream = c.Model, c.Stream

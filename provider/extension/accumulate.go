@@ -28,8 +28,8 @@ type Patch struct {
 	Position
 	// Extension is the name of the extension.
 	Extension string
-	// Place is the path of the value in the exchange's partial response.
-	Place string
+	// Path is the path of the value in the exchange's partial response.
+	Path string
 	// Value is the current value or, if Fragment is set, what to append to it.
 	Value json.RawMessage
 	// Fragment reports that Value is to be appended to earlier values. Tool calls are sent
@@ -41,10 +41,10 @@ type Patch struct {
 // it into the sum, stores the sum in the exchange's partial response, and sends a [Patch] for
 // display.
 type Accumulator[T any] struct {
-	// Place is the path of the sum in Partial, such as "/reasoning/text". A sum below
+	// Path is the path of the sum in Partial, such as "/reasoning/text". A sum below
 	// "/message" is a field of the native message: if the dialect does not know the field, the
 	// streamed message gets the sum, and it is sent back to the provider.
-	Place string
+	Path string
 	// Extract returns the piece in a chunk; found is false if there is none.
 	Extract func(chunk json.RawMessage) (piece T, found bool, err error)
 	// Fold adds a piece to the sum, which it may change. For text that arrives in many pieces,
@@ -88,7 +88,7 @@ func (a *Accumulator[T]) Read(x *Exchange, chunk json.RawMessage) error {
 	total := a.Fold(a.Sum(x), piece)
 	x.put(a, total)
 	if !again {
-		write := func() error { return x.partial.Set(a.Place, a.Sum(x)) }
+		write := func() error { return x.partial.Set(a.Path, a.Sum(x)) }
 		if err := write(); err != nil {
 			return err
 		}
@@ -109,7 +109,7 @@ func (a *Accumulator[T]) Read(x *Exchange, chunk json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	x.patches(Patch{Position: x.position, Extension: x.active, Place: a.Place, Value: value, Fragment: a.Fragments})
+	x.patches(Patch{Position: x.position, Extension: x.active, Path: a.Path, Value: value, Fragment: a.Fragments})
 	return nil
 }
 

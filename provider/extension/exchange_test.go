@@ -175,14 +175,14 @@ func newGatherer() gatherer {
 	return gatherer{
 		plain{Name: "g"},
 		&extension.Accumulator[extension.Text]{
-			Place: "/message/thinking", Fold: extension.Append, Fragments: true,
+			Path: "/message/thinking", Fold: extension.Append, Fragments: true,
 			Extract: func(c json.RawMessage) (extension.Text, bool, error) {
 				s, ok, err := field(c, "t")
 				return extension.Text(s), ok, err
 			},
 		},
 		&extension.Accumulator[[]string]{
-			Place: "/message/calls", Fold: func(sum, piece []string) []string { return append(sum, piece...) },
+			Path: "/message/calls", Fold: func(sum, piece []string) []string { return append(sum, piece...) },
 			Extract: func(c json.RawMessage) ([]string, bool, error) {
 				s, ok, err := field(c, "c")
 				return []string{s}, ok, err
@@ -197,7 +197,7 @@ func TestX5_PiecesAreGatheredAndToldWhileTheyCome(t *testing.T) {
 	x := extension.NewExchange(extension.Options{
 		Resolution: resolve(t, set(t, g), extension.Switches{}),
 		Patches: func(p extension.Patch) {
-			told = append(told, p.Extension+p.Place+string(p.Value)+map[bool]string{true: "+", false: "="}[p.Fragment])
+			told = append(told, p.Extension+p.Path+string(p.Value)+map[bool]string{true: "+", false: "="}[p.Fragment])
 		},
 	})
 	if err := x.Partial().Merge(json.RawMessage(`{"message":{"role":"assistant"}}`)); err != nil {
@@ -375,7 +375,7 @@ func TestX4_ASumThatCannotBeWrittenFailsWhoeverLooks(t *testing.T) {
 	}
 	err := x.Finish(t.Context(), &dragoman.Response{})
 	var whose *extension.Error
-	if !errors.As(err, &whose) || whose.Extension != newGatherer().Info().Name || whose.Hook != "accumulate" || !errors.Is(err, extension.ErrPlace) {
+	if !errors.As(err, &whose) || whose.Extension != newGatherer().Info().Name || whose.Hook != "accumulate" || !errors.Is(err, extension.ErrNoPath) {
 		t.Errorf("%v", err)
 	}
 	x.Restart()

@@ -22,8 +22,8 @@ type Object struct {
 	raw json.RawMessage
 }
 
-// ErrPlace reports that a place of an object does not exist.
-var ErrPlace = errors.New("extension: no such place")
+// ErrNoPath reports that a place of an object does not exist.
+var ErrNoPath = errors.New("extension: no such place")
 
 // NewObject parses an object. Its own field names must be unique. Objects inside it may repeat
 // a name, as the arguments of a call may (requirement R7): they stay unchanged.
@@ -33,7 +33,7 @@ func NewObject(raw json.RawMessage) (Object, error) {
 	}
 	raw = bytes.TrimSpace(raw)
 	if raw[0] != '{' {
-		return Object{}, fmt.Errorf("%w: not an object", ErrPlace)
+		return Object{}, fmt.Errorf("%w: not an object", ErrNoPath)
 	}
 	return Object{raw: raw}, nil
 }
@@ -164,7 +164,7 @@ func merge(into, patch json.RawMessage) (json.RawMessage, error) {
 func (o *Object) edit(place string, f func(old json.RawMessage) (json.RawMessage, error)) error {
 	path := tokens(place)
 	if len(path) == 0 {
-		return fmt.Errorf("%w: the name is empty", ErrPlace)
+		return fmt.Errorf("%w: the name is empty", ErrNoPath)
 	}
 	raw, err := edit(o.JSON(), path, f)
 	if err != nil {
@@ -186,7 +186,7 @@ func edit(raw json.RawMessage, path []string, f func(json.RawMessage) (json.RawM
 	case isArray(raw):
 		return editArray(raw, path, f)
 	case !isObject(raw):
-		return nil, fmt.Errorf("%w: the parent of %q is not an object", ErrPlace, path[0])
+		return nil, fmt.Errorf("%w: the parent of %q is not an object", ErrNoPath, path[0])
 	}
 	var w jsonwire.Writer
 	w.BeginObject()
@@ -254,7 +254,7 @@ func editArray(raw json.RawMessage, path []string, f func(json.RawMessage) (json
 	}
 	w.EndArray()
 	if !found {
-		return nil, fmt.Errorf("%w: the array has %d elements, but no element %q", ErrPlace, n, path[0])
+		return nil, fmt.Errorf("%w: the array has %d elements, but no element %q", ErrNoPath, n, path[0])
 	}
 	return w.Buf, errors.Join(r.End(), w.Err())
 }

@@ -48,11 +48,11 @@ func TestX8_AnObjectIsChangedWhereItIsAskedAndNowhereElse(t *testing.T) {
 		t.Errorf("%v: %s", err, o.JSON())
 	}
 	for _, place := range []string{"", "/n/x", "/messages/7", "/messages/x"} {
-		if err := o.Set(place, 1); place != "/n/x" && !errors.Is(err, extension.ErrPlace) {
+		if err := o.Set(place, 1); place != "/n/x" && !errors.Is(err, extension.ErrNoPath) {
 			t.Errorf("%q: %v", place, err)
 		}
 	}
-	if err := object2(body).Set("/model/x", 1); !errors.Is(err, extension.ErrPlace) {
+	if err := object2(body).Set("/model/x", 1); !errors.Is(err, extension.ErrNoPath) {
 		t.Errorf("a member of a string: %v", err)
 	}
 	if err := o.Set("f", func() {}); err == nil {

@@ -137,7 +137,7 @@ func (s *Store) Create(ctx context.Context, info session.Info, entries iter.Seq2
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		var no int64
 		err := tx.QueryRow(ctx, `INSERT INTO dragoman_sessions (id, title, created, parent, at, updated, head) VALUES ($1, $2, $3, $4, $5, $3, 0) RETURNING no`,
-			info.ID, info.Title, info.Created.UTC(), info.Parent, info.At).Scan(&no)
+			info.ID, info.Title, info.Created.UTC(), info.Parent, info.ParentSeq).Scan(&no)
 		if err != nil || entries == nil {
 			return err
 		}

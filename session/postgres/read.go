@@ -14,7 +14,7 @@ import (
 const infoColumns = `id, title, created, parent, at, updated, head`
 
 func scanInfo(row pgx.CollectableRow) (i session.Info, err error) {
-	err = row.Scan(&i.ID, &i.Title, &i.Created, &i.Parent, &i.At, &i.Updated, &i.Head)
+	err = row.Scan(&i.ID, &i.Title, &i.Created, &i.Parent, &i.ParentSeq, &i.Updated, &i.Head)
 	i.Created, i.Updated = i.Created.UTC(), i.Updated.UTC()
 	return i, err
 }

@@ -141,7 +141,7 @@ func rewindsAndBranches(t *testing.T, store session.Store) {
 	saveTexts(t, branch, "", "x")
 	wantLoaded(t, store, branch, "a b c x 2")
 	wantLoaded(t, store, s, "a d e 1")
-	if info, err := store.Info(t.Context(), "branch"); err != nil || info.Parent != "s" || info.At != later {
+	if info, err := store.Info(t.Context(), "branch"); err != nil || info.Parent != "s" || info.ParentSeq != later {
 		t.Errorf("%+v %v", info, err)
 	}
 	whole, err := s.Branch(t.Context(), s.Head(), session.Info{ID: "whole"})

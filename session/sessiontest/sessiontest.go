@@ -129,7 +129,7 @@ func wantErr(t *testing.T, what string, err, target error) {
 }
 
 func entriesComeBack(t *testing.T, s session.Store) {
-	info := session.Info{ID: "A.b_c:d-1", Title: "Ünïcode ‘title’ 日本", Created: begin(), Parent: "p", At: 7}
+	info := session.Info{ID: "A.b_c:d-1", Title: "Ünïcode ‘title’ 日本", Created: begin(), Parent: "p", ParentSeq: 7}
 	if err := s.Create(t.Context(), info, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func entriesComeBack(t *testing.T, s session.Store) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.ID != info.ID || got.Title != info.Title || !got.Created.Equal(info.Created) || got.Parent != "p" || got.At != 7 || got.Head != 5 || !got.Updated.Equal(now) {
+	if got.ID != info.ID || got.Title != info.Title || !got.Created.Equal(info.Created) || got.Parent != "p" || got.ParentSeq != 7 || got.Head != 5 || !got.Updated.Equal(now) {
 		t.Errorf("%+v", got)
 	}
 
@@ -443,8 +443,8 @@ func invalidIsRefused(t *testing.T, s session.Store) {
 		{ID: "x", Created: now, Title: "\xff"},
 		{ID: "x", Created: now, Title: strings.Repeat("x", 2000)},
 		{ID: "x", Created: now, Parent: "a b"},
-		{ID: "x", Created: now, At: 3},
-		{ID: "x", Created: now, Parent: "p", At: -1},
+		{ID: "x", Created: now, ParentSeq: 3},
+		{ID: "x", Created: now, Parent: "p", ParentSeq: -1},
 	} {
 		wantErr(t, fmt.Sprintf("%+v", info), s.Create(t.Context(), info, nil), session.ErrInvalid)
 	}

@@ -16,7 +16,7 @@ const infoColumns = `id, title, created, parent, at, updated, head`
 
 func scanInfo(scan func(...any) error) (i session.Info, err error) {
 	var created, updated int64
-	err = scan(&i.ID, &i.Title, &created, &i.Parent, &i.At, &updated, &i.Head)
+	err = scan(&i.ID, &i.Title, &created, &i.Parent, &i.ParentSeq, &updated, &i.Head)
 	i.Created, i.Updated = time.UnixMicro(created).UTC(), time.UnixMicro(updated).UTC()
 	return i, err
 }

@@ -34,8 +34,8 @@ type Options struct {
 	// Relaxed is much faster: acknowledged writes survive the end of the process, killed
 	// or not, but may be lost when power fails.
 	Relaxed bool
-	// Wait bounds the time to wait for a lock of another process; zero means 10 s.
-	Wait time.Duration
+	// BusyTimeout bounds the time to wait for a lock of another process; zero means 10 s.
+	BusyTimeout time.Duration
 	// Now is the clock by which notes expire and old tickets are deleted; nil means
 	// time.Now.
 	Now func() time.Time
@@ -63,8 +63,8 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	if err := prepare(path); err != nil {
 		return nil, fmt.Errorf("sqlite: %w", err)
 	}
-	if o.Wait <= 0 {
-		o.Wait = defaultWait
+	if o.BusyTimeout <= 0 {
+		o.BusyTimeout = defaultWait
 	}
 	s := &Store{path: path}
 	s.notes = notes{store: s, now: o.Now}
@@ -73,7 +73,7 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 		s.write.SetMaxOpenConns(1)
 		if s.read, err = sql.Open("sqlite", o.dsn(path, "_pragma", "query_only(1)")); err == nil {
 			s.read.SetMaxOpenConns(max(4, runtime.GOMAXPROCS(0)))
-			err = s.migrate(ctx, o.Wait)
+			err = s.migrate(ctx, o.BusyTimeout)
 		}
 	}
 	if err != nil {
@@ -105,7 +105,7 @@ func (o Options) dsn(path string, more ...string) string {
 		synchronous = "NORMAL"
 	}
 	v := url.Values{"_pragma": {
-		fmt.Sprintf("busy_timeout(%d)", o.Wait.Milliseconds()),
+		fmt.Sprintf("busy_timeout(%d)", o.BusyTimeout.Milliseconds()),
 		"synchronous(" + synchronous + ")",
 		"foreign_keys(1)",
 	}}
@@ -179,7 +179,7 @@ func (s *Store) Create(ctx context.Context, info session.Info, entries iter.Seq2
 		var no int64
 		created := info.Created.UnixMicro()
 		err := tx.QueryRowContext(ctx, `INSERT INTO sessions (id, title, created, parent, at, updated, head) VALUES (?, ?, ?, ?, ?, ?, 0)
-			ON CONFLICT (id) DO NOTHING RETURNING no`, info.ID, info.Title, created, info.Parent, info.At, created).Scan(&no)
+			ON CONFLICT (id) DO NOTHING RETURNING no`, info.ID, info.Title, created, info.Parent, info.ParentSeq, created).Scan(&no)
 		if errors.Is(err, sql.ErrNoRows) {
 			return session.ErrExists
 		}

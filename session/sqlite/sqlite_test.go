@@ -159,7 +159,7 @@ func TestS2_ConcurrentOpensOfOneFile(t *testing.T) {
 
 func TestLockedFileIsAnErrorAfterWait(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.db")
-	s := open(t, path, sqlite.Options{Wait: 50 * time.Millisecond})
+	s := open(t, path, sqlite.Options{BusyTimeout: 50 * time.Millisecond})
 	if err := s.Create(t.Context(), session.Info{ID: "s", Created: time.Now()}, nil); err != nil {
 		t.Fatal(err)
 	}

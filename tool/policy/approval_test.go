@@ -222,7 +222,7 @@ func TestA3_AnAnswerThatContradictsItselfIsRefused(t *testing.T) {
 		{Verdict: tool.Approved, Value: json.RawMessage("{")},
 		{Verdict: tool.Approved, Edited: &tool.Input{Arguments: json.RawMessage("{")}},
 	} {
-		if err := new(Ledger).Decide(binding(), a); !errors.Is(err, ErrAnswer) {
+		if err := new(Ledger).Decide(binding(), a); !errors.Is(err, ErrDecision) {
 			t.Errorf("%+v: %v", a, err)
 		}
 	}

@@ -145,7 +145,7 @@ func (p audited) Version() string { return p.policy.Version() }
 
 func (a *Audit) entry(ev tool.Event) (Entry, bool) {
 	switch ev := ev.(type) {
-	case tool.Decided:
+	case tool.PolicyDecided:
 		e := a.of("decided", ev.CallRef)
 		e.Subject, e.Agent, e.Model, e.Target = ev.Subject, ev.Agent, ev.Model, ev.Target
 		if ev.Subject != codes.SubjectModelCall {
@@ -156,7 +156,7 @@ func (a *Audit) entry(ev tool.Event) (Entry, bool) {
 			e.Failed = a.Redactor.Redact(ev.Failed.Error())
 		}
 		return e, true
-	case tool.Asked:
+	case tool.ApprovalRequested:
 		e := a.of("asked", ev.CallRef)
 		e.Agent, e.Arguments = ev.Agent, new(ev.Pending.Binding.Arguments)
 		e.Policy, e.Reason = ev.Pending.Binding.Policy, a.Redactor.Redact(ev.Pending.Reason)
@@ -167,7 +167,7 @@ func (a *Audit) entry(ev tool.Event) (Entry, bool) {
 		return e, true
 	case tool.CallEnded:
 		return a.ended(ev), true
-	case tool.Late:
+	case tool.LateReturn:
 		e := a.of("late", ev.CallRef)
 		e.Latency = ev.After
 		return e, true

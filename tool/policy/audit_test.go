@@ -132,8 +132,8 @@ func TestP7_WhatOnlyTheLogsOwnRedactorKnowsIsTakenOutOfEveryText(t *testing.T) {
 	ref := tool.CallRef{Run: "r", Turn: 1, CallID: "c", Key: toolopt.Bare("f")}
 	decision := tool.Decision{Effect: tool.Deny, Reason: "reason " + secret, Edits: []tool.Edit{{Argument: "a", Value: json.RawMessage(`"` + secret + `"`)}}}
 	for _, ev := range []tool.Event{
-		tool.Decided{CallRef: ref, Decision: decision, Failed: errors.New("failed " + secret)},
-		tool.Asked{CallRef: ref, Pending: tool.Pending{Reason: "asked " + secret}},
+		tool.PolicyDecided{CallRef: ref, Decision: decision, Failed: errors.New("failed " + secret)},
+		tool.ApprovalRequested{CallRef: ref, Pending: tool.Pending{Reason: "asked " + secret}},
 		tool.CallStarted{CallRef: ref, Input: tool.Input{Text: secret}},
 		tool.CallEnded{CallRef: ref, Record: tool.Record{Error: "error " + secret, Output: secret, Raw: secret, Decision: &decision}},
 	} {
@@ -169,7 +169,7 @@ func TestP7_SecretsOfTheRunAreNotInTheLog(t *testing.T) {
 		Secrets: func(context.Context, string) (string, error) { return given, nil },
 		Observe: func(ev tool.Event) {
 			audit.Observe(ev)
-			if d, ok := ev.(tool.Decided); ok && d.Failed != nil {
+			if d, ok := ev.(tool.PolicyDecided); ok && d.Failed != nil {
 				failed = d.Failed
 			}
 		},

@@ -322,7 +322,7 @@ func TestA4_TheLongestKeysAndTokensAreTaken(t *testing.T) {
 	if _, err := s.Redeem(context.Background(), token, binding(), nil); err != nil {
 		t.Errorf("the longest token: %v", err)
 	}
-	if _, err := s.Sign(rejected(longest + 1)); !errors.Is(err, ErrAnswer) {
+	if _, err := s.Sign(rejected(longest + 1)); !errors.Is(err, ErrDecision) {
 		t.Errorf("a longer token: %v", err)
 	}
 

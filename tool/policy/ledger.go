@@ -49,8 +49,8 @@ func stickyOf(b tool.Binding) sticky {
 	return sticky{Run: b.Run, Key: b.Key.ApprovalKey(), Tool: b.Tool, Policy: b.Policy}
 }
 
-// ErrAnswer is wrapped by every error about an answer that cannot be recorded.
-var ErrAnswer = errors.New("policy: not an answer")
+// ErrDecision is wrapped by every error about an answer that cannot be recorded.
+var ErrDecision = errors.New("policy: not an answer")
 
 // Decide records a decision on one call, which replaces an earlier one, and, if it is sticky,
 // on the later calls of the tool. Undecided removes the decision.
@@ -151,17 +151,17 @@ func checkAnswer(a tool.Answer) error {
 	switch a.Verdict {
 	case tool.Approved, tool.Rejected, tool.Undecided:
 	default:
-		return fmt.Errorf("%w: unknown verdict %q", ErrAnswer, a.Verdict)
+		return fmt.Errorf("%w: unknown verdict %q", ErrDecision, a.Verdict)
 	}
 	switch {
 	case a.Verdict != tool.Approved && (a.Edited != nil || a.Value != nil):
-		return fmt.Errorf("%w: only an approval has an edited input or a value", ErrAnswer)
+		return fmt.Errorf("%w: only an approval has an edited input or a value", ErrDecision)
 	case a.Verdict == tool.Undecided && a.Sticky:
-		return fmt.Errorf("%w: only a verdict is sticky", ErrAnswer)
+		return fmt.Errorf("%w: only a verdict is sticky", ErrDecision)
 	case a.Value != nil && !json.Valid(a.Value):
-		return fmt.Errorf("%w: the value is not JSON", ErrAnswer)
+		return fmt.Errorf("%w: the value is not JSON", ErrDecision)
 	case a.Edited != nil && a.Edited.Arguments != nil && !json.Valid(a.Edited.Arguments):
-		return fmt.Errorf("%w: the edited arguments are not JSON", ErrAnswer)
+		return fmt.Errorf("%w: the edited arguments are not JSON", ErrDecision)
 	}
 	return nil
 }
@@ -256,13 +256,13 @@ func (l *Ledger) UnmarshalJSON(data []byte) error {
 	calls, sticky := map[tool.Binding]tool.Answer{}, map[sticky]tool.Answer{}
 	for _, c := range in.Calls {
 		if err := checkAnswer(c.Answer); err != nil || c.Answer.Verdict == tool.Undecided {
-			return fmt.Errorf("policy: the ledger: %w: %q", ErrAnswer, c.Answer.Verdict)
+			return fmt.Errorf("policy: the ledger: %w: %q", ErrDecision, c.Answer.Verdict)
 		}
 		calls[c.Binding] = c.Answer
 	}
 	for _, s := range in.Sticky {
 		if s.Verdict != tool.Approved && s.Verdict != tool.Rejected {
-			return fmt.Errorf("policy: the ledger: %w: %q", ErrAnswer, s.Verdict)
+			return fmt.Errorf("policy: the ledger: %w: %q", ErrDecision, s.Verdict)
 		}
 		sticky[s.sticky] = tool.Answer{Verdict: s.Verdict, Message: s.Message}
 	}

@@ -619,7 +619,7 @@ func TestP3_EveryDecisionIsAnEventAndDenialsCarryTheReason(t *testing.T) {
 		if w.ran != tc.ran || r.ErrorKind != tc.kind || r.Executed != (tc.ran > 0) {
 			t.Errorf("%s: ran %d times, %+v", tc.effect, w.ran, r)
 		}
-		decided, ok := w.events[0].(tool.Decided)
+		decided, ok := w.events[0].(tool.PolicyDecided)
 		if !ok || decided.Decision.Effect != tc.effect || decided.Decision.Rule != "r" {
 			t.Errorf("%s: the first event is %+v", tc.effect, w.events[0])
 		}
@@ -655,7 +655,7 @@ func TestP3_DeniedCallsAndRefusedAsksAreErrorResultsAndNoExecutions(t *testing.T
 		if res := w.batch.Results[0]; res.Outcome != codes.OutcomeError || !strings.Contains(res.Text(), tc.want) {
 			t.Errorf("%s: the model is told %q", name, res.Text())
 		}
-		decided, ok := w.events[0].(tool.Decided)
+		decided, ok := w.events[0].(tool.PolicyDecided)
 		if !ok || decided.Decision.Effect != tc.rule.Effect {
 			t.Errorf("%s: the first event is %+v", name, w.events[0])
 		}

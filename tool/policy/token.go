@@ -127,9 +127,9 @@ func (s *Signer) Sign(g Grant) (string, error) {
 	g.Sticky, g.Answer.Sticky = g.Sticky || g.Answer.Sticky, false
 	switch {
 	case g.Answer.Verdict == tool.Undecided:
-		return "", fmt.Errorf("%w: there is no decision to sign", ErrAnswer)
+		return "", fmt.Errorf("%w: there is no decision to sign", ErrDecision)
 	case g.Sticky && (g.Answer.Edited != nil || g.Answer.Value != nil):
-		return "", fmt.Errorf("%w: a sticky one has no input of its own", ErrAnswer)
+		return "", fmt.Errorf("%w: a sticky one has no input of its own", ErrDecision)
 	}
 	ttl := s.TTL
 	if ttl <= 0 {
@@ -149,7 +149,7 @@ func (s *Signer) Sign(g Grant) (string, error) {
 	}
 	raw := body.encode(s.current.ID)
 	if len(raw) > maxToken/2 {
-		return "", fmt.Errorf("%w: it is too long for a token", ErrAnswer)
+		return "", fmt.Errorf("%w: it is too long for a token", ErrDecision)
 	}
 	enc := base64.RawURLEncoding.Strict()
 	return tokenPrefix + enc.EncodeToString(raw) + "." + enc.EncodeToString(sign(s.keys[s.current.ID], raw)), nil

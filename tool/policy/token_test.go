@@ -201,7 +201,7 @@ func TestA4_WhatCannotBeSignedIsAnError(t *testing.T) {
 		"a sticky edit":      {Sticky: true, Answer: tool.Answer{Verdict: tool.Approved, Edited: &tool.Input{}}},
 		"too long":           {Answer: tool.Answer{Verdict: tool.Rejected, Message: strings.Repeat("x", maxToken)}},
 	} {
-		if _, err := s.Sign(g); !errors.Is(err, ErrAnswer) {
+		if _, err := s.Sign(g); !errors.Is(err, ErrDecision) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -25,7 +25,7 @@ func TestLongUserIDIsHashedForOpenAI(t *testing.T) {
 	long := strings.Repeat("ü", 65) // Claude Code sends a JSON object with three ids
 	for _, to := range []dialect.Codec{openaichat.Codec{}, openairesponses.Codec{}} {
 		write := func(user string) string {
-			out, _ := crosstest.Carried(t, anthropic.Codec{}, to, `{"model":"m","max_tokens":9,"metadata":{"user_id":"`+user+`"},"messages":[{"role":"user","content":"hi"}]}`)
+			out, _ := crosstest.ConvertRequest(t, anthropic.Codec{}, to, `{"model":"m","max_tokens":9,"metadata":{"user_id":"`+user+`"},"messages":[{"role":"user","content":"hi"}]}`)
 			return strings.Trim(string(out["safety_identifier"]), `"`)
 		}
 		if got := write(short); got != short {
@@ -51,7 +51,7 @@ func TestClaudeThinkingDropsRefusedSampling(t *testing.T) {
 		{`"temperature":1.5,"topP":1,` + thinking, "1", "1", "", "/sampling/temperature"},
 		{`"temperature":0,"topP":0.9,` + thinking, "", "", "", "/sampling/temperature /sampling/top_p"},
 	} {
-		out, rep := crosstest.Carried(t, gemini.Codec{}, anthropic.Codec{}, body(tc.config))
+		out, rep := crosstest.ConvertRequest(t, gemini.Codec{}, anthropic.Codec{}, body(tc.config))
 		var lost []string
 		for _, l := range rep.Losses {
 			if strings.HasPrefix(l.Path, "/sampling/") {
@@ -112,7 +112,7 @@ func TestOneSamplerKeepsTheMoreSpecificValue(t *testing.T) {
 
 func TestBedrockRequestAsksForTheStopSequence(t *testing.T) {
 	for stop, want := range map[string]string{`["END"]`: `["/stop_sequence"]`, `[""]`: "", `[]`: ""} {
-		out, _ := crosstest.Carried(t, openaichat.Codec{}, bedrock.Codec{}, `{"messages":[{"role":"user","content":"hi"}],"stop":`+stop+`}`)
+		out, _ := crosstest.ConvertRequest(t, openaichat.Codec{}, bedrock.Codec{}, `{"messages":[{"role":"user","content":"hi"}],"stop":`+stop+`}`)
 		if got := string(out["additionalModelResponseFieldPaths"]); got != want {
 			t.Errorf("%s: %s", stop, got)
 		}
@@ -122,7 +122,7 @@ func TestBedrockRequestAsksForTheStopSequence(t *testing.T) {
 func TestRoleOfSystemInstructionIsNoLoss(t *testing.T) {
 	const body = `{"contents":[{"role":"user","parts":[{"text":"hi"}]}],"systemInstruction":{"role":"user","parts":[{"text":"Be kind."}]}}`
 	for _, to := range crosstest.Codecs {
-		_, rep := crosstest.Carried(t, gemini.Codec{}, to, body)
+		_, rep := crosstest.ConvertRequest(t, gemini.Codec{}, to, body)
 		for _, l := range rep.Losses {
 			if strings.HasPrefix(l.Path, "/systemInstruction") && l.Severity != dragoman.Info {
 				t.Errorf("%s: %v", to.Dialect(), l)

@@ -103,7 +103,7 @@ func TestR11_LoweredStopReasonIsReported(t *testing.T) {
 			if what == "cut" && c.Dialect() == dialectname.OpenAIResponses { // the item itself is marked incomplete (quirk C26)
 				continue
 			}
-			resp := crosstest.AskedResponse()
+			resp := crosstest.FullResponse()
 			resp.Output[0].Parts = []dragoman.Part{&dragoman.ToolCall{ID: "a", Name: "f", Arguments: `{"a":1}`}, second}
 			resp.Stop.Reason = dragoman.StopToolCalls
 			bothWays(t, c, resp, func(t *testing.T, body string, rep dragoman.Report) {

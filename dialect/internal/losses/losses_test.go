@@ -86,7 +86,7 @@ func notReported(t *testing.T, rep dragoman.Report, path string) {
 func TestR11_StopDetailsAreWrittenOrReported(t *testing.T) {
 	for _, c := range crosstest.Codecs {
 		for _, reason := range []dragoman.StopReason{dragoman.StopEnd, dragoman.StopLength, dragoman.StopRefusal} {
-			resp := crosstest.AskedResponse()
+			resp := crosstest.FullResponse()
 			resp.Stop = dragoman.Stop{Reason: reason, Details: &dragoman.Native{Format: "nobody.why", JSON: []byte(`{"why":"because"}`)}}
 			bothWays(t, c, resp, func(t *testing.T, body string, rep dragoman.Report) {
 				reportedOnce(t, rep, dragoman.Dropped, "/stop/details")
@@ -99,7 +99,7 @@ func TestR11_DetailsOfReplacedStopAreReported(t *testing.T) {
 	// A blocked call replaces the stop reason, and with it the details that
 	// explain the original one.
 	for _, c := range crosstest.Codecs {
-		resp := crosstest.AskedResponse()
+		resp := crosstest.FullResponse()
 		resp.Stop = dragoman.Stop{Reason: dragoman.StopToolCalls, Details: &dragoman.Native{Format: "nobody.why", JSON: []byte(`{"why":"because"}`)}}
 		resp.Output[0].Parts = []dragoman.Part{&dragoman.ToolCall{
 			ID: "c", Name: "f", Payload: codes.PayloadObject, Arguments: "{}", Problem: &dragoman.CallProblem{Code: codes.ProblemStopped, Offset: -1},
@@ -112,7 +112,7 @@ func TestR11_DetailsOfReplacedStopAreReported(t *testing.T) {
 
 func TestR11_StopDetailsReturnToTheirDialect(t *testing.T) {
 	const why = `{"type":"refusal","category":"bio"}`
-	resp := crosstest.AskedResponse()
+	resp := crosstest.FullResponse()
 	resp.Origin = &dragoman.Origin{Dialect: dialectname.Anthropic}
 	resp.Stop = dragoman.Stop{Reason: dragoman.StopRefusal, Details: &dragoman.Native{Format: "anthropic.messages.stop_details", JSON: []byte(why)}}
 	for _, c := range crosstest.Codecs {
@@ -129,7 +129,7 @@ func TestR11_StopDetailsReturnToTheirDialect(t *testing.T) {
 }
 
 func TestR11_SynthesizedIDIsReportedOnce(t *testing.T) {
-	bare := crosstest.AskedResponse()
+	bare := crosstest.FullResponse()
 	bare.ID = ""
 	for _, c := range crosstest.Codecs {
 		bothWays(t, c, bare, func(t *testing.T, body string, rep dragoman.Report) {
@@ -140,7 +140,7 @@ func TestR11_SynthesizedIDIsReportedOnce(t *testing.T) {
 				reportedOnce(t, rep, dragoman.Synthesized, "/id")
 			}
 		})
-		bothWays(t, c, crosstest.AskedResponse(), func(t *testing.T, body string, rep dragoman.Report) {
+		bothWays(t, c, crosstest.FullResponse(), func(t *testing.T, body string, rep dragoman.Report) {
 			switch c.Dialect() {
 			case dialectname.OpenAIResponses: // item ids, and one that clients may send to OpenAI
 				reportedOnce(t, rep, dragoman.Synthesized, "/id")
@@ -154,7 +154,7 @@ func TestR11_SynthesizedIDIsReportedOnce(t *testing.T) {
 }
 
 func TestR11_SynthesizedTimeIsReported(t *testing.T) {
-	timeless := crosstest.AskedResponse()
+	timeless := crosstest.FullResponse()
 	timeless.Created = time.Time{}
 	for _, c := range crosstest.Codecs {
 		bothWays(t, c, timeless, func(t *testing.T, body string, rep dragoman.Report) {
@@ -165,7 +165,7 @@ func TestR11_SynthesizedTimeIsReported(t *testing.T) {
 				notReported(t, rep, "/created")
 			}
 		})
-		bothWays(t, c, crosstest.AskedResponse(), func(t *testing.T, body string, rep dragoman.Report) {
+		bothWays(t, c, crosstest.FullResponse(), func(t *testing.T, body string, rep dragoman.Report) {
 			for _, l := range reported(rep, "/created") {
 				if l.Kind == dragoman.Synthesized {
 					t.Errorf("the time was known: %s", l)
@@ -176,7 +176,7 @@ func TestR11_SynthesizedTimeIsReported(t *testing.T) {
 }
 
 func TestR11_DroppedItemIDIsReported(t *testing.T) {
-	resp := crosstest.AskedResponse()
+	resp := crosstest.FullResponse()
 	resp.Origin = &dragoman.Origin{Dialect: dialectname.OpenAIResponses}
 	own := &dragoman.Origin{Dialect: dialectname.OpenAIResponses}
 	resp.Output = []dragoman.Message{
@@ -208,7 +208,7 @@ func TestR11_DroppedItemIDIsReported(t *testing.T) {
 }
 
 func TestR11_FailedResponseReportsWhatItOmits(t *testing.T) {
-	failed := crosstest.AskedResponse()
+	failed := crosstest.FullResponse()
 	failed.Stop = dragoman.Stop{Reason: dragoman.StopError}
 	failed.Error = &dragoman.APIError{Class: dragoman.ErrorServer, Message: "boom"}
 	failed.ServiceTier = "flex"
@@ -237,7 +237,7 @@ func TestR11_FailedResponseReportsWhatItOmits(t *testing.T) {
 }
 
 func TestR11_UsageOfFailedStreamIsWrittenOrReported(t *testing.T) {
-	head := *crosstest.AskedResponse()
+	head := *crosstest.FullResponse()
 	head.Output, head.Usage = nil, dragoman.Usage{}
 	for _, c := range crosstest.Codecs {
 		body, rep, err := crosstest.Streamed(c, []dragoman.Event{
@@ -262,7 +262,7 @@ func TestR11_ServiceTierIsTranslatedOrReported(t *testing.T) {
 		"batch":     {dialectname.Anthropic: "batch"},
 		"on_demand": {},
 	} {
-		resp := crosstest.AskedResponse()
+		resp := crosstest.FullResponse()
 		resp.ServiceTier = tier
 		for _, c := range crosstest.Codecs {
 			bothWays(t, c, resp, func(t *testing.T, body string, rep dragoman.Report) {
@@ -291,7 +291,7 @@ func TestR11_UnknownServiceTierReturnsToItsDialect(t *testing.T) {
 		if d := c.Dialect(); d == dialectname.Ollama || d == dialectname.Bedrock || d == "cohere.chat" {
 			continue // two have no service tier, the third only known ones
 		}
-		resp := crosstest.AskedResponse()
+		resp := crosstest.FullResponse()
 		resp.ServiceTier, resp.Origin = "on_demand", &dragoman.Origin{Dialect: c.Dialect()}
 		bothWays(t, c, resp, func(t *testing.T, body string, rep dragoman.Report) {
 			if notReported(t, rep, "/service_tier"); !strings.Contains(body, `"on_demand"`) {

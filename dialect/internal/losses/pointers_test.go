@@ -22,7 +22,7 @@ func TestR11_ResponsePointersResolve(t *testing.T) {
 	crosstest.ForEveryDialect(t, func(t *rapid.T, c dialect.Codec) {
 		resp := gen.Options{Tidy: true}.Response().Draw(t, "response")
 		enc, _ := c.EncodeResponse(resp, dialect.EncodeOptions{Seed: "s", Rebuild: rapid.Bool().Draw(t, "rebuild")})
-		crosstest.LeadInto(t, resp, enc.Report)
+		crosstest.CheckLossPaths(t, resp, enc.Report)
 	})
 }
 
@@ -30,7 +30,7 @@ func TestR11_RequestPointersResolve(t *testing.T) {
 	crosstest.ForEveryDialect(t, func(t *rapid.T, c dialect.Codec) {
 		req := gen.Options{Tidy: true}.Request().Draw(t, "request")
 		enc, _ := c.EncodeRequest(req, dialect.EncodeOptions{Seed: "s", Target: crosstest.DrawServer(t), Rebuild: rapid.Bool().Draw(t, "rebuild")})
-		crosstest.LeadInto(t, req, enc.Report)
+		crosstest.CheckLossPaths(t, req, enc.Report)
 	})
 }
 
@@ -43,7 +43,7 @@ func TestR11_StreamPointersResolveInCollectedResponse(t *testing.T) {
 		}
 		_, rep, _ := crosstest.Streamed(c, evs, dialect.EncodeOptions{Seed: "s", StreamUsage: true, Rebuild: true})
 		resp, _ := col.Response()
-		crosstest.LeadInto(t, resp, rep)
+		crosstest.CheckLossPaths(t, resp, rep)
 	})
 }
 
@@ -68,7 +68,7 @@ func TestR11_PointersOfItemWithDuplicateIndexResolve(t *testing.T) {
 		t.Fatal(err, len(resp.Output))
 	}
 	for _, c := range crosstest.Codecs {
-		_, rep := crosstest.Crossed(crosstest.CodecOf(dialectname.OpenAIResponses), c, wire)
+		_, rep := crosstest.ConvertStream(crosstest.CodecOf(dialectname.OpenAIResponses), c, wire)
 		if len(rep.Losses) == 0 {
 			t.Errorf("%s: no loss is reported", c.Dialect())
 		}

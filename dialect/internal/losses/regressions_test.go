@@ -103,7 +103,7 @@ func TestR11_ErrorFieldsAreWrittenOrReported(t *testing.T) {
 		}
 		check(t, string(to.Dialect())+" whole", string(enc.Body), enc.Report, "/error")
 
-		out, rep, err := crosstest.Streamed(to, []dragoman.Event{&dragoman.ResponseStart{Response: *crosstest.AskedResponse()}, &dragoman.StreamError{Err: e}}, dialect.EncodeOptions{Seed: "s"})
+		out, rep, err := crosstest.Streamed(to, []dragoman.Event{&dragoman.ResponseStart{Response: *crosstest.FullResponse()}, &dragoman.StreamError{Err: e}}, dialect.EncodeOptions{Seed: "s"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -123,7 +123,7 @@ func TestR11_MessageWithoutTextReportsItsFields(t *testing.T) {
 		"media":     {&dragoman.Media{Media: codes.MediaImage, URL: "https://example.com/a.png"}},
 	} {
 		for _, c := range crosstest.Codecs {
-			resp := crosstest.AskedResponse()
+			resp := crosstest.FullResponse()
 			resp.Output[0] = dragoman.Message{
 				Role: dragoman.RoleAssistant, Name: "Ada-the-speaker", Phase: "commentary", Parts: parts,
 				Extra: &dragoman.Extra{Dialect: "nobody", Fields: []dragoman.Field{{Path: "/vendor", Value: []byte("1")}}},
@@ -159,7 +159,7 @@ func TestR11_ReasoningModeIsWrittenOrReported(t *testing.T) {
 // If a server sends very many unknown types of events, the first ones are reported one by one and
 // the rest together.
 func TestR11_UnknownEventsAboveTheLimitAreReportedTogether(t *testing.T) {
-	events := crosstest.TwinStreams[dialectname.OpenAIResponses]
+	events := crosstest.OneCallStreams[dialectname.OpenAIResponses]
 	var strange []string
 	for i := range 70 {
 		strange = append(strange, fmt.Sprintf(`{"type":"response.vendor_%d"}`, i))

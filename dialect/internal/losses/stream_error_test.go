@@ -59,7 +59,7 @@ func TestBrokenStreamReportsUsage(t *testing.T) {
 
 // The offset of an error counts from the start of the stream, so that it can be found in the bytes.
 func TestStreamErrorHasOffset(t *testing.T) {
-	for d, events := range crosstest.TwinStreams {
+	for d, events := range crosstest.OneCallStreams {
 		if d == dialectname.Bedrock {
 			continue // binary frames; tested in its own package
 		}

@@ -24,7 +24,7 @@ var unknownEvents = map[dragoman.Dialect][]string{
 // dialect reports it once per type; passing the bytes through loses nothing.
 func TestUnknownEventsAreReportedOncePerType(t *testing.T) {
 	for from, strange := range unknownEvents {
-		events := slices.Insert(slices.Clone(crosstest.TwinStreams[from]), 1, strange...)
+		events := slices.Insert(slices.Clone(crosstest.OneCallStreams[from]), 1, strange...)
 		wire := crosstest.OnWire(t, from, events)
 		for _, to := range crosstest.Codecs {
 			for _, o := range []dialect.DecodeOptions{{}, {NoNative: true}} {
@@ -67,7 +67,7 @@ var extraFields = map[dragoman.Dialect][][2]string{
 func TestUnknownFieldsOfStreamsAreReported(t *testing.T) {
 	for from, puts := range extraFields {
 		for _, put := range puts {
-			events := slices.Clone(crosstest.TwinStreams[from])
+			events := slices.Clone(crosstest.OneCallStreams[from])
 			for i := range events {
 				events[i] = strings.Replace(events[i], put[0], put[1], 1)
 			}

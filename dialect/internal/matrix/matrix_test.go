@@ -336,7 +336,7 @@ func (m *matrixCell) judgeReading(rep dragoman.Report) {
 // judgePlaces checks the pointers of a report: each resolves in the value, its old
 // value is there, and its new value is in the body.
 func (m *matrixCell) judgePlaces(v any, body []byte, rep dragoman.Report) {
-	crosstest.LeadInto(m.t, v, rep)
+	crosstest.CheckLossPaths(m.t, v, rep)
 	for _, l := range rep.Losses {
 		if l.To != "" && (l.From == l.To || !bytes.Contains(body, []byte(l.To))) {
 			m.t.Errorf("%s\ndoes not match the written body: %s", l, body)
@@ -475,7 +475,7 @@ func conversationFacts(ms []dragoman.Message, list string, first int) []fact {
 	at := ""
 	add := func(kind, value string) { fs = append(fs, fact{kind, value, at}) }
 	sign := func(signature string) {
-		if signature != "" && signature != toolwire.NoSignature { // a placeholder
+		if signature != "" && signature != toolwire.DummySignature { // a placeholder
 			add("signature", signature)
 		}
 	}

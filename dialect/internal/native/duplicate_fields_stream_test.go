@@ -60,7 +60,7 @@ func otherValue(value string) string {
 // bytes than the one we decode. So an event with a duplicate of any field, exact or in another
 // case, is re-encoded.
 func TestStreamEventWithDuplicateFieldIsReencoded(t *testing.T) {
-	for d, events := range crosstest.TwinStreams {
+	for d, events := range crosstest.OneCallStreams {
 		c := crosstest.CodecOf(d)
 		for i, ev := range events {
 			places, names := fieldOffsets(ev)

@@ -117,7 +117,7 @@ var bedrockGrowth = []growthException{
 	{
 		starts: "a late duplicate result",
 		shows: func() (growth, dialect.EncodeOptions) {
-			return growing(3, dragoman.UserText("q"), crosstest.Says(dragoman.RoleAssistant, callOf("1")), dragoman.ToolResults(resultOf("1", "r")), dragoman.ToolResults(resultOf("1", "late"))), dialect.EncodeOptions{}
+			return growing(3, dragoman.UserText("q"), crosstest.Message(dragoman.RoleAssistant, callOf("1")), dragoman.ToolResults(resultOf("1", "r")), dragoman.ToolResults(resultOf("1", "late"))), dialect.EncodeOptions{}
 		},
 		forgive: func(s growthStep) growthStep {
 			late := map[any]bool{}

@@ -34,7 +34,7 @@ var mediaMoves = growthException{
 	shows: func() (growth, dialect.EncodeOptions) {
 		with := resultOf("1", "r")
 		with.Content = append(with.Content, image)
-		return growing(3, dragoman.UserText("q"), crosstest.Says(dragoman.RoleAssistant, callOf("1")), dragoman.ToolResults(with), dragoman.ToolResults(resultOf("1", "late"))), dialect.EncodeOptions{}
+		return growing(3, dragoman.UserText("q"), crosstest.Message(dragoman.RoleAssistant, callOf("1")), dragoman.ToolResults(with), dragoman.ToolResults(resultOf("1", "late"))), dialect.EncodeOptions{}
 	},
 	forgive: func(s growthStep) growthStep {
 		n := len(s.short)
@@ -99,7 +99,7 @@ var growthExceptions = map[dragoman.Dialect][]growthException{
 		{
 			starts: "a late duplicate result",
 			shows: func() (growth, dialect.EncodeOptions) {
-				return growing(3, dragoman.UserText("q"), crosstest.Says(dragoman.RoleAssistant, callOf("1")), dragoman.ToolResults(resultOf("1", "r")), dragoman.ToolResults(resultOf("1", "late"))), dialect.EncodeOptions{}
+				return growing(3, dragoman.UserText("q"), crosstest.Message(dragoman.RoleAssistant, callOf("1")), dragoman.ToolResults(resultOf("1", "r")), dragoman.ToolResults(resultOf("1", "late"))), dialect.EncodeOptions{}
 			},
 			forgive: func(s growthStep) growthStep {
 				late := map[any]bool{}
@@ -140,7 +140,7 @@ var growthExceptions = map[dragoman.Dialect][]growthException{
 var assistantGains = growthException{
 	starts: "an assistant message that ends the list gains text and calls",
 	shows: func() (growth, dialect.EncodeOptions) {
-		return growing(2, dragoman.UserText("q"), dragoman.AssistantText("a"), crosstest.Says(dragoman.RoleAssistant, &dragoman.Text{Text: "b"}, callOf("1")), dragoman.ToolResults(resultOf("1", "r"))), dialect.EncodeOptions{}
+		return growing(2, dragoman.UserText("q"), dragoman.AssistantText("a"), crosstest.Message(dragoman.RoleAssistant, &dragoman.Text{Text: "b"}, callOf("1")), dragoman.ToolResults(resultOf("1", "r"))), dialect.EncodeOptions{}
 	},
 	forgive: func(s growthStep) growthStep {
 		if was, is, ok := s.last(); ok && was.Role == "assistant" && is.Role == "assistant" {

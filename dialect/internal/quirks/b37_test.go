@@ -19,7 +19,7 @@ func TestQuirkB37_CallOfUnofferedToolMatchesNoTool(t *testing.T) {
 		"no tools": nil,
 		"one tool": {{Kind: codes.ToolFunction, Name: "read_file", Parameters: []byte(`{"type":"object"}`)}},
 	}
-	response := crosstest.AskedResponse()
+	response := crosstest.FullResponse()
 	response.Stop = dragoman.Stop{Reason: dragoman.StopToolCalls}
 	response.Output[0].Parts = []dragoman.Part{&dragoman.ToolCall{ID: "call_1", Name: "functions_x", Arguments: `{"path":"a"}`, Payload: codes.PayloadObject}}
 	for _, c := range crosstest.Codecs {

@@ -44,11 +44,11 @@ func withArguments(events []string, args string) []string {
 // running them. Arguments that the codec wraps in an object would run in a tool that accepts anything.
 // Ollama clients ignore the stop reason, so there the arguments are wrapped.
 func TestR7_StreamedCallWithDuplicateKeyNeverRuns(t *testing.T) {
-	for d, events := range crosstest.TwinStreams {
+	for d, events := range crosstest.OneCallStreams {
 		wire := crosstest.OnWire(t, d, withArguments(events, `{"x":1,"x":2}`))
 		for _, out := range crosstest.Codecs {
 			t.Run(string(d)+" to "+string(out.Dialect()), func(t *testing.T) {
-				body, rep := crosstest.Crossed(crosstest.CodecOf(d), out, wire)
+				body, rep := crosstest.ConvertStream(crosstest.CodecOf(d), out, wire)
 				wrapped := bytes.Contains(body, []byte("_raw"))
 				if out.Dialect() == dialectname.Ollama {
 					if !wrapped {
@@ -75,12 +75,12 @@ func TestR7_DuplicateKeyInBlockStartNeverRuns(t *testing.T) {
 		dialectname.Bedrock:   {`"name":"f"`, `"name":"f","input":{"x":1,"x":2}`},
 	} {
 		var events []string
-		for _, ev := range crosstest.TwinStreams[d] {
+		for _, ev := range crosstest.OneCallStreams[d] {
 			if !strings.Contains(ev, `"{}"`) {
 				events = append(events, strings.Replace(ev, start[0], start[1], 1))
 			}
 		}
-		body, _ := crosstest.Crossed(crosstest.CodecOf(d), crosstest.CodecOf(d), crosstest.OnWire(t, d, events))
+		body, _ := crosstest.ConvertStream(crosstest.CodecOf(d), crosstest.CodecOf(d), crosstest.OnWire(t, d, events))
 		if stop := ended(crosstest.CodecOf(d), body); stop.Runs() {
 			t.Errorf("%s: a client would run the call after %s:\n%s", d, stop, body)
 		}
@@ -120,14 +120,14 @@ func TestQuirkC34_CallTruncatedBeforeArgumentsIsNotCompleted(t *testing.T) {
 		dialectname.Anthropic: `"name":"f","input":{}`, dialectname.Bedrock: `"name":"f"`,
 	} {
 		var events []string
-		for _, ev := range crosstest.TwinStreams[d] {
+		for _, ev := range crosstest.OneCallStreams[d] {
 			if events = append(events, ev); strings.Contains(ev, last) {
 				break
 			}
 		}
 		wire := bytes.TrimSuffix(crosstest.OnWire(t, d, events), []byte("data: [DONE]\n\n"))
 		for _, out := range crosstest.Codecs {
-			body, _ := crosstest.Crossed(crosstest.CodecOf(d), out, wire)
+			body, _ := crosstest.ConvertStream(crosstest.CodecOf(d), out, wire)
 			for _, done := range []string{`"arguments":"{}"`, `"arguments":{}`, `"args":{}`, `"partial_json":"{}"`, `"input":"{}"`} {
 				if bytes.Contains(body, []byte(done)) {
 					t.Errorf("%s to %s: the call is completed to %s:\n%s", d, out.Dialect(), done, body)
@@ -153,7 +153,7 @@ func TestQuirkC34_CallTruncatedBeforeArgumentsIsNotCompleted(t *testing.T) {
 // A collected stream that failed is an error on every wire, whatever its content. As a response it
 // would have calls to run and a misleading stop reason. Responses has a form for both.
 func TestFailedResponseIsWrittenAsError(t *testing.T) {
-	events := append(crosstest.TwinStreams[dialectname.Anthropic][:9:9], `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`)
+	events := append(crosstest.OneCallStreams[dialectname.Anthropic][:9:9], `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`)
 	var col dragoman.Collector
 	d := crosstest.CodecOf(dialectname.Anthropic).NewStreamDecoder(dialect.DecodeOptions{})
 	emit := func(ev dragoman.Event) error { col.Add(ev); return nil }
@@ -185,7 +185,7 @@ func TestFailedResponseIsWrittenAsError(t *testing.T) {
 // Anything after the end of a stream is ignored and not passed through. It is reported once, however
 // much it is; keepalives are not reported.
 func TestQuirkC12_DataAfterTheEndIsReportedOnce(t *testing.T) {
-	for d, events := range crosstest.TwinStreams {
+	for d, events := range crosstest.OneCallStreams {
 		wire := crosstest.OnWire(t, d, events)
 		if d == dialectname.Gemini { // Gemini streams have no end marker except an error
 			wire = append(wire, "data: {\"error\":{\"code\":503,\"message\":\"no\",\"status\":\"UNAVAILABLE\"}}\n\n"...)
@@ -234,7 +234,7 @@ func TestQuirkC35_RepeatedCallEndsTakeLinearMemory(t *testing.T) {
 	} {
 		cost := func(times int) uint64 {
 			var events []string
-			for _, ev := range crosstest.TwinStreams[d] {
+			for _, ev := range crosstest.OneCallStreams[d] {
 				if !strings.Contains(ev, `"{}"`) {
 					events = append(events, ev)
 					continue
@@ -248,7 +248,7 @@ func TestQuirkC35_RepeatedCallEndsTakeLinearMemory(t *testing.T) {
 			wire := crosstest.OnWire(t, d, events)
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			crosstest.Crossed(crosstest.CodecOf(d), crosstest.CodecOf(d), wire)
+			crosstest.ConvertStream(crosstest.CodecOf(d), crosstest.CodecOf(d), wire)
 			runtime.ReadMemStats(&after)
 			return after.TotalAlloc - before.TotalAlloc
 		}
@@ -263,7 +263,7 @@ func TestQuirkC35_RepeatedCallEndsTakeLinearMemory(t *testing.T) {
 func TestQuirkB3_ArgumentDeltasDoNotAffectWhetherACallRuns(t *testing.T) {
 	const piece = `{"type":"content_block_delta","index":2,"delta":{"type":"input_json_delta","partial_json":%s}}`
 	cut := func(pieces ...string) (events []string) {
-		for _, ev := range crosstest.TwinStreams[dialectname.Anthropic] {
+		for _, ev := range crosstest.OneCallStreams[dialectname.Anthropic] {
 			if !strings.Contains(ev, `"{}"`) {
 				events = append(events, ev)
 				continue
@@ -276,11 +276,11 @@ func TestQuirkB3_ArgumentDeltasDoNotAffectWhetherACallRuns(t *testing.T) {
 	}
 	for _, args := range []string{` "{\"a\":1}"`, `"{\"a\":1}" `, ` {"a":1}`, "\n", ` "{\"a\":1,\"a\":2}"`, `{"a":1,"a":2}`, `  [1]`, ` null`} {
 		for _, out := range crosstest.Codecs {
-			whole, _ := crosstest.Crossed(crosstest.CodecOf(dialectname.Anthropic), out, crosstest.OnWire(t, dialectname.Anthropic, cut(args)))
+			whole, _ := crosstest.ConvertStream(crosstest.CodecOf(dialectname.Anthropic), out, crosstest.OnWire(t, dialectname.Anthropic, cut(args)))
 			want := ended(out, whole)
 			for i := range len(args) + 1 {
 				for _, pieces := range [][]string{{args[:i], args[i:]}, {args[:i/2], args[i/2 : i], args[i:]}} {
-					body, _ := crosstest.Crossed(crosstest.CodecOf(dialectname.Anthropic), out, crosstest.OnWire(t, dialectname.Anthropic, cut(pieces...)))
+					body, _ := crosstest.ConvertStream(crosstest.CodecOf(dialectname.Anthropic), out, crosstest.OnWire(t, dialectname.Anthropic, cut(pieces...)))
 					if got := ended(out, body); got != want {
 						t.Errorf("%s: %q ends with %s, in one delta with %s\n%s", out.Dialect(), pieces, got, want, body)
 					}

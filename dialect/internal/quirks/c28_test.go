@@ -51,7 +51,7 @@ func TestQuirkC28_UnreadableCallNeverRuns(t *testing.T) {
 			t.Errorf("%s: %d calls, the first is %+v", what, len(calls), *calls[0])
 		}
 		for _, out := range crosstest.Codecs {
-			if body, _ := crosstest.Crossed(gemini.Codec{}, out, wire); clientRuns(out, body) {
+			if body, _ := crosstest.ConvertStream(gemini.Codec{}, out, wire); clientRuns(out, body) {
 				t.Errorf("%s: a %s client runs it\n%s", what, out.Dialect(), body)
 			}
 		}
@@ -73,7 +73,7 @@ func TestQuirkC28_UnreadableCallNeverRuns(t *testing.T) {
 func TestQuirkB24_NamelessCallNeverRuns(t *testing.T) {
 	const wire = `data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"role":"assistant","tool_calls":[{"index":0,"id":"call_1","type":"function","function":{"arguments":"{}"}}]},"finish_reason":"tool_calls"}]}` + "\n\ndata: [DONE]\n\n"
 	for _, out := range crosstest.Codecs {
-		if body, _ := crosstest.Crossed(openaichat.Codec{}, out, []byte(wire)); out.Dialect() != dialectname.OpenAIChat && clientRuns(out, body) {
+		if body, _ := crosstest.ConvertStream(openaichat.Codec{}, out, []byte(wire)); out.Dialect() != dialectname.OpenAIChat && clientRuns(out, body) {
 			t.Errorf("a %s client runs it\n%s", out.Dialect(), body)
 		}
 	}

@@ -39,7 +39,7 @@ func idIn(call string) string {
 // placeholder for it.
 func signedOnce(t *testing.T, body string, rep dragoman.Report) {
 	t.Helper()
-	if strings.Count(body, `"thoughtSignature":"CiQBSGVsbG8sIHRoaXMgaXMgbm90IGEgcmVhbCBvbmUhISE="`) != 1 || strings.Contains(body, toolwire.NoSignature) ||
+	if strings.Count(body, `"thoughtSignature":"CiQBSGVsbG8sIHRoaXMgaXMgbm90IGEgcmVhbCBvbmUhISE="`) != 1 || strings.Contains(body, toolwire.DummySignature) ||
 		strings.Count(body, "CiQBSGVsbG8sIHRoaXMg") != 1 {
 		t.Errorf("the signature does not occur exactly once: %s", body)
 	}
@@ -190,13 +190,13 @@ func TestQuirkB17_StreamEventsHaveBareCallIDs(t *testing.T) {
 		}
 	}
 	// Re-encoded, the signature is a field of the call.
-	passed, _ := crosstest.Crossed(openaichat.Codec{}, openaichat.Codec{}, []byte(body))
+	passed, _ := crosstest.ConvertStream(openaichat.Codec{}, openaichat.Codec{}, []byte(body))
 	if !strings.Contains(string(passed), `"id":"`+bareID+`"`) || !strings.Contains(string(passed), "thought_signature") {
 		t.Errorf("%s", passed)
 	}
 	again := chunk(`{"tool_calls":[`+strings.Replace(strings.Replace(signedID, "{", `{"index":0,`, 1), `"{}"`, `"{"`, 1)+`]}`, "null") +
 		chunk(`{"tool_calls":[{"index":0,"function":{"name":"f","arguments":"}"}}]}`, "null") + chunk(`{}`, `"tool_calls"`) + "data: [DONE]\n\n"
-	passed, _ = crosstest.Crossed(openaichat.Codec{}, openaichat.Codec{}, []byte(again))
+	passed, _ = crosstest.ConvertStream(openaichat.Codec{}, openaichat.Codec{}, []byte(again))
 	if strings.Contains(string(passed), `"index":1`) || strings.Count(string(passed), `"index":0`) < 4 {
 		t.Errorf("the client gets another call: %s", passed)
 	}
@@ -255,7 +255,7 @@ func TestQuirkB17_SignatureInReasoningDetailsReachesItsCall(t *testing.T) {
 		unreported(t, enc.Report)
 	})
 	t.Run("stream", func(t *testing.T) {
-		body, rep := crosstest.Crossed(from, to, []byte(`data: {"id":"r","model":"m","choices":[{"index":0,"delta":`+strings.Replace(routedCall, `[{"id"`, `[{"index":0,"id"`, 1)+`,"finish_reason":"tool_calls"}]}`+"\n\ndata: [DONE]\n\n"))
+		body, rep := crosstest.ConvertStream(from, to, []byte(`data: {"id":"r","model":"m","choices":[{"index":0,"delta":`+strings.Replace(routedCall, `[{"id"`, `[{"index":0,"id"`, 1)+`,"finish_reason":"tool_calls"}]}`+"\n\ndata: [DONE]\n\n"))
 		signedOnce(t, string(body), rep)
 		unreported(t, rep)
 	})
@@ -276,7 +276,7 @@ func TestQuirkB17_UnmatchedReasoningDetailIsReported(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		body, rep := crosstest.Crossed(from, to, []byte(`data: {"id":"r","model":"m","choices":[{"index":0,"delta":`+strings.Replace(message, `[{"id"`, `[{"index":0,"id"`, 1)+`,"finish_reason":"tool_calls"}]}`+"\n\ndata: [DONE]\n\n"))
+		body, rep := crosstest.ConvertStream(from, to, []byte(`data: {"id":"r","model":"m","choices":[{"index":0,"delta":`+strings.Replace(message, `[{"id"`, `[{"index":0,"id"`, 1)+`,"finish_reason":"tool_calls"}]}`+"\n\ndata: [DONE]\n\n"))
 		for way, r := range map[string]dragoman.Report{"whole": enc.Report, "streamed": rep} {
 			if !strings.Contains(r.String(), "opaque reasoning") {
 				t.Errorf("%s, %s: the loss is not reported: %s", what, way, r)
@@ -335,7 +335,7 @@ func TestQuirkB17_SiblingFieldsOfSignatureAreReported(t *testing.T) {
 	check(t, enc.Report, string(enc.Body))
 
 	chunk := `data: {"id":"r","model":"m","choices":[{"index":0,"delta":{"tool_calls":[` + strings.Replace(signedWithSiblings, "{", `{"index":0,`, 1) + `]},"finish_reason":"tool_calls"}]}`
-	body, rep := crosstest.Crossed(from, to, []byte(chunk+"\n\ndata: [DONE]\n\n"))
+	body, rep := crosstest.ConvertStream(from, to, []byte(chunk+"\n\ndata: [DONE]\n\n"))
 	check(t, rep, string(body))
 }
 
@@ -350,7 +350,7 @@ func TestQuirkB17_OrdinaryIDContainsNoSignature(t *testing.T) {
 		if bare, _ := wirekit.SplitID(id); bare != id {
 			t.Errorf("%q is split", id)
 		}
-		resp := crosstest.AskedResponse()
+		resp := crosstest.FullResponse()
 		resp.Output[0].Parts = []dragoman.Part{&dragoman.ToolCall{ID: id, Name: "f", Arguments: "{}"}}
 		enc, err := gemini.Codec{}.EncodeResponse(resp, dialect.EncodeOptions{})
 		if err != nil || strings.Contains(string(enc.Body), "thoughtSignature") {

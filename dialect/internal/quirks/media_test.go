@@ -21,7 +21,7 @@ import (
 func TestTextDocumentIsWrittenAsTextForAnthropic(t *testing.T) {
 	document := func(mime, data string) *dragoman.Request {
 		return &dragoman.Request{Model: "m", Messages: []dragoman.Message{
-			crosstest.Says(dragoman.RoleUser, &dragoman.Media{Media: codes.MediaFile, MIME: mime, Base64: data}),
+			crosstest.Message(dragoman.RoleUser, &dragoman.Media{Media: codes.MediaFile, MIME: mime, Base64: data}),
 		}}
 	}
 	for _, c := range []struct{ mime, data, want string }{
@@ -38,7 +38,7 @@ func TestTextDocumentIsWrittenAsTextForAnthropic(t *testing.T) {
 
 // Only Gemini has a place for the signature of a text (quirk G8). Other dialects report its loss.
 func TestDroppedTextSignatureIsReported(t *testing.T) {
-	req := requestOf(dragoman.UserText("q"), crosstest.Says(dragoman.RoleAssistant, &dragoman.Text{Text: "a", Signature: "c2ln"}), dragoman.UserText("and"))
+	req := requestOf(dragoman.UserText("q"), crosstest.Message(dragoman.RoleAssistant, &dragoman.Text{Text: "a", Signature: "c2ln"}), dragoman.UserText("and"))
 	for _, c := range crosstest.Codecs {
 		enc, err := c.EncodeRequest(req, dialect.EncodeOptions{})
 		if err != nil {
@@ -133,10 +133,10 @@ func TestQuirkD14_MediaIsWrittenOrReportedInEveryAPI(t *testing.T) {
 		} {
 			t.Run(c.mime+" to "+string(d), func(t *testing.T) {
 				m := &dragoman.Media{Media: c.kind, MIME: c.mime, Base64: c.data, Name: "a.x"}
-				user := requestOf(crosstest.Says(dragoman.RoleUser, &dragoman.Text{Text: "q"}, m))
+				user := requestOf(crosstest.Message(dragoman.RoleUser, &dragoman.Text{Text: "q"}, m))
 				checkMedia(t, d, user, c.data, "/messages/0/parts/1", want.user)
-				call := crosstest.Says(dragoman.RoleAssistant, &dragoman.ToolCall{ID: "call_1", Name: "f", Arguments: "{}"})
-				res := crosstest.Says(dragoman.RoleTool, &dragoman.ToolResult{CallID: "call_1", Name: "f", Content: []dragoman.Part{&dragoman.Text{Text: "r"}, m}})
+				call := crosstest.Message(dragoman.RoleAssistant, &dragoman.ToolCall{ID: "call_1", Name: "f", Arguments: "{}"})
+				res := crosstest.Message(dragoman.RoleTool, &dragoman.ToolResult{CallID: "call_1", Name: "f", Content: []dragoman.Part{&dragoman.Text{Text: "r"}, m}})
 				checkMedia(t, d, requestOf(dragoman.UserText("q"), call, res), c.data, "/messages/2/parts/0/content/1", want.result)
 			})
 		}
@@ -173,8 +173,8 @@ func checkMedia(t *testing.T, d dragoman.Dialect, req *dragoman.Request, data, a
 func TestQuirkD14_OnlyOpenAIRefusesItsMediaTypes(t *testing.T) {
 	m := &dragoman.Media{Media: codes.MediaImage, MIME: "image/bmp", Base64: "Qk0AAAAA"}
 	for _, d := range []dragoman.Dialect{dialectname.OpenAIChat, dialectname.OpenAIResponses} {
-		theirs := requestOf(crosstest.Says(dragoman.RoleUser, &dragoman.Text{Text: "q"}, m))
-		own := requestOf(crosstest.Says(dragoman.RoleUser, &dragoman.Text{Text: "q"}, m))
+		theirs := requestOf(crosstest.Message(dragoman.RoleUser, &dragoman.Text{Text: "q"}, m))
+		own := requestOf(crosstest.Message(dragoman.RoleUser, &dragoman.Text{Text: "q"}, m))
 		own.Messages[0].Origin = &dragoman.Origin{Dialect: d}
 		for req, any := range map[*dragoman.Request]bool{theirs: true, own: false} {
 			enc, err := crosstest.CodecOf(d).EncodeRequest(req, dialect.EncodeOptions{Target: targets.Target{Dialect: d, Model: "m", Caps: targets.Capabilities{AnyMedia: any}}})
@@ -249,7 +249,7 @@ func TestMediaKeepsItsMeaningInEveryDialect(t *testing.T) {
 		{claude, source, chat, image, ""},
 		{claude, pdf, chat, `{"type":"file","file":{"file_data":"data:application/pdf;base64,AA=="}}`, "document title"},
 	} {
-		out, rep := crosstest.Carried(t, tc.from, tc.to, request(tc.from, tc.part))
+		out, rep := crosstest.ConvertRequest(t, tc.from, tc.to, request(tc.from, tc.part))
 		list := out["messages"]
 		if tc.to.Dialect() == dialectname.OpenAIResponses {
 			list = out["input"]

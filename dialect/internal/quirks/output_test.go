@@ -80,8 +80,8 @@ func TestQuirkF6_NonObjectOutputRootIsWrapped(t *testing.T) {
 				}
 				wrap := wants[c.Dialect()] && what != "an object"
 				body := bytes.ReplaceAll(enc.Body, []byte(`\"`), []byte(`"`)) // Bedrock has it in a string
-				if got := bytes.Contains(body, []byte(`{"type":"object","properties":{"value":{`)); got != wrap || enc.Registry.AnswerWrapped() != wrap {
-					t.Errorf("%s: %s, strict %q: wrapped %v, AnswerWrapped %v\n%s", c.Dialect(), what, strict, got, enc.Registry.AnswerWrapped(), enc.Body)
+				if got := bytes.Contains(body, []byte(`{"type":"object","properties":{"value":{`)); got != wrap || enc.Registry.OutputWrapped() != wrap {
+					t.Errorf("%s: %s, strict %q: wrapped %v, AnswerWrapped %v\n%s", c.Dialect(), what, strict, got, enc.Registry.OutputWrapped(), enc.Body)
 				}
 				reported := false
 				for _, l := range enc.Report.Losses {

@@ -113,7 +113,7 @@ func (k knownCall) ask(t *testing.T, target toolTarget, history ...dragoman.Mess
 	t.Helper()
 	req := &dragoman.Request{
 		Model: "m", Tools: []dragoman.ToolSpec{k.spec},
-		Messages: append([]dragoman.Message{crosstest.Says(dragoman.RoleUser, &dragoman.Text{Text: "Call it."})}, history...),
+		Messages: append([]dragoman.Message{crosstest.Message(dragoman.RoleUser, &dragoman.Text{Text: "Call it."})}, history...),
 	}
 	enc, err := target.codec.EncodeRequest(req, dialect.EncodeOptions{Target: targets.Target{Caps: target.caps}, Schemas: target.schemas})
 	if err != nil {
@@ -128,7 +128,7 @@ func response(t *testing.T, target toolTarget, name, args string) []byte {
 	resp := &dragoman.Response{
 		ID: "r_1", Model: "m", Stop: dragoman.Stop{Reason: dragoman.StopToolCalls},
 		Usage:  dragoman.Usage{Input: dragoman.Count{N: 30, Known: true}, Output: dragoman.Count{N: 9, Known: true}},
-		Output: []dragoman.Message{crosstest.Says(dragoman.RoleAssistant, &dragoman.ToolCall{ID: "call_000001", Name: name, Arguments: args})},
+		Output: []dragoman.Message{crosstest.Message(dragoman.RoleAssistant, &dragoman.ToolCall{ID: "call_000001", Name: name, Arguments: args})},
 	}
 	enc, err := target.codec.EncodeResponse(resp, dialect.EncodeOptions{})
 	if err != nil {
@@ -178,8 +178,8 @@ func (k knownCall) roundTrip(t *testing.T, target toolTarget) (changed bool) {
 
 	const id = "call_000001"
 	sent := k.ask(t, target,
-		crosstest.Says(dragoman.RoleAssistant, &dragoman.ToolCall{ID: id, Name: k.spec.Name, Arguments: k.args}),
-		crosstest.Says(dragoman.RoleTool, &dragoman.ToolResult{CallID: id, Name: k.spec.Name, Content: []dragoman.Part{&dragoman.Text{Text: "done"}}}))
+		crosstest.Message(dragoman.RoleAssistant, &dragoman.ToolCall{ID: id, Name: k.spec.Name, Arguments: k.args}),
+		crosstest.Message(dragoman.RoleTool, &dragoman.ToolResult{CallID: id, Name: k.spec.Name, Content: []dragoman.Part{&dragoman.Text{Text: "done"}}}))
 	seen, _, err := target.codec.DecodeRequest(sent.Body, dialect.DecodeOptions{})
 	if err != nil {
 		t.Fatalf("%s: %s: %v", target.name, k.spec.Name, err)

@@ -19,7 +19,7 @@ func kimiTurns(turns ...func() (id string, origin *dragoman.Origin)) *dragoman.R
 	req := &dragoman.Request{Model: "kimi-k2", Messages: []dragoman.Message{dragoman.UserText("q")}}
 	for _, turn := range turns {
 		id, origin := turn()
-		m := crosstest.Says(dragoman.RoleAssistant, &dragoman.ToolCall{ID: id, Name: "Read", Arguments: "{}"})
+		m := crosstest.Message(dragoman.RoleAssistant, &dragoman.ToolCall{ID: id, Name: "Read", Arguments: "{}"})
 		m.Origin = origin
 		req.Messages = append(req.Messages, m, dragoman.ToolResults(&dragoman.ToolResult{CallID: id, Content: []dragoman.Part{&dragoman.Text{Text: "r"}}}))
 	}

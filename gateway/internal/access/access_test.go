@@ -154,7 +154,7 @@ func TestG3_AKeyMayHaveTwoSecretsWhileItIsChanged(t *testing.T) {
 	one.Parallel = 1
 	k := newKeys(t, one, key("two", "secret-two"))
 	change := one
-	change.Hash, change.Also = access.HashOf("secret-new"), [][32]byte{access.HashOf("secret-old")}
+	change.Hash, change.MoreHashes = access.HashOf("secret-new"), [][32]byte{access.HashOf("secret-old")}
 	lease, err := k.Admit(t.Context(), "secret-old", "m", 0)
 	if err != nil {
 		t.Fatal(err)
@@ -175,7 +175,7 @@ func TestG3_AKeyMayHaveTwoSecretsWhileItIsChanged(t *testing.T) {
 	if id, err := k.Identify("secret-two"); err != nil || id.Name != "two" {
 		t.Errorf("%+v, %v", id, err)
 	}
-	change.Also = nil
+	change.MoreHashes = nil
 	if err := k.Replace([]access.Key{change}); err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +184,7 @@ func TestG3_AKeyMayHaveTwoSecretsWhileItIsChanged(t *testing.T) {
 	}
 	var bad *access.KeyError
 	for _, also := range [][][32]byte{{{}}, {access.HashOf("")}, {change.Hash}, {access.HashOf("secret-two")}} {
-		change.Also = also
+		change.MoreHashes = also
 		if err := k.Replace([]access.Key{key("two", "secret-two"), change}); !errors.As(err, &bad) || bad.Key != "one" {
 			t.Errorf("%x: %v", also, err)
 		}

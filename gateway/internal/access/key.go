@@ -53,7 +53,7 @@ func periodEnd(p Period, now time.Time) time.Time {
 // clone returns a deep copy of k.
 func clone(k *Key) Key {
 	c := *k
-	c.Models, c.Also, c.Fields = slices.Clone(k.Models), slices.Clone(k.Also), slices.Clone(k.Fields)
+	c.Models, c.MoreHashes, c.Fields = slices.Clone(k.Models), slices.Clone(k.MoreHashes), slices.Clone(k.Fields)
 	return c
 }
 
@@ -90,7 +90,7 @@ func check(keys []Key) error {
 
 // hashes returns the hashes of all secrets of a key.
 func hashes(k *Key) [][sha256.Size]byte {
-	return slices.Concat([][sha256.Size]byte{k.Hash}, k.Also)
+	return slices.Concat([][sha256.Size]byte{k.Hash}, k.MoreHashes)
 }
 
 // wrong returns what is wrong with a single key, or "".

@@ -3,8 +3,8 @@
 // [Emitter] streams a response as blocks.
 //
 // In some dialects one part is one block. A [Format] describes such a dialect, and
-// [Decoder], [RequestDecoder], [Answer], [StreamDecoder], [RequestEncoder],
-// [AnswerEncoder] and [StreamEncoder] read and write it. The dialect embeds them, and
+// [Decoder], [RequestDecoder], [Response], [StreamDecoder], [RequestEncoder],
+// [ResponseEncoder] and [StreamEncoder] read and write it. The dialect embeds them, and
 // reads and writes single blocks, events and settings.
 //
 // A turn is one message on the wire: consecutive canonical messages of one role. A plan
@@ -72,8 +72,8 @@ type Wire interface {
 	// Replay returns the native form of a message, if the message did not change and
 	// the target may receive it. It is called for the messages in order.
 	Replay(m *dragoman.Message) ([]byte, bool)
-	// Said finishes a turn of the model that is not a single message in native form.
-	Said(t *Turn)
+	// FinishTurn finishes a turn of the model that is not a single message in native form.
+	FinishTurn(t *Turn)
 }
 
 // Block is one part at its position in a turn.
@@ -144,7 +144,7 @@ func (p *Plan) Arrange(req *dragoman.Request, wire Wire, rep *dragoman.Report) {
 		case t.Role == User:
 			p.orderResults(t, i)
 		case t.Role == p.Assistant:
-			wire.Said(t)
+			wire.FinishTurn(t)
 		}
 	}
 }

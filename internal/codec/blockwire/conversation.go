@@ -38,8 +38,8 @@ func NewConversation(f *Format, reg *interop.Registry, o dialect.EncodeOptions, 
 	return Conversation{Plan: Plan{Rules: rules}, Format: f, Reg: reg, limits: f.Limits(), Target: target, Options: o, Rep: rep}
 }
 
-// Said implements [Wire]: results must directly follow the calls of a turn.
-func (c *Conversation) Said(t *Turn) { c.CallsLast(t) }
+// FinishTurn implements [Wire]: results must directly follow the calls of a turn.
+func (c *Conversation) FinishTurn(t *Turn) { c.CallsLast(t) }
 
 // MayThink reports whether thinking is sent back: only to its origin, and only with the
 // signature that proves it. Models that do not sign accept no thinking back (quirks
@@ -68,7 +68,7 @@ func (c *Conversation) replays(m *dragoman.Message, p dragoman.Part) bool {
 	case *dragoman.Reasoning:
 		return c.MayThink(m, p)
 	case *dragoman.Media:
-		return c.Target.Caps.TakesMedia(p.Media)
+		return c.Target.Caps.AcceptsMedia(p.Media)
 	case *dragoman.ToolCall:
 		return !p.Synthetic && c.Reg.WireID(p.ID) == p.ID
 	case *dragoman.ToolResult:

@@ -21,7 +21,7 @@ type Decoder struct {
 	Origin  *dragoman.Origin
 	Rep     *dragoman.Report
 	// Lost reports losses that a stream could repeat without end.
-	Lost wirekit.Untold
+	Lost wirekit.UnwrittenChunks
 	// Ambiguous means that two readers could understand the message differently, so its
 	// bytes must not be passed through.
 	Ambiguous bool
@@ -61,7 +61,7 @@ func (d *Decoder) Unreadable(c *dragoman.ToolCall, err error, at extra.Path) *dr
 // call, or "".
 func (d *Decoder) Called(c *dragoman.ToolCall, repeated string) *dragoman.ToolCall {
 	if repeated != "" {
-		c.Problem = wirekit.RepeatedMember(repeated)
+		c.Problem = wirekit.RepeatedField(repeated)
 	}
 	if p := c.Problem; p != nil && p.Code == codes.ProblemDuplicateKey && p.Offset < 0 {
 		d.Ambiguous = true // the duplicate is in the call, not in its arguments
@@ -93,7 +93,7 @@ func (d *Decoder) Result(raw json.RawMessage, at extra.Path, opaque func() *drag
 // WithoutStrays removes fields from a part that a request must not have. It reports
 // whether the part had any; its bytes must not be sent then (quirk D32).
 func (d *Decoder) WithoutStrays(p dragoman.Part, at extra.Path) bool {
-	return WithoutStrays(p, d.Dialect, d.StrayFields(p), at, d.Rep)
+	return WithoutUnknown(p, d.Dialect, d.StrayFields(p), at, d.Rep)
 }
 
 // AllWithoutStrays is WithoutStrays for the parts of a message. content is the pointer

@@ -272,8 +272,8 @@ func (e *Emitter) Number(p *Out) {
 	e.Next++
 }
 
-// Begun opens the block of a part, unless it is already open.
-func (e *Emitter) Begun(dst []byte, p *Out, part dragoman.Part) ([]byte, error) {
+// EnsureOpen opens the block of a part, unless it is already open.
+func (e *Emitter) EnsureOpen(dst []byte, p *Out, part dragoman.Part) ([]byte, error) {
 	if p.Opened() {
 		return dst, nil
 	}

@@ -72,7 +72,7 @@ func (w *toyStream) Finish(dst []byte, p *blockwire.Out, final dragoman.Part) ([
 		return dst, nil // the toy has no such blocks
 	}
 	rest := w.Remainder(p, whole)
-	dst, err := w.Begun(dst, p, final)
+	dst, err := w.EnsureOpen(dst, p, final)
 	if err == nil && rest != "" {
 		dst = w.Delta(dst, p, rest, nil)
 	}

@@ -15,7 +15,7 @@ type ErrorEncoder struct {
 	// Native returns the native form of an error, or nil.
 	Native func(e *dragoman.APIError) []byte
 	// Write writes an error with the given type, and returns the fields that it wrote.
-	Write func(w *jsonwire.Writer, e *dragoman.APIError, typ string) wirekit.ErrorSaid
+	Write func(w *jsonwire.Writer, e *dragoman.APIError, typ string) wirekit.WrittenError
 }
 
 // Encode encodes an error; nil means an unknown server error. An error of the dialect

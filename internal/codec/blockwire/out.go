@@ -42,7 +42,7 @@ func (p *Out) written() {
 	if !ok || c.Problem != nil {
 		return
 	}
-	if _, blocked := wirekit.Barred(c); !blocked {
+	if _, blocked := wirekit.Blocked(c); !blocked {
 		slim := *c
 		slim.Arguments = ""
 		p.Final = &slim
@@ -57,7 +57,7 @@ func (p *Out) WholeArguments(c *dragoman.ToolCall) string {
 		obj, _ := c.Object()
 		return string(obj)
 	case p.Sent.Len() == 0: // a client must not get {} to run, nor two values
-		object, _ := toolwire.AnswerObject(c)
+		object, _ := toolwire.ResponseObject(c)
 		return string(object)
 	default:
 		return c.Arguments

@@ -12,11 +12,11 @@ import (
 
 func isThinking(b Block) bool { return b.Is(codes.KindReasoning) }
 
-// Usual returns the block for a part, on a wire where user messages have media, and
+// BlockFor returns the block for a part, on a wire where user messages have media, and
 // calls, results and thinking are blocks. If there is no block for the part, ok is
 // false and the loss is reported. m is nil for the instructions of the request.
 // mayThink reports whether thinking is sent back to the target.
-func (p *Plan) Usual(
+func (p *Plan) BlockFor(
 	m *dragoman.Message, part dragoman.Part, at extra.Path, role string, rep *dragoman.Report,
 	mayThink func(*dragoman.Message, *dragoman.Reasoning) bool,
 ) (b Block, ok bool) {

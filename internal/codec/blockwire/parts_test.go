@@ -40,7 +40,7 @@ func TestUsualBlockByRole(t *testing.T) {
 		t.Run(tc.name+" as "+tc.role, func(t *testing.T) {
 			p := &blockwire.Plan{Rules: blockwire.Rules{Dialect: toyDialect, Assistant: "model"}}
 			rep := new(dragoman.Report)
-			b, ok := p.Usual(&dragoman.Message{}, tc.part, extra.At("/x"), tc.role, rep, func(*dragoman.Message, *dragoman.Reasoning) bool { return true })
+			b, ok := p.BlockFor(&dragoman.Message{}, tc.part, extra.At("/x"), tc.role, rep, func(*dragoman.Message, *dragoman.Reasoning) bool { return true })
 			if ok != (tc.want != "") || ok && b.Part.Kind() != tc.want {
 				t.Errorf("got %+v, %v", b.Part, ok)
 			}

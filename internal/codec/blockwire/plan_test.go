@@ -18,7 +18,7 @@ type toy struct{ plan *blockwire.Plan }
 const toyDialect dragoman.Dialect = "toy"
 
 func (w toy) Add(out []blockwire.Block, m *dragoman.Message, p dragoman.Part, at extra.Path, role string, rep *dragoman.Report) []blockwire.Block {
-	b, ok := w.plan.Usual(m, p, at, role, rep, func(*dragoman.Message, *dragoman.Reasoning) bool { return true })
+	b, ok := w.plan.BlockFor(m, p, at, role, rep, func(*dragoman.Message, *dragoman.Reasoning) bool { return true })
 	if !ok {
 		return out
 	}
@@ -38,7 +38,7 @@ func (w toy) Replay(m *dragoman.Message) ([]byte, bool) {
 	return m.Native.Raw, true
 }
 
-func (w toy) Said(t *blockwire.Turn) { w.plan.CallsLast(t) }
+func (w toy) FinishTurn(t *blockwire.Turn) { w.plan.CallsLast(t) }
 
 // Constructors for the test tables: a message for each role, and its parts.
 

@@ -280,7 +280,7 @@ func (e *RequestEncoder) Schema() []byte {
 	if f.Dialect == e.Dialect || profile.Fits(f.Schema) {
 		return f.Schema
 	}
-	out, err := wirekit.AnswerSchema(f.Schema, profile, e.Reg, e.Rep)
+	out, err := wirekit.OutputSchema(f.Schema, profile, e.Reg, e.Rep)
 	if err != nil {
 		e.Rep.Addf(dragoman.Dropped, dragoman.Serious, "/output/schema", "%v", err)
 		return nil

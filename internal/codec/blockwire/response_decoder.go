@@ -8,29 +8,29 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// Answer is a response that is being decoded, from a body or from the events of a
+// Response is a response that is being decoded, from a body or from the events of a
 // stream. Dialects embed it.
-type Answer struct {
+type Response struct {
 	Decoder *Decoder
 	Keep    wirekit.Keeper
 	Resp    dragoman.Response
 
-	// Word is the stop reason on the wire, Sequence the stop sequence that ended the
+	// StopReason is the stop reason on the wire, Sequence the stop sequence that ended the
 	// response, and Details the record that explains the stop.
-	Word, Sequence string
-	Details        *dragoman.Native
+	StopReason, Sequence string
+	Details              *dragoman.Native
 	// Failed means that an error came instead of a response, or together with one.
 	Failed bool
 }
 
-// NewAnswer returns an empty response.
-func NewAnswer(d *Decoder) Answer {
-	return Answer{Decoder: d, Resp: dragoman.Response{Origin: d.Origin}}
+// NewResponse returns an empty response.
+func NewResponse(d *Decoder) Response {
+	return Response{Decoder: d, Resp: dragoman.Response{Origin: d.Origin}}
 }
 
 // Decode decodes the body of a response. read reads the whole document and returns what
 // is wrong with it. On an error, Decode also returns what was read before it.
-func (a *Answer) Decode(body []byte, read func(r *jsonwire.Reader) error) (*dragoman.Response, dragoman.Report, error) {
+func (a *Response) Decode(body []byte, read func(r *jsonwire.Reader) error) (*dragoman.Response, dragoman.Report, error) {
 	d := a.Decoder
 	r, sure, err := wirekit.OpenResponse(d.Dialect, body, d.Options, d.Literal, d.Rep)
 	if err != nil {
@@ -55,38 +55,38 @@ func (a *Answer) Decode(body []byte, read func(r *jsonwire.Reader) error) (*drag
 	return &a.Resp, *d.Rep, nil
 }
 
-// Say sets the stop reason on the wire. A reason after which no calls run is final: a
+// SetStop sets the stop reason on the wire. A reason after which no calls run is final: a
 // later one must not unblock the calls.
-func (a *Answer) Say(word string) {
-	if word == "" || word == a.Word {
+func (a *Response) SetStop(word string) {
+	if word == "" || word == a.StopReason {
 		return
 	}
-	if a.Word != "" {
-		kept, lost := word, a.Word
-		if !a.Decoder.StopOf(a.Word).Runs() {
-			kept, lost = a.Word, word
+	if a.StopReason != "" {
+		kept, lost := word, a.StopReason
+		if !a.Decoder.StopOf(a.StopReason).Runs() {
+			kept, lost = a.StopReason, word
 		}
 		d := a.Decoder
 		d.Ambiguous = d.Ambiguous || !d.StopOf(kept).Runs()
 		d.Lost.Addf(d.Rep, dragoman.Dropped, dragoman.Warn, d.StopAt, d.StopField+" %.40q in addition to %.40q", lost, kept)
 		word = kept
 	}
-	a.Word = word
+	a.StopReason = word
 }
 
 // Repeated blocks the calls of a message with a duplicate field.
-func (a *Answer) Repeated(parts []dragoman.Part, field string) {
+func (a *Response) Repeated(parts []dragoman.Part, field string) {
 	a.Decoder.Ambiguous = true
 	for _, p := range parts {
 		if c, ok := p.(*dragoman.ToolCall); ok {
-			c.Problem = wirekit.RepeatedMember(field)
+			c.Problem = wirekit.RepeatedField(field)
 		}
 	}
 }
 
 // Stop returns why the response ended, and blocks calls that must not run after that.
-func (a *Answer) Stop(terminal bool, calls []*dragoman.ToolCall) dragoman.Stop {
-	word := a.Word
+func (a *Response) Stop(terminal bool, calls []*dragoman.ToolCall) dragoman.Stop {
+	word := a.StopReason
 	if a.Failed {
 		word = "error" // an error blocks calls, whatever the wire says
 	}
@@ -96,13 +96,13 @@ func (a *Answer) Stop(terminal bool, calls []*dragoman.ToolCall) dragoman.Stop {
 	d.Ambiguous = slices.ContainsFunc(calls, d.Reg.Forbid) || d.Ambiguous
 	return dragoman.Stop{
 		Reason: wirekit.SettleStop(d.Reg, d.StopOf(word), terminal, calls),
-		Native: a.Word, Sequence: a.Sequence, Details: a.Details,
+		Native: a.StopReason, Sequence: a.Sequence, Details: a.Details,
 	}
 }
 
 // Message adds the message of the response. raw returns the message in the form of a
 // request; it is nil if the message cannot be sent back in that form.
-func (a *Answer) Message(m dragoman.Message, raw func() []byte) {
+func (a *Response) Message(m dragoman.Message, raw func() []byte) {
 	d := a.Decoder
 	if len(m.Parts) == 0 {
 		return

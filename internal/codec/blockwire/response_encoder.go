@@ -14,9 +14,9 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// AnswerEncoder holds what encoding a response and encoding a stream have in common.
+// ResponseEncoder holds what encoding a response and encoding a stream have in common.
 // Dialects embed it.
-type AnswerEncoder struct {
+type ResponseEncoder struct {
 	*Format
 	Reg     *interop.Registry
 	Options dialect.EncodeOptions
@@ -26,7 +26,7 @@ type AnswerEncoder struct {
 // EncodeResponse encodes a response. write writes it if it is not an error. All
 // messages of the output become the content of one message. A response that came from
 // this dialect and did not change is written byte for byte.
-func (f *Format) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions, write func(e AnswerEncoder, w *jsonwire.Writer) error) (dialect.Encoded, error) {
+func (f *Format) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions, write func(e ResponseEncoder, w *jsonwire.Writer) error) (dialect.Encoded, error) {
 	if err := resp.Validate(); err != nil {
 		return dialect.Encoded{}, err
 	}
@@ -34,8 +34,8 @@ func (f *Format) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions
 		return dialect.Encoded{}, err
 	}
 	limits := f.Limits()
-	reg := wirekit.AnswerRegistry(resp, limits, f.Tools, o)
-	if body, ok := replay(resp, &limits, o); ok && !wirekit.Overtaken(resp, wirekit.Barred) {
+	reg := wirekit.ResponseRegistry(resp, limits, f.Tools, o)
+	if body, ok := replay(resp, &limits, o); ok && !wirekit.MustRebuild(resp, wirekit.Blocked) {
 		return dialect.Encoded{Body: body, Registry: reg}, nil
 	}
 	rep := new(dragoman.Report)
@@ -46,7 +46,7 @@ func (f *Format) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions
 		return dialect.Encoded{Body: body, Report: *rep, Registry: reg}, nil //nolint:nilerr // the error is what is encoded
 	}
 	w := jsonwire.Writer{Buf: make([]byte, 0, wirekit.ResponseSize(resp))}
-	if err := write(AnswerEncoder{Format: f, Reg: reg, Options: o, Rep: rep}, &w); err != nil {
+	if err := write(ResponseEncoder{Format: f, Reg: reg, Options: o, Rep: rep}, &w); err != nil {
 		return dialect.Encoded{Report: *rep, Registry: reg}, err
 	}
 	return wirekit.Encoded(f.Dialect, &w, rep, reg, nil)
@@ -66,7 +66,7 @@ func replay(resp *dragoman.Response, limits *targets.Limits, o dialect.EncodeOpt
 
 // Blocks writes the blocks of a response. It reports whether the response has calls and
 // whether it has a refusal.
-func (e *AnswerEncoder) Blocks(w *jsonwire.Writer, resp *dragoman.Response) (calls, refused bool, err error) {
+func (e *ResponseEncoder) Blocks(w *jsonwire.Writer, resp *dragoman.Response) (calls, refused bool, err error) {
 	for i := range resp.Output {
 		m := &resp.Output[i]
 		at := extra.Elem("/output", i)
@@ -87,7 +87,7 @@ func (e *AnswerEncoder) Blocks(w *jsonwire.Writer, resp *dragoman.Response) (cal
 }
 
 // block writes one part of a response, or reports that the dialect has no block for it.
-func (e *AnswerEncoder) block(w *jsonwire.Writer, origin *dragoman.Origin, p dragoman.Part, at extra.Path) error {
+func (e *ResponseEncoder) block(w *jsonwire.Writer, origin *dragoman.Origin, p dragoman.Part, at extra.Path) error {
 	text := func(t *dragoman.Text) { e.WriteText(e.Reg.View(), w, t, at, e.Rep) }
 	switch p := p.(type) {
 	case *dragoman.Text:
@@ -129,7 +129,7 @@ func (e *AnswerEncoder) block(w *jsonwire.Writer, origin *dragoman.Origin, p dra
 
 // hosted reports whether its provider ran the call. Such a call cannot be part of a
 // response and is reported as lost.
-func (e *AnswerEncoder) hosted(c *dragoman.ToolCall, at extra.Path) bool {
+func (e *ResponseEncoder) hosted(c *dragoman.ToolCall, at extra.Path) bool {
 	if c.Hosted {
 		e.Rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "call of %q was run by its provider", c.Name)
 	}
@@ -138,7 +138,7 @@ func (e *AnswerEncoder) hosted(c *dragoman.ToolCall, at extra.Path) bool {
 
 // Foreign reports whether a block belongs to another dialect. Such a block is reported
 // as lost.
-func (e *AnswerEncoder) Foreign(o *dragoman.Opaque, at extra.Path) bool {
+func (e *ResponseEncoder) Foreign(o *dragoman.Opaque, at extra.Path) bool {
 	if o.Dialect == e.Dialect {
 		return false
 	}
@@ -148,19 +148,19 @@ func (e *AnswerEncoder) Foreign(o *dragoman.Opaque, at extra.Path) bool {
 
 // placeholder reports media that the response cannot contain, and returns a note to
 // write instead.
-func (e *AnswerEncoder) placeholder(m *dragoman.Media, at extra.Path, refusal string) *dragoman.Text {
+func (e *ResponseEncoder) placeholder(m *dragoman.Media, at extra.Path, refusal string) *dragoman.Text {
 	e.Rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), refusal+" %s; replaced by a note", m.Media)
 	return &dragoman.Text{Text: toolwire.Placeholder(m)}
 }
 
 // misplaced reports a part that a response cannot contain.
-func (e *AnswerEncoder) misplaced(p dragoman.Part, at extra.Path) {
+func (e *ResponseEncoder) misplaced(p dragoman.Part, at extra.Path) {
 	e.Rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s has no place in a response", extra.A(p.Kind()))
 }
 
 // Identified returns a copy of a call with an id, which the wire requires. The copy has
 // no cache hint unless calls of the dialect can have one.
-func (e *AnswerEncoder) Identified(c *dragoman.ToolCall, at extra.Path) *dragoman.ToolCall {
+func (e *ResponseEncoder) Identified(c *dragoman.ToolCall, at extra.Path) *dragoman.ToolCall {
 	call := *c
 	if !e.Tools[0].Traits().CallSays.Cache {
 		call.Cache = nil
@@ -174,7 +174,7 @@ func (e *AnswerEncoder) Identified(c *dragoman.ToolCall, at extra.Path) *dragoma
 
 // RefusalStop returns the stop of a response. If the response is a refusal that ended
 // normally, it returns reason instead, and reports that as report.
-func (e *AnswerEncoder) RefusalStop(s dragoman.Stop, refused bool, reason dragoman.StopReason, report string) dragoman.Stop {
+func (e *ResponseEncoder) RefusalStop(s dragoman.Stop, refused bool, reason dragoman.StopReason, report string) dragoman.Stop {
 	if !refused || s.Reason != dragoman.StopEnd && s.Reason != dragoman.StopNone {
 		return s
 	}
@@ -184,7 +184,7 @@ func (e *AnswerEncoder) RefusalStop(s dragoman.Stop, refused bool, reason dragom
 
 // ReportResponse reports what is lost of a response. members are its unknown fields
 // without those that were written.
-func (e *AnswerEncoder) ReportResponse(resp *dragoman.Response, members *dragoman.Extra) {
+func (e *ResponseEncoder) ReportResponse(resp *dragoman.Response, members *dragoman.Extra) {
 	extra.ReportEcho(e.Rep, members, e.Dialect, extra.At(""))
 	if n := len(resp.Alternatives); n > 0 {
 		e.Rep.Addf(dragoman.Dropped, dragoman.Serious, "/alternatives", "%d further candidate(s); the API returns only one", n)

@@ -37,11 +37,11 @@ func (f *Format) StopOf(word string) dragoman.StopReason {
 	return dragoman.StopUnknown
 }
 
-// WordOf returns the value to write for a stop: the original value if the stop came
+// StopValue returns the value to write for a stop: the original value if the stop came
 // from this dialect, otherwise the nearest one. exact is false if the value has another
 // meaning. calls means that the response has calls: for a stop after which no calls
 // run, the value must then keep clients from running them.
-func (f *Format) WordOf(s dragoman.Stop, own, calls bool) (word string, exact bool) {
+func (f *Format) StopValue(s dragoman.Stop, own, calls bool) (word string, exact bool) {
 	if own && s.Native != "" && f.nativeMatches(s, calls) {
 		return s.Native, true
 	}

@@ -7,11 +7,11 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 )
 
-// WithoutStrays removes fields from a part that frameworks leave on blocks which they
+// WithoutUnknown removes fields from a part that frameworks leave on blocks which they
 // collected from a stream, or that belong to another kind of block. strays are the
 // paths of these fields in dialect d. It reports whether the part had any: the API
 // refuses them, so the original bytes of the part must not be sent again (quirk D32).
-func WithoutStrays(p dragoman.Part, d dragoman.Dialect, strays []string, at extra.Path, rep *dragoman.Report) bool {
+func WithoutUnknown(p dragoman.Part, d dragoman.Dialect, strays []string, at extra.Path, rep *dragoman.Report) bool {
 	e := extrasOf(p)
 	if e == nil || *e == nil {
 		return false

@@ -20,8 +20,8 @@ import (
 // run (quirks C13, C34).
 type StreamDecoder[B incomer] struct {
 	*Decoder
-	Answer *Answer
-	Parts  stream.Parts
+	Response *Response
+	Parts    stream.Parts
 	// Open holds the open blocks by their index on the wire.
 	Open map[int64]B
 	// Blocks counts the blocks that have started.
@@ -38,7 +38,7 @@ type StreamDecoder[B incomer] struct {
 	calls   []B             // in order of start, until they are settled
 	ids     map[string]bool // ids of calls that have started
 	unknown wirekit.Unknown
-	losses  wirekit.Untold
+	losses  wirekit.UnwrittenChunks
 }
 
 // BlockReader reads the blocks of a dialect.
@@ -52,8 +52,8 @@ type BlockReader[B incomer] interface {
 }
 
 // Init prepares the decoder for a stream.
-func (d *StreamDecoder[B]) Init(dec *Decoder, a *Answer, reader BlockReader[B]) {
-	d.Decoder, d.Answer, d.reader = dec, a, reader
+func (d *StreamDecoder[B]) Init(dec *Decoder, a *Response, reader BlockReader[B]) {
+	d.Decoder, d.Response, d.reader = dec, a, reader
 	a.Keep = wirekit.Keeper{Bound: &d.Bound}
 	d.Bound.Max = dec.Options.Limit()
 	d.Parts.DeltasOnly, d.Parts.Bound = dec.Options.DeltasOnly, &d.Bound
@@ -181,7 +181,7 @@ func (d *StreamDecoder[B]) Start() {
 		return
 	}
 	d.Started = true
-	resp := d.Answer.Resp
+	resp := d.Response.Resp
 	resp.Extra, resp.Usage = extra.Clone(resp.Extra), d.reader.Usage()
 	d.Parts.Send(&dragoman.ResponseStart{Response: resp})
 }
@@ -190,7 +190,7 @@ func (d *StreamDecoder[B]) Start() {
 func (d *StreamDecoder[B]) End() {
 	d.Start()
 	stop := d.settle(true)
-	resp := d.Answer.Resp
+	resp := d.Response.Resp
 	resp.Extra = extra.Clone(resp.Extra)
 	d.Parts.Send(&dragoman.ResponseEnd{Stop: stop, Usage: d.reader.Usage(), Response: resp})
 	d.Done = true
@@ -250,7 +250,7 @@ func (d *StreamDecoder[B]) settle(terminal bool) dragoman.Stop {
 			calls, ending = append(calls, c), append(ending, block.incoming().Part)
 		}
 	}
-	stop := d.Answer.Stop(terminal, calls)
+	stop := d.Response.Stop(terminal, calls)
 	d.calls = nil
 	for _, p := range ending {
 		p.End()
@@ -298,10 +298,10 @@ type UnknownField struct {
 	Raw         []byte
 }
 
-// Unmodelled stores the content of an event that has no canonical form (quirk J7): its
+// AddUnknown stores the content of an event that has no canonical form (quirk J7): its
 // unknown fields, or a whole unknown event, which loss describes. If chunk is nil, the
 // loss is reported.
-func (d *StreamDecoder[B]) Unmodelled(chunk *dragoman.Chunk, loss *dragoman.Loss, fields []UnknownField) {
+func (d *StreamDecoder[B]) AddUnknown(chunk *dragoman.Chunk, loss *dragoman.Loss, fields []UnknownField) {
 	for _, f := range fields {
 		d.Held.Field(f.Place, []byte(f.Name), f.Raw)
 	}
@@ -316,7 +316,7 @@ func (d *StreamDecoder[B]) Unmodelled(chunk *dragoman.Chunk, loss *dragoman.Loss
 func (d *StreamDecoder[B]) UnknownEvent(typ []byte) *dragoman.Loss { return d.unknown.Of(typ) }
 
 // UnknownFields returns the loss for the unknown fields of an event.
-func (d *StreamDecoder[B]) UnknownFields(typ []byte, fields *wirekit.Strays) *dragoman.Loss {
+func (d *StreamDecoder[B]) UnknownFields(typ []byte, fields *wirekit.UnknownKeys) *dragoman.Loss {
 	return d.unknown.Members(typ, fields)
 }
 

@@ -11,7 +11,7 @@ import (
 // StreamEncoder encodes a stream of a [Format]. Dialects embed it and implement the
 // rest of [EventWriter]. It implements [dialect.StreamEncoder].
 type StreamEncoder struct {
-	AnswerEncoder
+	ResponseEncoder
 	Emitter
 	// W is the buffer for the JSON of one event.
 	W jsonwire.Writer
@@ -26,7 +26,7 @@ type StreamEncoder struct {
 
 	events EventWriter
 	final  wirekit.FinalFields
-	losses wirekit.Untold
+	losses wirekit.UnwrittenChunks
 }
 
 // EventWriter writes the events of a dialect. Each method appends to dst.
@@ -60,7 +60,7 @@ type EventWriter interface {
 // NewStreamEncoder returns an encoder for one stream. The dialect must call Use before
 // encoding.
 func NewStreamEncoder(f *Format, o dialect.EncodeOptions) StreamEncoder {
-	return StreamEncoder{AnswerEncoder: AnswerEncoder{
+	return StreamEncoder{ResponseEncoder: ResponseEncoder{
 		Format: f, Reg: wirekit.EncodeRegistry(nil, f.Limits(), f.Tools, o), Options: o, Rep: new(dragoman.Report),
 	}}
 }
@@ -196,7 +196,7 @@ func (e *StreamEncoder) FinishText(dst []byte, p *Out, t *dragoman.Text) ([]byte
 	if !e.BareStart && !p.Opened() && rest == "" && len(cites) == 0 {
 		return dst, nil
 	}
-	dst, err := e.Begun(dst, p, t)
+	dst, err := e.EnsureOpen(dst, p, t)
 	if err != nil {
 		return dst, err
 	}
@@ -225,7 +225,7 @@ func (e *StreamEncoder) finishReasoning(dst []byte, p *Out, r *dragoman.Reasonin
 	if !e.BareStart && !p.Opened() && rest == "" && signature == "" {
 		return dst, nil
 	}
-	dst, err := e.Begun(dst, p, r)
+	dst, err := e.EnsureOpen(dst, p, r)
 	if err != nil {
 		return dst, err
 	}
@@ -245,7 +245,7 @@ func (e *StreamEncoder) finishCall(dst []byte, p *Out, c *dragoman.ToolCall) ([]
 		return dst, nil
 	}
 	rest := e.callRest(p, c)
-	dst, err := e.Begun(dst, p, c)
+	dst, err := e.EnsureOpen(dst, p, c)
 	if err != nil {
 		return dst, err
 	}

@@ -6,9 +6,9 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// Told returns the events of a stream that is equivalent to a response, up to its error
+// EventsOf returns the events of a stream that is equivalent to a response, up to its error
 // if it has one. there holds the losses of the request; the first event carries them.
-func Told(resp *dragoman.Response, lost dragoman.Report) iter.Seq[dragoman.Event] {
+func EventsOf(resp *dragoman.Response, lost dragoman.Report) iter.Seq[dragoman.Event] {
 	return func(yield func(dragoman.Event) bool) {
 		head := *resp
 		head.Output, head.Alternatives, head.Losses = nil, nil, dragoman.Report{}

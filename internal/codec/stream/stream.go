@@ -127,8 +127,8 @@ func (p *Part) begin(text string) {
 	}
 }
 
-// Tell emits a fragment without storing it: the owner stores and counts it itself.
-func (p *Part) Tell(text string) {
+// Emit emits a fragment without storing it: the owner stores and counts it itself.
+func (p *Part) Emit(text string) {
 	if p == nil || p.ended || text == "" || p.owner.Bound.Err() != nil {
 		return
 	}

@@ -24,7 +24,7 @@ func Verdict(c *dragoman.ToolCall) *dragoman.CallProblem {
 	return dragoman.CheckArguments(c.Arguments)
 }
 
-// AnswerText returns the arguments of a call for a client that reads them from a
+// ResponseArguments returns the arguments of a call for a client that reads them from a
 // string:
 //
 //   - Valid arguments are returned unchanged.
@@ -34,7 +34,7 @@ func Verdict(c *dragoman.ToolCall) *dragoman.CallProblem {
 //     an object that only quotes it, because clients run what they can parse.
 //
 // why is nil if the text is unchanged.
-func AnswerText(c *dragoman.ToolCall) (text string, why *dragoman.CallProblem) {
+func ResponseArguments(c *dragoman.ToolCall) (text string, why *dragoman.CallProblem) {
 	if Unclear(c.Problem) {
 		return string(quoted(c.Arguments)), c.Problem
 	}
@@ -53,10 +53,10 @@ func AnswerText(c *dragoman.ToolCall) (text string, why *dragoman.CallProblem) {
 	}
 }
 
-// AnswerObject is like AnswerText, for a client that reads an object. It quotes text
+// ResponseObject is like AnswerText, for a client that reads an object. It quotes text
 // that is not valid JSON, too, because an empty object would run the call without
 // arguments.
-func AnswerObject(c *dragoman.ToolCall) (obj json.RawMessage, why *dragoman.CallProblem) {
+func ResponseObject(c *dragoman.ToolCall) (obj json.RawMessage, why *dragoman.CallProblem) {
 	if Unclear(c.Problem) {
 		return quoted(c.Arguments), c.Problem
 	}

@@ -88,8 +88,8 @@ type Traits struct {
 	// RequiresIDs: a call and its result carry the id of the call.
 	RequiresIDs bool
 
-	// CallSays lists the optional fields that a call of this dialect can have.
-	CallSays CallSays
+	// CallFields lists the optional fields that a call of this dialect can have.
+	CallSays CallFields
 	// CallFields are the fields that determine what a call runs, by the object that
 	// holds them.
 	CallFields []Fields
@@ -156,8 +156,8 @@ type Fields struct {
 // StrictLimits limits the strict schemas of a request. Zero means no limit.
 type StrictLimits struct{ Tools, Optional, Unions int }
 
-// CallSays lists optional fields of a call.
-type CallSays struct{ Cache, Async, ItemID bool }
+// CallFields lists optional fields of a call.
+type CallFields struct{ Cache, Async, ItemID bool }
 
 // View is a codec's view of the registry of one request.
 type View interface {
@@ -303,6 +303,6 @@ func (o *Outline) Has(field string) bool { _, ok := o.Kinds[field]; return ok }
 // Fail adds the format that an object was read as to an error.
 func Fail(f dragoman.Format, err error) error { return fmt.Errorf("interop: %s: %w", f, err) }
 
-// NoSignature is a placeholder signature: the Gemini API accepts it in place of a
+// DummySignature is a placeholder signature: the Gemini API accepts it in place of a
 // signature that it did not make. It is no loss toward others (quirk B16).
-const NoSignature = "skip_thought_signature_validator"
+const DummySignature = "skip_thought_signature_validator"

@@ -47,7 +47,7 @@ func (f FunctionTool) Write(v View, codec Codec, w *jsonwire.Writer, s *dragoman
 	if !ok {
 		return false
 	}
-	ReportUnsaid(s, ToolSays{}, at, rep)
+	ReportMissing(s, ToolFields{}, at, rep)
 	w.BeginObject()
 	w.StringField("type", "function")
 	w.Key("function")

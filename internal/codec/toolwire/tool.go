@@ -87,11 +87,11 @@ func TypeOfValue(obj jsonwire.Value) string {
 	return typ
 }
 
-// ToolSays lists the optional properties of a tool that a format has a field for.
-type ToolSays struct{ Deferred, Examples, Annotations, OutputSchema, Cache bool }
+// ToolFields lists the optional properties of a tool that a format has a field for.
+type ToolFields struct{ Deferred, Examples, Annotations, OutputSchema, Cache bool }
 
-// ReportUnsaid reports the properties of a tool that a format has no field for.
-func ReportUnsaid(s *dragoman.ToolSpec, says ToolSays, at extra.Path, rep *dragoman.Report) {
+// ReportMissing reports the properties of a tool that a format has no field for.
+func ReportMissing(s *dragoman.ToolSpec, says ToolFields, at extra.Path, rep *dragoman.Report) {
 	if s.Deferred && !says.Deferred {
 		rep.Add(dragoman.Lowered, dragoman.Warn, at.String(), "deferred tool sent from the start")
 	}

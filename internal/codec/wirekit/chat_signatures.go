@@ -282,11 +282,11 @@ func SplitID(id string) (bare, signature string) {
 	return id, ""
 }
 
-// TakeOffID splits the id of a call (see [SplitID]) and stores the signature in a field
+// SplitCallID splits the id of a call (see [SplitID]) and stores the signature in a field
 // of the call, where the gateway that appended it also accepts it. original is the
 // id before the split, or "" if it has no signature. A signature that the call already
 // has takes precedence; kept is false if it differs.
-func TakeOffID(c *dragoman.ToolCall) (original string, kept bool) {
+func SplitCallID(c *dragoman.ToolCall) (original string, kept bool) {
 	bare, signature := SplitID(c.ID)
 	if signature == "" {
 		return "", true

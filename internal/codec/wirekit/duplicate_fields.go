@@ -17,9 +17,9 @@ import (
 // value is ready to use for one object.
 type Members struct{ seen uint64 }
 
-// Twice adds the next key. It reports whether the key repeats a known field or differs
+// Repeats adds the next key. It reports whether the key repeats a known field or differs
 // from one only in case. There are at most 64 known fields, in lower case.
-func (m *Members) Twice(known []string, key []byte) bool {
+func (m *Members) Repeats(known []string, key []byte) bool {
 	for i, name := range known {
 		if string(key) == name {
 			return m.Again(i)
@@ -46,9 +46,9 @@ func Folds(known []string, key []byte) bool {
 	return false
 }
 
-// RepeatedMember returns the problem of a call that was sent with a duplicate field:
+// RepeatedField returns the problem of a call that was sent with a duplicate field:
 // readers disagree which one counts.
-func RepeatedMember(member string) *dragoman.CallProblem {
+func RepeatedField(member string) *dragoman.CallProblem {
 	return &dragoman.CallProblem{
 		Code: codes.ProblemDuplicateKey, Offset: -1,
 		Message: fmt.Sprintf("the call has a duplicate field %.40q, so its meaning is ambiguous; make the call again", member),
@@ -76,10 +76,10 @@ func DropTwins(e **dragoman.Extra, prefix string, known []string) bool {
 	return dropped
 }
 
-// Doubled reports whether raw is an object with an ambiguous field: a known field that
-// occurs twice, or a field that differs from one only in case. Doubled resets r to read
+// HasDuplicates reports whether raw is an object with an ambiguous field: a known field that
+// occurs twice, or a field that differs from one only in case. HasDuplicates resets r to read
 // raw.
-func Doubled(r *jsonwire.Reader, raw []byte, known []string) bool {
+func HasDuplicates(r *jsonwire.Reader, raw []byte, known []string) bool {
 	if len(raw) == 0 {
 		return false
 	}
@@ -89,7 +89,7 @@ func Doubled(r *jsonwire.Reader, raw []byte, known []string) bool {
 	var seen Members
 	doubled := false
 	for key := range r.Object() {
-		doubled = seen.Twice(known, key) || doubled
+		doubled = seen.Repeats(known, key) || doubled
 		r.Skip()
 	}
 	return doubled

@@ -17,12 +17,12 @@ func TestDoubledDoesNotAllocate(t *testing.T) {
 		`{"type":"a","x":[{}],"Text":1}`:                            true,
 		`{"TYPE":"a"}`:                                              true,
 	} {
-		if got := wirekit.Doubled(&r, []byte(doc), known); got != want {
+		if got := wirekit.HasDuplicates(&r, []byte(doc), known); got != want {
 			t.Errorf("%s: %v", doc, got)
 		}
 	}
 	doc := []byte(`{"type":"a","text":"b","output":[{"a":{"b":[1,2]}}],"other":null}`)
-	if n := testing.AllocsPerRun(100, func() { wirekit.Doubled(&r, doc, known) }); n > 0 {
+	if n := testing.AllocsPerRun(100, func() { wirekit.HasDuplicates(&r, doc, known) }); n > 0 {
 		t.Errorf("%v allocations", n)
 	}
 }

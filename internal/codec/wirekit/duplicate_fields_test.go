@@ -22,7 +22,7 @@ func TestDuplicateFieldIsFoundInAnyCase(t *testing.T) {
 		var m Members
 		got := false
 		for _, key := range tc.keys {
-			got = m.Twice(known, []byte(key))
+			got = m.Repeats(known, []byte(key))
 		}
 		if got != tc.want {
 			t.Errorf("%q: %v", tc.keys, got)

@@ -27,9 +27,9 @@ var tooLongWords = []string{
 	"longer than the model's context length",        // Together
 }
 
-// SaysTooLong reports whether an error means that the prompt exceeds the context of the
+// IsContextLength reports whether an error means that the prompt exceeds the context of the
 // model. A rate limit, a missing model or a bad key never does, whatever its message.
-func SaysTooLong(e *dragoman.APIError) bool {
+func IsContextLength(e *dragoman.APIError) bool {
 	switch e.Status {
 	case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusForbidden, http.StatusNotFound, http.StatusRequestTimeout, http.StatusTooManyRequests:
 		return false
@@ -41,7 +41,7 @@ func SaysTooLong(e *dragoman.APIError) bool {
 // compatible servers whose codes are generic. It is empty for other errors.
 func OpenAIWordsClass(e *dragoman.APIError) dragoman.ErrorClass {
 	switch {
-	case e.Type == "requested_too_many_tokens", SaysTooLong(e): // Perplexity uses this type
+	case e.Type == "requested_too_many_tokens", IsContextLength(e): // Perplexity uses this type
 		return dragoman.ErrorContextLength
 	case e.Status != 0 && e.Status != http.StatusBadRequest:
 		return ""

@@ -13,8 +13,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// ErrorAnswer is an HTTP error response.
-type ErrorAnswer struct {
+// ErrorResponse is an HTTP error response.
+type ErrorResponse struct {
 	Status int
 	Header http.Header
 	Body   []byte
@@ -28,7 +28,7 @@ type ErrorAnswer struct {
 //   - The body is kept as the native form, in format, if read understood it and nothing
 //     follows it.
 //   - The caller sets the class.
-func (a ErrorAnswer) Decode(requestID string, format dragoman.Format, read func(*jsonwire.Reader, *dragoman.APIError)) *dragoman.APIError {
+func (a ErrorResponse) Decode(requestID string, format dragoman.Format, read func(*jsonwire.Reader, *dragoman.APIError)) *dragoman.APIError {
 	e := &dragoman.APIError{Status: a.Status, RequestID: a.Header.Get(requestID), RetryAfter: RetryAfter(a.Header)}
 	r := jsonwire.NewReader(a.Body)
 	read(r, e)
@@ -184,9 +184,9 @@ func PlainMessage(status int, body []byte) string {
 	return s
 }
 
-// ErrorSaid holds the fields, besides the message, of an error in the form in which it
+// WrittenError holds the fields, besides the message, of an error in the form in which it
 // is written.
-type ErrorSaid struct {
+type WrittenError struct {
 	// Status is the HTTP status of the response; 0 inside a stream.
 	Status                       int
 	Type, Code, Param, RequestID string
@@ -196,7 +196,7 @@ type ErrorSaid struct {
 
 // ReportError reports what the error e, at the pointer at, loses in its written form:
 // codes of its provider, and fields that only its provider knows.
-func ReportError(rep *dragoman.Report, e *dragoman.APIError, written ErrorSaid, at string) {
+func ReportError(rep *dragoman.Report, e *dragoman.APIError, written WrittenError, at string) {
 	word := func(member, was, is string, sev dragoman.Severity) {
 		switch {
 		case was == "" || was == is:

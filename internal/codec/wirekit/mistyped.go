@@ -101,9 +101,9 @@ func readPart(r *jsonwire.Reader) {
 	}
 }
 
-// NoStrings returns an error, with its position in raw, if one of the fields in members
+// CheckNotStrings returns an error, with its position in raw, if one of the fields in members
 // is neither a string nor null.
-func NoStrings(raw []byte, members ...string) error {
+func CheckNotStrings(raw []byte, members ...string) error {
 	r := jsonwire.NewReader(raw)
 	for key := range r.Object() {
 		wrong := false

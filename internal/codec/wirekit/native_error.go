@@ -30,7 +30,7 @@ type OwnError struct {
 //
 // The bytes do not contain the HTTP status; the caller passes it separately.
 func (o OwnError) JSON(e *dragoman.APIError) []byte {
-	if e.Native == nil || e.Native.Format != o.Format || !jsonwire.ReadsOneWay(e.Native.JSON) || o.isResponse(e.Native.JSON) {
+	if e.Native == nil || e.Native.Format != o.Format || !jsonwire.Unambiguous(e.Native.JSON) || o.isResponse(e.Native.JSON) {
 		return nil
 	}
 	decoded := o.Decode(e.Status, nil, e.Native.JSON)

@@ -70,15 +70,15 @@ func usesTools(req *dragoman.Request) bool {
 	})
 }
 
-// AnswerSchema lowers the schema of a response to the profile, for APIs that require an
+// OutputSchema lowers the schema of a response to the profile, for APIs that require an
 // object at the root. Any other root is wrapped in a property of an object, and the
 // registry records that (quirk F6). Paths in the report refer to the original schema.
-func AnswerSchema(src json.RawMessage, p schema.Profile, reg *interop.Registry, rep *dragoman.Report) ([]byte, error) {
+func OutputSchema(src json.RawMessage, p schema.Profile, reg *interop.Registry, rep *dragoman.Report) ([]byte, error) {
 	object, wrapped, err := schema.Wrap(src)
 	if err != nil {
 		object, wrapped = src, false // Lower reports the error
 	}
-	low, err := schema.Lower(object, p.ForAnswers())
+	low, err := schema.Lower(object, p.ForOutput())
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func AnswerSchema(src json.RawMessage, p schema.Profile, reg *interop.Registry, 
 		rep.Add(dragoman.Lowered, dragoman.Warn, "/output/schema", `the API requires an object at the root; the response will be in its property "value"`)
 		unwrapPlaces(low.Report.Losses)
 	}
-	reg.WrapAnswer(wrapped)
+	reg.WrapOutput(wrapped)
 	rep.Merge("/output/schema", low.Report)
 	return low.Schema, nil
 }
@@ -109,13 +109,13 @@ func OpenAIOutput(f *dragoman.OutputFormat, d dragoman.Dialect, reg *interop.Reg
 		return f.Schema, strict
 	}
 	if strict {
-		low, err := AnswerSchema(f.Schema, toolwire.OpenAIStrict, reg, rep)
+		low, err := OutputSchema(f.Schema, toolwire.OpenAIStrict, reg, rep)
 		if err == nil {
 			return low, true
 		}
 		rep.Addf(dragoman.Lowered, dragoman.Warn, "/output/strict", "not strict: %v", err)
 	}
-	low, err := AnswerSchema(f.Schema, toolwire.OpenAIOutput, reg, rep)
+	low, err := OutputSchema(f.Schema, toolwire.OpenAIOutput, reg, rep)
 	if err != nil {
 		rep.Addf(dragoman.Lowered, dragoman.Serious, "/output/schema", "sent unchanged: %v", err)
 		return f.Schema, false

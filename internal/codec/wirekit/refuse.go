@@ -36,7 +36,7 @@ func Refuses(req *dragoman.Request, caps *targets.Capabilities, word string) boo
 func RefusesAny(caps *targets.Capabilities, parts []dragoman.Part) bool {
 	return slices.ContainsFunc(parts, func(p dragoman.Part) bool {
 		m, ok := p.(*dragoman.Media)
-		return ok && !caps.TakesMedia(m.Media)
+		return ok && !caps.AcceptsMedia(m.Media)
 	})
 }
 

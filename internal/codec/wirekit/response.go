@@ -15,9 +15,9 @@ import (
 // Reports for response fields other than content, shared by all dialects. They separate
 // what the provider sent from what Dragoman added.
 
-// ReportMinted reports that Dragoman made the response id; the provider does not know
+// ReportNewID reports that Dragoman made the response id; the provider does not know
 // it.
-func ReportMinted(rep *dragoman.Report, id string) {
+func ReportNewID(rep *dragoman.Report, id string) {
 	rep.Addf(dragoman.Synthesized, dragoman.Info, "/id", "response id %q", id)
 }
 
@@ -115,7 +115,7 @@ func ReportCall(reg *interop.Registry, c *dragoman.ToolCall, sent bool, at extra
 	written := *c
 	written.Cache = nil // responses have no cache hints
 	if c.Problem != nil && sent {
-		if _, why := toolwire.AnswerText(c); why != nil {
+		if _, why := toolwire.ResponseArguments(c); why != nil {
 			rep.Addf(dragoman.Lowered, dragoman.Warn, at.String()+"/arguments", "the arguments of a blocked call were sent unchanged; the stop reason blocks the call: %s", why.Message)
 		}
 		written.Payload, written.Arguments, written.Problem = codes.PayloadObject, "{}", nil

@@ -64,38 +64,38 @@ func Cut(c *dragoman.ToolCall) bool {
 	return c.Problem != nil && c.Problem.Code == codes.ProblemTruncated
 }
 
-// Barred returns the stop reason for a response with a blocked call. A call whose
+// Blocked returns the stop reason for a response with a blocked call. A call whose
 // arguments are not valid JSON is blocked, too: a client that receives the response as
 // complete would run the call, or fail on it (quirk B9).
-func Barred(c *dragoman.ToolCall) (reason dragoman.StopReason, blocked bool) {
+func Blocked(c *dragoman.ToolCall) (reason dragoman.StopReason, blocked bool) {
 	c = Judged(c)
 	switch {
 	case c.Problem == nil || c.Hosted:
 		return "", false
 	case Cut(c):
 		return dragoman.StopLength, true
-	case Nameless(c): // there is no tool to run
+	case IsNameless(c): // there is no tool to run
 		return "", false
 	default:
 		return dragoman.StopError, true
 	}
 }
 
-// BarredBy returns Barred for a response that is written with a registry. It does not
+// BlockedBy returns Barred for a response that is written with a registry. It does not
 // check again a call that the registry has found valid.
-func BarredBy(reg *interop.Registry) func(*dragoman.ToolCall) (dragoman.StopReason, bool) {
+func BlockedBy(reg *interop.Registry) func(*dragoman.ToolCall) (dragoman.StopReason, bool) {
 	return func(c *dragoman.ToolCall) (reason dragoman.StopReason, blocked bool) {
-		if c.Problem == nil && reg.Sound(c) {
+		if c.Problem == nil && reg.Valid(c) {
 			return "", false
 		}
-		return Barred(c)
+		return Blocked(c)
 	}
 }
 
-// Nameless reports whether a call is blocked because it has no name, so that there is
+// IsNameless reports whether a call is blocked because it has no name, so that there is
 // nothing to run. The problem code alone is not enough: a client runs a call that has a
 // name, whatever its problem.
-func Nameless(c *dragoman.ToolCall) bool {
+func IsNameless(c *dragoman.ToolCall) bool {
 	return c.Problem != nil && c.Name == "" && c.Problem.Code == codes.ProblemNoName
 }
 
@@ -114,20 +114,20 @@ func Judged(c *dragoman.ToolCall) *dragoman.ToolCall {
 	return &marked
 }
 
-// Barring collects what blocks the calls of a response. The zero value blocks nothing.
-type Barring struct {
+// BlockedCalls collects what blocks the calls of a response. The zero value blocks nothing.
+type BlockedCalls struct {
 	reason dragoman.StopReason
 	// sure means that a call is blocked for another reason than an unknown stop reason.
 	sure bool
 }
 
-// Bar blocks all calls of the response. reason is the stop reason to end it with.
-func (b *Barring) Bar(reason dragoman.StopReason) {
+// Block blocks all calls of the response. reason is the stop reason to end it with.
+func (b *BlockedCalls) Block(reason dragoman.StopReason) {
 	b.sure = true
 	b.add(reason)
 }
 
-func (b *Barring) add(reason dragoman.StopReason) {
+func (b *BlockedCalls) add(reason dragoman.StopReason) {
 	if b.reason != dragoman.StopError {
 		b.reason = reason
 	}
@@ -135,7 +135,7 @@ func (b *Barring) add(reason dragoman.StopReason) {
 
 // Call adds a call of the response. blocked is Barred, or a function of the dialect that
 // knows more.
-func (b *Barring) Call(c *dragoman.ToolCall, blocked func(*dragoman.ToolCall) (dragoman.StopReason, bool)) {
+func (b *BlockedCalls) Call(c *dragoman.ToolCall, blocked func(*dragoman.ToolCall) (dragoman.StopReason, bool)) {
 	if reason, ok := blocked(c); ok {
 		b.sure = b.sure || c.Problem == nil || c.Problem.Code != codes.ProblemStopped || c.Problem.Message != endedWith(dragoman.StopUnknown)
 		b.add(reason)
@@ -146,7 +146,7 @@ func (b *Barring) Call(c *dragoman.ToolCall, blocked func(*dragoman.ToolCall) (d
 // response has a blocked call. So is an unknown stop, because some readers run calls
 // after it, but only if a call is blocked for a reason of its own; a call that only the
 // unknown stop blocks is left to readers that know the reason.
-func (b Barring) Standing(stop dragoman.Stop) dragoman.Stop {
+func (b BlockedCalls) Standing(stop dragoman.Stop) dragoman.Stop {
 	may := stop.Reason == dragoman.StopNone || stop.Reason.Runs() || stop.Reason == dragoman.StopUnknown && b.sure
 	if b.reason == "" || !may {
 		return stop
@@ -154,51 +154,51 @@ func (b Barring) Standing(stop dragoman.Stop) dragoman.Stop {
 	return dragoman.Stop{Reason: b.reason}
 }
 
-// Barrings holds the Barring of each choice of a stream. The zero value is ready to
+// BlockedByChoice holds the BlockedCalls of each choice of a stream. The zero value is ready to
 // use.
-type Barrings map[int]*Barring
+type BlockedByChoice map[int]*BlockedCalls
 
-// Of returns the Barring of a choice.
-func (m *Barrings) Of(choice int) *Barring {
+// Of returns the BlockedCalls of a choice.
+func (m *BlockedByChoice) Of(choice int) *BlockedCalls {
 	b := (*m)[choice]
 	if b == nil {
 		if *m == nil {
-			*m = Barrings{}
+			*m = BlockedByChoice{}
 		}
-		b = &Barring{}
+		b = &BlockedCalls{}
 		(*m)[choice] = b
 	}
 	return b
 }
 
-// Standing returns the stop to write for a response with these calls.
-func Standing(stop dragoman.Stop, calls []*dragoman.ToolCall, blocked func(*dragoman.ToolCall) (dragoman.StopReason, bool)) dragoman.Stop {
+// EffectiveStop returns the stop to write for a response with these calls.
+func EffectiveStop(stop dragoman.Stop, calls []*dragoman.ToolCall, blocked func(*dragoman.ToolCall) (dragoman.StopReason, bool)) dragoman.Stop {
 	if stop.Reason != dragoman.StopNone && stop.Reason != dragoman.StopUnknown && !stop.Reason.Runs() {
 		return stop
 	}
-	var b Barring
+	var b BlockedCalls
 	for _, c := range calls {
 		b.Call(c, blocked)
 	}
 	return b.Standing(stop)
 }
 
-// Overtaken reports whether the native form of a response must not be passed through:
+// MustRebuild reports whether the native form of a response must not be passed through:
 // its stop is no longer valid because a call was marked after decoding, or a call is
 // ambiguous and the client might read it differently.
-func Overtaken(resp *dragoman.Response, blocked func(*dragoman.ToolCall) (dragoman.StopReason, bool)) bool {
+func MustRebuild(resp *dragoman.Response, blocked func(*dragoman.ToolCall) (dragoman.StopReason, bool)) bool {
 	for _, c := range resp.ToolCalls() {
 		if c.Problem != nil && c.Problem.Code == codes.ProblemDuplicateKey {
 			return true
 		}
 	}
-	if Standing(resp.Stop, resp.ToolCalls(), blocked).Reason != resp.Stop.Reason {
+	if EffectiveStop(resp.Stop, resp.ToolCalls(), blocked).Reason != resp.Stop.Reason {
 		return true
 	}
 	for i := range resp.Alternatives {
 		a := &resp.Alternatives[i]
 		for j := range a.Output {
-			if Standing(a.Stop, a.Output[j].ToolCalls(), blocked).Reason != a.Stop.Reason {
+			if EffectiveStop(a.Stop, a.Output[j].ToolCalls(), blocked).Reason != a.Stop.Reason {
 				return true
 			}
 		}
@@ -218,10 +218,10 @@ func Ended(reason dragoman.StopReason, members *dragoman.Extra) (words string, r
 	return words, fields
 }
 
-// ReportBarred reports a stop that is replaced because of a blocked call; the other
+// ReportBlocked reports a stop that is replaced because of a blocked call; the other
 // calls of the response do not run either. word is the stop as written, at is the
 // pointer of the response.
-func ReportBarred(rep *dragoman.Report, stop, standing dragoman.Stop, word, at string) {
+func ReportBlocked(rep *dragoman.Report, stop, standing dragoman.Stop, word, at string) {
 	if stop.Reason != standing.Reason {
 		rep.Addf(dragoman.Lowered, dragoman.Warn, at+"/stop", "stop %s written as %s: the response has a call that must not run", stop.Reason, word)
 	}

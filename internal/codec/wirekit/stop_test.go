@@ -73,7 +73,7 @@ func TestErrorBodyIsKeptOnlyIfUnderstood(t *testing.T) {
 		{``, "Bad Gateway", false},
 	} {
 		header := http.Header{"X-Id": {"r1"}, "Retry-After": {"2"}}
-		e := wirekit.ErrorAnswer{Status: 502, Header: header, Body: []byte(c.body)}.Decode("x-id", "f", read)
+		e := wirekit.ErrorResponse{Status: 502, Header: header, Body: []byte(c.body)}.Decode("x-id", "f", read)
 		if e.Message != c.message || (e.Native != nil) != c.native || e.RequestID != "r1" || e.RetryAfter == 0 || e.Status != 502 {
 			t.Errorf("%s: %+v", c.body, e)
 		}

@@ -30,11 +30,11 @@ func Narrow(tools []dragoman.ToolSpec, refs []dragoman.ToolRef) (some []dragoman
 	return some, places
 }
 
-// AllowsNone returns an error if a choice requires a call but none of its allowed tools
+// CheckAllowedTools returns an error if a choice requires a call but none of its allowed tools
 // is sent, as for a forced tool that was dropped (quirk E5). sent reports whether a
 // tool is sent; api is the prefix of the error. A request without tools has no choice
 // to write (quirk E3).
-func AllowsNone(api string, req *dragoman.Request, sent func(dragoman.ToolRef) bool) error {
+func CheckAllowedTools(api string, req *dragoman.Request, sent func(dragoman.ToolRef) bool) error {
 	c := req.ToolChoice
 	if c == nil || c.Mode != dragoman.ChoiceRequired || c.Tools == nil || len(req.Tools) == 0 || slices.ContainsFunc(c.Tools, sent) {
 		return nil
@@ -42,11 +42,11 @@ func AllowsNone(api string, req *dragoman.Request, sent func(dragoman.ToolRef) b
 	return fmt.Errorf("%s: a call is required, but none of the allowed tools is sent: %w", api, dragoman.ErrUnsupported)
 }
 
-// ChoosesUnsent returns an error if the choice of a request requires a call, but none
+// CheckChosenTools returns an error if the choice of a request requires a call, but none
 // of its tools was written (quirk E5). It is for dialects that send only the chosen
 // tools. tools is the body field with their definitions. api is the prefix of the
 // error.
-func ChoosesUnsent(api string, req *dragoman.Request, reg *interop.Registry, tools []byte) error {
+func CheckChosenTools(api string, req *dragoman.Request, reg *interop.Registry, tools []byte) error {
 	c := req.ToolChoice
 	if c == nil || c.Tools == nil || c.Mode != dragoman.ChoiceTool && c.Mode != dragoman.ChoiceRequired || len(req.Tools) == 0 {
 		return nil
@@ -58,7 +58,7 @@ func ChoosesUnsent(api string, req *dragoman.Request, reg *interop.Registry, too
 	if c.Mode == dragoman.ChoiceTool && !sent(c.Tools[0]) {
 		return fmt.Errorf("%s: tool choice %q names a tool that is not sent: %w", api, c.Tools[0].Name, dragoman.ErrUnsupported)
 	}
-	return AllowsNone(api, req, sent)
+	return CheckAllowedTools(api, req, sent)
 }
 
 // functionNames returns the names of function tools in a list of tools.
@@ -83,10 +83,10 @@ func functionNames(list []byte) map[string]bool {
 	return names
 }
 
-// ForcesNone returns an error if the choice of a request forces a tool, but all its tools were
+// CheckForcedChoice returns an error if the choice of a request forces a tool, but all its tools were
 // dropped (quirk E5). Encoders call it if they send no tools. A request that declares no
 // tools needs no choice (quirk E3). api is the prefix of the error.
-func ForcesNone(api string, req *dragoman.Request) error {
+func CheckForcedChoice(api string, req *dragoman.Request) error {
 	c := req.ToolChoice
 	if c == nil || c.Mode != dragoman.ChoiceTool || len(req.Tools) == 0 {
 		return nil

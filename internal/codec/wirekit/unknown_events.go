@@ -11,8 +11,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// MaxUntold limits the kinds of losses that are reported for one stream.
-const MaxUntold = 64
+// MaxUnwritten limits the kinds of losses that are reported for one stream.
+const MaxUnwritten = 64
 
 // maxTyp is the length of a type name that distinguishes it from others.
 const maxTyp = 256
@@ -45,7 +45,7 @@ func (u *Unknown) Of(typ []byte) *dragoman.Loss {
 // Members returns the loss for an event of type typ that has the unknown fields s and
 // whose bytes are not passed through: one loss for each type and set of fields. It
 // returns nil if there are no unknown fields.
-func (u *Unknown) Members(typ []byte, s *Strays) *dragoman.Loss {
+func (u *Unknown) Members(typ []byte, s *UnknownKeys) *dragoman.Loss {
 	if len(s.names) == 0 {
 		return nil
 	}
@@ -59,7 +59,7 @@ func (u *Unknown) Members(typ []byte, s *Strays) *dragoman.Loss {
 
 // add makes the loss for a new kind.
 func (u *Unknown) add(key string, sev dragoman.Severity, detail string) *dragoman.Loss {
-	if len(u.losses) >= MaxUntold {
+	if len(u.losses) >= MaxUnwritten {
 		if u.more == nil {
 			u.more = &dragoman.Loss{Kind: dragoman.Dropped, Severity: dragoman.Warn, Detail: andMore}
 		}
@@ -83,7 +83,7 @@ func (u *Unknown) Member(before *dragoman.Loss, key []byte) *dragoman.Loss {
 	if l := u.members[string(key)]; l != nil {
 		return l
 	}
-	if len(u.members) >= MaxUntold {
+	if len(u.members) >= MaxUnwritten {
 		key = []byte("…")
 	}
 	l := &dragoman.Loss{
@@ -100,16 +100,16 @@ func (u *Unknown) Member(before *dragoman.Loss, key []byte) *dragoman.Loss {
 // memberOfDeltas is the beginning of the detail, before the field names.
 const memberOfDeltas = "delta fields that are not collected: "
 
-// Strays collects the names of unknown fields in one event. The zero value is ready to
+// UnknownKeys collects the names of unknown fields in one event. The zero value is ready to
 // use; it allocates only for an event that has unknown fields.
-type Strays struct{ names []byte }
+type UnknownKeys struct{ names []byte }
 
 // Reset removes the names, for the next event.
-func (s *Strays) Reset() { s.names = s.names[:0] }
+func (s *UnknownKeys) Reset() { s.names = s.names[:0] }
 
 // Add adds an unknown field at a path in the event; the path is empty for the event
 // itself. Only the first of many or long names are kept.
-func (s *Strays) Add(place string, key []byte) {
+func (s *UnknownKeys) Add(place string, key []byte) {
 	if len(s.names) >= maxTyp {
 		return
 	}
@@ -139,7 +139,7 @@ type Late struct{ reported bool }
 
 // Event handles an event after the end. It ignores keep-alive events.
 func (l *Late) Event(ev sse.Event, rep *dragoman.Report) {
-	if l.reported || SaysNothing(ev) || isKeepAlive(ev.Name) || isKeepAlive([]byte(EventType(ev.Data))) {
+	if l.reported || IsKeepAlive(ev) || isKeepAlive(ev.Name) || isKeepAlive([]byte(EventType(ev.Data))) {
 		return
 	}
 	l.Bytes(rep)
@@ -169,16 +169,16 @@ func EventType(data []byte) (typ string) {
 	return typ
 }
 
-// Untold reports, once each, the losses of chunks that an encoder does not write. The
+// UnwrittenChunks reports, once each, the losses of chunks that an encoder does not write. The
 // zero value is ready to use.
-type Untold struct{ reported map[dragoman.Loss]bool }
+type UnwrittenChunks struct{ reported map[dragoman.Loss]bool }
 
 // Lose reports a loss; nil is ignored. All losses beyond the limit share one line.
-func (u *Untold) Lose(l *dragoman.Loss, rep *dragoman.Report) {
-	if l == nil || u.reported[*l] || len(u.reported) > MaxUntold {
+func (u *UnwrittenChunks) Lose(l *dragoman.Loss, rep *dragoman.Report) {
+	if l == nil || u.reported[*l] || len(u.reported) > MaxUnwritten {
 		return
 	}
-	if len(u.reported) == MaxUntold {
+	if len(u.reported) == MaxUnwritten {
 		l = &dragoman.Loss{Kind: dragoman.Dropped, Severity: max(l.Severity, dragoman.Warn), Detail: andMore}
 	}
 	if u.reported == nil {
@@ -191,7 +191,7 @@ func (u *Untold) Lose(l *dragoman.Loss, rep *dragoman.Report) {
 // Chunk returns the bytes that an encoder of dialect d writes for a chunk: those of an
 // opaque event of its own dialect. Otherwise it returns nil and reports what another
 // dialect loses.
-func (u *Untold) Chunk(c *dragoman.Chunk, d dragoman.Dialect, o dialect.EncodeOptions, rep *dragoman.Report) []byte {
+func (u *UnwrittenChunks) Chunk(c *dragoman.Chunk, d dragoman.Dialect, o dialect.EncodeOptions, rep *dragoman.Report) []byte {
 	switch {
 	case c.Opaque && c.Dialect == d && !o.Rebuild:
 		return c.Raw
@@ -202,6 +202,6 @@ func (u *Untold) Chunk(c *dragoman.Chunk, d dragoman.Dialect, o dialect.EncodeOp
 }
 
 // Addf is like [dragoman.Report.Addf], but reports the same line only once per stream.
-func (u *Untold) Addf(rep *dragoman.Report, kind dragoman.LossKind, sev dragoman.Severity, path, format string, args ...any) {
+func (u *UnwrittenChunks) Addf(rep *dragoman.Report, kind dragoman.LossKind, sev dragoman.Severity, path, format string, args ...any) {
 	u.Lose(&dragoman.Loss{Kind: kind, Severity: sev, Path: path, Detail: fmt.Sprintf(format, args...)}, rep)
 }

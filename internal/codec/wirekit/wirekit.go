@@ -45,7 +45,7 @@ func EncodeRegistry(req *dragoman.Request, limits targets.Limits, tools []toolwi
 		reg = newRegistry(req, limits, tools, o)
 	}
 	if req == nil {
-		return reg.ForAnswer()
+		return reg.ForResponse()
 	}
 	target := reg.Target().Origin()
 	for i := range req.Messages {
@@ -59,7 +59,7 @@ func EncodeRegistry(req *dragoman.Request, limits targets.Limits, tools []toolwi
 					reg.KeepArguments(p)
 				}
 				// A history from a client does not name the provider of its ids.
-				if minted && !p.Synthetic && (m.Origin.Provider != "" || reg.MayMint(p.ID, p.Name)) {
+				if minted && !p.Synthetic && (m.Origin.Provider != "" || reg.MayCreateID(p.ID, p.Name)) {
 					reg.KeepID(p.ID)
 				}
 			case *dragoman.ToolResult:
@@ -77,9 +77,9 @@ func EncodeRegistry(req *dragoman.Request, limits targets.Limits, tools []toolwi
 	return reg
 }
 
-// AnswerRegistry returns the registry to encode a complete response with. Clients know
+// ResponseRegistry returns the registry to encode a complete response with. Clients know
 // tools without a namespace by their names, so the names in these calls are reserved.
-func AnswerRegistry(resp *dragoman.Response, limits targets.Limits, tools []toolwire.Codec, o dialect.EncodeOptions) *interop.Registry {
+func ResponseRegistry(resp *dragoman.Response, limits targets.Limits, tools []toolwire.Codec, o dialect.EncodeOptions) *interop.Registry {
 	reg := EncodeRegistry(nil, limits, tools, o)
 	announce := func(ms []dragoman.Message) {
 		for i := range ms {
@@ -332,10 +332,10 @@ func CountCacheHints(req *dragoman.Request) int {
 	return n
 }
 
-// SaysNothing reports whether an event of a stream is a keep-alive, or the [DONE]
+// IsKeepAlive reports whether an event of a stream is a keep-alive, or the [DONE]
 // marker that some servers send after the terminal event. Such events are passed
 // through even after the end; anything else after the end is dropped (quirk C12).
-func SaysNothing(ev sse.Event) bool {
+func IsKeepAlive(ev sse.Event) bool {
 	data := bytes.TrimSpace(ev.Data)
 	return !ev.HasData || len(data) == 0 || string(data) == "[DONE]"
 }

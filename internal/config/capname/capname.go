@@ -146,7 +146,7 @@ func Read(r *filetree.Reader, n *filetree.Node) map[string]string {
 			return
 		}
 		if err := File.Set(&targets.Capabilities{}, key.Text, value.Text, true); err != nil {
-			r.Bad(key, "capabilities: %v%s", err, words.Meant(key.Text, File.Names()))
+			r.Bad(key, "capabilities: %v%s", err, words.Suggest(key.Text, File.Names()))
 		}
 		out[key.Text] = value.Text
 	})

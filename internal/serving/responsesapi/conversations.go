@@ -128,7 +128,7 @@ func (c *conversationCall) body() (body conversationBody, err error) {
 		return body, nil
 	}
 	if err := json.Unmarshal(raw, &body); err != nil {
-		return body, serving.Refuse(fmt.Errorf("invalid body: %w", err))
+		return body, serving.AsRequestError(fmt.Errorf("invalid body: %w", err))
 	}
 	return body, nil
 }
@@ -136,16 +136,16 @@ func (c *conversationCall) body() (body conversationBody, err error) {
 // newItems checks the items of a client and returns them with ids.
 func (c *conversationCall) newItems(items []json.RawMessage) (out []ConversationItem, err error) {
 	if len(items) > maxNewItems {
-		return nil, serving.Refuse(fmt.Errorf("items: got %d, at most %d can be added at once", len(items), maxNewItems))
+		return nil, serving.AsRequestError(fmt.Errorf("items: got %d, at most %d can be added at once", len(items), maxNewItems))
 	}
 	seed := c.store.NewID()
 	for i, raw := range items {
 		item, err := ReadItem(raw)
 		switch {
 		case err != nil:
-			return nil, serving.Refuse(fmt.Errorf("items[%d]: %w", i, err))
+			return nil, serving.AsRequestError(fmt.Errorf("items[%d]: %w", i, err))
 		case !isObject(raw):
-			return nil, serving.Refuse(fmt.Errorf("items[%d]: want an object", i))
+			return nil, serving.AsRequestError(fmt.Errorf("items[%d]: want an object", i))
 		case item.Reference:
 			return nil, c.store.UnknownItem(item.ID)
 		}
@@ -263,7 +263,7 @@ func (c *conversationCall) add() error {
 		return err
 	}
 	if len(items) == 0 {
-		return serving.Refuse(errors.New("items: want at least one item"))
+		return serving.AsRequestError(errors.New("items: want at least one item"))
 	}
 	if _, err := c.store.Change(c.r.Context(), c.id, func(conv *Conversation) error {
 		conv.Items = append(slices.Clip(conv.Items), items...)

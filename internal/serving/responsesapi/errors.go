@@ -29,7 +29,7 @@ func advised(message, advice string) string {
 // notFound returns a 404 without a code, because the code of its class means an unknown
 // model.
 func notFound(param, message string) *dragoman.APIError {
-	return serving.OpenAIs(openairesponses.Codec{}, "", &dragoman.APIError{Class: dragoman.ErrorNotFound, Param: param, Message: message})
+	return serving.WithOpenAICode(openairesponses.Codec{}, "", &dragoman.APIError{Class: dragoman.ErrorNotFound, Param: param, Message: message})
 }
 
 // UnknownResponse returns the error for a request about a response that is not stored.
@@ -40,7 +40,7 @@ func UnknownResponse(id string) *dragoman.APIError {
 // UnknownPrevious returns the error for an unknown previous_response_id. Clients
 // recognize its code and retry with the whole conversation.
 func UnknownPrevious(id, advice string) *dragoman.APIError {
-	return serving.OpenAIs(openairesponses.Codec{}, "previous_response_not_found", &dragoman.APIError{
+	return serving.WithOpenAICode(openairesponses.Codec{}, "previous_response_not_found", &dragoman.APIError{
 		Class: dragoman.ErrorBadRequest, Param: "previous_response_id",
 		Message: advised(fmt.Sprintf("Previous response with id '%s' not found.", bounded(id)), advice),
 	})
@@ -78,7 +78,7 @@ func PreviousAndConversation() *dragoman.APIError {
 
 // BadInput returns the error for an input that cannot be read.
 func BadInput(err error) *dragoman.APIError {
-	refusal := serving.Refuse(err)
+	refusal := serving.AsRequestError(err)
 	refusal.Param = "input"
 	return refusal
 }

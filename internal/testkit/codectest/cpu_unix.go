@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Spent returns the processor time that this process has used. Other work on the machine
+// CPUTime returns the processor time that this process has used. Other work on the machine
 // does not count.
-func Spent() time.Duration {
+func CPUTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		return time.Duration(time.Now().UnixNano())

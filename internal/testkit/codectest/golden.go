@@ -1,6 +1,6 @@
 // Package codectest has the tests that all dialects share: golden files, helpers that
 // decode, change and encode whole streams, the properties of any codec
-// ([Deterministic], [Grows], [KeepsMeaning], [ReChunked]), and the guarantees for any
+// ([Deterministic], [CheckGrowth], [KeepsMeaning], [ReChunked]), and the guarantees for any
 // input ([AnyRequest], [AnyResponse], [AnyStream], [AnyError]).
 //
 // A dialect with text streams runs its golden files with

@@ -11,11 +11,11 @@ import (
 func Linear(t testing.TB, name string, n int, work func(n int) error) {
 	t.Helper()
 	took := func(n int) time.Duration {
-		start := Spent()
+		start := CPUTime()
 		if err := work(n); err != nil {
 			t.Fatalf("%s: %.300v", name, err)
 		}
-		return Spent() - start
+		return CPUTime() - start
 	}
 	quarter, whole := took(n/4), took(n)
 	for range 4 {

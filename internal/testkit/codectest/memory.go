@@ -9,9 +9,9 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 )
 
-// Fed feeds a decoder up to n events, until one is refused. It returns the number of
+// FeedEvents feeds a decoder up to n events, until one is refused. It returns the number of
 // reported losses and the bytes that the decoder keeps.
-func Fed(dec dialect.StreamDecoder, n int, event func(i int) []byte) (losses int, kept int64, err error) {
+func FeedEvents(dec dialect.StreamDecoder, n int, event func(i int) []byte) (losses int, kept int64, err error) {
 	before := heap()
 	for i := 0; i < n && err == nil; i++ {
 		err = dec.Feed(event(i), func(dragoman.Event) error { return nil })
@@ -20,11 +20,11 @@ func Fed(dec dialect.StreamDecoder, n int, event func(i int) []byte) (losses int
 	return len(dec.Report().Losses), kept, err
 }
 
-// Bounded feeds a decoder the start of a stream and then many generated events, many times
+// CheckBounded feeds a decoder the start of a stream and then many generated events, many times
 // the limit of what a stream may keep. If leaves is true, each event adds state, and the
 // decoder must end with [dragoman.ErrTooLarge]. Otherwise neither its memory nor its
 // report may grow.
-func Bounded(t *testing.T, c dialect.Codec, opening []byte, event func(i int) []byte, leaves bool) {
+func CheckBounded(t *testing.T, c dialect.Codec, opening []byte, event func(i int) []byte, leaves bool) {
 	t.Helper()
 	const limit, events, lines = 1 << 14, 30_000, 80
 	dec := c.NewStreamDecoder(dialect.DecodeOptions{MaxBytes: limit})
@@ -33,7 +33,7 @@ func Bounded(t *testing.T, c dialect.Codec, opening []byte, event func(i int) []
 		t.Fatal(err)
 	}
 	fed := 0
-	lost, held, err := Fed(dec, events, func(i int) []byte {
+	lost, held, err := FeedEvents(dec, events, func(i int) []byte {
 		ev := event(i)
 		fed += len(ev)
 		return ev

@@ -63,10 +63,10 @@ type Growth struct {
 	Last func(last dragoman.Role, was, is string) bool
 }
 
-// Grows checks decision 126, on which prompt caches depend: bytes that were sent once are
+// CheckGrowth checks decision 126, on which prompt caches depend: bytes that were sent once are
 // sent again unchanged. At every settled point, the elements of the encoded list are
 // the first elements of the longer conversation's list.
-func Grows(t *testing.T, c dialect.Codec, o dialect.EncodeOptions, draw func(*rapid.T) *dragoman.Request, g Growth) {
+func CheckGrowth(t *testing.T, c dialect.Codec, o dialect.EncodeOptions, draw func(*rapid.T) *dragoman.Request, g Growth) {
 	t.Helper()
 	rapid.Check(t, func(t *rapid.T) {
 		req := draw(t)
@@ -173,9 +173,9 @@ func KeepsMeaning(t *testing.T, c dialect.Codec, draw func(*rapid.T) *dragoman.R
 	})
 }
 
-// Says returns the content of a conversation, independent of how it is split into
+// Texts returns the content of a conversation, independent of how it is split into
 // messages, and without leading instructions.
-func Says(req *dragoman.Request) []string {
+func Texts(req *dragoman.Request) []string {
 	ms := req.Messages
 	if len(ms) > 0 && ms[0].Role == dragoman.RoleSystem {
 		ms = ms[1:]

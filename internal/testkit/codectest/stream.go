@@ -60,8 +60,8 @@ func Bare(evs []dragoman.Event) []dragoman.Event {
 	return slices.DeleteFunc(slices.Clone(evs), func(ev dragoman.Event) bool { return ev.Type() == "chunk" })
 }
 
-// Told returns the events of a stream for a whole response.
-func Told(resp *dragoman.Response) []dragoman.Event {
+// EventsOf returns the events of a stream for a whole response.
+func EventsOf(resp *dragoman.Response) []dragoman.Event {
 	evs := []dragoman.Event{&dragoman.ResponseStart{Response: *resp}}
 	n := 0
 	for i := range resp.Output {

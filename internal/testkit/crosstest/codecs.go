@@ -47,8 +47,8 @@ func Collect(t *testing.T, c dialect.Codec, body []byte, reg *interop.Registry) 
 	return resp
 }
 
-// Says returns a message.
-func Says(role dragoman.Role, parts ...dragoman.Part) dragoman.Message {
+// Message returns a message.
+func Message(role dragoman.Role, parts ...dragoman.Part) dragoman.Message {
 	return dragoman.Message{Role: role, Parts: parts}
 }
 

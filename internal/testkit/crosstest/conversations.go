@@ -11,8 +11,8 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 )
 
-// Carried decodes a request in one dialect and encodes it in another.
-func Carried(t *testing.T, from, to dialect.Codec, body string) (map[string]json.RawMessage, dragoman.Report) {
+// ConvertRequest decodes a request in one dialect and encodes it in another.
+func ConvertRequest(t *testing.T, from, to dialect.Codec, body string) (map[string]json.RawMessage, dragoman.Report) {
 	t.Helper()
 	req, _, err := from.DecodeRequest([]byte(body), dialect.DecodeOptions{})
 	if err != nil {
@@ -29,8 +29,8 @@ func Carried(t *testing.T, from, to dialect.Codec, body string) (map[string]json
 	return out, enc.Report
 }
 
-// AskedResponse returns a response of an unknown dialect, with all fields that any dialect requires.
-func AskedResponse() *dragoman.Response {
+// FullResponse returns a response of an unknown dialect, with all fields that any dialect requires.
+func FullResponse() *dragoman.Response {
 	return &dragoman.Response{
 		ID: "r-1", Model: "m", Created: time.Unix(1794708826, 0).UTC(),
 		Output: []dragoman.Message{{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&dragoman.Text{Text: "a"}}}},

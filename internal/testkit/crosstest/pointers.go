@@ -13,8 +13,8 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// LeadInto fails for a loss whose pointer does not resolve in v.
-func LeadInto(t rapid.TB, v any, rep dragoman.Report) {
+// CheckLossPaths fails for a loss whose pointer does not resolve in v.
+func CheckLossPaths(t rapid.TB, v any, rep dragoman.Report) {
 	stored, err := json.Marshal(v)
 	if err != nil {
 		t.Fatal(err)

@@ -457,9 +457,9 @@ func cohereStreamOf(t *testing.T, resp []byte) []byte {
 	return b.Bytes()
 }
 
-// TwinStreams holds streams of one text and one call, event by event. Bedrock events have
+// OneCallStreams holds streams of one text and one call, event by event. Bedrock events have
 // their type before the payload.
-var TwinStreams = map[dragoman.Dialect][]string{
+var OneCallStreams = map[dragoman.Dialect][]string{
 	dialectname.OpenAIChat: {
 		`{"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":"hi"},"finish_reason":null}]}`,
 		`{"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"call_1","type":"function","function":{"name":"f","arguments":""}}]},"finish_reason":null}]}`,
@@ -553,8 +553,8 @@ func OnWire(t *testing.T, d dragoman.Dialect, events []string) []byte {
 	return b.Bytes()
 }
 
-// Crossed converts a stream with two codecs.
-func Crossed(in, out dialect.Codec, wire []byte) ([]byte, dragoman.Report) {
+// ConvertStream converts a stream with two codecs.
+func ConvertStream(in, out dialect.Codec, wire []byte) ([]byte, dragoman.Report) {
 	var w bytes.Buffer
 	from, to := in.NewStreamDecoder(dialect.DecodeOptions{}), out.NewStreamEncoder(dialect.EncodeOptions{})
 	_ = dialect.Translate(&w, to, from, bytes.NewReader(wire)) // a broken stream is written up to its error

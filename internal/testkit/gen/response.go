@@ -82,7 +82,7 @@ func (o Options) stop(t *rapid.T, output []dragoman.Message) dragoman.Stop {
 // stopReasons lists all stop reasons.
 var stopReasons = []dragoman.StopReason{
 	dragoman.StopNone, dragoman.StopEnd, dragoman.StopToolCalls, dragoman.StopLength, dragoman.StopSequence, dragoman.StopContentFilter, dragoman.StopRefusal,
-	dragoman.StopPause, dragoman.StopMalformedCall, dragoman.StopError, dragoman.StopCancelled, dragoman.StopCompaction, dragoman.StopUnknown,
+	dragoman.StopPause, dragoman.StopMalformedCall, dragoman.StopError, dragoman.StopCanceled, dragoman.StopCompaction, dragoman.StopUnknown,
 }
 
 // Response generates a response.

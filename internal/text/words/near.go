@@ -62,9 +62,9 @@ func Near(wrote string, names []string) string {
 	return best
 }
 
-// Meant returns a suggestion for a misspelled name, to append to a message, or "" if no
+// Suggest returns a suggestion for a misspelled name, to append to a message, or "" if no
 // name is similar.
-func Meant(wrote string, names []string) string {
+func Suggest(wrote string, names []string) string {
 	if slices.Contains(names, wrote) {
 		return ""
 	}

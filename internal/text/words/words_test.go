@@ -39,10 +39,10 @@ func TestNearAndMeant(t *testing.T) {
 			t.Errorf("%q: %q, want %q", wrote, got, want)
 		}
 	}
-	if got := words.Meant("opanai", names); got != "; did you mean openai?" {
+	if got := words.Suggest("opanai", names); got != "; did you mean openai?" {
 		t.Errorf("%q", got)
 	}
-	if got := words.Meant("sim", names) + words.Meant("nosuch", names); got != "" {
+	if got := words.Suggest("sim", names) + words.Suggest("nosuch", names); got != "" {
 		t.Errorf("%q", got)
 	}
 }
