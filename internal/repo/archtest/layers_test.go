@@ -143,4 +143,5 @@ var layers = []layer{
 	{path: "internal/repo/release", only: []string{"internal/testkit"}, files: true, program: true},
 	{path: "internal/repo/apicheck", only: []string{"internal/testkit"}, files: true},
 	{path: "internal/repo/doccheck", only: []string{"internal/testkit"}, files: true},
+	{path: "internal/repo/doctest", only: []string{}, files: true},
 }

@@ -91,21 +91,6 @@ func TestLinksResolve(t *testing.T) {
 	}
 }
 
-// The README shows the example that compiles and runs.
-func TestReadmeShowsTheExample(t *testing.T) {
-	const start = "func Example() {\n"
-	src := read(t, "examples", "example_test.go")
-	_, body, ok := strings.Cut(src, start)
-	if !ok {
-		t.Fatal("examples/example_test.go has no func Example")
-	}
-	body, _, _ = strings.Cut(body, "\n\t// Output:")
-	body = strings.ReplaceAll("\n"+body, "\n\t", "\n")
-	if !strings.Contains(read(t, "README.md"), "```go"+strings.TrimRight(body, "\n")+"\n```") {
-		t.Errorf("README.md does not show the body of Example in examples/example_test.go:\n%s", body)
-	}
-}
-
 func TestCitations(t *testing.T) {
 	// The words are split here, because this file would otherwise cite these ids.
 	q, r := "qui"+"rk", "require"+"ment"
