@@ -11,9 +11,21 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// storedVersion is the version this package writes, and the highest it reads.
-// The package comment states the rules of the stored form.
-const storedVersion = 1
+// The versions that this package writes, and the highest that it reads. The package comment
+// states the rules of the stored form. Version 2 of a report spells a kind "synthesized";
+// version 1 spells it "synthesised", which can still be read.
+const (
+	storedVersion = 1
+	reportVersion = 2
+)
+
+// versionOf returns the version of a stored value by its name in errors.
+func versionOf(what string) int64 {
+	if what == "report" {
+		return reportVersion
+	}
+	return storedVersion
+}
 
 //go:generate go run ./internal/repo/storedgen
 
@@ -36,9 +48,9 @@ func (s *storer) done(what string) ([]byte, error) {
 }
 
 // top opens the object of a value that is stored by itself.
-func (s *storer) top() {
+func (s *storer) top(what string) {
 	s.w.BeginObject()
-	s.w.IntField("v", storedVersion)
+	s.w.IntField("v", versionOf(what))
 }
 
 func (s *storer) fail(err error) {
@@ -100,7 +112,7 @@ func load[T any](data []byte, what string, top bool, dst *T, read func(*jsonwire
 	if string(bytes.TrimSpace(data)) == "null" {
 		return nil
 	}
-	if err := checkVersion(data, top); err != nil && (top || errors.Is(err, ErrVersion)) {
+	if err := checkVersion(data, versionOf(what), top); err != nil && (top || errors.Is(err, ErrVersion)) {
 		return fmt.Errorf("dragoman: stored %s: %w", what, err)
 	}
 	r := jsonwire.Borrow(data)
@@ -113,7 +125,7 @@ func load[T any](data []byte, what string, top bool, dst *T, read func(*jsonwire
 	return nil
 }
 
-func checkVersion(data []byte, demanded bool) error {
+func checkVersion(data []byte, highest int64, demanded bool) error {
 	r := jsonwire.Borrow(data)
 	defer r.Return()
 	if !demanded && (r.Kind() != '{' || !bytes.Contains(data, []byte(`"v"`))) {
@@ -132,8 +144,8 @@ func checkVersion(data []byte, demanded bool) error {
 		switch {
 		case err != nil || v < 1:
 			return fmt.Errorf(`"v" is %.40s, not a version`, raw)
-		case v > storedVersion:
-			return fmt.Errorf("%w: version %d, but this build reads only up to version %d", ErrVersion, v, storedVersion)
+		case v > highest:
+			return fmt.Errorf("%w: version %d, but this build reads only up to version %d", ErrVersion, v, highest)
 		default:
 			return nil
 		}

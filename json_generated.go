@@ -716,8 +716,7 @@ func (l *Loss) UnmarshalJSON(b []byte) error { return load(b, "loss", false, l, 
 
 func (l *Loss) store(out *storer) {
 	out.w.BeginObject()
-	out.w.Key("kind")
-	out.w.String(string(l.Kind))
+	out.lossKind("kind", l.Kind)
 	out.severity("severity", l.Severity)
 	out.w.Key("path")
 	out.w.String(l.Path)
@@ -738,7 +737,7 @@ func loadLoss(r *jsonwire.Reader) (v Loss) {
 	for key := range r.Object() {
 		switch string(key) {
 		case "kind":
-			v.Kind = LossKind(r.String())
+			v.Kind = loadLossKind(r)
 		case "severity":
 			v.Severity = loadSeverity(r)
 		case "path":
@@ -759,7 +758,7 @@ func loadLoss(r *jsonwire.Reader) (v Loss) {
 // MarshalJSON writes the report as stored JSON, with its version.
 func (r Report) MarshalJSON() ([]byte, error) {
 	out := newStorer(0)
-	out.top()
+	out.top("report")
 	r.members(&out)
 	out.w.EndObject()
 	return out.done("report")
@@ -794,7 +793,7 @@ func loadReport(r *jsonwire.Reader) (v Report) {
 // MarshalJSON writes the message as stored JSON, with its version.
 func (m Message) MarshalJSON() ([]byte, error) {
 	out := newStorer(m.storedSize())
-	out.top()
+	out.top("message")
 	m.members(&out)
 	out.w.EndObject()
 	return out.done("message")
@@ -1306,7 +1305,7 @@ func (o *Opaque) hash(h *hasher) {
 // MarshalJSON writes the request as stored JSON, with its version.
 func (r Request) MarshalJSON() ([]byte, error) {
 	out := newStorer(r.storedSize())
-	out.top()
+	out.top("request")
 	r.members(&out)
 	out.w.EndObject()
 	return out.done("request")
@@ -1778,7 +1777,7 @@ func (s *Sampling) hash(h *hasher) {
 // MarshalJSON writes the response as stored JSON, with its version.
 func (r Response) MarshalJSON() ([]byte, error) {
 	out := newStorer(r.storedSize())
-	out.top()
+	out.top("response")
 	r.members(&out)
 	out.w.EndObject()
 	return out.done("response")
@@ -2073,7 +2072,7 @@ func (s *Stop) hash(h *hasher) {
 // MarshalJSON writes the tool as stored JSON, with its version.
 func (t ToolSpec) MarshalJSON() ([]byte, error) {
 	out := newStorer(0)
-	out.top()
+	out.top("tool")
 	t.members(&out)
 	out.w.EndObject()
 	return out.done("tool")

@@ -78,6 +78,17 @@ func loadSeverity(r *jsonwire.Reader) (v Severity) {
 	return v
 }
 
+// lossKind writes the kind of a loss even if it is empty.
+func (s *storer) lossKind(name string, v LossKind) { s.w.StringField(name, string(v)) }
+
+// loadLossKind also reads the spelling of the first version.
+func loadLossKind(r *jsonwire.Reader) LossKind {
+	if kind := LossKind(r.String()); kind != "synthesised" {
+		return kind
+	}
+	return Synthesized
+}
+
 func (s *storer) duration(name string, d time.Duration) {
 	if d != 0 {
 		s.w.StringField(name, d.String())

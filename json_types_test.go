@@ -127,7 +127,7 @@ func TestR11_AReportIsReadBackAsItWasStored(t *testing.T) {
 		roundTrip(t, rep)
 	}
 	stored, err := json.Marshal(dragoman.Report{Losses: []dragoman.Loss{{Kind: dragoman.Moved}}})
-	if want := `{"v":1,"losses":[{"kind":"moved","severity":"info","path":"","detail":""}]}`; err != nil || string(stored) != want {
+	if want := `{"v":2,"losses":[{"kind":"moved","severity":"info","path":"","detail":""}]}`; err != nil || string(stored) != want {
 		t.Errorf("got  %s, %v\nwant %s", stored, err, want)
 	}
 }

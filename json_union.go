@@ -97,7 +97,7 @@ func MarshalEvent(ev Event) ([]byte, error) {
 	if isNilEvent(ev) {
 		out.fail(errors.New("the event is nil"))
 	} else {
-		out.top()
+		out.top("event")
 		out.w.StringField("type", ev.Type())
 		storeEventMembers(ev, &out)
 		out.w.EndObject()

@@ -36,7 +36,7 @@ func TestExportedAPI(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := difference(string(want), got); diff != "" {
-		t.Errorf("the exported API differs from %s:\n%s\nIf this is intended, run\n\n\tgo test ./internal/repo/apicheck -update\n\nand add a line to docs/changes.md that states what users have to do.", golden, diff)
+		t.Errorf("the exported API differs from %s:\n%s\nIf this is intended, run\n\n\tgo test ./internal/repo/apicheck -update\n\nand add a line to CHANGELOG.md that states what users have to do.", golden, diff)
 	}
 }
 

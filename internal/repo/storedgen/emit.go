@@ -164,7 +164,7 @@ func (e *emitter) marshal(s *structType, recv string) {
 	}
 	e.linef("// MarshalJSON writes the %s as stored JSON%s.\nfunc (%s %s) MarshalJSON() ([]byte, error) {\nout := newStorer(%s)", s.label, with, recv, s.name, size)
 	if s.top {
-		e.linef("out.top()\n%s.members(&out)\nout.w.EndObject()", recv)
+		e.linef("out.top(%q)\n%s.members(&out)\nout.w.EndObject()", s.label, recv)
 	} else {
 		e.linef("%s.store(&out)", recv)
 	}

@@ -48,6 +48,7 @@ type specialType struct {
 var specials = map[string]specialType{
 	"Count":         {store: "count", load: "loadCount", hash: "count"},
 	"Fingerprint":   {store: "fingerprint", load: "loadFingerprint"},
+	"LossKind":      {store: "lossKind", load: "loadLossKind", always: true},
 	"Severity":      {store: "severity", load: "loadSeverity", always: true},
 	"error":         {store: "cause", load: "loadCause"},
 	"time.Duration": {store: "duration", load: "loadDuration"},
