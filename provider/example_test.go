@@ -147,6 +147,19 @@ func ExampleWithBaseURL() {
 	// Output: Yes.
 }
 
+func ExampleMustOpen() {
+	model := provider.MustOpen("sim/echo") // or anthropic/…, openai/…, gemini/…, ollama/…
+	resp, err := model.Generate(context.Background(), &dragoman.Request{
+		Messages: []dragoman.Message{{Role: dragoman.RoleUser, Parts: []dragoman.Part{&dragoman.Text{Text: "Hello"}}}},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(resp.Text())
+	// Output: Hello
+}
+
 func ExampleConfig_log() {
 	config, err := provider.Default() // as provider.Open: the environment, and the file that DRAGOMAN_CONFIG names
 	if err != nil {
