@@ -88,7 +88,7 @@ func TestRatios(t *testing.T) {
 		"## Codecs\n\n"+
 		"Written by `%s` on %s. Machine class: %d cores, %s/%s, %s.\n\n"+
 		"The two sides of each line ran alternately, in one process, on the same bytes. Time is the %s, the best of %d rounds of %s each "+
-		"(or the median, if the text says so). The wall clock is shown for comparison: under load it can be wrong several times over, in both directions. "+
+		"(the median in the table about growth). The wall clock is shown for comparison: under load it can be wrong several times over, in both directions. "+
 		"Allocation counts are exact.\n",
 		command, *date, runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version(), clock, rounds, roundTime)
 	streams(t, &doc)
@@ -134,7 +134,7 @@ func verdict(kept bool) string {
 func streams(t *testing.T, doc *strings.Builder) {
 	fmt.Fprintf(doc, "\n### Decode and accumulate a stream of %d argument deltas\n\n"+
 		"Promise: at least %.0f times as fast as the vendor's SDK, with at most a third of its allocations. "+
-		"\"With chunks\" also returns the native form of every event, which a gateway needs. "+
+		"\"With chunks\" also returns the original JSON of every event, which a gateway needs; the option NoNative leaves it out. "+
 		"If a dialect does not stream arguments, the deltas are text, with calls between them.\n\n"+
 		"| stream | ours | against | times as fast | by the wall clock | their allocations : ours | their bytes : ours | promise |\n|---|---|---|---|---|---|---|---|\n",
 		benchdata.StreamChunks, minSpeedup)

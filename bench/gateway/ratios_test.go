@@ -222,7 +222,7 @@ The reverse proxy has FlushInterval -1, full duplex, and as many persistent conn
 %s
 ### Requests per core, relative to Portkey's gateway
 
-@portkey-ai/gateway %s on Node, with @hono/node-server %s (with the version that npm chooses, streams without translation fail). Promise: at least 3 times as many.
+@portkey-ai/gateway %s on Node, with @hono/node-server %s (with the version that npm chooses, streams without translation fail). Promise: at least 3 times as many requests for the same CPU time.
 
 | events | client to model | times as many | promise |
 |---|---|---|---|
