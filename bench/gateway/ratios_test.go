@@ -209,7 +209,6 @@ Written by ` + "`%s`" + ` on %s. Machine class: %d cores, %s/%s, %s.
 - CPU is the user and system time of the gateway's process on all threads, garbage collection included.
 - %d clients send requests at once, over persistent connections. The sides ran alternately, and the median of %d rounds of %d streams counts.
 - The response of every side is checked: it must have the call with all of its arguments.
-
 - "Paced": the model sends an event each millisecond, faster than real models. Nearly every event is read and written separately, as in practice.
 - "Burst": the server writes all events at once, as if the response were cached. Hundreds of events are read together, and a proxy that does not parse them has almost nothing to do.
 
