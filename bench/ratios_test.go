@@ -196,7 +196,7 @@ func requests(t *testing.T, doc *strings.Builder) {
 func scaling(t *testing.T, doc *strings.Builder) {
 	sizes := []int{1 << 20, 2 << 20, 4 << 20}
 	fmt.Fprintf(doc, "\n### 1, 2, 4 MB of arguments in 8-byte fragments\n\n"+
-		"Growth for twice the arguments. Promise: allocated bytes at most %.1f times, the median time of %d at most %.1f times.\n\n"+
+		"How memory and time grow if the arguments of a streamed call double. Promise: allocated bytes at most %.1f times, the median time of %d at most %.1f times.\n\n"+
 		"| dialect | bytes 1→2 | bytes 2→4 | time 1→2 | time 2→4 | promise |\n|---|---|---|---|---|---|\n", maxBytes, repeats, maxTime)
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
