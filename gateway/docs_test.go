@@ -3,9 +3,11 @@ package gateway_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -62,31 +64,102 @@ func TestG6_ThePageListsEveryMetricItsLabelsAndEveryFieldOfTheLog(t *testing.T) 
 	}
 }
 
-// What Parse knows is what it offers to who mistypes it.
-func TestThePageHasEveryFieldOfTheFile(t *testing.T) {
-	setKeys(t)
-	page, err := os.ReadFile("../docs/gateway.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for what, section := range map[string]string{
-		"gateway": `"?": 1`,
-		"a key":   `"keys": {"a": {"key_env": "DRAGOMAN_TEST_KEY", "?": 1}}`,
-		"budget":  `"keys": {"a": {"key_env": "DRAGOMAN_TEST_KEY", "budget": {"tokens": 1, "per": "day", "?": 1}}}`,
-		"a route": `"routes": {"a": {"to": "sim/echo", "?": 1}}`,
-		"set":     `"routes": {"a": {"to": "sim/echo", "set": {"?": 1}}}`,
-		"state":   `"state": {"?": 1}`,
-		"limits":  `"limits": {"?": 1}`,
-	} {
-		_, err := gateway.Parse("f", []byte(`{"version": 1, "gateway": {`+section+`}}`))
-		_, fields, found := strings.Cut(fmt.Sprint(err), "there are ")
-		if !found {
-			t.Fatalf("%s: %v", what, err)
+// docs/providers.md and docs/gateway.md have a table for each section of the config file, with
+// a row for each field and no others.
+func TestEveryFieldOfTheConfigFileIsDocumented(t *testing.T) {
+	tables := map[string][]string{}
+	for _, name := range []string{"providers", "gateway"} {
+		page, err := os.ReadFile("../docs/" + name + ".md")
+		if err != nil {
+			t.Fatal(err)
 		}
-		for field := range strings.SplitSeq(fields, ", ") {
-			if !regexp.MustCompile("`" + field + "`|\\b" + field + ":").Match(page) {
-				t.Errorf("%s: %s is not described", what, field)
+		for section, fields := range fieldTables(string(page)) {
+			if name == "providers" && section == "the config file" {
+				section = ""
+			}
+			tables[section] = fields
+		}
+	}
+	sections := configSections(t, nil)
+	if len(sections) < 12 {
+		t.Errorf("found only the sections %v", slices.Sorted(maps.Keys(sections)))
+	}
+	for section, fields := range sections {
+		got, ok := tables[section]
+		if slices.Sort(got); !ok || !slices.Equal(got, fields) {
+			t.Errorf("section %q: the page has the fields %v, the code has %v", section, got, fields)
+		}
+	}
+	for section := range tables {
+		if _, ok := sections[section]; !ok && (strings.HasPrefix(section, "gateway") || strings.HasPrefix(section, "providers") || section == "failover") {
+			t.Errorf("the pages describe a section %q, which does not exist", section)
+		}
+	}
+}
+
+// fieldTables returns the names in the first column of the tables of a page whose first column
+// is "field", by the heading above them, without backquotes and in lower case except for NAME.
+func fieldTables(page string) map[string][]string {
+	out := map[string][]string{}
+	heading, inside := "", false
+	for line := range strings.Lines(page) {
+		if strings.HasPrefix(line, "#") {
+			heading = strings.Trim(strings.TrimSpace(strings.TrimLeft(line, "#")), "`")
+			if !strings.Contains(heading, ".") {
+				heading = strings.ToLower(heading)
+			}
+		}
+		first, _, row := strings.Cut(strings.TrimPrefix(line, "| "), " | ")
+		switch {
+		case !row || !strings.HasPrefix(line, "| "):
+			inside = inside && strings.HasPrefix(line, "|---")
+		case first == "field":
+			inside = true
+		case inside:
+			for _, m := range regexp.MustCompile("`([a-z0-9_]+)`").FindAllStringSubmatch(first, -1) {
+				out[heading] = append(out[heading], m[1])
 			}
 		}
 	}
+	return out
+}
+
+// configSections returns the sorted fields of each section of the config file at and below a
+// path. In a map with names of the user's choice, the name is NAME.
+func configSections(t *testing.T, path []string) map[string][]string {
+	t.Helper()
+	out := map[string][]string{}
+	fields := knownFields(t, path)
+	if fields == nil {
+		return out
+	}
+	out[strings.Join(path, ".")] = fields
+	for _, field := range fields {
+		below := append(slices.Clone(path), field)
+		if knownFields(t, below) == nil {
+			below = append(below, "NAME")
+		}
+		maps.Copy(out, configSections(t, below))
+	}
+	return out
+}
+
+var unknownField = regexp.MustCompile(`unknown field "\?".*\bare ([a-z0-9_]+(?:, [a-z0-9_]+)*)`)
+
+// knownFields returns the fields that the error for an unknown field at a path lists, sorted;
+// nil if the path is not a section.
+func knownFields(t *testing.T, path []string) []string {
+	t.Helper()
+	text := `{"?": 1}`
+	for _, name := range slices.Backward(path) {
+		text = fmt.Sprintf(`{%q: %s}`, name, text)
+	}
+	_, err := gateway.Parse("f", []byte(text))
+	m := unknownField.FindStringSubmatch(fmt.Sprint(err))
+	if m == nil {
+		return nil
+	}
+	fields := strings.Split(m[1], ", ")
+	slices.Sort(fields)
+	return fields
 }

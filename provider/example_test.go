@@ -4,8 +4,11 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect/anthropic"
@@ -142,4 +145,30 @@ func ExampleWithBaseURL() {
 	}
 	fmt.Println(resp.Text())
 	// Output: Yes.
+}
+
+func ExampleMustOpen() {
+	model := provider.MustOpen("sim/echo") // or anthropic/…, openai/…, gemini/…, ollama/…
+	resp, err := model.Generate(context.Background(), &dragoman.Request{
+		Messages: []dragoman.Message{{Role: dragoman.RoleUser, Parts: []dragoman.Part{&dragoman.Text{Text: "Hello"}}}},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(resp.Text())
+	// Output: Hello
+}
+
+func ExampleConfig_log() {
+	config, err := provider.Default() // as provider.Open: the environment, and the file that DRAGOMAN_CONFIG names
+	if err != nil {
+		log.Fatal(err)
+	}
+	config.Log = slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	model, err := config.Open("anthropic/claude-opus-5-5")
+	if err != nil {
+		log.Fatal(err)
+	}
+	_ = model
 }

@@ -204,27 +204,31 @@ const text = `%s
 
 Written by ` + "`%s`" + ` on %s. Machine class: %d cores, %s/%s, %s.
 
-The gateway as ` + "`dragoman serve`" + ` runs it, with a virtual key and its log (to /dev/null), in a separate process on the loopback interface; the model server and the clients are other processes. A response is a stream with one call, whose arguments come in %d small events, each written separately. CPU is the user and system time of the gateway's process on all threads, garbage collection included. %d clients send requests at once, over persistent connections; the sides ran alternately, and the median of %d rounds of %d streams counts. The response of every side is checked: it must have the call with all of its arguments.
-
-"Paced" is a model that sends an event each millisecond, faster than real models: nearly every event is read and written separately, as in practice. "Burst" is a server that writes all of its events at once, as if the response were cached: hundreds of events are read together, and a proxy that does not parse them has almost nothing to do.
+- The gateway is ` + "`dragoman serve`" + ` with a virtual key and its log (to /dev/null), in a separate process on the loopback interface. The model server and the clients are other processes.
+- A response is a stream with one call, whose arguments arrive in %d small events, each written separately.
+- CPU is the user and system time of the gateway's process on all threads, garbage collection included.
+- %d clients send requests at once, over persistent connections. The sides ran alternately, and the median of %d rounds of %d streams counts.
+- The response of every side is checked: it must have the call with all of its arguments.
+- "Paced": the model sends an event each millisecond, faster than real models. Nearly every event is read and written separately, as in practice.
+- "Burst": the server writes all events at once, as if the response were cached. Hundreds of events are read together, and a proxy that does not parse them has almost nothing to do.
 
 ### CPU of a request, relative to httputil.ReverseProxy
 
-The reverse proxy has FlushInterval -1, full duplex, and as many persistent connections as ours. Promise: at most 1.10 within one dialect, where bytes pass through unchanged, and at most 2 with translation.
+The reverse proxy has FlushInterval -1, full duplex, and as many persistent connections as the gateway. Promise: at most 1.10 within one dialect, where bytes pass through unchanged, and at most 2 with translation.
 
 | events | client to model | ours : ReverseProxy | at most | promise |
 |---|---|---|---|---|
 %s
 ### Requests per core, relative to Portkey's gateway
 
-@portkey-ai/gateway %s on Node, with @hono/node-server %s (with the version that npm chooses, streams without translation fail). Promise: at least 3 times as many.
+@portkey-ai/gateway %s on Node, with @hono/node-server %s (with the version that npm chooses, streams without translation fail). Promise: at least 3 times as many requests for the same CPU time.
 
 | events | client to model | times as many | promise |
 |---|---|---|---|
 %s
 ### Translation, relative to bifrost
 
-github.com/maximhq/bifrost/core v1.7.13, in one process, on the same bytes, without HTTP: the functions that its Anthropic provider calls, with sonic as in bifrost. Ours decodes, makes the conversation valid for the model like the gateway, and encodes. The best round counts, garbage collection included. Both results have the same meaning. Promise: at least 3 times as fast.
+github.com/maximhq/bifrost/core v1.7.13, in one process, on the same bytes, without HTTP: the functions that its Anthropic provider calls, with sonic as in bifrost. Dragoman decodes, makes the conversation valid for the model as in the gateway, and encodes. The best round counts, garbage collection included. Both results have the same meaning. Promise: at least 3 times as fast.
 
 | work | times as fast | their allocations : ours | their bytes : ours | promise |
 |---|---|---|---|---|
@@ -241,13 +245,13 @@ Each stream sends %d words, about one every two seconds, and none ends before al
 // why explains the missed promises.
 const why = `Missed promises, and why:
 
-- Within one dialect, paced: the ratio for the same pair of dialects varies from 1.01 to 1.14 between runs, so the promise is missed in about half of them. Reading and writing an event costs about 20 µs. By a profile, four fifths of that is in the kernel and the scheduler. We add a check whether the event is complete and whether it has token counts, and read the clock twice.
+- Within one dialect, paced: the ratio for the same pair of dialects varies from 1.01 to 1.14 between runs, so the promise is missed in about half of them. Reading and writing an event costs about 20 µs. A profile shows four fifths of that in the kernel and the scheduler. The gateway also checks whether the event is complete and has token counts, and reads the clock twice.
 - In bursts, where runs differ most (1.3 to 1.9 from Anthropic to Anthropic), the kernel has little to do, so the work per request becomes visible: checking the key, finding and replacing the model name, reading the end and the token counts of the response with the dialect's decoder, logging a line and counting metrics. It takes 0.1 ms for Anthropic, 0.2 ms for Chat, and 0.4 ms for Responses. A Responses stream is buffered completely, up to 2 MB, so that a broken stream can be ended in the way its clients expect.
-- With translation, in bursts: reading, decoding, encoding and sending an event costs 2 to 3 µs; the proxy copies it in 1 µs. By a profile, decoding and encoding are less than a third of that; reading and sending in net/http and the kernel are more than half. Chat clients get three times as many bytes as arrive, because every chunk repeats its envelope. Events that arrive together are sent together. A Chat chunk that differs from the previous one only in its text is not parsed again.
+- With translation, in bursts: reading, decoding, encoding and sending an event costs 2 to 3 µs; the proxy copies it in 1 µs. A profile shows less than a third of that in decoding and encoding, and more than half in net/http and the kernel. Chat clients get three times as many bytes as arrive, because every chunk repeats its envelope. Events that arrive together are sent together. A Chat chunk that differs from the previous one only in its text is not parsed again.
 - Portkey's gateway, paced: the work of the kernel is the same for both. By the first table, even the reverse proxy would not serve three times as many requests within one dialect.
-- bifrost, a small request: no single part dominates. By a profile of our side, 27 %% is allocation (62 allocations, bifrost makes 295) and 8 %% is write barriers during garbage collection; 10 %% is the two registries of names and formats, for reading and writing; 8 %% is fingerprints, so that unchanged parts can be passed through; 8 %% is making the conversation valid; 6 %% is the search for duplicate fields. A large request is translated several times as fast.
-- bifrost, a whole response with 4 kB of arguments: our side reads the arguments three times: to find duplicate fields, to validate them again before writing, because a program may have built the response, and to quote them, which is 40 %% of the time, at about two bytes per nanosecond. Allocation is 20 %%. sonic, compiled for the machine, reads them faster, and bifrost makes neither check.
+- bifrost, a small request: no single part dominates. A profile of Dragoman shows 27 %% in allocation (62 allocations, bifrost makes 295) and 8 %% in write barriers during garbage collection, 10 %% in the two registries of names and formats, 8 %% in fingerprints, so that unchanged parts can be passed through, 8 %% in making the conversation valid, and 6 %% in the search for duplicate fields. A large request is translated several times as fast.
+- bifrost, a whole response with 4 kB of arguments: Dragoman reads the arguments three times: to find duplicate fields, to validate them before writing, because a program may have built the response, and to quote them. That is 40 %% of the time, at about two bytes per nanosecond; allocation is 20 %%. bifrost makes neither check, and its parser sonic is compiled for the machine.
 - Without ` + "`GOMEMLIMIT`" + `, 10,000 translated streams need up to 1.2 GiB, because the collector lets garbage grow to the size of live memory. With HTTP/1.1, nearly a third of the memory is stacks: 30 KiB per stream, for several goroutines of net/http. Buffers of net/http are another 9 KiB per stream.
 
-` + "`go test .` in `bench/gateway/`" + ` fails if the paced ratios are above 1.5 and 2.5, if we serve less than 2.5 times the requests of Portkey's gateway in bursts, or if the lead over bifrost's translation is smaller than the known one.
+` + "`go test .` in `bench/gateway/`" + ` fails if the paced ratios are above 1.5 and 2.5, if the gateway serves less than 2.5 times the requests of Portkey's gateway in bursts, or if the lead over bifrost's translation is smaller than the known one.
 `

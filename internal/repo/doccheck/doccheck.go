@@ -9,6 +9,7 @@ package doccheck
 import (
 	"regexp"
 	"strings"
+	"unicode"
 )
 
 // Citation is one id cited at one place.
@@ -74,6 +75,39 @@ func Links(markdown string) []string {
 		if target != "" && !strings.Contains(target, "://") {
 			list = append(list, target)
 		}
+	}
+	return list
+}
+
+// Fragments returns the links with a fragment, such as "page.md#keys", or "#keys" for the
+// page itself.
+func Fragments(markdown string) []string {
+	var list []string
+	for _, m := range link.FindAllStringSubmatch(markdown, -1) {
+		if strings.Contains(m[1], "#") && !strings.Contains(m[1], "://") {
+			list = append(list, m[1])
+		}
+	}
+	return list
+}
+
+var heading = regexp.MustCompile(`(?m)^#{1,6} +(.*)$`)
+
+// Anchors returns the fragments of the headings of a Markdown text, as code hosts make them.
+func Anchors(markdown string) []string {
+	var list []string
+	for _, m := range heading.FindAllStringSubmatch(markdown, -1) {
+		text := link.ReplaceAllString(strings.TrimSpace(m[1]), "]")
+		list = append(list, strings.Map(func(r rune) rune {
+			switch {
+			case r == ' ':
+				return '-'
+			case r == '-' || r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r):
+				return unicode.ToLower(r)
+			default:
+				return -1
+			}
+		}, text))
 	}
 	return list
 }

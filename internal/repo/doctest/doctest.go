@@ -3,7 +3,8 @@
 // The word after the language says what happens to a block:
 //
 //   - "sh": the commands are run. All such blocks of a page are one bash session in an empty
-//     folder, which stops at the first command that fails.
+//     folder, which stops at the first command that fails. The port of "--listen 127.0.0.1:8088"
+//     is replaced by a free one, everywhere in the page.
 //   - "text" directly after an "sh" block: the expected output of that block, standard output
 //     and standard error together. A line "…" matches any lines, and "…" in a line any text.
 //   - "go main.go", "yaml gateway.yaml": the block is written to that file of the folder.

@@ -6,11 +6,13 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -111,7 +113,8 @@ func TestCommandsRun(t *testing.T) {
 					t.Skip("the commands of this page need curl")
 				}
 			}
-			outputs, err := run(t, bash, bin, script, blocks)
+			script, texts, shown := freePorts(t, script, blocks)
+			outputs, err := run(t, bash, bin, script, texts)
 			for i, b := range wants {
 				if i >= len(outputs) {
 					t.Fatalf("%s:%d: not run", page, b.Line)
@@ -120,7 +123,7 @@ func TestCommandsRun(t *testing.T) {
 					t.Fatalf("%s:%d: %v\n%s", page, b.Line, err, outputs[i])
 				}
 				if b.Want != nil {
-					if err := Compare(*b.Want, outputs[i]); err != nil {
+					if err := Compare(*b.Want, shown.Replace(outputs[i])); err != nil {
 						t.Errorf("%s:%d: %v", page, b.Line, err)
 					}
 				}
@@ -153,18 +156,45 @@ func session(t *testing.T, page string, blocks []*Block) (script string, ran []*
 	return b.String(), ran
 }
 
+var listens = regexp.MustCompile(`--listen 127\.0\.0\.1:([1-9]\d*)`)
+
+// freePorts replaces the ports that servers of a page listen on, in the script and in the texts
+// of its blocks, so that several pages can run at once. Shown turns free ports in an output
+// into those of the page.
+func freePorts(t *testing.T, script string, blocks []*Block) (_ string, texts []string, shown *strings.Replacer) {
+	t.Helper()
+	var there, back []string
+	for _, m := range listens.FindAllStringSubmatch(script, -1) {
+		if slices.Contains(there, ":"+m[1]) {
+			continue
+		}
+		l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, free, _ := net.SplitHostPort(l.Addr().String())
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+		there, back = append(there, ":"+m[1], ":"+free), append(back, ":"+free, ":"+m[1])
+	}
+	replaced := strings.NewReplacer(there...)
+	for _, b := range blocks {
+		texts = append(texts, replaced.Replace(b.Text))
+	}
+	return replaced.Replace(script), texts, strings.NewReplacer(back...)
+}
+
 var requires = regexp.MustCompile(`(?s)require \(.*?\)\n`)
 
 // run runs a script and returns the output of each block; after an error, the last output is
 // that of the block that failed.
-func run(t *testing.T, bash, bin, script string, blocks []*Block) ([]string, error) {
+func run(t *testing.T, bash, bin, script string, texts []string) ([]string, error) {
 	t.Helper()
 	dir, data := t.TempDir(), t.TempDir()
-	for i, block := range blocks {
-		if block.File() != "" {
-			if err := os.WriteFile(filepath.Join(data, fmt.Sprint(i)), []byte(block.Text+"\n"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+	for i, text := range texts {
+		if err := os.WriteFile(filepath.Join(data, fmt.Sprint(i)), []byte(text+"\n"), 0o600); err != nil {
+			t.Fatal(err)
 		}
 	}
 	module, err := filepath.Abs(root)

@@ -21,12 +21,12 @@ func served(name string) []extension.Tag {
 
 // thinking returns the thinking setting that several servers have.
 func thinking(choices ...string) Knob {
-	return Knob{Setting: "thinking", Place: "/thinking/type", Label: "whether the model thinks before it answers", Type: "string", Choices: choices}
+	return Knob{Setting: "thinking", Place: "/thinking/type", Label: "whether the model reasons before it responds", Type: "string", Choices: choices}
 }
 
 // templated is the setting of servers that run the model's own template.
 var templated = Knob{
-	Setting: "enable_thinking", Place: "/chat_template_kwargs/enable_thinking", Label: "whether the model thinks before it answers", Type: "boolean",
+	Setting: "enable_thinking", Place: "/chat_template_kwargs/enable_thinking", Label: "whether the model reasons before it responds", Type: "boolean",
 }
 
 // All returns an extension for each server that this package knows. The order matters if
@@ -35,7 +35,7 @@ var templated = Knob{
 func All() []extension.Extension {
 	return []extension.Extension{
 		Server{
-			Name: "openai.compatible", Description: "Servers that speak OpenAI Chat and are not OpenAI: what nearly all of them take.",
+			Name: "openai.compatible", Description: "Servers with the OpenAI Chat API that are not OpenAI or Azure: sends only what nearly all of them accept.",
 			Requires: []extension.Tag{DialectTag(chat)}, Forbids: []extension.Tag{ServerTag("openai"), ServerTag("azure")},
 			Capabilities: func(c *targets.Capabilities, _ string) {
 				c.NoStrict, c.NoCustomTools, c.NoNamespaces, c.NoDeferred, c.NoAllowedTools = true, true, true, true, true
@@ -44,11 +44,11 @@ func All() []extension.Extension {
 			},
 		},
 		Server{
-			Name: "openai", Description: "OpenAI itself: Chat has no top_k.", Requires: served("openai"), Vendor: true,
+			Name: "openai", Description: "OpenAI: the Chat API refuses top_k.", Requires: served("openai"), Vendor: true,
 			Capabilities: func(c *targets.Capabilities, _ string) { refuse(c, "top_k") },
 		},
 		Server{
-			Name: "deepseek", Description: "DeepSeek: thinking goes back with every turn, but for R1, which takes none.",
+			Name: "deepseek", Description: "DeepSeek: sends reasoning back with every turn, except to R1 models, which refuse it.",
 			Requires: served("deepseek"),
 			Capabilities: func(c *targets.Capabilities, model string) {
 				c.ReasoningField, c.ReasoningFieldAlways = "reasoning_content", true
@@ -59,7 +59,7 @@ func All() []extension.Extension {
 			Knobs: []Knob{thinking("enabled", "disabled", "adaptive")},
 		},
 		Server{
-			Name: "mistral", Description: "Mistral: ids of nine letters, any for required, results that name their tool.",
+			Name: "mistral", Description: "Mistral: call ids of nine letters and digits, its own words for the tool choice and the seed, results with the name of their tool.",
 			Requires: served("mistral"),
 			Capabilities: func(c *targets.Capabilities, _ string) {
 				c.ID = &targets.IDRule{Chars: "a-zA-Z0-9", Exact: 9}
@@ -67,11 +67,11 @@ func All() []extension.Extension {
 				c.TopK = false
 				accept(c, "seed") // as random_seed
 			},
-			Knobs: []Knob{{Setting: "safe_prompt", Place: "safe_prompt", Label: "a prompt of Mistral's before yours", Type: "boolean"}},
+			Knobs: []Knob{{Setting: "safe_prompt", Place: "safe_prompt", Label: "whether Mistral adds its safety prompt", Type: "boolean"}},
 			Fix:   fixMistral,
 		},
 		Server{
-			Name: "kimi", Description: "Moonshot: thinking goes back, sampling is fixed, schemas are its own.",
+			Name: "kimi", Description: "Moonshot: sends reasoning back with every turn, lowers schemas to its own subset.",
 			Requires: served("moonshot"),
 			Capabilities: func(c *targets.Capabilities, _ string) {
 				c.ReasoningField, c.ReasoningFieldAlways = "reasoning_content", true
@@ -80,105 +80,105 @@ func All() []extension.Extension {
 			Knobs: []Knob{thinking("enabled", "disabled")},
 		},
 		Server{
-			Name: "kimi.ids", Description: "Kimi K2, whoever serves it: it knows calls by the numbers that it gives them.",
+			Name: "kimi.ids", Description: "Kimi models on any server: numbers the ids of calls as these models do.",
 			Requires:     []extension.Tag{DialectTag(chat), FamilyTag("kimi")},
 			Capabilities: func(c *targets.Capabilities, _ string) { c.ID = &targets.IDRule{Numbered: true} },
 		},
 		Server{
-			Name: "qwen", Description: "Qwen at DashScope.",
+			Name: "qwen", Description: "Qwen on DashScope: sends reasoning back as reasoning_content, results with the name of their tool.",
 			Requires: served("qwen"),
 			Capabilities: func(c *targets.Capabilities, _ string) {
 				c.ReasoningField, c.ToolResultName = "reasoning_content", true
 			},
 			Knobs: []Knob{
-				{Setting: "enable_thinking", Place: "enable_thinking", Label: "whether the model thinks before it answers", Type: "boolean"},
-				{Setting: "thinking_budget", Place: "thinking_budget", Label: "how many tokens it may think for", Type: "integer"},
+				{Setting: "enable_thinking", Place: "enable_thinking", Label: "whether the model reasons before it responds", Type: "boolean"},
+				{Setting: "thinking_budget", Place: "thinking_budget", Label: "the maximum of reasoning tokens", Type: "integer"},
 			},
 		},
 		Server{
-			Name: "openrouter", Description: "OpenRouter: effort stands in an object, thinking goes back as it came.",
+			Name: "openrouter", Description: "OpenRouter: sends the effort in the object reasoning, and reasoning back.",
 			Requires:     served("openrouter"),
 			Capabilities: func(c *targets.Capabilities, _ string) { c.ReasoningField = "reasoning" },
 			Knobs: []Knob{
-				{Setting: "provider", Place: "provider", Label: "which providers may serve the request", Type: "object"},
-				{Setting: "exclude_reasoning", Place: "/reasoning/exclude", Label: "whether thinking is kept back", Type: "boolean"},
+				{Setting: "provider", Place: "provider", Label: "which providers may serve the request, in the form of OpenRouter", Type: "object"},
+				{Setting: "exclude_reasoning", Place: "/reasoning/exclude", Label: "whether the response leaves out the reasoning", Type: "boolean"},
 			},
 			Fix: func(x *extension.Exchange) error { return move(x, "reasoning_effort", "/reasoning/effort") },
 		},
 		Server{
-			Name: "groq", Description: "Groq.", Requires: served("groq"),
+			Name: "groq", Description: "Groq: sends reasoning back in the field reasoning, and no top_k.", Requires: served("groq"),
 			Capabilities: func(c *targets.Capabilities, _ string) {
 				c.ReasoningField, c.LegacyMaxTokens, c.TopK = "reasoning", false, false
 			},
 			Knobs: []Knob{
-				{Setting: "reasoning_format", Place: "reasoning_format", Label: "how thinking is shown", Type: "string", Choices: []string{"parsed", "raw", "hidden"}},
-				{Setting: "service_tier", Place: "service_tier", Label: "the tier of service", Type: "string", Choices: []string{"auto", "on_demand", "flex", "performance"}},
+				{Setting: "reasoning_format", Place: "reasoning_format", Label: "where the response has the reasoning", Type: "string", Choices: []string{"parsed", "raw", "hidden"}},
+				{Setting: "service_tier", Place: "service_tier", Label: "the service tier", Type: "string", Choices: []string{"auto", "on_demand", "flex", "performance"}},
 			},
 		},
 		Server{
-			Name: "vllm", Description: "vLLM.", Requires: served("vllm"),
+			Name: "vllm", Description: "vLLM: sends reasoning back in the field reasoning, and an output schema with tools in the instructions.", Requires: served("vllm"),
 			Capabilities: func(c *targets.Capabilities, _ string) {
 				c.ReasoningField, c.NoOutputWithTools = "reasoning", true // one constraint at a time (quirk F9)
 			},
 			Knobs: []Knob{
 				templated,
-				{Setting: "include_reasoning", Place: "include_reasoning", Label: "whether thinking is told", Type: "boolean"},
-				{Setting: "thinking_token_budget", Place: "thinking_token_budget", Label: "how many tokens it may think for", Type: "integer"},
+				{Setting: "include_reasoning", Place: "include_reasoning", Label: "whether the response has the reasoning", Type: "boolean"},
+				{Setting: "thinking_token_budget", Place: "thinking_token_budget", Label: "the maximum of reasoning tokens", Type: "integer"},
 			},
 		},
 		Server{
-			Name: "llamacpp", Description: "llama.cpp's server: schemas become grammars.", Requires: served("llamacpp"),
+			Name: "llamacpp", Description: "llama.cpp: lowers schemas to what it can compile to a grammar, sends an output schema with tools in the instructions.", Requires: served("llamacpp"),
 			Capabilities: func(c *targets.Capabilities, _ string) {
 				c.ReasoningField, c.ToolSchema, c.NoOutputWithTools = "reasoning_content", "llamacpp.tool", true
 			},
 			Knobs: []Knob{
 				templated,
-				{Setting: "reasoning_format", Place: "reasoning_format", Label: "how thinking is shown", Type: "string", Choices: []string{"none", "deepseek", "deepseek-legacy", "auto"}},
+				{Setting: "reasoning_format", Place: "reasoning_format", Label: "where the response has the reasoning", Type: "string", Choices: []string{"none", "deepseek", "deepseek-legacy", "auto"}},
 			},
 		},
 		Server{
-			Name: "lmstudio", Description: "LM Studio: a tool cannot be named, only demanded.", Requires: served("lmstudio"),
+			Name: "lmstudio", Description: "LM Studio: sends only the tool that the tool choice names, and an output schema with tools in the instructions.", Requires: served("lmstudio"),
 			Capabilities: func(c *targets.Capabilities, _ string) { c.ToolSchema, c.NoOutputWithTools = "compat.tool", true },
 			Fix:          func(x *extension.Exchange) error { return demand(x, "required") },
 		},
 		Server{
-			Name: "glm", Description: "GLM at Z.ai: the model chooses its tools, and thinking goes back as it came.", Requires: served("zai"),
+			Name: "glm", Description: "GLM on Z.ai: sends reasoning back as reasoning_content.", Requires: served("zai"),
 			Capabilities: func(c *targets.Capabilities, _ string) {
 				c.ReasoningField = "reasoning_content"
 			},
 			Knobs: []Knob{
 				thinking("enabled", "disabled"),
-				{Setting: "clear_thinking", Place: "/thinking/clear_thinking", Label: "whether old thinking is left out", Type: "boolean"},
-				{Setting: "tool_stream", Place: "tool_stream", Label: "whether arguments come in pieces", Type: "boolean"},
+				{Setting: "clear_thinking", Place: "/thinking/clear_thinking", Label: "whether reasoning of earlier turns is left out", Type: "boolean"},
+				{Setting: "tool_stream", Place: "tool_stream", Label: "whether arguments are streamed", Type: "boolean"},
 			},
 		},
 		Server{
-			Name: "xai", Description: "xAI: a large schema is never answered.", Requires: served("xai"),
+			Name: "xai", Description: "xAI: sends reasoning back as reasoning_content, and smaller schemas, because large ones get no response.", Requires: served("xai"),
 			Capabilities: func(c *targets.Capabilities, _ string) {
 				c.ReasoningField, c.ToolSchema, c.LegacyMaxTokens = "reasoning_content", "xai.tool", false
 			},
 		},
 		Server{
-			Name: "fireworks", Description: "Fireworks.", Requires: served("fireworks"),
+			Name: "fireworks", Description: "Fireworks: sends reasoning back as reasoning_content, lowers schemas to its own subset.", Requires: served("fireworks"),
 			Capabilities: func(c *targets.Capabilities, _ string) {
 				c.ReasoningField, c.ToolSchema = "reasoning_content", "fireworks.tool"
 			},
 			Knobs: []Knob{{
-				Setting: "reasoning_history", Place: "reasoning_history", Label: "what becomes of old thinking", Type: "string",
+				Setting: "reasoning_history", Place: "reasoning_history", Label: "what happens to reasoning of earlier turns", Type: "string",
 				Choices: []string{"disabled", "interleaved", "preserved"},
 			}},
 		},
 		Server{
-			Name: "cerebras", Description: "Cerebras.", Requires: served("cerebras"),
+			Name: "cerebras", Description: "Cerebras: sends reasoning back in the field reasoning, and no parallel_tool_calls.", Requires: served("cerebras"),
 			Capabilities: func(c *targets.Capabilities, _ string) { c.ReasoningField, c.NoParallelFlag = "reasoning", true },
-			Knobs:        []Knob{{Setting: "disable_reasoning", Place: "disable_reasoning", Label: "whether thinking is off", Type: "boolean"}},
+			Knobs:        []Knob{{Setting: "disable_reasoning", Place: "disable_reasoning", Label: "whether reasoning is off", Type: "boolean"}},
 		},
 		Server{
-			Name: "ollama", Description: "Ollama's own API.", Requires: []extension.Tag{DialectTag(dialectname.Ollama)},
+			Name: "ollama", Description: "Ollama servers, by their own API.", Requires: []extension.Tag{DialectTag(dialectname.Ollama)},
 			Knobs: []Knob{
-				{Setting: "think", Place: "think", Label: "whether the model thinks before it answers", Type: "boolean"},
-				{Setting: "think_level", Place: "think", Label: "how much it thinks", Type: "string", Choices: []string{"low", "medium", "high"}},
-				{Setting: "num_ctx", Place: "/options/num_ctx", Label: "how many tokens the model sees", Type: "integer"},
+				{Setting: "think", Place: "think", Label: "whether the model reasons before it responds", Type: "boolean"},
+				{Setting: "think_level", Place: "think", Label: "the reasoning effort", Type: "string", Choices: []string{"low", "medium", "high"}},
+				{Setting: "num_ctx", Place: "/options/num_ctx", Label: "the length of the context in tokens", Type: "integer"},
 				{Setting: "keep_alive", Place: "keep_alive", Label: "how long the model stays loaded", Type: "string"},
 			},
 		},
