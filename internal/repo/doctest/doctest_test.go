@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -100,6 +101,7 @@ func TestCommandsRun(t *testing.T) {
 	}
 	for _, page := range pages(t) {
 		blocks := parse(t, page)
+		usePorts(t, blocks)
 		script, wants := session(t, page, blocks)
 		if script == "" {
 			continue
@@ -151,6 +153,38 @@ func session(t *testing.T, page string, blocks []*Block) (script string, ran []*
 		return "", nil
 	}
 	return b.String(), ran
+}
+
+var loopback = regexp.MustCompile(`\b(127\.0\.0\.1|localhost):(\d{4,5})\b`)
+
+// usePorts gives each port of a page another number that is free, so that pages that use the
+// same port can run at the same time.
+func usePorts(t *testing.T, blocks []*Block) {
+	t.Helper()
+	free := map[string]string{}
+	rewrite := func(text string) string {
+		return loopback.ReplaceAllStringFunc(text, func(address string) string {
+			host, port, _ := strings.Cut(address, ":")
+			if free[port] == "" {
+				l, err := net.Listen("tcp", "127.0.0.1:0")
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer l.Close()
+				_, free[port], _ = net.SplitHostPort(l.Addr().String())
+			}
+			return host + ":" + free[port]
+		})
+	}
+	for _, b := range blocks {
+		if b.Runs() || b.File() != "" {
+			b.Text = rewrite(b.Text)
+		}
+		if b.Want != nil {
+			want := rewrite(*b.Want)
+			b.Want = &want
+		}
+	}
 }
 
 var requires = regexp.MustCompile(`(?s)require \(.*?\)\n`)
@@ -238,6 +272,22 @@ func TestParse(t *testing.T) {
 		if _, err := Parse(page); err == nil {
 			t.Errorf("no error for %q", page)
 		}
+	}
+}
+
+func TestUsePorts(t *testing.T) {
+	blocks, err := Parse("```yaml a.yaml\nlisten: 127.0.0.1:8088\n```\n```sh\ncurl localhost:8088 127.0.0.1:8080\n```\n```text\n127.0.0.1:8088\n```\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	usePorts(t, blocks)
+	_, first, _ := strings.Cut(blocks[0].Text, "127.0.0.1:")
+	_, second, _ := strings.Cut(blocks[1].Text, " 127.0.0.1:")
+	if first == "8088" || second == "8080" || first == second {
+		t.Errorf("ports %s and %s", first, second)
+	}
+	if want := "curl localhost:" + first + " 127.0.0.1:" + second; blocks[1].Text != want || *blocks[1].Want != "127.0.0.1:"+first {
+		t.Errorf("%q, %q", blocks[1].Text, *blocks[1].Want)
 	}
 }
 
