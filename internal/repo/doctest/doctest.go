@@ -10,8 +10,8 @@
 //   - "go" without a file: a fragment. Its lines must be in a Go file of the repository.
 //   - "sh skip (reason)", "go skip (reason)": neither run nor searched for.
 //
-// Blocks in other languages are ignored. When a page runs, its ports (127.0.0.1:8088) are
-// replaced by free ones, everywhere in its blocks.
+// Blocks in other languages are ignored. When a page runs, the ports that it listens on
+// (listen: 127.0.0.1:8088) are replaced by free ones, everywhere in its blocks.
 package doctest
 
 import (

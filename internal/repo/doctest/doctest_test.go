@@ -3,6 +3,7 @@
 package doctest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -155,25 +156,33 @@ func session(t *testing.T, page string, blocks []*Block) (script string, ran []*
 	return b.String(), ran
 }
 
-var loopback = regexp.MustCompile(`\b(127\.0\.0\.1|localhost):(\d{4,5})\b`)
+var (
+	loopback = regexp.MustCompile(`\b(127\.0\.0\.1|localhost):(\d{4,5})\b`)
+	listens  = regexp.MustCompile(`(?i)listen\S*?\s*"?(?:127\.0\.0\.1|localhost):(\d{4,5})\b`)
+)
 
-// usePorts gives each port of a page another number that is free, so that pages that use the
-// same port can run at the same time.
+// usePorts replaces each port that a page listens on (--listen 127.0.0.1:8088) by a free one, so
+// that pages with the same port can run at the same time.
 func usePorts(t *testing.T, blocks []*Block) {
 	t.Helper()
 	free := map[string]string{}
+	for _, b := range blocks {
+		for _, m := range listens.FindAllStringSubmatch(b.Text, -1) {
+			if !b.Runs() && b.File() == "" || free[m[1]] != "" {
+				continue
+			}
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close() // after all ports are chosen, so that they differ
+			_, free[m[1]], _ = net.SplitHostPort(l.Addr().String())
+		}
+	}
 	rewrite := func(text string) string {
 		return loopback.ReplaceAllStringFunc(text, func(address string) string {
 			host, port, _ := strings.Cut(address, ":")
-			if free[port] == "" {
-				l, err := net.Listen("tcp", "127.0.0.1:0")
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer l.Close()
-				_, free[port], _ = net.SplitHostPort(l.Addr().String())
-			}
-			return host + ":" + free[port]
+			return host + ":" + cmp.Or(free[port], port)
 		})
 	}
 	for _, b := range blocks {
@@ -276,17 +285,17 @@ func TestParse(t *testing.T) {
 }
 
 func TestUsePorts(t *testing.T) {
-	blocks, err := Parse("```yaml a.yaml\nlisten: 127.0.0.1:8088\n```\n```sh\ncurl localhost:8088 127.0.0.1:8080\n```\n```text\n127.0.0.1:8088\n```\n")
+	blocks, err := Parse("```yaml a.yaml\nlisten: 127.0.0.1:8088\n```\n```sh\ncurl localhost:8088 127.0.0.1:8080\ndragoman sim --listen 127.0.0.1:8081\n```\n```text\n127.0.0.1:8088\n```\n")
 	if err != nil {
 		t.Fatal(err)
 	}
 	usePorts(t, blocks)
 	_, first, _ := strings.Cut(blocks[0].Text, "127.0.0.1:")
-	_, second, _ := strings.Cut(blocks[1].Text, " 127.0.0.1:")
-	if first == "8088" || second == "8080" || first == second {
+	_, second, _ := strings.Cut(blocks[1].Text, "--listen 127.0.0.1:")
+	if first == "8088" || second == "8081" || first == second {
 		t.Errorf("ports %s and %s", first, second)
 	}
-	if want := "curl localhost:" + first + " 127.0.0.1:" + second; blocks[1].Text != want || *blocks[1].Want != "127.0.0.1:"+first {
+	if want := "curl localhost:" + first + " 127.0.0.1:8080\ndragoman sim --listen 127.0.0.1:" + second; blocks[1].Text != want || *blocks[1].Want != "127.0.0.1:"+first {
 		t.Errorf("%q, %q", blocks[1].Text, *blocks[1].Want)
 	}
 }
