@@ -31,6 +31,21 @@ func TestStateOfStoredRunNeedsItsStore(t *testing.T) {
 	}
 }
 
+// A store without a run has a nil state. A program may approve what is pending without
+// checking for that.
+func TestNilStateHasNothingPending(t *testing.T) {
+	s := must[*session.Session](t)(session.Create(t.Context(), &session.Memory{}, session.Info{}))
+	a := agent.Agent{Model: model()}
+	state := must[*agent.State](t)(agent.LoadState(t.Context(), s))
+	if state.Run() != "" || !state.Done() || state.Partial() != "" || state.Pending() != nil {
+		t.Errorf("run %q, done %v, partial %q, pending %v", state.Run(), state.Done(), state.Partial(), state.Pending())
+	}
+	_, err := a.Resume(t.Context(), state, agent.In(s), agent.ApproveAll(state.Pending()))
+	if !errors.Is(err, agent.ErrState) || !strings.Contains(err.Error(), "the store contains no run") {
+		t.Errorf("%v", err)
+	}
+}
+
 // The docs of Event and MessageAdded say which messages have an event.
 func TestMessagesOfTheModelAndOfSteerAreReported(t *testing.T) {
 	var did counted

@@ -324,7 +324,8 @@ func (s state) own() (state, error) {
 }
 
 // LoadState returns the state of the last run in a store, or nil if there is none. To resume
-// the run, pass decisions on its pending calls to [Agent.Resume].
+// the run, pass decisions on its pending calls to [Agent.Resume]. A nil State has nothing
+// pending, so its methods can be called without a check.
 func LoadState(ctx context.Context, s Store) (*State, error) {
 	_, stored, err := s.Load(ctx)
 	if err != nil || stored == nil {
@@ -337,20 +338,28 @@ func LoadState(ctx context.Context, s Store) (*State, error) {
 	return &state, nil
 }
 
+// fields returns the fields of the state; those of a nil State are those of a finished run.
+func (s *State) fields() state {
+	if s == nil {
+		return state{Phase: finished}
+	}
+	return s.s
+}
+
 // Run returns the id of the run.
-func (s *State) Run() string { return s.s.Run }
+func (s *State) Run() string { return s.fields().Run }
 
 // Done reports whether the run is over, so that there is nothing to resume.
-func (s *State) Done() bool { return s.s.Phase == finished }
+func (s *State) Done() bool { return s.fields().Phase == finished }
 
 // Partial returns the text of a response that broke off, such as one that was
 // canceled. It is not part of the conversation yet: new input in the same store
 // appends it as an assistant message first, and [Agent.Resume] calls the model again
 // and drops it. It is empty if the agent has output guardrails.
-func (s *State) Partial() string { return s.s.Partial }
+func (s *State) Partial() string { return s.fields().Partial }
 
 // Pending returns the calls that wait for a human decision.
-func (s *State) Pending() []tool.Pending { return leaves(s.s.Pending) }
+func (s *State) Pending() []tool.Pending { return leaves(s.fields().Pending) }
 
 // leaves returns the calls that humans decide on. A pending call of an agent that runs as a
 // tool is replaced by the pending calls of that agent.

@@ -9,7 +9,6 @@ package doccheck
 import (
 	"regexp"
 	"strings"
-	"unicode"
 )
 
 // Citation is one id cited at one place.
@@ -64,13 +63,16 @@ func Entries(doc string) []string {
 	return list
 }
 
-var link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+var (
+	link  = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	fence = regexp.MustCompile("(?ms)^```.*?^```$")
+)
 
 // Links returns the targets of the links to files in a Markdown text, without
-// fragments.
+// fragments. Code blocks have no links.
 func Links(markdown string) []string {
 	var list []string
-	for _, m := range link.FindAllStringSubmatch(markdown, -1) {
+	for _, m := range link.FindAllStringSubmatch(fence.ReplaceAllString(markdown, ""), -1) {
 		target, _, _ := strings.Cut(m[1], "#")
 		if target != "" && !strings.Contains(target, "://") {
 			list = append(list, target)
@@ -79,35 +81,29 @@ func Links(markdown string) []string {
 	return list
 }
 
-// Fragments returns the links with a fragment, such as "page.md#keys", or "#keys" for the
-// page itself.
-func Fragments(markdown string) []string {
+var (
+	heading = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	dropped = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
+)
+
+// Anchors returns the fragments that links to the headings of a Markdown text have.
+func Anchors(markdown string) []string {
 	var list []string
-	for _, m := range link.FindAllStringSubmatch(markdown, -1) {
-		if strings.Contains(m[1], "#") && !strings.Contains(m[1], "://") {
-			list = append(list, m[1])
-		}
+	for _, m := range heading.FindAllStringSubmatch(fence.ReplaceAllString(markdown, ""), -1) {
+		text := dropped.ReplaceAllString(strings.ToLower(m[1]), "")
+		list = append(list, strings.ReplaceAll(text, " ", "-"))
 	}
 	return list
 }
 
-var heading = regexp.MustCompile(`(?m)^#{1,6} +(.*)$`)
-
-// Anchors returns the fragments of the headings of a Markdown text, as code hosts make them.
-func Anchors(markdown string) []string {
-	var list []string
-	for _, m := range heading.FindAllStringSubmatch(markdown, -1) {
-		text := link.ReplaceAllString(strings.TrimSpace(m[1]), "]")
-		list = append(list, strings.Map(func(r rune) rune {
-			switch {
-			case r == ' ':
-				return '-'
-			case r == '-' || r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r):
-				return unicode.ToLower(r)
-			default:
-				return -1
-			}
-		}, text))
+// Fragments returns the targets of the links to headings in a Markdown text: a file, empty for
+// the same one, and a fragment.
+func Fragments(markdown string) (list [][2]string) {
+	for _, m := range link.FindAllStringSubmatch(fence.ReplaceAllString(markdown, ""), -1) {
+		file, fragment, _ := strings.Cut(m[1], "#")
+		if fragment != "" && !strings.Contains(file, "://") {
+			list = append(list, [2]string{file, fragment})
+		}
 	}
 	return list
 }

@@ -91,36 +91,6 @@ func TestLinksResolve(t *testing.T) {
 	}
 }
 
-func TestFragmentsResolve(t *testing.T) {
-	root, err := testkit.RepoRoot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range files(t, ".md") {
-		for _, target := range Fragments(read(t, filepath.FromSlash(file))) {
-			page, fragment, _ := strings.Cut(target, "#")
-			to := file
-			if page != "" {
-				to = path.Join(path.Dir(file), page)
-			}
-			text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(to)))
-			if err != nil {
-				continue // TestLinksResolve reports it
-			}
-			if strings.HasSuffix(to, ".md") && !slices.Contains(Anchors(string(text)), fragment) {
-				t.Errorf("%s links to %s, but %s has no such heading", file, target, to)
-			}
-		}
-	}
-}
-
-func TestAnchors(t *testing.T) {
-	got := Anchors("# The gateway\n\n## `gateway.keys.NAME`\n\ntext # no heading\n### Who is it? [Links](a.md) too\n")
-	if want := []string{"the-gateway", "gatewaykeysname", "who-is-it-links-too"}; !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
-	}
-}
-
 func TestCitations(t *testing.T) {
 	// The words are split here, because this file would otherwise cite these ids.
 	q, r := "qui"+"rk", "require"+"ment"

@@ -3,15 +3,15 @@
 // The word after the language says what happens to a block:
 //
 //   - "sh": the commands are run. All such blocks of a page are one bash session in an empty
-//     folder, which stops at the first command that fails. The port of "--listen 127.0.0.1:8088"
-//     is replaced by a free one, everywhere in the page.
+//     folder, which stops at the first command that fails.
 //   - "text" directly after an "sh" block: the expected output of that block, standard output
 //     and standard error together. A line "…" matches any lines, and "…" in a line any text.
 //   - "go main.go", "yaml gateway.yaml": the block is written to that file of the folder.
 //   - "go" without a file: a fragment. Its lines must be in a Go file of the repository.
 //   - "sh skip (reason)", "go skip (reason)": neither run nor searched for.
 //
-// Blocks in other languages are ignored.
+// Blocks in other languages are ignored. When a page runs, the ports that it listens on
+// (listen: 127.0.0.1:8088) are replaced by free ones, everywhere in its blocks.
 package doctest
 
 import (

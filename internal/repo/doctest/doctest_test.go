@@ -3,6 +3,7 @@
 package doctest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -12,7 +13,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -102,6 +102,7 @@ func TestCommandsRun(t *testing.T) {
 	}
 	for _, page := range pages(t) {
 		blocks := parse(t, page)
+		usePorts(t, blocks)
 		script, wants := session(t, page, blocks)
 		if script == "" {
 			continue
@@ -113,8 +114,7 @@ func TestCommandsRun(t *testing.T) {
 					t.Skip("the commands of this page need curl")
 				}
 			}
-			script, texts, shown := freePorts(t, script, blocks)
-			outputs, err := run(t, bash, bin, script, texts)
+			outputs, err := run(t, bash, bin, script, blocks)
 			for i, b := range wants {
 				if i >= len(outputs) {
 					t.Fatalf("%s:%d: not run", page, b.Line)
@@ -123,7 +123,7 @@ func TestCommandsRun(t *testing.T) {
 					t.Fatalf("%s:%d: %v\n%s", page, b.Line, err, outputs[i])
 				}
 				if b.Want != nil {
-					if err := Compare(*b.Want, shown.Replace(outputs[i])); err != nil {
+					if err := Compare(*b.Want, outputs[i]); err != nil {
 						t.Errorf("%s:%d: %v", page, b.Line, err)
 					}
 				}
@@ -156,45 +156,58 @@ func session(t *testing.T, page string, blocks []*Block) (script string, ran []*
 	return b.String(), ran
 }
 
-var listens = regexp.MustCompile(`--listen 127\.0\.0\.1:([1-9]\d*)`)
+var (
+	loopback = regexp.MustCompile(`\b(127\.0\.0\.1|localhost):(\d{4,5})\b`)
+	listens  = regexp.MustCompile(`(?i)listen\S*?\s*"?(?:127\.0\.0\.1|localhost):(\d{4,5})\b`)
+)
 
-// freePorts replaces the ports that servers of a page listen on, in the script and in the texts
-// of its blocks, so that several pages can run at once. Shown turns free ports in an output
-// into those of the page.
-func freePorts(t *testing.T, script string, blocks []*Block) (_ string, texts []string, shown *strings.Replacer) {
+// usePorts replaces each port that a page listens on (--listen 127.0.0.1:8088) by a free one, so
+// that pages with the same port can run at the same time.
+func usePorts(t *testing.T, blocks []*Block) {
 	t.Helper()
-	var there, back []string
-	for _, m := range listens.FindAllStringSubmatch(script, -1) {
-		if slices.Contains(there, ":"+m[1]) {
-			continue
-		}
-		l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, free, _ := net.SplitHostPort(l.Addr().String())
-		if err := l.Close(); err != nil {
-			t.Fatal(err)
-		}
-		there, back = append(there, ":"+m[1], ":"+free), append(back, ":"+free, ":"+m[1])
-	}
-	replaced := strings.NewReplacer(there...)
+	free := map[string]string{}
 	for _, b := range blocks {
-		texts = append(texts, replaced.Replace(b.Text))
+		for _, m := range listens.FindAllStringSubmatch(b.Text, -1) {
+			if !b.Runs() && b.File() == "" || free[m[1]] != "" {
+				continue
+			}
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close() // after all ports are chosen, so that they differ
+			_, free[m[1]], _ = net.SplitHostPort(l.Addr().String())
+		}
 	}
-	return replaced.Replace(script), texts, strings.NewReplacer(back...)
+	rewrite := func(text string) string {
+		return loopback.ReplaceAllStringFunc(text, func(address string) string {
+			host, port, _ := strings.Cut(address, ":")
+			return host + ":" + cmp.Or(free[port], port)
+		})
+	}
+	for _, b := range blocks {
+		if b.Runs() || b.File() != "" {
+			b.Text = rewrite(b.Text)
+		}
+		if b.Want != nil {
+			want := rewrite(*b.Want)
+			b.Want = &want
+		}
+	}
 }
 
 var requires = regexp.MustCompile(`(?s)require \(.*?\)\n`)
 
 // run runs a script and returns the output of each block; after an error, the last output is
 // that of the block that failed.
-func run(t *testing.T, bash, bin, script string, texts []string) ([]string, error) {
+func run(t *testing.T, bash, bin, script string, blocks []*Block) ([]string, error) {
 	t.Helper()
 	dir, data := t.TempDir(), t.TempDir()
-	for i, text := range texts {
-		if err := os.WriteFile(filepath.Join(data, fmt.Sprint(i)), []byte(text+"\n"), 0o600); err != nil {
-			t.Fatal(err)
+	for i, block := range blocks {
+		if block.File() != "" {
+			if err := os.WriteFile(filepath.Join(data, fmt.Sprint(i)), []byte(block.Text+"\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	module, err := filepath.Abs(root)
@@ -268,6 +281,22 @@ func TestParse(t *testing.T) {
 		if _, err := Parse(page); err == nil {
 			t.Errorf("no error for %q", page)
 		}
+	}
+}
+
+func TestUsePorts(t *testing.T) {
+	blocks, err := Parse("```yaml a.yaml\nlisten: 127.0.0.1:8088\n```\n```sh\ncurl localhost:8088 127.0.0.1:8080\ndragoman sim --listen 127.0.0.1:8081\n```\n```text\n127.0.0.1:8088\n```\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	usePorts(t, blocks)
+	_, first, _ := strings.Cut(blocks[0].Text, "127.0.0.1:")
+	_, second, _ := strings.Cut(blocks[1].Text, "--listen 127.0.0.1:")
+	if first == "8088" || second == "8081" || first == second {
+		t.Errorf("ports %s and %s", first, second)
+	}
+	if want := "curl localhost:" + first + " 127.0.0.1:8080\ndragoman sim --listen 127.0.0.1:" + second; blocks[1].Text != want || *blocks[1].Want != "127.0.0.1:"+first {
+		t.Errorf("%q, %q", blocks[1].Text, *blocks[1].Want)
 	}
 }
 
