@@ -323,8 +323,9 @@ func (s state) own() (state, error) {
 	return s, nil
 }
 
-// LoadState returns the state of the last run in a store, or nil if there is none. To resume
-// the run, pass decisions on its pending calls to [Agent.Resume].
+// LoadState returns the state of the last run in a store, or nil if there is none; a nil state
+// is done. To resume the run, pass the state, [In] with the same store, and decisions on its
+// pending calls to [Agent.Resume].
 func LoadState(ctx context.Context, s Store) (*State, error) {
 	_, stored, err := s.Load(ctx)
 	if err != nil || stored == nil {
@@ -337,20 +338,36 @@ func LoadState(ctx context.Context, s Store) (*State, error) {
 	return &state, nil
 }
 
-// Run returns the id of the run.
-func (s *State) Run() string { return s.s.Run }
+// Run returns the id of the run, or "" if s is nil.
+func (s *State) Run() string {
+	if s == nil {
+		return ""
+	}
+	return s.s.Run
+}
 
-// Done reports whether the run is over, so that there is nothing to resume.
-func (s *State) Done() bool { return s.s.Phase == finished }
+// Done reports whether the run is over, so that there is nothing to resume. It returns true if
+// s is nil.
+func (s *State) Done() bool { return s == nil || s.s.Phase == finished }
 
 // Partial returns the text of a response that broke off, such as one that was
 // canceled. It is not part of the conversation yet: new input in the same store
 // appends it as an assistant message first, and [Agent.Resume] calls the model again
 // and drops it. It is empty if the agent has output guardrails.
-func (s *State) Partial() string { return s.s.Partial }
+func (s *State) Partial() string {
+	if s == nil {
+		return ""
+	}
+	return s.s.Partial
+}
 
-// Pending returns the calls that wait for a human decision.
-func (s *State) Pending() []tool.Pending { return leaves(s.s.Pending) }
+// Pending returns the calls that wait for a human decision; none if s is nil.
+func (s *State) Pending() []tool.Pending {
+	if s == nil {
+		return nil
+	}
+	return leaves(s.s.Pending)
+}
 
 // leaves returns the calls that humans decide on. A pending call of an agent that runs as a
 // tool is replaced by the pending calls of that agent.

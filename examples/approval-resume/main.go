@@ -4,8 +4,7 @@
 //	$ go run ./examples/approval-resume
 //	waiting for approval: delete_file {"path":"old.txt"}
 //	$ go run ./examples/approval-resume -approve
-//	deleting old.txt
-//	delete_file says: deleted
+//	delete_file says: deleted old.txt
 package main
 
 import (
@@ -28,10 +27,8 @@ type File struct {
 }
 
 func newAgent() agent.Agent {
-	remove := tool.New("delete_file", "Deletes a file.", func(_ context.Context, f File) (string, error) {
-		fmt.Println("deleting", f.Path) // this example deletes nothing
-		return "deleted", nil
-	}, tool.NeedsApproval())
+	remove := tool.New("delete_file", "Deletes a file.",
+		func(_ context.Context, f File) (string, error) { return "deleted " + f.Path, nil }, tool.NeedsApproval())
 	return agent.Agent{Model: provider.MustOpen("sim/planner"), Tools: []tool.Tool{remove}}
 }
 
@@ -64,22 +61,18 @@ func resume(ctx context.Context, name string) error {
 		return err
 	}
 	res, err := newAgent().Resume(ctx, &state, agent.ApproveAll(state.Pending()))
-	if err != nil {
-		return err
-	}
-	fmt.Println(res.Output)
-	return nil
+	fmt.Println(res.Output) // empty after an error
+	return err
 }
 
 func main() {
-	name := flag.String("state", filepath.Join(os.TempDir(), "approval-resume.json"), "file of the state")
 	approve := flag.Bool("approve", false, "approve the call and continue the run")
 	flag.Parse()
 	step := start
 	if *approve {
 		step = resume
 	}
-	if err := step(context.Background(), *name); err != nil {
+	if err := step(context.Background(), filepath.Join(os.TempDir(), "approval-resume.json")); err != nil {
 		log.Fatal(err)
 	}
 }

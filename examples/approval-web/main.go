@@ -1,8 +1,79 @@
-// Approval-web is a web server whose users approve tool calls. The run ends with the request
-// that started it; the decision is another request, which continues the run from the store.
+// Approval-web is an HTTP handler whose users approve tool calls. A run that needs approval is
+// stored and its request ends. A second request, with the decision, continues the run.
 //
 //	$ go run ./examples/approval-web
-//	POST /runs: 202 {"run":"1","waiting":[{"arguments":{"path":"old.txt"},"call":"call_…","tool":"delete_file"}]}
-//	POST /runs/1/calls/call_…: 200 {"output":"delete_file says: deleted old.txt"}
-//	POST /runs/1/calls/call_…: 409 the call is not waiting for approval
+//	prompt=Delete+old.txt: 202 waiting: call_cacd38786a20b35f delete_file {"path":"old.txt"}
+//	approve=call_cacd38786a20b35f: 200 delete_file says: deleted old.txt
 package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+
+	"github.com/dragoman-go/dragoman/agent"
+	"github.com/dragoman-go/dragoman/provider"
+	"github.com/dragoman-go/dragoman/session"
+	"github.com/dragoman-go/dragoman/tool"
+)
+
+type File struct {
+	Path string `json:"path"`
+}
+
+var deleteFile = tool.New("delete_file", "Deletes a file.",
+	func(_ context.Context, f File) (string, error) { return "deleted " + f.Path, nil }, tool.NeedsApproval())
+
+type handler struct {
+	agent agent.Agent
+	store session.Store // with a database, another server can continue the run
+}
+
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	res, err := h.run(r)
+	switch {
+	case errors.Is(err, agent.ErrInterrupted):
+		w.WriteHeader(http.StatusAccepted)
+		for _, p := range res.Pending {
+			fmt.Fprintln(w, "waiting:", p.Binding.CallID, p.Tool(), string(p.Input.Arguments))
+		}
+	case err != nil:
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+	default:
+		fmt.Fprintln(w, res.Output)
+	}
+}
+
+func (h *handler) run(r *http.Request) (*agent.Result, error) {
+	s, err := session.OpenOrCreate(r.Context(), h.store, r.FormValue("run"))
+	if err != nil {
+		return nil, err
+	}
+	if prompt := r.FormValue("prompt"); prompt != "" {
+		return h.agent.Run(r.Context(), prompt, agent.In(s))
+	}
+	state, err := agent.LoadState(r.Context(), s)
+	if err != nil {
+		return nil, err
+	}
+	opts := []agent.Option{agent.In(s)}
+	for _, p := range state.Pending() {
+		if p.Binding.CallID == r.FormValue("approve") { // the call that the user saw
+			opts = append(opts, agent.Approve(p)) // or agent.Reject
+		}
+	}
+	return h.agent.Resume(r.Context(), state, opts...) // waits again if nothing was decided
+}
+
+func main() {
+	a := agent.Agent{Model: provider.MustOpen("sim/planner"), Tools: []tool.Tool{deleteFile}}
+	h := &handler{agent: a, store: &session.Memory{}}
+	// A server would now call http.ListenAndServe("127.0.0.1:8080", h). These are two requests of a user.
+	for _, query := range []string{"prompt=Delete+old.txt", "approve=call_cacd38786a20b35f"} {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequestWithContext(context.Background(), http.MethodPost, "/?run=1&"+query, nil))
+		fmt.Print(query, ": ", w.Code, " ", w.Body)
+	}
+}

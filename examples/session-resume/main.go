@@ -52,7 +52,7 @@ func run(ctx context.Context, file string, opts ...agent.Option) error {
 	a := agent.Agent{Model: provider.MustOpen("sim/planner"), Tools: []tool.Tool{mailer}}
 	opts = append(opts, agent.In(s))
 	var res *agent.Result
-	if state != nil && !state.Done() {
+	if !state.Done() {
 		fmt.Println("resuming")
 		res, err = a.Resume(ctx, state, opts...)
 	} else {
