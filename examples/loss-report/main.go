@@ -1,13 +1,11 @@
 // Loss-report converts an Anthropic request for other APIs, and a stream of OpenAI Chat for the
-// Anthropic client. Each conversion reports what it dropped or changed. There is no network:
-// the bytes are in request.json and response.sse.
+// Anthropic client. Each conversion reports what it dropped or changed.
 //
 //	$ go run ./examples/loss-report
-//	the request of the client: 776 bytes, losses: 0
+//	…
 //	the request for OpenAI Chat: 620 bytes, losses: 3
 //	…
 //	   dropped (warn) /sampling/top_k: Chat has no top_k
-//	the request for Gemini: 722 bytes, losses: 3
 //	…
 //	the stream for the client: 960 bytes, losses: 1
 //	   dropped (info) /created: the API does not report a creation time
