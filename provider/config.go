@@ -38,7 +38,7 @@ type Config struct {
 	Aliases map[string]string
 
 	// Extensions are added to every [Client] that is opened, after the extensions that this
-	// module has for servers (see package servers) and [extension.Compact]. An extension
+	// module has for servers and [extension.Compact]. An extension
 	// replaces a built-in one of the same name.
 	Extensions []extension.Extension
 
@@ -114,7 +114,7 @@ func unopened(variable string, err error) error {
 type Failover struct {
 	// AlwaysContinue continues even after an error in the request itself; see [Chain].
 	AlwaysContinue bool
-	// After, Bench and Cap are the settings of [Health].
+	// After, Cooldown and MaxCooldown are the settings of [Health].
 	After                 int
 	Cooldown, MaxCooldown time.Duration
 }
