@@ -14,7 +14,7 @@ import (
 	"github.com/dragoman-go/dragoman/provider"
 )
 
-// Booking is what the agent extracts from a mail.
+// Booking is the content of a mail. The doc tags are part of the schema.
 type Booking struct {
 	Name  string `json:"name" doc:"full name of the customer"`
 	Email string `json:"email" jsonschema:"format=email"`
