@@ -1,5 +1,4 @@
-// Approval-web is an HTTP handler whose users approve tool calls. A run that needs approval is
-// stored and its request ends. A second request, with the decision, continues the run.
+// Approval-web is an HTTP handler: one request starts a run, and another one approves its call.
 //
 //	$ go run ./examples/approval-web
 //	prompt=Delete+old.txt: 202 waiting: call_cacd38786a20b35f delete_file {"path":"old.txt"}
@@ -10,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 	"net/http"
 	"net/http/httptest"
 
@@ -28,7 +28,7 @@ var deleteFile = tool.New("delete_file", "Deletes a file.",
 
 type handler struct {
 	agent agent.Agent
-	store session.Store // with a database, another server can continue the run
+	store session.Store // with a database, another process can continue the run
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -40,14 +40,15 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			fmt.Fprintln(w, "waiting:", p.Binding.CallID, p.Tool(), string(p.Input.Arguments))
 		}
 	case err != nil:
-		http.Error(w, err.Error(), http.StatusInternalServerError)
+		log.Print(err)
+		http.Error(w, "the run failed", http.StatusInternalServerError)
 	default:
 		fmt.Fprintln(w, res.Output)
 	}
 }
 
 func (h *handler) run(r *http.Request) (*agent.Result, error) {
-	s, err := session.OpenOrCreate(r.Context(), h.store, r.FormValue("run"))
+	s, err := session.OpenOrCreate(r.Context(), h.store, r.FormValue("run")) // of the current user
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +61,7 @@ func (h *handler) run(r *http.Request) (*agent.Result, error) {
 	}
 	opts := []agent.Option{agent.In(s)}
 	for _, p := range state.Pending() {
-		if p.Binding.CallID == r.FormValue("approve") { // the call that the user saw
+		if p.Binding.CallID == r.FormValue("approve") { // only the call that the user saw
 			opts = append(opts, agent.Approve(p)) // or agent.Reject
 		}
 	}
@@ -69,8 +70,7 @@ func (h *handler) run(r *http.Request) (*agent.Result, error) {
 
 func main() {
 	a := agent.Agent{Model: provider.MustOpen("sim/planner"), Tools: []tool.Tool{deleteFile}}
-	h := &handler{agent: a, store: &session.Memory{}}
-	// A server would now call http.ListenAndServe("127.0.0.1:8080", h). These are two requests of a user.
+	h := &handler{agent: a, store: &session.Memory{}} // next: http.ListenAndServe("127.0.0.1:8080", h)
 	for _, query := range []string{"prompt=Delete+old.txt", "approve=call_cacd38786a20b35f"} {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequestWithContext(context.Background(), http.MethodPost, "/?run=1&"+query, nil))

@@ -29,11 +29,6 @@ type Mail struct {
 	To string `json:"to" jsonschema:"format=email"`
 }
 
-func sendMail(_ context.Context, m Mail) (string, error) {
-	fmt.Println("sending mail to", m.To)
-	return "sent", nil
-}
-
 func run(ctx context.Context, file string, opts ...agent.Option) error {
 	store, err := sqlite.Open(ctx, file, sqlite.Options{})
 	if err != nil {
@@ -48,15 +43,18 @@ func run(ctx context.Context, file string, opts ...agent.Option) error {
 	if err != nil {
 		return err
 	}
-	mailer := tool.New("send_mail", "Sends a mail.", sendMail)
+	mailer := tool.New("send_mail", "Sends a mail.", func(_ context.Context, m Mail) (string, error) {
+		fmt.Println("sending mail to", m.To)
+		return "sent", nil
+	})
 	a := agent.Agent{Model: provider.MustOpen("sim/planner"), Tools: []tool.Tool{mailer}}
 	opts = append(opts, agent.In(s))
 	var res *agent.Result
-	if !state.Done() {
+	if state.Done() { // also if there is no state yet
+		res, err = a.Run(ctx, "Send a mail to ada@example.com.", opts...)
+	} else {
 		fmt.Println("resuming")
 		res, err = a.Resume(ctx, state, opts...)
-	} else {
-		res, err = a.Run(ctx, "Send a mail to ada@example.com.", opts...)
 	}
 	if err != nil {
 		return err
@@ -66,11 +64,13 @@ func run(ctx context.Context, file string, opts ...agent.Option) error {
 }
 
 func main() {
-	file := flag.String("db", filepath.Join(os.TempDir(), "session-resume.db"), "SQLite file")
-	stop := make(chan struct{}) // usually closed by a signal
-	flag.BoolFunc("stop", "stop after the first turn", func(string) error { close(stop); return nil })
+	stop := flag.Bool("stop", false, "stop after the first turn")
 	flag.Parse()
-	err := run(context.Background(), *file, agent.StopAfterTurn(stop))
+	done := make(chan struct{}) // usually closed by a signal
+	if *stop {
+		close(done)
+	}
+	err := run(context.Background(), filepath.Join(os.TempDir(), "session-resume.db"), agent.StopAfterTurn(done))
 	if errors.Is(err, agent.ErrStopped) {
 		fmt.Println("stopped after a turn")
 	} else if err != nil {
