@@ -11,14 +11,13 @@ import (
 	"github.com/dragoman-go/dragoman/schema"
 )
 
-// City is what the tool of the example takes.
+// City is the input of the tool.
 type City struct {
 	Name string `json:"name" doc:"the city's name, in English"`
 }
 
-// One turn of a tool loop, without a network: a request goes out in one
-// dialect, its answer is read and its call is run, and the next request goes
-// out in another.
+// One turn of a tool loop, without a network: the request is encoded in one dialect, the response
+// is decoded and its call runs, and the next request is encoded in another dialect.
 func Example() {
 	params, err := schema.For[City]()
 	if err != nil {
@@ -86,8 +85,8 @@ func Example() {
 	// lost: <nil>
 }
 
-// A conversation is stored as JSON and loaded again, byte for byte where it
-// matters: the native form of each message is still good for replay.
+// A conversation is stored as JSON and loaded again. The native form of each message keeps its
+// bytes, for replay to the same provider.
 func ExampleMessage_stored() {
 	m := dragoman.UserText("hello")
 	stored, err := json.Marshal(m)

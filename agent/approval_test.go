@@ -390,7 +390,7 @@ func TestResumingFinishedRunReturnsItsOutput(t *testing.T) {
 func TestStoredStateListsPendingCalls(t *testing.T) {
 	var did counted
 	store := &memory{}
-	if s, err := agent.LoadState(t.Context(), store); err != nil || s != nil {
+	if s, err := agent.LoadState(t.Context(), store); err != nil || s != nil || !s.Done() || s.Pending() != nil || s.Run() != "" || s.Partial() != "" {
 		t.Errorf("nothing was stored: %+v %v", s, err)
 	}
 	a := agent.Agent{Model: model(calls(`b pay {"word":"x"}`)), Tools: []tool.Tool{did.tool("pay", tool.NeedsApproval())}}

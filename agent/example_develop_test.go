@@ -16,8 +16,7 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// In a test, a script replaces the model: it makes the call under test, and answers after
-// the result.
+// In a test, a scripted model makes the call under test, and responds to its result.
 func Example_scriptedModel() {
 	model, err := sim.ParseScenario("coat", `
 turn the user asks
@@ -89,8 +88,8 @@ func Example_toolPanics() {
 	// the stack has this file: true
 }
 
-// Models read the output of tools between two lines that mark it as data. PlainText returns
-// the output itself.
+// The model gets the output of a tool between two lines that mark it as data. PlainText returns
+// the output without them.
 func Example_plainText() {
 	weather := tool.New("get_weather", "Current weather in a city.",
 		func(ctx context.Context, c City) (Weather, error) { return lookup(ctx, c.Name) })
@@ -109,7 +108,7 @@ func Example_plainText() {
 	// Output: {"sky":"snow in Oslo","celsius":-4}
 }
 
-// A session that is opened or created, and all pending calls approved at once.
+// Approve all pending calls of a run in a session.
 func ExampleApproveAll() {
 	ctx := context.Background()
 	s, err := session.OpenOrCreate(ctx, new(session.Memory), "order-4711") // use SQLite or PostgreSQL to outlive the process

@@ -30,9 +30,9 @@ var refund = tool.New("refund_order", "Refunds an order.", func(_ context.Contex
 	return fmt.Sprintf("order %d is refunded", in.Order), nil
 }, tool.NeedsApproval())
 
-// desk is a web service: one request starts the run, which stops for a human; its state is
-// stored, and a later request decides. Different processes may serve the two requests: they
-// share only the stored state.
+// desk is a web service. One request starts the run, which stops for approval and is stored. A
+// later request decides and resumes it. Different processes may serve the two requests, because
+// they share only the stored state.
 type desk struct {
 	agent  agent.Agent
 	mu     sync.Mutex
@@ -60,7 +60,7 @@ func (d *desk) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			if r.FormValue("verdict") == "yes" {
 				decisions = append(decisions, agent.Approve(p))
 			} else {
-				decisions = append(decisions, agent.Reject(p, "the desk said no"))
+				decisions = append(decisions, agent.Reject(p, "not approved"))
 			}
 		}
 		res, err = d.agent.Resume(r.Context(), &state, decisions...)
@@ -146,7 +146,7 @@ func ExampleAgent_Resume_session() {
 	}
 	decisions := []agent.Option{agent.In(s)}
 	for _, p := range state.Pending() {
-		fmt.Println("may it?", p.Tool(), string(p.Input.Arguments))
+		fmt.Println("approve?", p.Tool(), string(p.Input.Arguments))
 		decisions = append(decisions, agent.Approve(p))
 	}
 	res, err := a.Resume(ctx, nil, decisions...)
@@ -156,7 +156,7 @@ func ExampleAgent_Resume_session() {
 	fmt.Println(res.Records[0].Plain)
 	// Output:
 	// agent: calls wait for approval
-	// may it? refund_order {"order":4711}
+	// approve? refund_order {"order":4711}
 	// order 4711 is refunded
 }
 
@@ -185,7 +185,7 @@ func Example_switchProvider() {
 	// Output: 4 messages; Where were we?
 }
 
-// An agent that is a tool of another.
+// An agent that another agent calls as a tool.
 func ExampleAgent_AsTool() {
 	translator := agent.Agent{Name: "translator", Description: "Translates a text into French.", Model: provider.MustOpen("sim/echo")}
 	a := agent.Agent{Model: provider.MustOpen("sim/planner"), Tools: []tool.Tool{translator.AsTool()}}
@@ -197,8 +197,8 @@ func ExampleAgent_AsTool() {
 	// Output: translator good morning
 }
 
-// Tools that the model searches for. A real model searches by itself; the simulator's planner
-// needs a hint in the prompt.
+// Deferred tools, which the model finds with a search. The simulator's planner needs a hint in
+// the prompt to search.
 func ExampleSearch() {
 	var tools []tool.Tool
 	for _, verb := range []string{"create", "update", "archive"} {

@@ -72,7 +72,7 @@ func ExampleAgent_Stream() {
 	// turns: 2
 }
 
-// A run that waits for a human stops, and continues after the decision.
+// A run stops at a call that needs approval, and continues after the decision.
 func ExampleAgent_Resume() {
 	remove := tool.New("delete_file", "Deletes a file.", func(_ context.Context, in struct {
 		Path string `json:"path"`
@@ -86,7 +86,7 @@ func ExampleAgent_Resume() {
 	res, err := a.Run(ctx, `Delete the file "old.txt".`)
 	for errors.Is(err, agent.ErrInterrupted) {
 		for _, p := range res.Pending {
-			fmt.Println("may it?", p.Tool(), string(p.Input.Arguments))
+			fmt.Println("approve?", p.Tool(), string(p.Input.Arguments))
 		}
 		// res.State can be stored as JSON: another process can resume it.
 		res, err = a.Resume(ctx, res.State, agent.Approve(res.Pending[0]))
@@ -97,7 +97,7 @@ func ExampleAgent_Resume() {
 	}
 	fmt.Println(res.Records[0].OK, res.Turns)
 	// Output:
-	// may it? delete_file {"path":"old.txt"}
+	// approve? delete_file {"path":"old.txt"}
 	// true 2
 }
 

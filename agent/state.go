@@ -323,9 +323,9 @@ func (s state) own() (state, error) {
 	return s, nil
 }
 
-// LoadState returns the state of the last run in a store, or nil if there is none. To resume
-// the run, pass decisions on its pending calls to [Agent.Resume]. A nil State has nothing
-// pending, so its methods can be called without a check.
+// LoadState returns the state of the last run in a store, or nil if there is none. The methods
+// of a nil State report a run that is done. To resume the run, pass the state, [In] with the
+// same store, and decisions on its pending calls to [Agent.Resume].
 func LoadState(ctx context.Context, s Store) (*State, error) {
 	_, stored, err := s.Load(ctx)
 	if err != nil || stored == nil {

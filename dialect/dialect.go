@@ -50,7 +50,7 @@ type Encoded struct {
 	Body   []byte
 	Report dragoman.Report
 	// Registry is the registry that the body was encoded with. Decode the response with it to
-	// reverse the aliases of names and ids. If its AnswerWrapped is set, unwrap the text of the
+	// reverse the aliases of names and ids. If its OutputWrapped is set, unwrap the text of the
 	// response with schema.Unwrap.
 	Registry *interop.Registry
 }

@@ -26,5 +26,6 @@
 // within the stream after it. A stream never ends silently. The gateway does not retry once a
 // byte of the response was sent to the client.
 //
-// Some clients drop state that a model needs in later requests: package recall restores it.
+// Some clients drop state that a model needs in later requests, such as signed reasoning. The
+// gateway stores it and adds it to the requests again.
 package gateway

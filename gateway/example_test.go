@@ -12,8 +12,8 @@ import (
 	"github.com/dragoman-go/dragoman/gateway/access"
 )
 
-// A gateway beside the other handlers of a program, under a prefix. Who serves it so sees
-// to it that nobody gets in who should not: Gateway.Serve would refuse to be an open relay.
+// Serve the gateway under a prefix of a program's own server. Configure keys: only Gateway.Serve
+// refuses a gateway without keys that other machines can reach.
 func ExampleGateway() {
 	g, err := gateway.New(&gateway.Config{
 		Keys:   []access.Key{{Name: "team-search", Hash: access.HashOf("a key of the team's"), Models: []string{"fast"}}},

@@ -14,7 +14,7 @@ const defaultWatch = 2 * time.Second
 
 // Watcher reloads a config file when it changes.
 //
-//	w := &gateway.Watcher{File: file, Change: server.Reload, Failed: log}
+//	w := &gateway.Watcher{File: file, OnChange: server.Reload, OnError: log}
 //	config, err := w.Load()
 //	…
 //	go w.Run(ctx)

@@ -10,8 +10,8 @@ import (
 	"github.com/dragoman-go/dragoman/history"
 )
 
-// The user continued while a call was open, and the next model belongs to another
-// provider.
+// Make a conversation valid for another provider. One of its calls has no result, because the user
+// wrote a new message first.
 func ExampleNormalize() {
 	codec := anthropic.Codec{}
 	req := &dragoman.Request{

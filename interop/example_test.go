@@ -10,8 +10,7 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// Convert a tool definition from one wire format to another, and see what it
-// cost.
+// Convert a tool definition to another wire format. The report lists the losses.
 func ExampleRegistry_ConvertSchemas() {
 	tools := []dragoman.Native{{Format: "openai.responses.custom", JSON: json.RawMessage(
 		`{"type":"custom","name":"run_sql","description":"Run a query.","format":{"type":"grammar","syntax":"regex","definition":"SELECT .*"}}`)}}
@@ -27,7 +26,7 @@ func ExampleRegistry_ConvertSchemas() {
 	// lowered (warn) /0: freeform tool written as a function with one string argument "input"; its grammar is told in the description, not enforced
 }
 
-// A report is data. Who cannot afford a loss turns it into an error.
+// Report.Err turns losses into an error.
 func ExampleRegistry_ConvertCalls() {
 	calls := []dragoman.Native{{Format: "openai.chat_completions.function_call", JSON: json.RawMessage(
 		`{"id":"call_1","type":"function","function":{"name":"f","arguments":"{\"path\":\"/tmp\",\"path\":\"/\"}"}}`)}}
@@ -43,8 +42,7 @@ func ExampleRegistry_ConvertCalls() {
 	// true
 }
 
-// What a call on the wire means: the alias is reversed, the spelling of the
-// arguments kept.
+// Read a call in a wire format: its alias is reversed, and its arguments keep their bytes.
 func ExampleRegistry_InspectCall() {
 	reg := all.Registry(interop.Options{
 		Target: targets.Target{Dialect: "openai.chat_completions"},
@@ -62,7 +60,7 @@ func ExampleRegistry_InspectCall() {
 	// crm.list { "n": 9007199254740993 }
 }
 
-// Tool plugins bring their own format; the registry shows who serves what.
+// A plugin can add a format. Listing shows the formats and their adapters.
 func ExampleRegistry_Listing() {
 	reg := all.Registry(interop.Options{Contributions: []dragoman.Contribution{
 		{Source: "config", Schemas: []dragoman.SchemaAccessor{acmeAccessor{}}},

@@ -38,7 +38,7 @@ type Config struct {
 	Aliases map[string]string
 
 	// Extensions are added to every [Client] that is opened, after the extensions that this
-	// module has for servers (see package servers) and [extension.Compact]. An extension
+	// module has for servers and [extension.Compact]. An extension
 	// replaces a built-in one of the same name.
 	Extensions []extension.Extension
 
@@ -114,7 +114,7 @@ func unopened(variable string, err error) error {
 type Failover struct {
 	// AlwaysContinue continues even after an error in the request itself; see [Chain].
 	AlwaysContinue bool
-	// After, Bench and Cap are the settings of [Health].
+	// After, Cooldown and MaxCooldown are the settings of [Health].
 	After                 int
 	Cooldown, MaxCooldown time.Duration
 }
@@ -132,6 +132,8 @@ type Settings struct {
 	// is the header for the key, if it differs from the type's.
 	APIKeyEnv []string
 	KeyHeader string
+	// Key returns the key, instead of the environment; nil means the environment.
+	Key Key
 	// Headers are sent with every request.
 	Headers map[string]string
 	// Region applies to Bedrock; Project and Location apply to Vertex.
@@ -211,7 +213,8 @@ func (e *SpecError) Error() string { return fmt.Sprintf("provider: model %q: %s"
 // own server that requires none. The exceptions are "compatible", vllm, llamacpp, lmstudio and
 // ollama.
 //
-// To log, to use another transport or to add extensions, use [Config.Open].
+// Use [WithBaseURL] and [WithKey] to set the base URL and the key in the program. To log, to use
+// another transport or to add extensions, use [Config.Open].
 func Open(spec string, opts ...Option) (dragoman.Model, error) {
 	c, err := Default()
 	if err != nil {
@@ -228,6 +231,13 @@ type Option func(*Settings)
 // has the form that the vendor's own client takes; see [Open]. It overrides the
 // environment and the config file.
 func WithBaseURL(url string) Option { return func(s *Settings) { s.BaseURL = url } }
+
+// WithKey sends a key that is not in the environment, such as one from a secret store:
+//
+//	model, err := provider.Open("anthropic/claude-opus-5-5", provider.WithKey(provider.FixedKey(secret)))
+//
+// It overrides the environment and the config file.
+func WithKey(k Key) Option { return func(s *Settings) { s.Key = k } }
 
 // Default returns the Config that [Open] uses: the file that the variable DRAGOMAN_CONFIG
 // names, or an empty Config if it is not set. To set a log, an HTTP client or extensions,

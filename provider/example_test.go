@@ -15,12 +15,12 @@ import (
 	"github.com/dragoman-go/dragoman/provider"
 )
 
-// pretend is a server that says one thing.
+// pretend starts a server that always responds with body.
 func pretend(body string) *httptest.Server {
 	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }))
 }
 
-// A Client is any server of any dialect. Zero values are those of the vendor.
+// A Client calls one server in one dialect. Without BaseURL it calls the server of the vendor.
 func ExampleClient() {
 	server := pretend(`{"type":"message","role":"assistant","content":[{"type":"text","text":"Yes."}],"stop_reason":"end_turn","usage":{"output_tokens":2}}`)
 	defer server.Close()
@@ -33,7 +33,7 @@ func ExampleClient() {
 		Auth:    provider.HeaderKey("x-api-key", provider.FixedKey("key")), // or provider.EnvKey("WORK_API_KEY")
 	}
 	resp, err := model.Generate(context.Background(), &dragoman.Request{
-		Messages: []dragoman.Message{{Role: dragoman.RoleUser, Parts: []dragoman.Part{&dragoman.Text{Text: "Do I need a coat in Oslo?"}}}},
+		Messages: []dragoman.Message{dragoman.UserText("Do I need a coat in Oslo?")},
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -54,7 +54,7 @@ func ExampleClient_Stream() {
 	defer server.Close()
 
 	model := &provider.Client{Codec: anthropic.Codec{}, BaseURL: server.URL, Model: "claude-opus-5-5"}
-	req := &dragoman.Request{Messages: []dragoman.Message{{Role: dragoman.RoleUser, Parts: []dragoman.Part{&dragoman.Text{Text: "Coat?"}}}}}
+	req := &dragoman.Request{Messages: []dragoman.Message{dragoman.UserText("Coat?")}}
 	for ev, err := range model.Stream(context.Background(), req) {
 		if err != nil {
 			fmt.Println(err)
@@ -67,7 +67,7 @@ func ExampleClient_Stream() {
 	// Output: Yes.
 }
 
-// One file has the providers of a team, and names for their models.
+// A config file defines providers, and aliases for their models.
 func ExampleParse() {
 	config, err := provider.Parse("models.yaml", []byte(`
 version: 1
@@ -81,7 +81,7 @@ aliases:
 		fmt.Println(err)
 		return
 	}
-	config.Getenv = func(string) string { return "" } // os.Getenv, where nothing is said
+	config.Getenv = func(string) string { return "" } // nil means os.Getenv
 	model, err := config.Open("best")
 	if err != nil {
 		fmt.Println(err)
@@ -104,8 +104,7 @@ aliases:
 	// provider: no credential; set WORK_API_KEY
 }
 
-// Models that stand in for each other: what one server cannot answer, the next
-// one does.
+// A Chain calls its models in order until one responds.
 func ExampleChain() {
 	busy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }))
 	defer busy.Close()
@@ -117,7 +116,7 @@ func ExampleChain() {
 		{Name: "second", Model: &provider.Client{BaseURL: idle.URL, Model: "m"}},
 	}}
 	resp, err := model.Generate(context.Background(), &dragoman.Request{
-		Messages: []dragoman.Message{{Role: dragoman.RoleUser, Parts: []dragoman.Part{&dragoman.Text{Text: "Coat?"}}}},
+		Messages: []dragoman.Message{dragoman.UserText("Coat?")},
 	})
 	if err != nil {
 		fmt.Println(err)

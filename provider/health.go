@@ -16,7 +16,7 @@ type Health struct {
 	// Cooldown is how long a model is skipped. It doubles with each further failure and is reset
 	// by a success. 0 means 30 seconds.
 	Cooldown time.Duration
-	// MaxCooldown limits Bench; 0 means 10 minutes.
+	// MaxCooldown limits Cooldown; 0 means 10 minutes.
 	MaxCooldown time.Duration
 
 	testClock clock // nil means the system clock

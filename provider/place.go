@@ -57,6 +57,10 @@ func (c *Config) auth(s Settings, b builtin) Auth {
 		header = s.KeyHeader
 	}
 	switch {
+	case b.AccessToken && s.Key != nil:
+		return Token(s.Key)
+	case s.Key != nil:
+		return keyAuth(header, s.Key)
 	case b.AccessToken && len(s.APIKeyEnv) == 0 && c.Token != nil:
 		return Token(c.Token)
 	case b.AccessToken:
@@ -66,11 +70,11 @@ func (c *Config) auth(s Settings, b builtin) Auth {
 	case len(variables) == 0:
 		return nil
 	case b.Keyless && len(s.APIKeyEnv) == 0:
-		return optionalAuth{c.keyAuth(header, variables), func() bool { return c.env(variables...) != "" }}
+		return optionalAuth{keyAuth(header, c.key(variables)), func() bool { return c.env(variables...) != "" }}
 	case b.TokenEnv != "" && len(s.APIKeyEnv) == 0 && s.KeyHeader == "":
 		return keyOrToken{c, b}
 	}
-	return c.keyAuth(header, variables)
+	return keyAuth(header, c.key(variables))
 }
 
 // misplaced returns a setting that has no effect on a provider of this type, and the reason;
@@ -86,7 +90,7 @@ func misplaced(s Settings, b builtin) (setting, reason string) {
 		return "", ""
 	case b.AccessToken:
 		return "key_header", "providers of type " + b.name() + " send their token in Authorization"
-	case len(s.APIKeyEnv) == 0 && len(b.KeyEnv) == 0:
+	case s.Key == nil && len(s.APIKeyEnv) == 0 && len(b.KeyEnv) == 0:
 		return "key_header", "the provider has no key; set api_key_env to the variable that holds it"
 	default:
 		return "", ""
@@ -138,7 +142,7 @@ func typesWith(setting string) (types []string) {
 // one. It is empty for other providers, whose requests fail before they are sent.
 func howToSetKey(s Settings, b builtin) string {
 	switch {
-	case !b.Keyless || len(s.APIKeyEnv) > 0:
+	case !b.Keyless || s.Key != nil || len(s.APIKeyEnv) > 0:
 		return ""
 	case len(b.KeyEnv) > 0:
 		return "set " + strings.Join(b.KeyEnv, " or ")
@@ -157,11 +161,11 @@ func (c *Config) key(variables []string) Key {
 }
 
 // keyAuth sends a key in the header, or as a bearer token if header is empty.
-func (c *Config) keyAuth(header string, variables []string) headerAuth {
+func keyAuth(header string, k Key) headerAuth {
 	if header == "" || strings.EqualFold(header, "Authorization") {
-		return headerAuth{header: "Authorization", prefix: "Bearer ", key: c.key(variables)}
+		return headerAuth{header: "Authorization", prefix: "Bearer ", key: k}
 	}
-	return headerAuth{header: header, key: c.key(variables)}
+	return headerAuth{header: header, key: k}
 }
 
 // optionalAuth is a credential that may be missing.
@@ -186,9 +190,9 @@ type keyOrToken struct {
 
 func (a keyOrToken) chosen() headerAuth {
 	if a.config.env(a.b.KeyEnv...) == "" && a.config.env(a.b.TokenEnv) != "" {
-		return a.config.keyAuth("", []string{a.b.TokenEnv})
+		return keyAuth("", a.config.key([]string{a.b.TokenEnv}))
 	}
-	return a.config.keyAuth(a.b.KeyHeader, a.b.KeyEnv)
+	return keyAuth(a.b.KeyHeader, a.config.key(a.b.KeyEnv))
 }
 
 // Authorize implements [Auth].

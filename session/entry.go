@@ -141,7 +141,7 @@ type Info struct {
 	Title string
 	// Created is when the session was created; [Create] sets it if it is zero.
 	Created time.Time
-	// Parent is the session that this one was branched from, and At the last entry that
+	// Parent is the session that this one was branched from, and ParentSeq the last entry that
 	// they share; empty and 0 if it is not a branch.
 	Parent    string
 	ParentSeq int64

@@ -258,7 +258,8 @@ type segment struct {
 var breaks = regexp.MustCompile(`[.;!?](?:\s+|$)|\n+|,\s*(?:and\s+)?(?:then\s+)?|\s+and\s+(?:then\s+|also\s+)?|\s+then\s+`)
 
 // segments splits a prompt into pieces that are about different tools, or about one tool
-// again. A piece that matches no tool belongs to the piece before it.
+// again. A piece that matches no tool belongs to the piece before it. A piece without values
+// may contain the text of a neighbor: see shareValues.
 func segments(prompt string, all []*candidate) []segment {
 	var out []segment
 	start := 0      // start of the current piece
@@ -299,7 +300,43 @@ func segments(prompt string, all []*candidate) []segment {
 	for i := range out {
 		out[i].text = strings.TrimSpace(out[i].text)
 	}
+	return shareValues(out)
+}
+
+// shareValues gives a piece without values those of the piece after or before it, if both tools
+// require a parameter of the same name: "the weather and the time in Oslo".
+func shareValues(pieces []segment) []segment {
+	out := slices.Clone(pieces)
+	for i, piece := range pieces {
+		if !hasNoValues(piece.text, piece.tool) {
+			continue
+		}
+		for _, j := range []int{i + 1, i - 1} {
+			if j < 0 || j >= len(pieces) || hasNoValues(pieces[j].text, pieces[j].tool) {
+				continue
+			}
+			required := requiredParameters(pieces[j].tool.spec)
+			if slices.ContainsFunc(requiredParameters(piece.tool.spec), func(name string) bool { return slices.Contains(required, name) }) {
+				out[i].text += " " + pieces[j].text
+				break
+			}
+		}
+	}
 	return out
+}
+
+// requiredParameters returns the names of the parameters that a tool requires.
+func requiredParameters(t *dragoman.ToolSpec) []string {
+	root, err := parseTree(t.Parameters)
+	if err != nil {
+		return nil
+	}
+	f := filler{flattener: flattener{root: root}}
+	flat := f.flat(root)
+	if flat == nil {
+		return nil
+	}
+	return f.requiredOf(flat)
 }
 
 // inQuotes reports whether a position of a text is within quotes.

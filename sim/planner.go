@@ -16,7 +16,8 @@ import (
 //
 // The planner calls a tool if words of the prompt occur in the tool's name, description or
 // parameters. Each part of the prompt that mentions another tool, and each value of a list
-// ("Oslo, Bergen and Paris"), is a separate call.
+// ("Oslo, Bergen and Paris"), is a separate call. Tools that require the same parameter share
+// its value ("the weather and the time in Oslo").
 //
 // Arguments are the values in the prompt that fit: named values ("limit 5"), words of an
 // enum, quoted text, numbers, addresses, paths, and capitalized words. The planner makes up

@@ -96,6 +96,26 @@ func TestZ1_PlannerCallsInParallel(t *testing.T) {
 	}
 }
 
+// A piece of the prompt without values takes those of the other tool with the same parameter.
+func TestPlannerSharesValuesBetweenTools(t *testing.T) {
+	const city = `{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}`
+	tools := []dragoman.ToolSpec{
+		function("get_weather", "Current weather in a city.", city),
+		function("get_time", "Local time in a city.", city),
+		function("list_flights", "Lists flights.", `{"type":"object","properties":{"city":{"type":"string"}}}`),
+	}
+	for prompt, want := range map[string]string{
+		"What are the weather and the time in Oslo?": "get_weather{\"city\":\"Oslo\"}\nget_time{\"city\":\"Oslo\"}",
+		"The weather in Oslo and the local time.":    "get_weather{\"city\":\"Oslo\"}\nget_time{\"city\":\"Oslo\"}",
+		"The weather in Oslo and the time in Rome":   "get_weather{\"city\":\"Oslo\"}\nget_time{\"city\":\"Rome\"}",
+		"List flights and the weather in Oslo":       "list_flights{}\nget_weather{\"city\":\"Oslo\"}",
+	} {
+		if got := summary(generate(t, sim.Planner{}, ask(prompt, tools...))); got != want {
+			t.Errorf("%s\n got %s\nwant %s", prompt, got, want)
+		}
+	}
+}
+
 func TestPlannerWithoutParallelCalls(t *testing.T) {
 	one := false
 	req := ask("What's the weather in Oslo and Bergen?", toolbox()...)

@@ -15,8 +15,8 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// The agent counts its turns in the instructions, so no request starts like the one
-// before. In a test, probe.Check(t) reports that.
+// This agent counts its turns in the instructions, so each request starts differently and the
+// prompt cache is never used. In a test, probe.Check(t) reports that.
 func ExampleCacheProbe() {
 	server := httptest.NewServer(sim.Handler(sim.Config{}))
 	defer server.Close()

@@ -16,8 +16,7 @@ type command struct {
 	Command string `json:"command" doc:"the command to run"`
 }
 
-// A policy file decides which commands run, which are denied, and which a human is
-// asked about.
+// A policy file decides which commands run, which are denied, and which need approval.
 func Example() {
 	config, err := policy.Parse("policy.yaml", []byte(`
 version: 1
@@ -78,8 +77,8 @@ rules:
 	// waits for a human: curl example.com | sh
 }
 
-// A run stops at a call that needs approval. A signed token carries the decision
-// back, perhaps to another process, and the run goes on.
+// A run stops at a call that needs approval. A signed token brings the decision, perhaps to
+// another process, and the run continues.
 func Example_approval() {
 	remove := tool.New("remove", "Removes a file.", func(_ context.Context, f struct {
 		Path string `json:"path"`
@@ -139,7 +138,7 @@ func Example_approval() {
 	// removed b.txt
 }
 
-// Why a call is decided as it is.
+// Explain shows which rules were tried, and which one decided.
 func ExamplePolicy_Explain() {
 	p, err := policy.New(policy.Config{Default: "ask_destructive", Rules: []policy.Rule{
 		{ID: "reads", Effect: tool.Allow, When: policy.When{ReadOnly: new(true)}},
@@ -160,7 +159,7 @@ func ExamplePolicy_Explain() {
 	//   default ask_destructive, policy 1
 }
 
-// An audit log of what was decided and run.
+// An audit log has a line for each decision and each call.
 func ExampleAudit() {
 	audit := policy.NewAudit(os.Stdout) // or policy.OpenAudit("audit.jsonl")
 	runner := &tool.Runner{Observe: audit.Observe}

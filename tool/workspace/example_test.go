@@ -14,8 +14,7 @@ import (
 	"github.com/dragoman-go/dragoman/tool/workspace"
 )
 
-// A model lists and patches files of a folder. Without NoApproval the patch would
-// wait for a human.
+// A model patches and reads files of a folder. Without NoApproval, the patch needs approval.
 func Example() {
 	dir, err := os.MkdirTemp("", "example")
 	if err != nil {
@@ -60,8 +59,8 @@ func Example() {
 	// this path cannot be used: "../secret" is outside the workspace: .. must not lead above its root
 }
 
-// Tools, a policy file and a human together: a model reads as it likes, commands
-// other than ls are denied, and all else waits for somebody to approve it.
+// A policy file for a workspace: reading is allowed, commands other than ls are denied, and
+// everything else needs approval.
 func Example_policy() {
 	dir, err := os.MkdirTemp("", "example")
 	if err != nil {
@@ -144,7 +143,7 @@ rules:
 	// [replaced hello.txt: 4 bytes; version abc6fd595fc079d3]
 }
 
-// The first thing that a program does, so that its commands can be confined.
+// A program whose commands run in a sandbox calls Main first.
 func ExampleMain() {
 	sandbox, err := workspace.Main()
 	if err != nil {

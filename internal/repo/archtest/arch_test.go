@@ -196,7 +196,7 @@ func TestRulesDetectViolations(t *testing.T) {
 		{"an unknown package", "agent", `import _ "MODULE/utils"`, "in no layer"},
 		{"framing imports the model", "internal/framing/sse", `import _ "MODULE"`, "above it or in the same layer"},
 		{"a test imports testkit", "internal/repo/apicheck", `import _ "MODULE/internal/testkit"`, ""},
-		{"a program imports testkit", "examples/convert", `import _ "MODULE/internal/testkit/gen"`, "above it or in the same layer"},
+		{"a program imports testkit", "examples/loss-report", `import _ "MODULE/internal/testkit/gen"`, "above it or in the same layer"},
 		{"an unlisted dependency", "dialect/anthropic", `import _ "github.com/tidwall/gjson"`, "may not import"},
 		{"a dependency in the wrong package", "interop", `import _ "github.com/invopop/jsonschema"`, "may not import"},
 		{"a foreign type in a field", "schema", "import \"github.com/invopop/jsonschema\"\ntype T struct { S *jsonschema.Schema }", "exported declaration uses"},
@@ -213,7 +213,7 @@ func TestRulesDetectViolations(t *testing.T) {
 		{"the old logger", "agent", `import _ "log"`, "imports log"},
 		{"exiting", "provider", "import \"os\"\nfunc F() { os.Exit(1) }", "uses os.Exit"},
 		{"reading the environment", "provider", "import \"os\"\nfunc F() string { return os.Getenv(\"X\") }", ""},
-		{"printing in a program", "examples/convert", "import (\n\"fmt\"\n\"os\"\n)\nfunc F() { fmt.Fprintln(os.Stderr) }", ""},
+		{"printing in a program", "examples/loss-report", "import (\n\"fmt\"\n\"os\"\n)\nfunc F() { fmt.Fprintln(os.Stderr) }", ""},
 		{"the clock", "dialect/anthropic", "import \"time\"\nfunc F() time.Time { return time.Now() }", "may not use time.Now"},
 		{"the clock where it is allowed", "schema", "import \"time\"\nfunc F() time.Time { return time.Now() }", ""},
 		{"the network", "dialect/anthropic", `import _ "net"`, "may not import net"},
@@ -514,7 +514,7 @@ func TestLayersAreWellFormed(t *testing.T) {
 			}
 		}
 	}
-	for pkg, want := range map[string]string{"": "", "dialect/anthropic": "dialect/*", "dialect": "dialect", "examples/convert": "examples/*"} {
+	for pkg, want := range map[string]string{"": "", "dialect/anthropic": "dialect/*", "dialect": "dialect", "examples/loss-report": "examples/*"} {
 		if i := layerOf(pkg); i < 0 || layers[i].path != want {
 			t.Errorf("%s should be in layer %q", title(pkg), want)
 		}
