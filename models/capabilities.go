@@ -62,7 +62,7 @@ func (m Model) Capabilities(d dragoman.Dialect) targets.Capabilities {
 	if m.Schema == No {
 		m.noSchema(&c, d)
 	}
-	if d == dialectname.Anthropic || d == dialectname.Bedrock && m.Vendor == "anthropic" {
+	if d == dialectname.Anthropic || dialectname.ManyVendors(d) && m.Vendor == "anthropic" {
 		switch r := m.Entry.Reasoning; {
 		case m.Output > 0:
 			c.DefaultMaxTokens = min(m.Output, response)
@@ -86,7 +86,7 @@ func (m Model) noSchema(c *targets.Capabilities, d dragoman.Dialect) {
 // refusedMedia returns the kinds of media that the model cannot read, in the form of
 // [targets.Capabilities.RefusesMedia]. It is empty for models that only match a family,
 // because newer models may read more. Files are refused only for text-only models on OpenAI
-// Chat and Responses servers: Bedrock and resellers extract the text of files.
+// Chat and Responses servers: other servers, and resellers, extract the text of files.
 func (m Model) refusedMedia(d dragoman.Dialect) string {
 	if len(m.Inputs) == 0 || m.How == codes.FoundByFamily {
 		return ""
@@ -112,10 +112,11 @@ func (m Model) reasoning(c *targets.Capabilities, d dragoman.Dialect) {
 		return
 	}
 	c.ThinksByDefault = r.ByDefault()
-	if d == dialectname.Bedrock && m.Vendor != "anthropic" {
+	own := dialectname.ManyVendors(d) && m.Vendor != "anthropic" // the vendor's own request fields
+	if own {
 		c.EffortField, c.NoThinkingBudgets = r.Field, r.Field != ""
 	}
-	if !r.Supported || d == dialectname.Bedrock && m.Vendor != "anthropic" && r.Field == "" { // no known form
+	if !r.Supported || own && r.Field == "" { // no known form
 		c.NoThinking = true
 		// OpenAI refuses reasoning items for a model that does not reason.
 		c.NoReasoning = d == dialectname.OpenAIResponses && m.Provider == atOpenAI
@@ -133,7 +134,7 @@ func (m Model) reasoning(c *targets.Capabilities, d dragoman.Dialect) {
 	case len(words) == 0:
 	case d == dialectname.Ollama:
 		c.NoThinkLevels = false
-	case r.Off != "" && (d == dialectname.Anthropic || d == dialectname.Bedrock || m.Resold) && !slices.Contains(words, "none"):
+	case r.Off != "" && (d == dialectname.Anthropic || dialectname.ManyVendors(d) || m.Resold) && !slices.Contains(words, "none"):
 		words = append([]string{"none"}, words...) // reasoning can be switched off
 	}
 	c.Efforts = strings.Join(words, " ")

@@ -1,5 +1,5 @@
-// Package dialects lists the dialects of this module. A new dialect is one more line in
-// [All]; every other package finds it here.
+// Package dialects lists the dialects of this module. A new dialect is one more line in the
+// list all; every other package finds it here.
 package dialects
 
 import (

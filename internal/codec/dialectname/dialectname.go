@@ -13,3 +13,7 @@ const (
 	Ollama          dragoman.Dialect = "ollama.chat"
 	Bedrock         dragoman.Dialect = "bedrock.converse"
 )
+
+// ManyVendors reports whether a dialect serves the models of several vendors, each with
+// request fields of its own.
+func ManyVendors(d dragoman.Dialect) bool { return d == Bedrock }

@@ -129,11 +129,11 @@ func (j *judge) bedrockOSS(extras map[string]any) *Refusal {
 // bedrockBlind matches models that read text only.
 var bedrockBlind = regexp.MustCompile(`(amazon\.nova-micro|openai\.gpt-oss|deepseek\.|meta\.llama3-[13]-|qwen\.qwen3-(32b|235b|coder|next))`)
 
-type bedrockVendor struct{ lenient }
+type converseVendor struct{ lenient }
 
-func (bedrockVendor) dialect() dragoman.Dialect { return dialectname.Bedrock }
+func (converseVendor) dialect() dragoman.Dialect { return dialectname.Bedrock }
 
-func (bedrockVendor) call(r *http.Request) (call, bool) {
+func (converseVendor) call(r *http.Request) (call, bool) {
 	rest, ok := strings.CutPrefix(r.URL.Path, "/model/")
 	if !ok {
 		return call{}, false
@@ -146,9 +146,9 @@ func (bedrockVendor) call(r *http.Request) (call, bool) {
 	return call{}, false
 }
 
-func (bedrockVendor) fields(j *judge, req map[string]any) *Refusal { return j.bedrock(req) }
+func (converseVendor) fields(j *judge, req map[string]any) *Refusal { return j.bedrock(req) }
 
-func (bedrockVendor) media(j *judge, req map[string]any) *Refusal {
+func (converseVendor) media(j *judge, req map[string]any) *Refusal {
 	for _, m := range objects(req, "messages") {
 		if bedrockBlind.MatchString(j.model) && holds(m["content"], "image", "video", "audio") {
 			return j.bad("", "", "This model doesn't support the image content block that you provided. Remove it and try again.")
@@ -157,22 +157,22 @@ func (bedrockVendor) media(j *judge, req map[string]any) *Refusal {
 	return nil
 }
 
-func (bedrockVendor) resolve(s *state, j *judge, req map[string]any, body []byte) ([]byte, *Refusal) {
+func (converseVendor) resolve(s *state, j *judge, req map[string]any, body []byte) ([]byte, *Refusal) {
 	if claudeOf(j.model) == nil {
 		return body, nil
 	}
 	return body, s.bedrockSignatures(j, req)
 }
 
-func (bedrockVendor) errorBody(r *Refusal) any {
+func (converseVendor) errorBody(r *Refusal) any {
 	return map[string]any{"__type": "ValidationException", "message": r.Message}
 }
 
-func (bedrockVendor) errorHeader() (name, value string) {
+func (converseVendor) errorHeader() (name, value string) {
 	return "X-Amzn-Errortype", "ValidationException"
 }
 
-func (bedrockVendor) namesModel() bool { return false }
+func (converseVendor) namesModel() bool { return false }
 
 func (s *state) bedrockSignatures(j *judge, req map[string]any) *Refusal {
 	for i, m := range objects(req, "messages") {

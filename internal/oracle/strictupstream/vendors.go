@@ -32,7 +32,7 @@ type vendor interface {
 
 // vendors returns all of them.
 func vendors() []vendor {
-	return []vendor{chatVendor{}, responsesVendor{}, anthropicVendor{}, geminiVendor{}, ollamaVendor{}, bedrockVendor{}, cohereVendor{}}
+	return []vendor{chatVendor{}, responsesVendor{}, anthropicVendor{}, geminiVendor{}, ollamaVendor{}, converseVendor{}, cohereVendor{}}
 }
 
 // vendorOf returns the rules of a dialect. One without rules accepts everything.

@@ -38,6 +38,7 @@ const (
 
 var (
 	editor      = indirection{always: runsEditor}
+	runsCommand = indirection{always: "it runs a command"}
 	interpreter = indirection{interpreter: true}
 	containers  = indirection{only: strings.Fields("ps images logs inspect version info stats top port diff history events search")}
 	npm         = indirection{
@@ -153,7 +154,24 @@ var indirections = map[string]indirection{
 	"install": {flags: []string{"--strip-program"}}, "ginstall": {flags: []string{"--strip-program"}},
 	"pandoc": {flags: strings.Fields("-F -L -d --filter --lua-filter --defaults --pdf-engine")},
 	"pip":    {only: strings.Fields("list show freeze check inspect help")},
-	"uv":     runsTasks, "poetry": runsTasks, "pipenv": runsTasks, "hatch": runsTasks, "pdm": runsTasks, "bundle": runsTasks, "conda": runsTasks,
+	"bat":    {flags: []string{"--pager", "--config-file"}}, "batcat": {flags: []string{"--pager", "--config-file"}}, "delta": {flags: []string{"--pager"}},
+	"fzf":    {flags: strings.Fields("--preview --bind --listen --listen-unsafe --with-shell")},
+	"restic": {flags: strings.Fields("-o --option --password-command")}, "rclone": {flags: strings.Fields("--config --password-command")},
+	"borg": {flags: strings.Fields("--rsh --remote-path")}, "bazel": {flags: strings.Fields("--bazelrc --run_under --workspace_status_command")},
+	"mvn":    {flags: []string{"*:*", "-Dmaven.ext.class.path*"}},
+	"dotnet": {only: strings.Fields("build clean format list new pack publish restore test")},
+	"direnv": {subcommands: map[string]indirection{"exec": runsCommand}}, "rustup": {subcommands: map[string]indirection{"run": runsCommand}},
+	"asdf":  {subcommands: map[string]indirection{"cmd": runsCommand, "exec": runsCommand}},
+	"mise":  {valued: strings.Fields("-C -E --cd --env"), subcommands: map[string]indirection{"exec": runsCommand, "x": runsCommand, "run": interpreter, "r": interpreter, "watch": runsCommand}},
+	"stack": {subcommands: map[string]indirection{"exec": runsCommand, "runghc": interpreter, "runhaskell": interpreter, "script": interpreter, "ghci": editor, "repl": editor}},
+	"cabal": {subcommands: map[string]indirection{"exec": runsCommand, "run": interpreter, "repl": editor}},
+	"mix":   {subcommands: map[string]indirection{"cmd": runsCommand, "do": runsCommand, "eval": runsCommand, "run": interpreter}},
+	"nix":   {subcommands: map[string]indirection{"run": runsCommand, "shell": runsCommand, "develop": runsCommand, "repl": editor}}, "nix-shell": runsCommand,
+	"aws": {valued: strings.Fields("--profile --region --output"), subcommands: map[string]indirection{"configure": {always: "it can set programs that it runs"}}},
+	"sg":  runsCommand, "newgrp": runsCommand, "hyperfine": runsCommand, "xterm": runsCommand, "gnome-terminal": runsCommand, "konsole": runsCommand,
+	"xdg-open": {always: "it starts other programs"}, "systemctl": {subcommands: map[string]indirection{"edit": editor}},
+	"w3m": editor, "lynx": editor, "links": editor, "elinks": editor, "mc": editor, "ranger": editor, "nnn": editor,
+	"uv": runsTasks, "poetry": runsTasks, "pipenv": runsTasks, "hatch": runsTasks, "pdm": runsTasks, "bundle": runsTasks, "conda": runsTasks,
 }
 
 // indirectionOf finds the entry of a program. Versions, as in python3.12, count as the
