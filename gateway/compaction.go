@@ -126,7 +126,6 @@ func (x *exchange) summarize(ctx context.Context, up *upstream) error {
 	if err != nil {
 		return err
 	}
-	x.entry.losses = append(x.entry.losses, resp.Losses.Losses...)
 	x.entry.usage = resp.Usage
 	summary := strings.TrimSpace(resp.Text())
 	switch resp.Stop.Reason {
@@ -137,6 +136,7 @@ func (x *exchange) summarize(ctx context.Context, up *upstream) error {
 	default: // a part of a summary, or a refusal, must not replace the conversation
 		return &dragoman.APIError{Class: dragoman.ErrorServer, Status: http.StatusBadGateway, Message: fmt.Sprintf("the model did not finish the summary of the conversation: it stopped with %q", resp.Stop.Reason)}
 	}
+	x.entry.losses = append(x.entry.losses, resp.Losses.Losses...)
 	x.entry.losses = append(x.entry.losses, dragoman.Loss{Kind: dragoman.Lowered, Severity: dragoman.Warn, Path: "/input", Detail: "the conversation is replaced by a summary that the model wrote"})
 	if media > 0 {
 		x.entry.losses = append(x.entry.losses, dragoman.Loss{Kind: dragoman.Dropped, Severity: dragoman.Warn, Path: "/input", Detail: fmt.Sprintf("%d images and files are not part of the summary", media)})
