@@ -177,7 +177,7 @@ func (e *stoppedError) Error() string {
 	if all := new(*ChainError); !errors.As(e.err, all) { // a ChainError names its links
 		text = e.link + ": " + text
 	}
-	return fmt.Sprintf("%s; not called: %s, because an error of class %s ends a list of models (set failover.anyway to continue)", text, strings.Join(e.rest, ", "), e.class)
+	return fmt.Sprintf("%s; not called: %s, because an error of class %s ends a list of models (set failover.always_continue to continue)", text, strings.Join(e.rest, ", "), e.class)
 }
 
 func (e *stoppedError) Unwrap() error { return e.err }
