@@ -9,6 +9,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/agent"
+	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -138,5 +139,36 @@ func TestT13_LaterAttemptReopensWithdrawnTicket(t *testing.T) {
 	ms, err := (&tool.Runner{Tickets: tickets}).Start("run").Deliver(t.Context(), box)
 	if err != nil || len(ms) != 1 || !strings.Contains(script(ms), "the outcome") {
 		t.Errorf("delivered %s, %v", script(ms), err)
+	}
+}
+
+// The tools of an agent that runs as a tool open tickets in the store of the outer run:
+// that of its session, or that of its Runner.
+func TestT13_AgentAsToolOpensTicketsInTheStoreOfTheOuterRun(t *testing.T) {
+	for name, outer := range map[string]*tool.Runner{
+		"session": nil,
+		"runner":  {Tickets: &tool.Tickets{Store: &tool.MemoryTickets{}}},
+	} {
+		var opened *tool.Ticket
+		store := &session.Memory{}
+		tickets := &tool.Tickets{Store: store.Tickets()}
+		if outer != nil {
+			tickets = outer.Tickets
+		}
+		build := tool.New("build", "Builds.", func(ctx context.Context, _ word) (_ *tool.Ticket, err error) {
+			opened, err = tool.Background(ctx, time.Hour)
+			return opened, err
+		})
+		finish := tool.New("finish", "Ends the work.", func(ctx context.Context, _ word) (string, error) {
+			return "", tickets.Resolve(ctx, opened.ID, tool.Output{Content: []dragoman.Part{&dragoman.Text{Text: "the outcome"}}})
+		})
+		m := model(calls("a build"), calls("b finish"), says("built"))
+		clerk := agent.Agent{Name: "clerk", Model: m, Tools: []tool.Tool{build, finish}}
+		boss := agent.Agent{Name: "boss", Model: model(calls(`p clerk {"task":"t"}`), says("done")), Tools: []tool.Tool{clerk.AsTool()}, Runner: outer}
+		s := must[*session.Session](t)(session.Create(t.Context(), store, session.Info{}))
+		must[*agent.Result](t)(boss.Run(t.Context(), "go", agent.In(s)))
+		if opened == nil || len(m.asked) != 3 || strings.Count(script(m.asked[2].Messages), "the outcome") != 1 {
+			t.Errorf("%s: ticket %v, the clerk read:\n%s", name, opened, script(m.asked[len(m.asked)-1].Messages))
+		}
 	}
 }

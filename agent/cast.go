@@ -70,7 +70,7 @@ const maxMemorySpill = 16 << 20
 // a store for long outputs stores them in memory: in that of the state that it resumes, or
 // in new memory.
 func keepersOf(o *options, memory *tool.MemorySpill) keepers {
-	k := keepers{spill: o.spill}
+	k := keepers{spill: o.spill, tickets: o.tickets}
 	if s, ok := o.store.(spillKeeper); ok {
 		k.spill = s.Spill()
 	}

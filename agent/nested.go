@@ -113,8 +113,8 @@ func (a Agent) nested(ctx context.Context, in task) (string, error) {
 }
 
 // inner returns the options of a nested run. Its id is derived from the call, so that
-// another attempt at the same call is the same run and finds its decisions. Its effects are
-// in the journal of the outer run. It inherits nothing else.
+// another attempt at the same call is the same run and finds its decisions. Its effects,
+// outputs and tickets are in the stores of the outer run. It inherits nothing else.
 func inner(ctx context.Context) []Option {
 	info, ok := tool.InfoFrom(ctx)
 	if !ok {
@@ -129,6 +129,9 @@ func inner(ctx context.Context) []Option {
 		opts = append(opts, optionFunc(func(o *options) {
 			o.journal, o.outerLog, o.spill, o.media = journal, r.decided.log, r.player.spill, r.detacher()
 			o.secrets, o.policies = r.secrets, r.cast.policies
+			if r.player.background() {
+				o.tickets = r.player.tickets.Store
+			}
 		}))
 		for _, d := range r.decided.given {
 			opts = append(opts, d)

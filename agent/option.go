@@ -27,6 +27,7 @@ type options struct {
 	journal   tool.Journal // of the outer run
 	outerLog  decisionStore
 	spill     tool.SpillStore  // of the outer run
+	tickets   tool.TicketStore // of the outer run
 	secrets   *tool.Run        // of the outer run, whose secrets are hidden here too
 	media     detacher         // of the outer run
 	policies  []*policy.Policy // of the outer runs

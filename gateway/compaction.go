@@ -29,13 +29,14 @@ import (
 // gateways with the same state can read, and only for the same key (decision 75).
 
 // compact compacts a conversation with one model of the route.
-func (x *exchange) compact(ctx context.Context, link provider.Link) error {
+func (x *exchange) compact(ctx context.Context, link provider.Link) (err error) {
 	x.entry.upstream, x.entry.series = link.Name, x.route.series(link.Name)
 	up := x.route.upstreams[link.Name]
 	x.up, x.body = up, x.bodyFor(up)
 	if err := x.unresolvedFor(up); err != nil {
 		return err
 	}
+	defer func() { x.noteFailure(ctx, link, err) }()
 	if x.transparent(ctx, up) {
 		if done, err := x.compactUpstream(ctx, up); done || err != nil {
 			return err
@@ -125,12 +126,17 @@ func (x *exchange) summarize(ctx context.Context, up *upstream) error {
 	if err != nil {
 		return err
 	}
-	x.entry.losses = append(x.entry.losses, resp.Losses.Losses...)
 	x.entry.usage = resp.Usage
 	summary := strings.TrimSpace(resp.Text())
-	if summary == "" {
-		return provider.ErrEmpty
+	switch resp.Stop.Reason {
+	case dragoman.StopEnd, dragoman.StopSequence, dragoman.StopNone, dragoman.StopUnknown:
+		if summary == "" {
+			return provider.ErrEmpty
+		}
+	default: // a part of a summary, or a refusal, must not replace the conversation
+		return &dragoman.APIError{Class: dragoman.ErrorServer, Status: http.StatusBadGateway, Message: fmt.Sprintf("the model did not finish the summary of the conversation: it stopped with %q", resp.Stop.Reason)}
 	}
+	x.entry.losses = append(x.entry.losses, resp.Losses.Losses...)
 	x.entry.losses = append(x.entry.losses, dragoman.Loss{Kind: dragoman.Lowered, Severity: dragoman.Warn, Path: "/input", Detail: "the conversation is replaced by a summary that the model wrote"})
 	if media > 0 {
 		x.entry.losses = append(x.entry.losses, dragoman.Loss{Kind: dragoman.Dropped, Severity: dragoman.Warn, Path: "/input", Detail: fmt.Sprintf("%d images and files are not part of the summary", media)})

@@ -141,3 +141,30 @@ func TestG4_CompactionReportsASettingOfItsRouteThatTheModelLacks(t *testing.T) {
 	}
 	w.wantLog(t, `/sampling/top_k`)
 }
+
+// Half a summary, or a refusal, must not replace a conversation. The next model of the route
+// writes the summary, and the response names the model that failed.
+func TestCompactionRefusesAnUnfinishedSummary(t *testing.T) {
+	for reason, text := range map[string]string{"max_tokens": "The user asked wheth", "refusal": "I cannot do that."} {
+		handler := func(rw http.ResponseWriter, r *http.Request) {
+			rw.Header().Set("content-type", "application/json")
+			if strings.HasPrefix(r.URL.Path, "/v1/messages") {
+				_, _ = fmt.Fprintf(rw, `{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":%q}],"stop_reason":%q,"stop_sequence":null,"usage":{"input_tokens":7,"output_tokens":3}}`, text, reason)
+				return
+			}
+			_, _ = io.WriteString(rw, `{"model":"m","created_at":"2026-01-02T03:04:05Z","message":{"role":"assistant","content":"All of it."},"done":true,"done_reason":"stop"}`)
+		}
+		w := worldOf(t, "gateway:\n  routes: {one: {to: anthropic/m}, two: {to: \"anthropic/m, ollama/m\"}}\n", handler)
+		if status, got := get(t, http.MethodPost, w.url+"/v1/responses/compact", `{"model":"one","input":`+longTalk+`}`); status != http.StatusBadGateway || !strings.Contains(got, "did not finish the summary") {
+			t.Errorf("%s: %d %s", reason, status, got)
+		}
+		resp, err := http.Post(w.url+"/v1/responses/compact", "application/json", strings.NewReader(`{"model":"two","input":`+longTalk+`}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		if h := resp.Header; resp.StatusCode != http.StatusOK || h.Get("X-Dragoman-Upstream") != "ollama/m" || h.Get("X-Dragoman-Failed-Over") != "anthropic/m" {
+			t.Errorf("%s: %d %v", reason, resp.StatusCode, h)
+		}
+	}
+}

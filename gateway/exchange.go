@@ -358,10 +358,15 @@ func (x *exchange) try(ctx context.Context, link provider.Link) error {
 		ask = x.pass
 	}
 	err := ask(ctx, up)
+	x.noteFailure(ctx, link, err)
+	return err
+}
+
+// noteFailure records why a model of the route failed, unless the client is gone.
+func (x *exchange) noteFailure(ctx context.Context, link provider.Link, err error) {
 	if err != nil && ctx.Err() == nil {
 		x.entry.failures = append(x.entry.failures, failure{upstream: link.Name, series: x.entry.series, err: err})
 	}
-	return err
 }
 
 // refusal returns the error for a client whose key is not admitted.

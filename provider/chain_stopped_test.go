@@ -18,7 +18,7 @@ func TestAChainThatStopsNamesTheModelsThatWereNotAsked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = "openai/gpt-5: provider: no credential; set OPENAI_API_KEY; not called: sim/echo, sim/planner, because an error of class authentication ends a list of models"
+	const want = "openai/gpt-5: provider: no credential; set OPENAI_API_KEY; not called: sim/echo, sim/planner, because an error of class authentication ends a list of models (set failover.always_continue to continue)"
 	check := func(err error) {
 		t.Helper()
 		var missing *provider.MissingKeyError
@@ -33,12 +33,22 @@ func TestAChainThatStopsNamesTheModelsThatWereNotAsked(t *testing.T) {
 	for _, err = range m.Stream(context.Background(), req) {
 	}
 	check(err)
+	config, err := provider.Parse("models.yaml", []byte("version: 1\nfailover: {always_continue: true}\n")) // as the error says
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m, err = config.Open("openai/gpt-5,sim/echo"); err != nil {
+		t.Fatal(err)
+	}
+	if resp, err := m.Generate(context.Background(), req); err != nil || resp.Text() != "hi" {
+		t.Errorf("%v, %v", resp, err)
+	}
 
 	// A list that names one model twice is one model.
 	if m, err = provider.Open("openai/gpt-5,openai/gpt-5"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err = m.Generate(context.Background(), req); err == nil || strings.Contains(err.Error(), "not asked") {
+	if _, err = m.Generate(context.Background(), req); err == nil || strings.Contains(err.Error(), "not called") {
 		t.Errorf("%v", err)
 	}
 }

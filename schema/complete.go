@@ -70,10 +70,16 @@ type completer struct {
 	left    int
 	changes int
 	told    []string
+	// at is the pointer of the completed value in the arguments.
+	at string
+	// filling holds the properties whose defaults are being completed: a default that contains
+	// itself is filled in once.
+	filling []*node
 }
 
 func (c *completer) tell(pointer, what string) {
 	c.changes++
+	pointer = c.at + pointer
 	if len(c.told) < maxChanges {
 		if pointer == "" {
 			pointer = "/"
@@ -110,7 +116,7 @@ func (c *completer) value(schemas []*node, depth int) {
 		if c.coerce {
 			if other, what := coerced(raw, wanted(schemas)); other != nil {
 				c.tell(c.r.Pointer(), what)
-				raw = other
+				raw = c.inner(other, schemas, c.r.Pointer(), depth+1)
 			}
 		}
 		if raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9' {
@@ -190,18 +196,38 @@ func (c *completer) object(schemas []*node, depth int) {
 			continue
 		}
 		for _, m := range p.members {
-			if m.val.kind != isSchema || slices.Contains(have, m.key) {
+			if m.val.kind != isSchema || slices.Contains(have, m.key) || slices.Contains(c.filling, m.val) {
 				continue
 			}
 			if d := defaultOf(m.val); d != nil {
 				have = append(have, m.key)
 				c.w.QuotedKey(m.key)
-				c.w.Raw(d)
-				c.tell(pointer+"/"+escapeToken(m.key), "absent, so the schema's default "+cut(string(d), 60)+" counts")
+				at := pointer + "/" + escapeToken(m.key)
+				c.tell(at, "absent, so the schema's default "+cut(string(d), 60)+" counts")
+				c.filling = append(c.filling, m.val)
+				below, _ := declared(schemas, m.key)
+				c.w.Raw(c.inner(d, below, at, depth+1))
+				c.filling = c.filling[:len(c.filling)-1]
 			}
 		}
 	}
 	c.w.EndObject()
+}
+
+// inner completes a value that the arguments do not contain as such: the content of a string,
+// or a default.
+func (c *completer) inner(raw []byte, schemas []*node, pointer string, depth int) []byte {
+	if jsonwire.Check(raw) != nil {
+		return raw
+	}
+	sub := completer{r: jsonwire.NewReader(raw), coerce: c.coerce, left: c.left, at: c.at + pointer, filling: c.filling}
+	sub.value(schemas, depth)
+	if c.left = sub.left; sub.changes == 0 || sub.left < 0 || sub.r.End() != nil || sub.w.Err() != nil {
+		return raw
+	}
+	c.changes += sub.changes
+	c.told = append(c.told, sub.told[:min(len(sub.told), maxChanges-len(c.told))]...)
+	return sub.w.Buf
 }
 
 // defaultOf returns the default of a property: its own, or that of its reference.

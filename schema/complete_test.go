@@ -46,6 +46,7 @@ func TestT4_DefaultsAreFilledInAndTextIsCoercedOnlyWhenAsked(t *testing.T) {
 		{"a whole number is an integer", `{"n":5.0,"from_all":1.0,"deep":{"on":true,"x":2.0},"pair":[1e2,"2.0"]}`, false, `{"n":5,"from_all":1.0,"deep":{"on":true,"x":2.0},"pair":[100,"2.0"]}`, 2},
 		{"zero has no sign as an integer", `{"n":-0.0,"from_all":1}`, false, `{"n":0,"from_all":1}`, 1},
 		{"a huge exponent stays", `{"n":1e400,"from_all":1}`, false, `{"n":1e400,"from_all":1}`, 0},
+		{"an object in text gets its defaults", `{"n":1,"from_all":1,"deep":"{\"x\":\"2\"}","list":"[{}]"}`, true, `{"n":1,"from_all":1,"deep":{"x":2,"on":true},"list":[{"k":"d"}]}`, 5},
 		{"what is no JSON stays", `{"n":`, true, `{"n":`, 0},
 		{"a repeated key stays for Validate to refuse", `{"n":1,"n":2}`, true, `{"n":1,"n":2}`, 0},
 	} {
@@ -59,7 +60,8 @@ func TestT4_DefaultsAreFilledInAndTextIsCoercedOnlyWhenAsked(t *testing.T) {
 // Completing never makes arguments invalid that were valid, and a second time it
 // changes nothing.
 func TestT4_CompletingIsSafeToRepeat(t *testing.T) {
-	v, err := schema.Compile(json.RawMessage(`{"type":"object","properties":{"a":{"type":"integer","default":1},"b":{"type":["boolean","string"]},"c":{"type":"array","items":{"type":"number"}}}}`))
+	v, err := schema.Compile(json.RawMessage(`{"type":"object","properties":{"a":{"type":"integer","default":1},"b":{"type":["boolean","string"]},"c":{"type":"array","items":{"type":"number"}},
+		"d":{"type":"object","default":{},"properties":{"x":{"default":true},"y":{"type":"object","default":{"z":"5"},"properties":{"z":{"type":"integer"},"w":{"type":"integer","default":2.0}}}}}}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,5 +97,24 @@ func TestCompletingCostlyArgumentsLeavesThemAsTheyAre(t *testing.T) {
 	}
 	if got, told := v.Complete(json.RawMessage(`["1"]`), true); len(told) != 1 || string(got) != `[1]` {
 		t.Errorf("a small one: %s %q", got, told)
+	}
+}
+
+// A default is completed like a value that the model wrote, and a default that contains itself
+// is filled in once.
+func TestT4_DefaultsInsideDefaultsAreFilledIn(t *testing.T) {
+	for src, want := range map[string]string{
+		`{"properties":{"o":{"default":{"a":1},"properties":{"a":{"default":0},"b":{"default":2},"n":{"type":"integer","default":3.0}}}}}`: `{"o":{"a":1,"b":2,"n":3}}`,
+		`{"properties":{"l":{"default":[{},{"k":1}],"items":{"properties":{"k":{"default":0}}}}}}`:                                         `{"l":[{"k":0},{"k":1}]}`,
+		`{"properties":{"o":{"default":{}}},"allOf":[{"properties":{"o":{"properties":{"a":{"default":1}}}}}]}`:                            `{"o":{"a":1}}`,
+		`{"properties":{"next":{"$ref":"#","default":{}}}}`:                                                                                `{"next":{}}`,
+	} {
+		v, err := schema.Compile(json.RawMessage(src))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, told := v.Complete(json.RawMessage(`{}`), false); string(got) != want || len(told) == 0 {
+			t.Errorf("%s: %s %q, want %s", src, got, told, want)
+		}
 	}
 }

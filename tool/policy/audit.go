@@ -153,13 +153,13 @@ func (a *Audit) entry(ev tool.Event) (Entry, bool) {
 		}
 		a.decision(&e, &ev.Decision)
 		if ev.Failed != nil {
-			e.Failed = a.Redactor.Redact(ev.Failed.Error())
+			e.Failed = a.text(ev.Failed.Error())
 		}
 		return e, true
 	case tool.ApprovalRequested:
 		e := a.of("asked", ev.CallRef)
 		e.Agent, e.Arguments = ev.Agent, new(ev.Pending.Binding.Arguments)
-		e.Policy, e.Reason = ev.Pending.Binding.Policy, a.Redactor.Redact(ev.Pending.Reason)
+		e.Policy, e.Reason = ev.Pending.Binding.Policy, a.text(ev.Pending.Reason)
 		return e, true
 	case tool.CallStarted:
 		e := a.of("started", ev.CallRef)
@@ -177,14 +177,19 @@ func (a *Audit) entry(ev tool.Event) (Entry, bool) {
 }
 
 func (a *Audit) of(event string, ref tool.CallRef) Entry {
+	key := ref.Key // a model may call a tool that does not exist, by any name
+	key.Namespace, key.Name = a.text(key.Namespace), a.text(key.Name)
 	return Entry{
-		Time: now(a.Now).UTC(), Event: event, Run: ref.Run, Turn: ref.Turn, Call: ref.CallID,
-		Tool: ref.Key.QualifiedName(), Key: ref.Key,
+		Time: now(a.Now).UTC(), Event: event, Run: ref.Run, Turn: ref.Turn, Call: a.text(ref.CallID),
+		Tool: key.QualifiedName(), Key: key,
 	}
 }
 
+// text returns a text as the log may hold it: redacted and bounded.
+func (a *Audit) text(s string) string { return clipText(a.Redactor.Redact(s)) }
+
 func (a *Audit) decision(e *Entry, d *tool.Decision) {
-	e.Effect, e.Rule, e.Matches, e.Reason = d.Effect, d.Rule, d.Matches, a.Redactor.Redact(d.Reason)
+	e.Effect, e.Rule, e.Matches, e.Reason = d.Effect, d.Rule, d.Matches, a.text(d.Reason)
 	for _, edit := range d.Edits {
 		e.Edited = append(e.Edited, edit.Argument)
 	}
@@ -200,11 +205,11 @@ func (a *Audit) ended(ev tool.CallEnded) Entry {
 		a.decision(&e, r.Decision)
 	}
 	e.Agent, e.OK, e.Executed, e.Replayed, e.Attempt = r.Agent, new(r.OK), new(r.Executed), r.Replayed, r.Attempt
-	e.Verdict, e.ErrorKind, e.Error, e.Latency = r.Verdict, r.ErrorKind, clipText(a.Redactor.Redact(r.Error)), r.Latency
+	e.Verdict, e.ErrorKind, e.Error, e.Latency = r.Verdict, r.ErrorKind, a.text(r.Error), r.Latency
 	return e
 }
 
-// maxError bounds the text of an error in the log, in bytes.
+// maxError bounds an error or another text in the log, in bytes.
 const maxError = 1000
 
 func clipText(s string) string {

@@ -144,6 +144,36 @@ func TestP7_WhatOnlyTheLogsOwnRedactorKnowsIsTakenOutOfEveryText(t *testing.T) {
 	}
 }
 
+// A model may call a tool that does not exist. Its name and the id of the call are redacted and
+// bounded like other texts, and the log stays readable.
+func TestP7_NamesThatAModelInventsAreRedactedAndBounded(t *testing.T) {
+	const secret = "hunter22-of-the-log"
+	var log bytes.Buffer
+	audit := NewAudit(&log)
+	audit.Redactor = &tool.Redactor{Secrets: []string{secret}}
+	box, err := tool.NewBox()
+	if err != nil {
+		t.Fatal(err)
+	}
+	long := strings.Repeat("n", 1<<20)
+	calls := []*dragoman.ToolCall{
+		{ID: "1 " + secret, Name: "look_" + secret, Arguments: "{}"}, {ID: "2", Name: "a", Namespace: secret, Arguments: "{}"},
+		{ID: "3", Name: long, Arguments: "{}"}, {ID: long, Name: "b", Arguments: "{}"},
+	}
+	if _, err := (&tool.Runner{Observe: audit.Observe}).Start("r").Do(t.Context(), box, tool.Turn{Number: 1, Calls: calls}); err != nil {
+		t.Fatal(err)
+	}
+	all := entries(t, log.Bytes())
+	if len(all) != len(calls) || strings.Contains(log.String(), "hunter22") || log.Len() > 20_000 {
+		t.Errorf("%d lines, %d bytes:\n%.2000s", len(all), log.Len(), &log)
+	}
+	for _, e := range all {
+		if e.Tool == "" || e.Key.Name == "" || e.Call == "" {
+			t.Errorf("%+v", e)
+		}
+	}
+}
+
 // Secrets that only the run knows, configured or given to a tool, are not in the log.
 func TestP7_SecretsOfTheRunAreNotInTheLog(t *testing.T) {
 	const configured, given = "hunter22-configured", "hunter22-given"

@@ -236,6 +236,7 @@ func (r *reader) when(n *node, w *When, mark func(string, func(*node)) func(*nod
 	texts := func(name string, to *[]string) func(*node) {
 		return mark("when."+name, func(n *node) { *to = r.texts(n, name) })
 	}
+	r.notEmpty(n, "when")
 	r.Fields(n, "when", map[string]func(*node){
 		"tool":        texts("tool", &w.Tools),
 		"namespace":   texts("namespace", &w.Namespaces),
@@ -258,6 +259,7 @@ func (r *reader) annotations(n *node, w *When) {
 	hint := func(name string, to **bool) func(*node) {
 		return func(n *node) { *to = new(r.boolean(n, name)) }
 	}
+	r.notEmpty(n, "annotations")
 	r.Fields(n, "annotations", map[string]func(*node){
 		"read_only":   hint("read_only", &w.ReadOnly),
 		"destructive": hint("destructive", &w.Destructive),
@@ -268,6 +270,7 @@ func (r *reader) annotations(n *node, w *When) {
 
 func (r *reader) metadata(n *node) map[string]string {
 	out := map[string]string{}
+	r.notEmpty(n, "metadata")
 	r.Each(n, "metadata", func(key, value *node) { out[key.Text] = r.String(value, "metadata") })
 	return out
 }
@@ -296,6 +299,13 @@ func (r *reader) texts(n *node, what string) []string {
 		r.Bad(n, "%s: the list is empty; leave the field out", what)
 	}
 	return r.Strings(n, what)
+}
+
+// notEmpty refuses an empty mapping of conditions, for the same reason.
+func (r *reader) notEmpty(n *node, what string) {
+	if n.Kind == filetree.Map && len(n.Items) == 0 {
+		r.Bad(n, "%s: the mapping is empty; leave the field out", what)
+	}
 }
 
 func (r *reader) integer(n *node, what string) int {
