@@ -640,7 +640,7 @@ func TestT6_ImmediateMiddlewareRunsInPlace(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			placed := false
 			use := []tool.Middleware{middleware(func(ctx context.Context, in tool.Input, next tool.Handler) (tool.Output, error) {
-				placed = inPlace()
+				placed = runInline()
 				return next(ctx, in)
 			})}
 			outer, own := tool.Hooks{Immediate: tc.outerI}, tool.Hooks{Immediate: tc.ownI}

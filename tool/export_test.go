@@ -4,6 +4,6 @@ package tool
 
 var CheckNames = checkNames
 
-type Named = named
+type Named = toolIdentity
 
 var Winners = winners

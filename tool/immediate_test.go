@@ -14,8 +14,8 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// inPlace reports whether it runs on the goroutine of the test.
-func inPlace() bool { return strings.Contains(string(debug.Stack()), "testing.tRunner(") }
+// runInline reports whether it runs on the goroutine of the test.
+func runInline() bool { return strings.Contains(string(debug.Stack()), "testing.tRunner(") }
 
 // places is a tool with hooks and middleware that notes which of them run in place.
 type places struct {
@@ -25,7 +25,7 @@ type places struct {
 }
 
 func (p *places) note(name string) {
-	if inPlace() {
+	if runInline() {
 		p.noted = append(p.noted, name)
 	}
 }
@@ -73,7 +73,7 @@ func TestT6_WhatIsImmediateRunsInPlaceIfAllThatItRunsWithIsToo(t *testing.T) {
 
 func TestT6_AnImmediateToolHasAnOptionOfItsOwn(t *testing.T) {
 	placed := false
-	box := mustBox(t, tool.New("a", "", func(context.Context, struct{}) (string, error) { placed = inPlace(); return "", nil }, toolopt.Immediately()))
+	box := mustBox(t, tool.New("a", "", func(context.Context, struct{}) (string, error) { placed = runInline(); return "", nil }, toolopt.Immediately()))
 	res, rec := do(t, &tool.Runner{}, box, call("1", "a", `{}`))
 	if wantKind(t, res, rec, ""); !placed {
 		t.Error("it ran on another goroutine")
