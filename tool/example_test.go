@@ -16,7 +16,7 @@ type City struct {
 	Name string `json:"name" doc:"the city's name, in English"`
 }
 
-// Weather is what the tool answers.
+// Weather is the output of the tool.
 type Weather struct {
 	Sky     string `json:"sky"`
 	Degrees int    `json:"degrees"`
@@ -29,7 +29,7 @@ func lookup(_ context.Context, name string) (Weather, error) {
 	return Weather{"rain", 4}, nil
 }
 
-// print shows a result without its fence, whose boundary is another each time.
+// print prints a result without its fence, whose boundary is random.
 func print(r *dragoman.ToolResult) {
 	for line := range strings.Lines(r.Text()) {
 		if !strings.HasPrefix(line, "Output of the tool") && !strings.HasPrefix(line, "<<< ") && !strings.HasPrefix(line, ">>> ") {
@@ -38,8 +38,8 @@ func print(r *dragoman.ToolResult) {
 	}
 }
 
-// A typed function is a tool. Its arguments are validated before it runs, and
-// what is wrong with them is told so that a model can mend it.
+// A typed function is a tool. Its arguments are validated before it runs. The model gets the
+// validation errors and can correct its call.
 func Example() {
 	weather := tool.New("get_weather", "Current weather in a city.",
 		func(ctx context.Context, c City) (Weather, error) { return lookup(ctx, c.Name) })
@@ -71,8 +71,7 @@ func Example() {
 	// Correct the arguments and call the tool again.
 }
 
-// A freeform tool takes text. What does not match its regular expression does not
-// run.
+// A freeform tool takes text. Text that does not match its regular expression is not run.
 func ExampleFreeform() {
 	query := tool.Freeform("query", "Runs a read-only query.",
 		&dragoman.Grammar{Syntax: "regex", Definition: `SELECT [a-z, ]+ FROM [a-z]+`},
@@ -100,7 +99,7 @@ func ExampleFreeform() {
 	// Correct the arguments and call the tool again.
 }
 
-// Middleware wraps the running of tools, the first outermost.
+// Middleware wraps the run of a tool. The first is the outermost.
 func ExampleMiddleware() {
 	timed := func(next tool.Handler) tool.Handler {
 		return func(ctx context.Context, in tool.Input) (tool.Output, error) {
@@ -130,8 +129,8 @@ func ExampleMiddleware() {
 	// no such city: Atlantis
 }
 
-// Pins are stored as a lock file. A tool whose definition changed since then needs
-// approval, whatever the policy allows.
+// Pins are stored as a lock file. A tool whose definition has changed needs approval, whatever
+// the policy allows.
 func ExamplePins() {
 	weather := func(description string) *tool.Box {
 		box, err := tool.NewBox(tool.New("get_weather", description,
@@ -146,7 +145,7 @@ func ExamplePins() {
 		panic(err)
 	}
 
-	// Later, the description is another one.
+	// Later, the description has changed.
 	var pins tool.Pins
 	if err := json.Unmarshal(lock, &pins); err != nil {
 		panic(err)
@@ -177,8 +176,8 @@ func ExamplePins() {
 	// changes: 0
 }
 
-// A call that needs approval stays pending with everything needed to go on later,
-// in another process: its stored form and the human's decision.
+// A call that needs approval stays pending. Its stored form and the decision of a human are
+// enough to continue in another process.
 func ExampleRun_Do_approval() {
 	pay := tool.Raw("pay", "Pays a bill.", json.RawMessage(`{"type":"object","properties":{"euros":{"type":"integer"}},"required":["euros"]}`),
 		func(_ context.Context, args json.RawMessage) (any, error) { return "paid " + string(args), nil },
@@ -199,14 +198,14 @@ func ExampleRun_Do_approval() {
 	}
 	fmt.Println("pending:", batch.Pending[0].Binding.Key, string(batch.Pending[0].Input.Arguments))
 
-	// Later, a human has looked at exactly that and agreed.
+	// Later, a human has looked at this input and approved it.
 	var pending []tool.Pending
 	if err := json.Unmarshal(stored, &pending); err != nil {
 		panic(err)
 	}
 	agreed := &tool.Runner{Approver: approverFunc(func(_ context.Context, req *tool.ApprovalRequest) (tool.Answer, error) {
 		if req.Binding != pending[0].Binding {
-			return tool.Answer{}, nil // something else: ask again
+			return tool.Answer{}, nil // another call: keep it pending
 		}
 		return tool.Answer{Verdict: tool.Approved}, nil
 	})}

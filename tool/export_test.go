@@ -1,6 +1,6 @@
 package tool
 
-// Names for the tests of the package.
+// Exported for the tests in package tool_test.
 
 var CheckNames = checkNames
 
