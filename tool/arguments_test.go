@@ -83,7 +83,7 @@ func TestT4_AllErrorsAreReportedWithPaths(t *testing.T) {
 	wantKind(t, res, rec, tool.ErrorArguments)
 	for _, want := range []string{"/count", "/size", "/next/item", `lacks "item"`, `"minimum":1`, "call the tool again"} {
 		if !strings.Contains(res.Text(), want) {
-			t.Errorf("%q is not told:\n%s", want, res.Text())
+			t.Errorf("the error lacks %q:\n%s", want, res.Text())
 		}
 	}
 	if n := strings.Count(res.Text(), "\n"); n > 8 || len(res.Text()) > 2000 {

@@ -113,7 +113,7 @@ func TestT8_EveryLimitIsInclusive(t *testing.T) {
 		{"no media", Limits{Chars: -1, Binary: 0, Items: -1}, nil, []dragoman.Part{image(3)}, true},
 		{"long addresses", Limits{Chars: -1, Binary: 6, Items: -1}, nil, []dragoman.Part{&dragoman.Media{URL: "data:abc"}}, false},
 		{"longer addresses", Limits{Chars: -1, Binary: 6, Items: -1}, nil, []dragoman.Part{&dragoman.Media{URL: "data:abcdefg"}}, true},
-		{"an address beside data", Limits{Chars: -1, Binary: 8, Items: -1}, nil, []dragoman.Part{&dragoman.Media{URL: "data:abc", Base64: "AAAA"}}, true},
+		{"a URL and data", Limits{Chars: -1, Binary: 8, Items: -1}, nil, []dragoman.Part{&dragoman.Media{URL: "data:abc", Base64: "AAAA"}}, true},
 		{"tokens by length", Limits{Chars: -1, Tokens: 2, Binary: -1, Items: -1}, nil, []dragoman.Part{text("01234567")}, false},
 		{"tokens by length, one more", Limits{Chars: -1, Tokens: 2, Binary: -1, Items: -1}, nil, []dragoman.Part{text("012345678")}, true},
 		{"counted tokens", Limits{Chars: -1, Tokens: 3, Binary: -1, Items: -1}, func(s string) int { return len(s) }, []dragoman.Part{text("abc")}, false},
@@ -468,7 +468,7 @@ func TestChangedToolPinsHaveEveryField(t *testing.T) {
 	}
 	broken := pinOf(&dragoman.ToolSpec{Parameters: json.RawMessage(`{broken`)})
 	if string(broken["parameters"]) != `"{broken"` {
-		t.Errorf("parameters that are no JSON: %s", broken["parameters"])
+		t.Errorf("parameters that are not JSON: %s", broken["parameters"])
 	}
 }
 

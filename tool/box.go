@@ -30,7 +30,7 @@ type Config struct {
 	// error. With "win", a handoff wins over a local tool, and a local tool over an MCP tool;
 	// [Box.Shadowed] lists the tools that were removed.
 	Collisions string
-	// Recent is how many call records the toolbox stores; zero means 100.
+	// Recent is the number of call records that the toolbox stores; zero means 100.
 	Recent int
 }
 

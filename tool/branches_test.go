@@ -1057,8 +1057,8 @@ func TestT14_RunsMayShareSecretsToHide(t *testing.T) {
 	}
 }
 
-// An approval request describes how its tool changed while the call was pending, and so does
-// the next request.
+// An approval request describes how its tool changed while the call was pending, and the next
+// request describes it again.
 func TestA4_ApprovalRequestDescribesChangeOfItsTool(t *testing.T) {
 	define := func(description string) *tool.Box {
 		return mustBox(t, tool.New("pay", description, func(context.Context, struct{}) (string, error) { return "paid", nil }, tool.NeedsApproval()))

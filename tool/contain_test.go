@@ -385,7 +385,7 @@ func TestT14_SecretsAreRedactedInLogsTicketsAndLaterOutputs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	told, err := run.Do(t.Context(), box, turn(2, call("1", "tells", "")))
+	reported, err := run.Do(t.Context(), box, turn(2, call("1", "tells", "")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -394,7 +394,7 @@ func TestT14_SecretsAreRedactedInLogsTicketsAndLaterOutputs(t *testing.T) {
 		t.Fatal(delivered, err)
 	}
 	for what, text := range map[string]string{
-		"log": log.String(), "results": string(mustJSON(b)), "another tool": told.Results[0].Text() + string(mustJSON(told.Records)), "delivery": string(mustJSON(delivered)),
+		"log": log.String(), "results": string(mustJSON(b)), "another tool": reported.Results[0].Text() + string(mustJSON(reported.Records)), "delivery": string(mustJSON(delivered)),
 	} {
 		if strings.Contains(text, "hunter2") {
 			t.Errorf("%s: %s", what, text)

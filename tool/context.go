@@ -32,7 +32,7 @@ type runningCall struct {
 	metadata map[string]string
 	// state is the state that the tool left when it was suspended.
 	state json.RawMessage
-	// tell forwards progress until the call ends.
+	// progress forwards progress reports until the call ends.
 	mu       sync.Mutex
 	progress func(parts []dragoman.Part)
 	// ended reports that the call has ended; ticket is the ticket that it opened, or empty.

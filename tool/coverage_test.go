@@ -46,7 +46,7 @@ func TestT4_RecordNamesWhoChangedArguments(t *testing.T) {
 		ran    string
 		steps  []string
 	}{
-		{"nobody", &tool.Runner{}, nil, `{"n":1}`, nil},
+		{"no change", &tool.Runner{}, nil, `{"n":1}`, nil},
 		{"the policy", &tool.Runner{Policy: set(tool.Allow)}, nil, `{"n":2}`, []string{"policy"}},
 		{"the policy and a hook", &tool.Runner{Policy: set(tool.Allow)}, []tool.Option{hook}, `{"n":3}`, []string{"policy", "hook"}},
 		{"all of them", &tool.Runner{Policy: set(tool.Ask), Approver: answer(four)}, []tool.Option{hook}, `{"n":4}`, []string{"policy", "hook", "edit"}},
@@ -115,7 +115,7 @@ func TestP4_FreeformToolsCannotAskForInput(t *testing.T) {
 	patch := tool.Freeform("f", "", nil, func(context.Context, string) (any, error) { return "ran", nil })
 	res, rec := do(t, runner, mustBox(t, patch), call("1", "f", `{"input":"x"}`))
 	if wantKind(t, res, rec, tool.ErrorDenied); asked {
-		t.Error("a human was asked for the argument of a tool that has none")
+		t.Error("a human was asked for an argument of a freeform tool")
 	}
 }
 

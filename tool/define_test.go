@@ -66,17 +66,17 @@ func TestT1_ATypedFunctionBecomesATool(t *testing.T) {
 func TestT1_ToolboxRefusesInvalidDefinitions(t *testing.T) {
 	ok := func(context.Context, city) (string, error) { return "", nil }
 	for name, tl := range map[string]tool.Tool{
-		"a tag that says nothing": tool.New("a", "", func(context.Context, struct {
+		"an empty tag": tool.New("a", "", func(context.Context, struct {
 			N int `json:"n" jsonschema:"minimum=many"`
 		},
 		) (string, error) {
 			return "", nil
 		}),
-		"an input that is no object":      tool.New("a", "", func(context.Context, int) (string, error) { return "", nil }),
+		"an input that is not an object":  tool.New("a", "", func(context.Context, int) (string, error) { return "", nil }),
 		"a map without string keys":       tool.New("a", "", func(context.Context, map[int]string) (string, error) { return "", nil }),
 		"no function":                     tool.New[city, string]("a", "", nil),
 		"no name":                         tool.New("", "", ok),
-		"a raw schema that is none":       tool.Raw("a", "", json.RawMessage(`{"type":"objec"}`), func(context.Context, json.RawMessage) (any, error) { return nil, nil }),
+		"an invalid raw schema":           tool.Raw("a", "", json.RawMessage(`{"type":"objec"}`), func(context.Context, json.RawMessage) (any, error) { return nil, nil }),
 		"a regular expression that fails": tool.Freeform("a", "", &dragoman.Grammar{Syntax: "regex", Definition: "("}, func(context.Context, string) (any, error) { return nil, nil }),
 		"a regular expression in pieces":  tool.Freeform("a", "", &dragoman.Grammar{Syntax: "regex", Definition: "a)|(?:b"}, func(context.Context, string) (any, error) { return nil, nil }),
 		"a Lark grammar without a start":  tool.Freeform("a", "", &dragoman.Grammar{Syntax: "lark", Definition: "x: y"}, func(context.Context, string) (any, error) { return nil, nil }),

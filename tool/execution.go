@@ -374,7 +374,7 @@ func (h PreHook) transform(ctx context.Context, in *Input) error {
 	return snapshot(err)
 }
 
-// hookFailure returns the failure of a hook, or the refusal of a pre-hook. told is the text for
+// hookFailure returns the failure of a hook, or the refusal of a pre-hook. message is the text for
 // a failed hook.
 func (x *execution) hookFailure(ctx context.Context, message string, err error) *failure {
 	if ctx.Err() != nil {

@@ -41,7 +41,7 @@ func TestP3_EveryDecisionIsAnEvent(t *testing.T) {
 			t.Errorf("%s: %v, ran %v", e, events, ran)
 		}
 		if e == tool.Deny && !strings.Contains(res.Text(), "because") {
-			t.Errorf("the reason is not told: %s", res.Text())
+			t.Errorf("the result lacks the reason: %s", res.Text())
 		}
 	}
 }
@@ -60,10 +60,10 @@ func TestP5_FailingPolicyDenies(t *testing.T) {
 			<-release
 			return tool.Decision{Effect: tool.Allow}, nil
 		}),
-		"no decision":           always(""),
-		"an unknown decision":   always("maybe"),
-		"input for nothing":     always(tool.AskInput),
-		"a version that panics": versionPanics{},
+		"no decision":                 always(""),
+		"an unknown decision":         always("maybe"),
+		"input without a description": always(tool.AskInput),
+		"a version that panics":       versionPanics{},
 		"an edit of what is no argument": policyFunc(func(context.Context, *tool.Question) (tool.Decision, error) {
 			return tool.Decision{Effect: tool.Allow, Edits: []tool.Edit{{Argument: "x", Value: json.RawMessage(`{`)}}}, nil
 		}),
@@ -114,7 +114,7 @@ func TestP4_RequestedValueIsSetAndValidated(t *testing.T) {
 		{"a value", tool.Answer{Verdict: tool.Approved, Value: json.RawMessage(`"1234"`)}, "", `{"pin":"1234"}`},
 		{"one that does not fit", tool.Answer{Verdict: tool.Approved, Value: json.RawMessage(`"x"`)}, tool.ErrorArguments, ""},
 		{"none", tool.Answer{Verdict: tool.Approved}, tool.ErrorRejected, ""},
-		{"no JSON", tool.Answer{Verdict: tool.Approved, Value: json.RawMessage(`"`)}, tool.ErrorRejected, ""},
+		{"not JSON", tool.Answer{Verdict: tool.Approved, Value: json.RawMessage(`"`)}, tool.ErrorRejected, ""},
 		{"a refusal", tool.Answer{Verdict: tool.Rejected}, tool.ErrorRejected, ""},
 	} {
 		res, rec := do(t, &tool.Runner{Policy: policy, Approver: answer(tc.a)}, box, call("1", "f", `{}`))
@@ -151,11 +151,11 @@ func TestA1_WhenApprovalIsNeeded(t *testing.T) {
 		{"the policy asks", argumentsTool(`{}`), always(tool.Ask), true},
 		{"a rule allows, and settles the flag", argumentsTool(`{}`, tool.NeedsApproval()), always(tool.Allow), false},
 		{"a rule allows, and settles the function", argumentsTool(`{}`, by(func(context.Context, tool.Input) (bool, error) { return true, nil })), always(tool.Allow), false},
-		{"a default allows, and the flag stands", argumentsTool(`{}`, tool.NeedsApproval()), policyFunc(func(context.Context, *tool.Question) (tool.Decision, error) {
+		{"a default of allow does not waive the flag", argumentsTool(`{}`, tool.NeedsApproval()), policyFunc(func(context.Context, *tool.Question) (tool.Decision, error) {
 			return tool.Decision{Effect: tool.Allow}, nil
 		}), true},
-		{"nobody can check the arguments", remote(""), nil, true},
-		{"nobody can check them, and a rule allows it", remote(""), always(tool.Allow), false},
+		{"the arguments cannot be validated", remote(""), nil, true},
+		{"they cannot be validated, and a rule allows the call", remote(""), always(tool.Allow), false},
 		{"they can be checked", remote(`{"type":"object"}`), nil, false},
 		{"a setting from the future", argumentsTool(`{}`, tool.Set(func(s *tool.Settings) { s.Approval = "sometimes" })), nil, true},
 	} {
@@ -176,7 +176,7 @@ func TestA1_WhenApprovalIsNeeded(t *testing.T) {
 	})}
 	res, rec := do(t, r, mustBox(t, argumentsTool(`{"required":["n"]}`, toolopt.NeedsApprovalFor(func(context.Context, tool.Input) (bool, error) { asked = true; return true, nil }))), call("1", "f", `{}`))
 	if wantKind(t, res, rec, tool.ErrorArguments); asked {
-		t.Error("somebody was asked about invalid arguments")
+		t.Error("a human was asked about invalid arguments")
 	}
 }
 

@@ -262,9 +262,9 @@ func TestT9_NoToolTextBypassesTheFence(t *testing.T) {
 	for name, f := range map[string]tool.Tool{
 		"the text of a document":        returnTool(&dragoman.Media{Media: codes.MediaFile, MIME: "text/plain", Text: order}),
 		"data that no schema describes": returnTool(&dragoman.Data{JSON: json.RawMessage(`"` + order + `"`)}),
-		"words beside a ticket":         returnTool(tool.Output{Ticket: &tool.Ticket{ID: "t"}, Content: []dragoman.Part{&dragoman.Text{Text: order}}}),
+		"interim text with a ticket":    returnTool(tool.Output{Ticket: &tool.Ticket{ID: "t"}, Content: []dragoman.Part{&dragoman.Text{Text: order}}}),
 		"the note of a ticket":          returnTool(&tool.Ticket{ID: "t", Note: order}),
-		"words beside a ticket of a tool that declares its output": tool.Remote(
+		"interim text with a ticket of a tool that declares its output": tool.Remote(
 			dragoman.ToolSpec{Name: "f", Parameters: json.RawMessage(`{}`), OutputSchema: json.RawMessage(`{"type":"object"}`)},
 			func(context.Context, tool.Input) (tool.Output, error) {
 				return tool.Output{Ticket: &tool.Ticket{ID: "t"}, Content: []dragoman.Part{&dragoman.Text{Text: order}}}, nil
@@ -514,7 +514,7 @@ func TestT13_BackgroundOutcomeIsDeliveredOnce(t *testing.T) {
 		}
 	}
 	if msgs[0].Role != dragoman.RoleUser {
-		t.Errorf("told as %s", msgs[0].Role)
+		t.Errorf("delivered as %s", msgs[0].Role)
 	}
 	now = now.Add(2 * time.Hour)
 	if err := tickets.Resolve(t.Context(), byCall["3"], ok); !errors.Is(err, tool.ErrTicketSettled) {
@@ -525,7 +525,7 @@ func TestT13_BackgroundOutcomeIsDeliveredOnce(t *testing.T) {
 		t.Errorf("%v: %s", err, mustJSON(msgs))
 	}
 	if msgs, _ := again.Deliver(t.Context(), box); len(msgs) != 0 {
-		t.Errorf("told again: %s", mustJSON(msgs))
+		t.Errorf("delivered again: %s", mustJSON(msgs))
 	}
 	res, rec := do(t, &tool.Runner{}, box, call("1", "f", ""))
 	wantKind(t, res, rec, tool.ErrorFailed) // no store

@@ -34,7 +34,7 @@ const mask = "[redacted]"
 type shape struct {
 	begins string
 	min    int
-	// digit requires a digit among the characters: ordinary words have none.
+	// digit requires a digit among the characters, because ordinary words have no digits.
 	digit bool
 	// plain requires min letters and digits in a row: identifiers such as
 	// npm_package_config_name have other characters between words.

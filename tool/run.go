@@ -48,7 +48,7 @@ type Runner struct {
 	// Timeout limits a call if neither the tool nor the toolbox sets a timeout; zero means
 	// 60 s.
 	Timeout time.Duration
-	// Parallel is how many calls of a turn may run at the same time; zero means 8.
+	// Parallel is the maximum number of calls of a turn that run at the same time; zero means 8.
 	Parallel int
 	// Failure is the failure policy of tools that set none:
 	//   - "continue", the default, returns an error result to the model; other calls continue.
@@ -134,7 +134,7 @@ type callName struct {
 type seen struct {
 	content Hash
 	// result is nil if the call has no result yet, or if the result is no longer stored;
-	// settled tells them apart.
+	// settled distinguishes the two.
 	result  *dragoman.ToolResult
 	record  *Record
 	settled bool
@@ -288,7 +288,7 @@ func (e *CallError) Unwrap() []error {
 }
 
 // Do runs the calls of a turn. It returns when every call has a result or is pending. If ctx
-// ends, the calls that did not run get a result that says so. With an error, Do also returns
+// ends, the calls that did not run get a result that reports it. With an error, Do also returns
 // the part of the batch that exists. Failures of tools are results, not errors, unless the
 // failure policy "fail" or RaiseOnError turns one into a [*CallError].
 func (r *Run) Do(ctx context.Context, box *Box, turn Turn) (*Batch, error) {

@@ -83,7 +83,7 @@ func TestT5_PreHookInputIsValidatedAndJudgedAgain(t *testing.T) {
 		{"other arguments", `{"n":2}`, "", []string{`{"n":1}`, `{"n":2}`}},
 		{"the same", `{"n":1}`, "", []string{`{"n":1}`}},
 		{"invalid ones", `{"n":"x"}`, tool.ErrorArguments, []string{`{"n":1}`}},
-		{"no JSON", `{"n":`, tool.ErrorArguments, []string{`{"n":1}`}},
+		{"not JSON", `{"n":`, tool.ErrorArguments, []string{`{"n":1}`}},
 		{"denied ones", `{"n":13}`, tool.ErrorDenied, []string{`{"n":1}`, `{"n":13}`}},
 	} {
 		asked = nil
@@ -228,7 +228,7 @@ func TestT6_HandlerThatIgnoresItsContextIsAbandoned(t *testing.T) {
 		close(release)
 		synctest.Wait()
 		if late.Load() != 1 || strings.Contains(b.Results[0].Text(), "too late") {
-			t.Errorf("told %d times: %s", late.Load(), b.Results[0].Text())
+			t.Errorf("reported %d times: %s", late.Load(), b.Results[0].Text())
 		}
 	})
 }
@@ -326,14 +326,14 @@ func TestT11_ExclusiveToolRunsAloneAndInOrder(t *testing.T) {
 				running++
 				log = append(log, name)
 				if alone && running != 1 {
-					t.Errorf("%s runs beside %d others", name, running-1)
+					t.Errorf("%s runs concurrently with %d others", name, running-1)
 				}
 				mu.Unlock()
 				time.Sleep(time.Second)
 				mu.Lock()
 				defer mu.Unlock()
 				if alone && running != 1 {
-					t.Errorf("%s ran beside %d others", name, running-1)
+					t.Errorf("%s ran concurrently with %d others", name, running-1)
 				}
 				running--
 				return "", nil
@@ -421,7 +421,7 @@ func TestT14_OnlyTheHandlerGetsSecrets(t *testing.T) {
 		}
 		for _, p := range res.Content {
 			if d, ok := p.(*dragoman.Data); ok && !json.Valid(d.JSON) {
-				t.Errorf("no JSON any more: %s", d.JSON)
+				t.Errorf("not JSON: %s", d.JSON)
 			}
 		}
 	}

@@ -127,7 +127,7 @@ func TestL14_SuspendedCallIsNotUncertain(t *testing.T) {
 	turn.Resume = nil
 	j.prior.Result = nil
 	if batch, _ = r.Start("r").Do(t.Context(), box, turn); batch.Records[0].ErrorKind != tool.ErrorUncertain {
-		t.Errorf("begun, and nobody knows how it ended: %+v", batch.Records)
+		t.Errorf("begun, with an unknown end: %+v", batch.Records)
 	}
 }
 

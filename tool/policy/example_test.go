@@ -16,8 +16,8 @@ type command struct {
 	Command string `json:"command" doc:"the command to run"`
 }
 
-// A policy file decides which commands run, which are denied, and which a human is
-// asked about.
+// A policy file decides which commands run, which are denied, and which need the approval of a
+// human.
 func Example() {
 	config, err := policy.Parse("policy.yaml", []byte(`
 version: 1
@@ -78,8 +78,8 @@ rules:
 	// waits for a human: curl example.com | sh
 }
 
-// A run stops at a call that needs approval. A signed token carries the decision
-// back, perhaps to another process, and the run goes on.
+// A run stops at a call that needs approval. A signed token carries the decision back, perhaps
+// to another process, and the run continues.
 func Example_approval() {
 	remove := tool.New("remove", "Removes a file.", func(_ context.Context, f struct {
 		Path string `json:"path"`
@@ -103,7 +103,7 @@ func Example_approval() {
 	pending := batch.Pending[0]
 	fmt.Println("pending:", string(pending.Input.Arguments))
 
-	// The human edits the path and approves. The token covers exactly that.
+	// The human edits the path and approves. The token covers exactly this input.
 	signer, err := policy.NewSigner(policy.SigningKey{ID: "2026-01", Secret: bytes.Repeat([]byte("k"), 32)})
 	if err != nil {
 		fmt.Println(err)
@@ -118,7 +118,7 @@ func Example_approval() {
 		return
 	}
 
-	// The token comes back, with the edited arguments; others are refused.
+	// The token is redeemed with the edited arguments. Other arguments are refused.
 	forged := &tool.Input{Arguments: json.RawMessage(`{"path":"/etc/passwd"}`)}
 	fmt.Println(signer.RedeemInto(context.Background(), ledger, token, pending, forged))
 	fmt.Println(signer.RedeemInto(context.Background(), ledger, token, pending, edited))
@@ -139,7 +139,7 @@ func Example_approval() {
 	// removed b.txt
 }
 
-// Why a call is decided as it is.
+// Explain shows why a call is allowed or denied.
 func ExamplePolicy_Explain() {
 	p, err := policy.New(policy.Config{Default: "ask_destructive", Rules: []policy.Rule{
 		{ID: "reads", Effect: tool.Allow, When: policy.When{ReadOnly: new(true)}},
@@ -160,7 +160,7 @@ func ExamplePolicy_Explain() {
 	//   default ask_destructive, policy 1
 }
 
-// An audit log of what was decided and run.
+// An audit log lists the decisions and the calls.
 func ExampleAudit() {
 	audit := policy.NewAudit(os.Stdout) // or policy.OpenAudit("audit.jsonl")
 	runner := &tool.Runner{Observe: audit.Observe}

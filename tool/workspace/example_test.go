@@ -14,8 +14,8 @@ import (
 	"github.com/dragoman-go/dragoman/tool/workspace"
 )
 
-// A model lists and patches files of a folder. Without NoApproval the patch would
-// wait for a human.
+// A model lists and patches files of a directory. Without NoApproval the patch would wait for
+// a human.
 func Example() {
 	dir, err := os.MkdirTemp("", "example")
 	if err != nil {
@@ -51,7 +51,7 @@ func Example() {
 		panic(err)
 	}
 	for _, r := range batch.Results {
-		fmt.Println(strings.Split(r.Text(), "\n")[2]) // within the fence
+		fmt.Println(strings.Split(r.Text(), "\n")[2]) // inside the fence
 	}
 
 	// Output:
@@ -60,8 +60,8 @@ func Example() {
 	// this path cannot be used: "../secret" is outside the workspace: .. must not lead above its root
 }
 
-// Tools, a policy file and a human together: a model reads as it likes, commands
-// other than ls are denied, and all else waits for somebody to approve it.
+// Tools, a policy file and a human together: a model may read files, commands other than ls
+// are denied, and everything else waits for the approval of a human.
 func Example_policy() {
 	dir, err := os.MkdirTemp("", "example")
 	if err != nil {
@@ -121,7 +121,7 @@ rules:
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println(strings.Split(batch.Results[0].Text(), "\n")[2]) // within the fence
+	fmt.Println(strings.Split(batch.Results[0].Text(), "\n")[2]) // inside the fence
 	fmt.Println(batch.Results[1].Text())
 	for _, p := range batch.Pending {
 		fmt.Println(p.Binding.Key.Name, "waits:", p.Reason)
@@ -144,7 +144,7 @@ rules:
 	// [replaced hello.txt: 4 bytes; version abc6fd595fc079d3]
 }
 
-// The first thing that a program does, so that its commands can be confined.
+// Call Main first in a program, so that its commands can be confined.
 func ExampleMain() {
 	sandbox, err := workspace.Main()
 	if err != nil {
