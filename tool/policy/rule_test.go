@@ -475,7 +475,7 @@ func TestP5_FailingRuleNeverAllowsACall(t *testing.T) {
 		"an error or false":          {`args.none == 1 || false`, `{"path":"a"}`},
 		"true and an error":          {`true && args.none == 1`, `{"path":"a"}`},
 		"a cost above the limit":     {`[1,2,3,4,5,6,7,8,9].all(a, [1,2,3,4,5,6,7,8,9].all(b, [1,2,3,4,5,6,7,8,9].all(c, a + b + c > 0)))`, `{"path":"a"}`},
-		"an empty optional":  {`args.?none.value() == 1`, `{"path":"a"}`},
+		"an empty optional":          {`args.?none.value() == 1`, `{"path":"a"}`},
 		"a duplicate of an argument": {`args.path == "a"`, `{"path":"a","path":"b"}`},
 	}
 	for name, f := range failures {
