@@ -66,7 +66,7 @@ func TestR7_ACallWhoseEnvelopeIsAmbiguousDoesNotRun(t *testing.T) {
 			mustContain(t, c.Problem.Message, "has a duplicate field \""+tc.member+"\"")
 			for _, d := range threeDialects {
 				out, rep := writeCall(t, registry(d, nil).ForResponse(), c)
-				notRunnable(t, d, out)
+				mustNotRun(t, d, out)
 				if rep.Err(dragoman.Warn) == nil {
 					t.Error("nothing is reported")
 				}
@@ -89,9 +89,9 @@ func TestR7_ACallWhoseEnvelopeIsAmbiguousDoesNotRun(t *testing.T) {
 	}
 }
 
-// notRunnable fails if a client of d would find arguments in the call that
+// mustNotRun fails if a client of d would find arguments in the call that
 // differ from a note of what came.
-func notRunnable(t *testing.T, d dragoman.Dialect, out string) {
+func mustNotRun(t *testing.T, d dragoman.Dialect, out string) {
 	t.Helper()
 	var call struct {
 		Type, Arguments string
@@ -158,7 +158,7 @@ func TestACallThatCannotBeReadIsACallThatDoesNotRun(t *testing.T) {
 			sameJSON(t, back, tc.call)
 			for _, d := range threeDialects {
 				out, _ := writeCall(t, registry(d, nil).ForResponse(), c)
-				notRunnable(t, d, out)
+				mustNotRun(t, d, out)
 			}
 		})
 	}
@@ -185,7 +185,7 @@ func TestAnswer_ArgumentsThatMustNotRunNeverBecomeOnesThatDo(t *testing.T) {
 			for _, d := range threeDialects {
 				reg := registry(d, nil)
 				out, rep := writeCall(t, reg.ForResponse(), c)
-				notRunnable(t, d, out)
+				mustNotRun(t, d, out)
 				if d == dialectname.Anthropic || strings.HasPrefix(args, `{"a":1,`) {
 					mustContain(t, out, "_raw")
 					if l := lost(t, rep, dragoman.Lowered, "_raw"); l.Severity != dragoman.Warn {

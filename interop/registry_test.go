@@ -24,7 +24,7 @@ import (
 // "takes":[string arguments],"text":true for freeform}.
 const acmeTool dragoman.Format = "acme.tool"
 
-type acmeAccessor struct{ said string }
+type acmeAccessor struct{ data string }
 
 func (acmeAccessor) Format() dragoman.Format { return acmeTool }
 
@@ -42,7 +42,7 @@ func (a acmeAccessor) InspectSchema(obj json.RawMessage) ([]dragoman.ToolSpec, d
 	}
 	var specs []dragoman.ToolSpec
 	for _, t := range in {
-		s := dragoman.ToolSpec{Name: t.Acme, Description: a.said + t.Does}
+		s := dragoman.ToolSpec{Name: t.Acme, Description: a.data + t.Does}
 		if t.Text {
 			s.Kind = codes.ToolFreeform
 		} else {
@@ -73,7 +73,7 @@ func (a adapter) Adapt(in dragoman.AdapterInput) (json.RawMessage, dragoman.Repo
 	return a.adapt(in)
 }
 
-func constantly(kind string, from, to dragoman.Format, obj string) adapter {
+func constant(kind string, from, to dragoman.Format, obj string) adapter {
 	return adapter{kind, from, to, func(dragoman.AdapterInput) (json.RawMessage, dragoman.Report, error) {
 		return json.RawMessage(obj), dragoman.Report{}, nil
 	}}
@@ -244,7 +244,7 @@ func TestR3_TheEarlierContributionWinsAndTheListingShowsTheOther(t *testing.T) {
 		dragoman.Contribution{Source: "config", Schemas: []dragoman.SchemaAccessor{acmeAccessor{"config says "}}},
 		dragoman.Contribution{
 			Source: "provider", Schemas: []dragoman.SchemaAccessor{acmeAccessor{"provider says "}},
-			Adapters: []dragoman.Adapter{constantly(codes.CallObject, "", toolformat.ChatFunctionCall, `{}`)},
+			Adapters: []dragoman.Adapter{constant(codes.CallObject, "", toolformat.ChatFunctionCall, `{}`)},
 		},
 	))
 	specs, _, err := reg.InspectSchema(native(acmeTool, `{"acme":"f","does":"x"}`))
@@ -548,8 +548,8 @@ func TestR10_ContributedCallsAndResultsAreReadAndWritten(t *testing.T) {
 		Calls:   []dragoman.CallAccessor{callAccessor{"acme.call", &dragoman.ToolCall{ID: "c", Name: "f", Arguments: `{"a":1,"a":2}`}}},
 		Results: []dragoman.ResultAccessor{resultAccessor{"acme.result", &dragoman.ToolResult{CallID: "c", Content: []dragoman.Part{text("ok")}}}},
 		Adapters: []dragoman.Adapter{
-			constantly(codes.CallObject, "", "acme.call2", `{"written":"call"}`),
-			constantly(codes.ResultObject, "", "acme.result2", `{"written":"result"}`),
+			constant(codes.CallObject, "", "acme.call2", `{"written":"call"}`),
+			constant(codes.ResultObject, "", "acme.result2", `{"written":"result"}`),
 		},
 	}))
 	c, _, err := reg.InspectCall(native("acme.call", `{}`))

@@ -10,7 +10,7 @@ import (
 	"github.com/dragoman-go/dragoman/interop"
 )
 
-func answered(calls ...*dragoman.ToolCall) *dragoman.Response {
+func resolved(calls ...*dragoman.ToolCall) *dragoman.Response {
 	m := dragoman.AssistantText("both at once")
 	for _, c := range calls {
 		m.Parts = append(m.Parts, c)
@@ -20,7 +20,7 @@ func answered(calls ...*dragoman.ToolCall) *dragoman.Response {
 
 func TestQuirkB23_AWrapperThatWasNeverDeclaredBecomesTheCallsWithinIt(t *testing.T) {
 	reg := registry(dialectname.OpenAIChat, []dragoman.ToolSpec{fn("read"), fn("list"), fn("last")})
-	resp := answered(
+	resp := resolved(
 		&dragoman.ToolCall{ID: "c1", Name: "parallel", Signature: "sig", Arguments: `{"tool_uses":[{"recipient_name":"functions.read","parameters":{"path":"a"}},{"recipient_name":"list","parameters":{}}]}`},
 		&dragoman.ToolCall{ID: "c2", Name: "last", Arguments: `{}`},
 	)
@@ -62,9 +62,9 @@ func TestQuirkB23_AWrapperStaysWhereUnfoldingItCouldRunSomethingElse(t *testing.
 		t.Run(name, func(t *testing.T) {
 			reg := registry(dialectname.OpenAIChat, append(tc.tools, fn("read")))
 			tc.call.ID, tc.call.Name = "c1", "parallel"
-			resp := answered(&tc.call)
+			resp := resolved(&tc.call)
 			if tc.other != "" {
-				resp = answered(&tc.call, &dragoman.ToolCall{ID: tc.other, Name: "read"})
+				resp = resolved(&tc.call, &dragoman.ToolCall{ID: tc.other, Name: "read"})
 			}
 			var rep dragoman.Report
 			reg.UnfoldParallel(resp, &rep)

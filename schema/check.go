@@ -48,7 +48,7 @@ func Check(src json.RawMessage, p Profile) []Violation {
 	c.root(root)
 	c.schema(root, place{})
 	c.recursion()
-	c.circles()
+	c.requiredCycles()
 	c.limits()
 	if most := c.rules.most["bytes"]; most > 0 && len(src) > most {
 		c.add("", "limit", strconv.Itoa(len(src))+" bytes, at most "+strconv.Itoa(most))
@@ -507,16 +507,16 @@ func (c *checker) recursion() {
 	}
 }
 
-// maxCircles limits the references that circles checks, because it compares all pairs.
-const maxCircles = 400
+// maxCyclePairs limits the references that circles checks, because it compares all pairs.
+const maxCyclePairs = 400
 
-// circles reports a required property in which a schema contains itself.
-func (c *checker) circles() {
+// requiredCycles reports a required property in which a schema contains itself.
+func (c *checker) requiredCycles() {
 	if !c.rules.optionalCycles {
 		return
 	}
 	places := slices.Sorted(maps.Keys(c.refs))
-	if len(places) > maxCircles {
+	if len(places) > maxCyclePairs {
 		return
 	}
 	circular := map[string]bool{}

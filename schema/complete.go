@@ -12,10 +12,10 @@ import (
 const (
 	// maxChanges limits the number of reported changes.
 	maxChanges = 32
-	// maxLooks limits how often a schema is compared with a value, and maxCertain the number of
+	// maxComparisons limits how often a schema is compared with a value, and maxCertain the number of
 	// schemas per value. Arguments that exceed the limits stay unchanged.
-	maxLooks   = 1 << 20
-	maxCertain = 64
+	maxComparisons = 1 << 20
+	maxCertain     = 64
 )
 
 // Complete makes these changes to the arguments:
@@ -42,12 +42,12 @@ func (v *Validator) Complete(args json.RawMessage, coerce bool) (json.RawMessage
 	if jsonwire.Check(args) != nil {
 		return args, nil
 	}
-	c := completer{r: jsonwire.NewReader(args), coerce: coerce, left: maxLooks}
+	c := completer{r: jsonwire.NewReader(args), coerce: coerce, left: maxComparisons}
 	c.value([]*node{v.root}, 0)
 	if c.changes == 0 || c.left < 0 || c.r.End() != nil || c.w.Err() != nil {
 		return args, nil
 	}
-	return c.w.Buf, c.told
+	return c.w.Buf, c.notes
 }
 
 // hasDefaults reports whether any schema below root gives a property a default.
@@ -69,16 +69,16 @@ type completer struct {
 	coerce  bool
 	left    int
 	changes int
-	told    []string
+	notes   []string
 }
 
-func (c *completer) tell(pointer, what string) {
+func (c *completer) record(pointer, what string) {
 	c.changes++
-	if len(c.told) < maxChanges {
+	if len(c.notes) < maxChanges {
 		if pointer == "" {
 			pointer = "/"
 		}
-		c.told = append(c.told, cut(pointer, maxLineText)+": "+what)
+		c.notes = append(c.notes, cut(pointer, maxLineText)+": "+what)
 	}
 }
 
@@ -109,14 +109,14 @@ func (c *completer) value(schemas []*node, depth int) {
 		raw := c.r.Raw()
 		if c.coerce {
 			if other, what := coerced(raw, wanted(schemas)); other != nil {
-				c.tell(c.r.Pointer(), what)
+				c.record(c.r.Pointer(), what)
 				raw = other
 			}
 		}
 		if raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9' {
 			types := wanted(schemas)
 			if whole := wholeNumber(raw); whole != nil && slices.Contains(types, "integer") && !slices.Contains(types, "number") {
-				c.tell(c.r.Pointer(), cut(string(raw), 60)+" written as an integer")
+				c.record(c.r.Pointer(), cut(string(raw), 60)+" written as an integer")
 				raw = whole
 			}
 		}
@@ -197,7 +197,7 @@ func (c *completer) object(schemas []*node, depth int) {
 				have = append(have, m.key)
 				c.w.QuotedKey(m.key)
 				c.w.Raw(d)
-				c.tell(pointer+"/"+escapeToken(m.key), "absent, so the schema's default "+cut(string(d), 60)+" counts")
+				c.record(pointer+"/"+escapeToken(m.key), "absent, so the schema's default "+cut(string(d), 60)+" counts")
 			}
 		}
 	}

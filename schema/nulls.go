@@ -44,7 +44,7 @@ type omitter struct {
 
 // value copies one value to which all of the schemas apply.
 func (o *omitter) value(schemas []*node, depth int) {
-	schemas = together(schemas)
+	schemas = applicable(schemas)
 	k := o.r.Kind()
 	switch {
 	case len(schemas) == 0 || depth > maxArgumentDepth || k != '{' && k != '[':
@@ -76,8 +76,8 @@ func (o *omitter) value(schemas []*node, depth int) {
 	}
 }
 
-// together adds the schemas that apply to the same value.
-func together(schemas []*node) []*node {
+// applicable adds the schemas that apply to the same value.
+func applicable(schemas []*node) []*node {
 	var out []*node
 	for _, s := range schemas {
 		if !slices.Contains(out, s) {

@@ -123,12 +123,12 @@ func TestLowerIsPureTotalAndIdempotent(t *testing.T) {
 			}
 			return
 		}
-		soundDraw(t, src, out, p, report)
+		checkDrawn(t, src, out, p, report)
 	})
 }
 
-// soundDraw is sound for a drawn schema.
-func soundDraw(t *rapid.T, src string, out json.RawMessage, p Profile, report dragoman.Report) {
+// checkDrawn is sound for a drawn schema.
+func checkDrawn(t *rapid.T, src string, out json.RawMessage, p Profile, report dragoman.Report) {
 	if v := Check(out, p); v != nil {
 		t.Fatalf("%s: Lower(%s) = %s breaks %v", p.Name(), src, out, v)
 	}

@@ -53,7 +53,7 @@ func TestQuirkA1_GeminiParametersHoldsOnlyItsOwnKeywordsAtEveryDepth(t *testing.
 		if err != nil {
 			t.Fatal(err)
 		}
-		sound(t, src, out, p, report)
+		checkLowered(t, src, out, p, report)
 		seen := 0
 		var walk func(v any)
 		walk = func(v any) {
@@ -133,7 +133,7 @@ func TestQuirkA3_ReferencesAreWrittenOutWhereThereAreNone(t *testing.T) {
 			continue
 		}
 		for _, n := range []int{3, 30, 200} {
-			out, report, err := lowered([]byte(doubling(n, "")), p)
+			out, report, err := lowered([]byte(doublingDefs(n, "")), p)
 			if err != nil || len(out) > 1<<18 {
 				t.Errorf("%s: %d levels that double: %d bytes, %v", p.Name(), n, len(out), err)
 			}
@@ -176,7 +176,7 @@ func TestQuirkA5_NoTargetGetsAUnionAtTheRoot(t *testing.T) {
 			t.Errorf("%s: %v", p.Name(), err)
 			continue
 		}
-		sound(t, src, out, p, report)
+		checkLowered(t, src, out, p, report)
 		if p.rootObject && (strings.Contains(string(out), "Of\"") || !strings.Contains(string(out), `"b"`)) {
 			t.Errorf("%s: %s", p.Name(), out)
 		}
@@ -348,7 +348,7 @@ func TestQuirkA13_BooleanSchemasBecomeObjectsOfKeywords(t *testing.T) {
 		if string(out) != want || err != nil || !ok {
 			t.Errorf("%s: %s %v", p, out, err)
 		}
-		sound(t, src, out, profile, report)
+		checkLowered(t, src, out, profile, report)
 	}
 	for _, p := range Profiles() {
 		if !p.rootObject && p.noBooleans {
@@ -462,7 +462,7 @@ func TestQuirkA20_NoArgumentsForEveryTarget(t *testing.T) {
 				t.Errorf("%s: %q: %v", p.Name(), src, err)
 				continue
 			}
-			sound(t, src, out, p, report)
+			checkLowered(t, src, out, p, report)
 			var s struct {
 				Type       any
 				Properties map[string]any
@@ -560,11 +560,11 @@ func TestQuirkA23_AliasesAreLegalDistinctAndStable(t *testing.T) {
 	}
 	// Somebody foresaw the alias.
 	src := `{"type":"object","properties":{"$filter":{"type":"string"},"filter_0c097d40":{"type":"string"}}}`
-	roundTrip(t, GeminiJSONSchema(), src, [][2]string{{`{"$filter":"a","filter_0c097d40":"b"}`, foreseen(t, src)}})
+	roundTrip(t, GeminiJSONSchema(), src, [][2]string{{`{"$filter":"a","filter_0c097d40":"b"}`, expectedWire(t, src)}})
 }
 
-// foreseen is what the arguments of the test before look like on the wire.
-func foreseen(t *testing.T, src string) string {
+// expectedWire is what the arguments of the test before look like on the wire.
+func expectedWire(t *testing.T, src string) string {
 	t.Helper()
 	low, err := Lower([]byte(src), GeminiJSONSchema())
 	if err != nil || len(low.Aliases) != 1 {
@@ -654,7 +654,7 @@ func TestQuirkA29_RecursionIsCutOrOptional(t *testing.T) {
 			}
 			continue
 		}
-		sound(t, src, out, p, report)
+		checkLowered(t, src, out, p, report)
 	}
 }
 
@@ -690,7 +690,7 @@ func TestQuirkA39_LargeSchemasAreCompactedInStages(t *testing.T) {
 				t.Errorf("%s: %d bytes for a budget of %d", p.Name(), len(out), budget)
 			}
 			last = len(out)
-			sound(t, src, out, p, report)
+			checkLowered(t, src, out, p, report)
 			var got struct {
 				Properties map[string]json.RawMessage
 				Required   []string
@@ -711,7 +711,7 @@ func TestQuirkA39_LargeSchemasAreCompactedInStages(t *testing.T) {
 		`{"type":"object","properties":{"a":{"type":"object","description":"the a","properties":{"x":{"type":"string"},"y":{"type":"array","items":{"type":"integer","minimum":1}}}}}}`,
 		[]string{"lowered "},
 	}})
-	if _, report, err := lowered([]byte(doubling(9, "")), XAITool()); err != nil || len(report.Losses) > 0 {
+	if _, report, err := lowered([]byte(doublingDefs(9, "")), XAITool()); err != nil || len(report.Losses) > 0 {
 		t.Errorf("a schema within the budget is touched: %v %v", report, err)
 	}
 }

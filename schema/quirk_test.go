@@ -51,7 +51,7 @@ func runLowerings(t *testing.T, cases []lowering) {
 					t.Errorf("no loss %q in the report:\n%v", l, report)
 				}
 			}
-			sound(t, c.src, got, c.profile, report)
+			checkLowered(t, c.src, got, c.profile, report)
 		})
 	}
 }
@@ -65,8 +65,8 @@ func hasLoss(r dragoman.Report, kind, ptr string) bool {
 	return false
 }
 
-// sound checks what holds for every lowered schema.
-func sound(t testing.TB, src string, out json.RawMessage, p Profile, report dragoman.Report) {
+// checkLowered checks what holds for every lowered schema.
+func checkLowered(t testing.TB, src string, out json.RawMessage, p Profile, report dragoman.Report) {
 	t.Helper()
 	if v := Check(out, p); v != nil {
 		t.Errorf("%s: Lower(%s) = %s breaks %v", p.Name(), src, out, v)
@@ -155,8 +155,8 @@ func TestQuirkA3_DefinitionsFollowTheTarget(t *testing.T) {
 	})
 }
 
-// doubling is a schema of n definitions, each naming the next one twice.
-func doubling(n int, ref string) string {
+// doublingDefs is a schema of n definitions, each naming the next one twice.
+func doublingDefs(n int, ref string) string {
 	var b strings.Builder
 	b.WriteString(`{"type":"object","properties":{"a":{"$ref":"#/$defs/d0"` + ref + `}},"$defs":{`)
 	for i := range n {
@@ -169,7 +169,7 @@ func doubling(n int, ref string) string {
 
 func TestQuirkA3_DoublingReferencesStaySmall(t *testing.T) {
 	for _, ref := range []string{"", `,"type":"object"`, `,"required":["l"]`, `,"properties":{"x":{"type":"string"}}`} {
-		src := doubling(30, ref)
+		src := doublingDefs(30, ref)
 		for _, p := range all() {
 			start := time.Now()
 			out, _, err := lowered([]byte(src), p)
@@ -533,7 +533,7 @@ func TestQuirkA20_NoArguments(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				sound(t, src, out, p, report)
+				checkLowered(t, src, out, p, report)
 				var s struct {
 					Type       string
 					Properties map[string]any
@@ -772,7 +772,7 @@ func TestQuirkA45_OneBrokenToolLeavesTheOthersAlone(t *testing.T) {
 }
 
 func TestQuirkA46_TheSourceIsNeverChanged(t *testing.T) {
-	src := doubling(5, `,"nullable":true,"minLength":"3"`)
+	src := doublingDefs(5, `,"nullable":true,"minLength":"3"`)
 	in := []byte(src)
 	for _, p := range all() {
 		_, _, _ = lowered(in, p)

@@ -84,7 +84,7 @@ func (s *scanner) schema(depth, level int) bool {
 		key := r.key()
 		kw := lookup(key)
 		// An escaped name may be a keyword.
-		if bytes.IndexByte(key, '\\') >= 0 || !p.takesAt(kw, depth == 0) || !s.member(kw, &f, depth, level) {
+		if bytes.IndexByte(key, '\\') >= 0 || !p.acceptsAt(kw, depth == 0) || !s.member(kw, &f, depth, level) {
 			ok = false
 			break
 		}
@@ -196,12 +196,12 @@ func (s *scanner) leaf(kw keyword, sh shape, raw []byte, f *facts, root bool) bo
 		case kwFormat:
 			if p.formats != nil {
 				text, ok := (&node{raw: raw}).str()
-				return ok && p.takesFormat(text, nil)
+				return ok && p.acceptsFormat(text, nil)
 			}
 		case kwPattern:
 			if p.regexps != anyRegexp {
 				text, ok := (&node{raw: raw}).str()
-				return ok && p.takesRegexp(text)
+				return ok && p.acceptsRegexp(text)
 			}
 		}
 		return true
@@ -334,7 +334,7 @@ func (s *scanner) foreign(f *facts) bool {
 			continue
 		}
 		about := typeBits(0)
-		switch subject(k) {
+		switch keywordType(k) {
 		case "object":
 			about = typeObject
 		case "array":
@@ -388,12 +388,12 @@ func bitOf(quoted []byte) typeBits {
 	}
 }
 
-// few is the number of texts up to which pairs are compared.
-const few = 32
+// fewTexts is the number of texts up to which pairs are compared.
+const fewTexts = 32
 
 // distinct reports whether no text occurs twice.
 func distinct(list [][]byte) bool {
-	if len(list) > few {
+	if len(list) > fewTexts {
 		return len(unique(list)) == len(list)
 	}
 	for i, v := range list {

@@ -75,7 +75,7 @@ func expectedCalls(t testing.TB) []expectedCall {
 				r := jsonwire.NewReader(call)
 				for key := range r.Object() {
 					name := string(key)
-					out = append(out, expectedCall{name, functions[a.ID][name], firstAnswers(r.Raw())})
+					out = append(out, expectedCall{name, functions[a.ID][name], firstValues(r.Raw())})
 				}
 			}
 		})
@@ -83,8 +83,8 @@ func expectedCalls(t testing.TB) []expectedCall {
 	return out
 }
 
-// firstAnswers writes each argument with its first right value.
-func firstAnswers(raw []byte) json.RawMessage {
+// firstValues writes each argument with its first right value.
+func firstValues(raw []byte) json.RawMessage {
 	var w jsonwire.Writer
 	r := jsonwire.NewReader(raw)
 	w.BeginObject()
@@ -180,7 +180,7 @@ func TestOurZooLowersForEveryTarget(t *testing.T) {
 				}
 				continue
 			}
-			sound(t, src, out, p, report)
+			checkLowered(t, src, out, p, report)
 			again, _, _ := lowered([]byte(src), p)
 			if string(again) != string(out) {
 				t.Errorf("%s: %s: two answers:\n%s\n%s", p.Name(), what, out, again)

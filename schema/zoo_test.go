@@ -102,7 +102,7 @@ func TestRealToolSchemasLowerForEveryProfile(t *testing.T) {
 			} else {
 				repaired++
 			}
-			sound(t, string(src), out, p, report)
+			checkLowered(t, string(src), out, p, report)
 			if _, err := Compile(out); err != nil {
 				t.Errorf("%s: %s: lowered, it does not compile: %v\n%s", p.Name(), at, err, out)
 			}
