@@ -96,7 +96,7 @@ func (r *Registry) ResolveCall(c *dragoman.ToolCall, at extra.Path, rep *dragoma
 	r.settleCall(c, false, at, rep)
 }
 
-// settleCall is Settle; sound reports that the arguments need no check.
+// settleCall is ResolveCall; valid reports that the arguments need no check.
 func (r *Registry) settleCall(c *dragoman.ToolCall, valid bool, at extra.Path, rep *dragoman.Report) {
 	stood := *c
 	r.settle(c, valid, at, rep)

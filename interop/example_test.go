@@ -10,8 +10,7 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// Convert a tool definition from one wire format to another, and see what it
-// cost.
+// Convert a tool definition from one wire format to another, and print the losses.
 func ExampleRegistry_ConvertSchemas() {
 	tools := []dragoman.Native{{Format: "openai.responses.custom", JSON: json.RawMessage(
 		`{"type":"custom","name":"run_sql","description":"Run a query.","format":{"type":"grammar","syntax":"regex","definition":"SELECT .*"}}`)}}
@@ -27,7 +26,7 @@ func ExampleRegistry_ConvertSchemas() {
 	// lowered (warn) /0: freeform tool written as a function with one string argument "input"; its grammar is told in the description, not enforced
 }
 
-// A report is data. Who cannot afford a loss turns it into an error.
+// A report is data: a program that cannot accept a loss turns it into an error.
 func ExampleRegistry_ConvertCalls() {
 	calls := []dragoman.Native{{Format: "openai.chat_completions.function_call", JSON: json.RawMessage(
 		`{"id":"call_1","type":"function","function":{"name":"f","arguments":"{\"path\":\"/tmp\",\"path\":\"/\"}"}}`)}}
@@ -43,8 +42,8 @@ func ExampleRegistry_ConvertCalls() {
 	// true
 }
 
-// What a call on the wire means: the alias is reversed, the spelling of the
-// arguments kept.
+// Read a call from the wire: the alias is reversed, and the text of the arguments does not
+// change.
 func ExampleRegistry_InspectCall() {
 	reg := all.Registry(interop.Options{
 		Target: targets.Target{Dialect: "openai.chat_completions"},
@@ -62,7 +61,8 @@ func ExampleRegistry_InspectCall() {
 	// crm.list { "n": 9007199254740993 }
 }
 
-// Tool plugins bring their own format; the registry shows who serves what.
+// Tool plugins bring their own format. The registry lists which contributor serves each
+// format.
 func ExampleRegistry_Listing() {
 	reg := all.Registry(interop.Options{Contributions: []dragoman.Contribution{
 		{Source: "config", Schemas: []dragoman.SchemaAccessor{acmeAccessor{}}},

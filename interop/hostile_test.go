@@ -19,7 +19,7 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-func TestR7_ACallWhoseEnvelopeIsAmbiguousDoesNotRun(t *testing.T) {
+func TestR7_AmbiguousCallDoesNotRun(t *testing.T) {
 	chat, responses, anthropic := toolformat.ChatFunctionCall, toolformat.ResponsesFunctionCall, toolformat.AnthropicToolUse
 	for name, tc := range map[string]struct {
 		format dragoman.Format
@@ -73,7 +73,7 @@ func TestR7_ACallWhoseEnvelopeIsAmbiguousDoesNotRun(t *testing.T) {
 			}
 		})
 	}
-	// Keys inside the arguments of a call that is unreadable besides.
+	// Duplicate keys inside the arguments of a call that is unreadable for another reason.
 	c, _, err := all.Registry(interop.Options{}).InspectCall(native(chat, `{"id":"t","function":{"name":1,"arguments":"{\"a\":1,\"a\":2}"}}`))
 	if err != nil || c.Problem == nil || c.Problem.Code != codes.ProblemDuplicateKey {
 		t.Errorf("%+v, %v", c, err)
@@ -89,8 +89,8 @@ func TestR7_ACallWhoseEnvelopeIsAmbiguousDoesNotRun(t *testing.T) {
 	}
 }
 
-// mustNotRun fails if a client of d would find arguments in the call that
-// differ from a note of what came.
+// mustNotRun fails if a client of d would find arguments in the call that differ from the
+// original text.
 func mustNotRun(t *testing.T, d dragoman.Dialect, out string) {
 	t.Helper()
 	var call struct {
@@ -123,7 +123,7 @@ func mustNotRun(t *testing.T, d dragoman.Dialect, out string) {
 	}
 }
 
-func TestACallThatCannotBeReadIsACallThatDoesNotRun(t *testing.T) {
+func TestUnreadableCallDoesNotRun(t *testing.T) {
 	for name, tc := range map[string]struct {
 		format       dragoman.Format
 		call, member string
@@ -175,11 +175,11 @@ func TestACallThatCannotBeReadIsACallThatDoesNotRun(t *testing.T) {
 	mustContain(t, out, `"cache_control":{"ttl":7}`)
 }
 
-func TestAnswer_ArgumentsThatMustNotRunNeverBecomeOnesThatDo(t *testing.T) {
+func TestResponse_BlockedArgumentsStayBlocked(t *testing.T) {
 	for _, args := range []string{
 		`{"a":1,"a":2}`, `{"a":{"b":1,"b":2}}`, `{"a":`, `nonsense`, `{"a":1}{"b":2}`, `{"a":1} x`, "{\"a\":\"\xff\"}", `{"a":"\ud800"}`, `{"a":NaN}`, `{} {}`,
 	} {
-		// Whether or not somebody judged them before.
+		// Whether or not they were validated before.
 		for _, p := range []*dragoman.CallProblem{nil, dragoman.CheckArguments(args), {Code: codes.ProblemTruncated, Offset: -1}} {
 			c := &dragoman.ToolCall{ID: "c", Name: "f", Arguments: args, Problem: p}
 			for _, d := range threeDialects {
@@ -192,21 +192,21 @@ func TestAnswer_ArgumentsThatMustNotRunNeverBecomeOnesThatDo(t *testing.T) {
 						t.Errorf("reported as %v", l)
 					}
 				}
-				// A history is nobody's to run.
+				// Calls of a history are not run.
 				out, _ = writeCall(t, reg, c)
 				mustNotContain(t, out, "_raw")
 				mustContain(t, out, "{}")
 			}
 		}
 	}
-	for _, d := range threeDialects { // sound ones pass
+	for _, d := range threeDialects { // valid ones pass
 		out, rep := writeCall(t, registry(d, nil).ForResponse(), &dragoman.ToolCall{ID: "c", Name: "f", Arguments: `{"a":1}`})
 		lossless(t, rep)
 		mustNotContain(t, out, "_raw")
 	}
 }
 
-func TestAnswer_AMemberThatDiffersInCaseOnlyIsLeftOut(t *testing.T) {
+func TestResponse_CaseVariantFieldsAreDropped(t *testing.T) {
 	c, _, err := all.Registry(interop.Options{}).InspectCall(native(toolformat.ChatFunctionCall, `{"id":"t","x":1,"type":"function","function":{"name":"rm","arguments":"{}","Arguments":"{\"a\":2}"}}`))
 	if err != nil {
 		t.Fatal(err)
@@ -220,12 +220,12 @@ func TestAnswer_AMemberThatDiffersInCaseOnlyIsLeftOut(t *testing.T) {
 	mustContain(t, out, "Arguments")
 }
 
-func TestQuirkB13_AnIDThatIsTheAliasOfAnotherStaysApartFromIt(t *testing.T) {
+func TestQuirkB13_IDEqualToAnAliasStaysDistinct(t *testing.T) {
 	for name, rule := range idRules {
 		t.Run(name, func(t *testing.T) {
 			bad := "an id with spaces, too long for any rule " + strings.Repeat("0123456789", 8)
 			fresh := func() *interop.Registry { return registry(dialectname.OpenAIChat, nil, withID(rule)) }
-			// As many foreseen aliases as somebody cares to compute.
+			// As many precomputed aliases as an attacker may try.
 			var foreseen []string
 			for range 12 {
 				reg := fresh()
@@ -270,7 +270,7 @@ func TestQuirkB13_AnIDThatIsTheAliasOfAnotherStaysApartFromIt(t *testing.T) {
 	lost(t, rep, dragoman.Renamed, "call id")
 }
 
-func TestQuirkA35_NoNameThatSomebodyForesawIsSharedByTwoTools(t *testing.T) {
+func TestQuirkA35_PredictedAliasIsNotShared(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rule := rapid.SampledFrom([]targets.NameRule{
 			{Rest: "a-zA-Z0-9_-", Max: 64}, {Rest: "a-zA-Z0-9_-", Max: 128}, {Rest: "a-zA-Z0-9_-"}, {Rest: "a-z0-9", Max: 30}, {First: "a-z", Rest: "a-z0-9_", Max: 16},
@@ -303,7 +303,7 @@ func TestQuirkA35_NoNameThatSomebodyForesawIsSharedByTwoTools(t *testing.T) {
 	})
 }
 
-func TestNamespace_OneInsideAnotherIsRefusedAtOnce(t *testing.T) {
+func TestNamespace_NestedNamespaceIsRefused(t *testing.T) {
 	const depth = 3000
 	obj := strings.Repeat(`{"type":"namespace","name":"n","tools":[`, depth) + `{"type":"function","name":"f"}` + strings.Repeat(`]}`, depth)
 	start := time.Now()
@@ -316,7 +316,7 @@ func TestNamespace_OneInsideAnotherIsRefusedAtOnce(t *testing.T) {
 	}
 }
 
-func TestR11_AThousandLossesAlikeAreListedAndTheOthersCounted(t *testing.T) {
+func TestR11_LossesBeyondAThousandAreCounted(t *testing.T) {
 	const n = 5000
 	tools := make([]dragoman.ToolSpec, n)
 	for i := range tools {
@@ -338,7 +338,7 @@ func TestR11_AThousandLossesAlikeAreListedAndTheOthersCounted(t *testing.T) {
 	}
 }
 
-func TestR10_AFormatThatNobodyReadsIsNamedWithWhatIsMissing(t *testing.T) {
+func TestR10_UnreadableFormatErrorNamesTheMissingAccessor(t *testing.T) {
 	const want = `nothing here reads the format "acme.tool"; contribute a SchemaAccessor`
 	for _, s := range []dragoman.ToolSpec{
 		{Source: &dragoman.ToolSource{Format: "acme.tool", JSON: []byte(`{}`)}},

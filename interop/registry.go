@@ -43,7 +43,7 @@ type Registry struct {
 	// breakpoints is the number of cache breakpoints that the wire allows, surplus the number
 	// still to be left out.
 	breakpoints, surplus int
-	// answer: calls are written for a client to run, not as history.
+	// forResponse reports that calls are written for a client to run, not as history.
 	forResponse bool
 	// checked is the request that passed the checks of an encoder, or nil.
 	checked *dragoman.Request

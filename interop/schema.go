@@ -284,8 +284,8 @@ func (r *Registry) sourcePasses(f dragoman.Format, s *dragoman.ToolSpec) bool {
 	return !cached && !byDefault
 }
 
-// subset returns the server's own subset of JSON Schema; nil if it has none, or one that no
-// codec knows.
+// subset returns the server's own subset of JSON Schema, or nil if it has no subset or one
+// that no codec knows.
 func (r *Registry) subset() *schema.Profile {
 	name := r.target.Caps.ToolSchema
 	if name == "" || r.toolSchema != nil {

@@ -77,7 +77,8 @@ func (r *Registry) unfold(wrapper *dragoman.ToolCall, at extra.Path, rep *dragom
 	return calls
 }
 
-// readRecipient reads one use of a tool; false means that it has more than a call can hold.
+// readRecipient reads one call of the wrapper; ok is false if it has fields that a call cannot
+// hold.
 func readRecipient(rd *jsonwire.Reader, c *dragoman.ToolCall) bool {
 	known := true
 	for key := range rd.Object() {

@@ -18,7 +18,7 @@ func resolved(calls ...*dragoman.ToolCall) *dragoman.Response {
 	return &dragoman.Response{Output: []dragoman.Message{m}}
 }
 
-func TestQuirkB23_AWrapperThatWasNeverDeclaredBecomesTheCallsWithinIt(t *testing.T) {
+func TestQuirkB23_UndeclaredParallelWrapperIsUnfolded(t *testing.T) {
 	reg := registry(dialectname.OpenAIChat, []dragoman.ToolSpec{fn("read"), fn("list"), fn("last")})
 	resp := resolved(
 		&dragoman.ToolCall{ID: "c1", Name: "parallel", Signature: "sig", Arguments: `{"tool_uses":[{"recipient_name":"functions.read","parameters":{"path":"a"}},{"recipient_name":"list","parameters":{}}]}`},
@@ -39,7 +39,7 @@ func TestQuirkB23_AWrapperThatWasNeverDeclaredBecomesTheCallsWithinIt(t *testing
 	}
 }
 
-func TestQuirkB23_AWrapperStaysWhereUnfoldingItCouldRunSomethingElse(t *testing.T) {
+func TestQuirkB23_AmbiguousWrapperIsKept(t *testing.T) {
 	sound := `{"tool_uses":[{"recipient_name":"read","parameters":{}}]}`
 	for name, tc := range map[string]struct {
 		tools []dragoman.ToolSpec
@@ -75,7 +75,7 @@ func TestQuirkB23_AWrapperStaysWhereUnfoldingItCouldRunSomethingElse(t *testing.
 	}
 }
 
-func TestQuirkB22_ADecoratedNameIsTheDeclaredToolItCanOnlyMean(t *testing.T) {
+func TestQuirkB22_DecoratedNameResolvesToOneTool(t *testing.T) {
 	crm := fn("find")
 	crm.Namespace = "crm"
 	reg := registry(dialectname.Anthropic, []dragoman.ToolSpec{fn("Bash"), fn("read_file"), fn("get"), fn("GET"), fn("tools.odd"), crm})
@@ -94,9 +94,9 @@ func TestQuirkB22_ADecoratedNameIsTheDeclaredToolItCanOnlyMean(t *testing.T) {
 		"crm__crm__crm__find":                   "crm.find",
 		"CRM__find":                             "crm.find",
 		"get":                                   "get",
-		"Get":                                   "Get", // two could be meant
+		"Get":                                   "Get", // two tools match
 		"functions.rm":                          "functions.rm",
-		"read":                                  "read", // a beginning is no name
+		"read":                                  "read", // a prefix is not a name
 		"":                                      "",
 		"<|channel|>":                           "<|channel|>",
 		strings.Repeat("functions.", 100) + "x": strings.Repeat("functions.", 100) + "x",
@@ -114,8 +114,8 @@ func TestQuirkB22_ADecoratedNameIsTheDeclaredToolItCanOnlyMean(t *testing.T) {
 	}
 }
 
-// Tool results name tools by their qualified names, whatever their names on the wire.
-func TestQuirkB22_AQualifiedNameIsTheDeclaredToolThatHasIt(t *testing.T) {
+// Tool results use qualified names, whatever the names on the wire.
+func TestQuirkB22_QualifiedNameResolvesToItsTool(t *testing.T) {
 	find := fn("find")
 	find.Namespace = "crm"
 	merge := fn("merge")
@@ -130,8 +130,8 @@ func TestQuirkB22_AQualifiedNameIsTheDeclaredToolThatHasIt(t *testing.T) {
 		"functions.crm.find": {"crm", "find"},
 		" crm.find ":         {"crm", "find"},
 		"calendar.add":       {"", "calendar.add"},
-		"crm.merge":          {"", "crm.merge"}, // two have it
-		"a.b.c":              {"", "a.b.c"},     // two have it
+		"crm.merge":          {"", "crm.merge"}, // two tools have it
+		"a.b.c":              {"", "a.b.c"},     // two tools have it
 		"crm.":               {"", "crm."},
 		"crmfind":            {"", "crmfind"},
 		"find":               {"", "find"},
@@ -146,8 +146,8 @@ func TestQuirkB22_AQualifiedNameIsTheDeclaredToolThatHasIt(t *testing.T) {
 
 type tool struct{ namespace, name string }
 
-// Without a request there are no declared names to mean.
-func TestQuirkB22_NamesOfARequestThatIsNotKnownStayAsTheyAre(t *testing.T) {
+// Without a request, no tools are declared.
+func TestQuirkB22_NamesWithoutARequestAreKept(t *testing.T) {
 	c := &dragoman.ToolCall{ID: "c", Name: "functions.read", Arguments: "{}"}
 	registry(dialectname.OpenAIChat, nil).ResolveCall(c, interop.Path{}, new(dragoman.Report))
 	if c.Name != "functions.read" {

@@ -302,7 +302,7 @@ func (c *checker) values(s map[string]any, p place, types []string) {
 	}
 }
 
-// general checks what every API requires of a schema.
+// general checks the rules that every API has.
 func (c *checker) general(s map[string]any, p place) {
 	ptr := p.ptr
 	types := c.types(s)
@@ -471,8 +471,8 @@ func (c *checker) object(s map[string]any, ptr string) {
 	}
 }
 
-// recursion reports a schema that contains itself: a target below which a reference leads back
-// to it.
+// recursion reports a schema that contains itself: a schema from which references lead back to
+// it.
 func (c *checker) recursion() {
 	if !c.rules.acyclic {
 		return
@@ -546,7 +546,7 @@ func (c *checker) requiredCycles() {
 	}
 }
 
-// reaches reports whether references lead from one place to another.
+// reaches reports whether references lead from one position to another.
 func (c *checker) reaches(places []string, from, to string) bool {
 	seen := map[string]bool{}
 	queue := []string{from}

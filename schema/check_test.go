@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestCheckFindsEachRule(t *testing.T) {
+func TestCheckReportsEachRule(t *testing.T) {
 	ok := `{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false}`
 	for _, p := range all() {
 		if v := Check([]byte(ok), p); v != nil {
@@ -91,7 +91,7 @@ func TestLimitsOfStrictSubsets(t *testing.T) {
 	}
 }
 
-func TestCheckFindsTheRulesOfEachTarget(t *testing.T) {
+func TestCheckReportsTheRulesOfEachTarget(t *testing.T) {
 	closedGemini := []Profile{GeminiParameters(), GeminiResponseSchema()}
 	richGemini := []Profile{GeminiJSONSchema(), GeminiResponseJSONSchema()}
 	grammars := []Profile{LlamaCPPTool(), OllamaFormat()}

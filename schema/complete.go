@@ -248,7 +248,7 @@ func (n *node) item(i int) *node {
 	return rest
 }
 
-// wanted returns the types that a value may have; nil means any.
+// wanted returns the types that a value may have; nil means any type.
 func wanted(schemas []*node) []string {
 	var out []string
 	for _, s := range schemas {
@@ -261,8 +261,8 @@ func wanted(schemas []*node) []string {
 	return out
 }
 
-// coerced returns a scalar converted to another type, and what was done; nil if the value
-// already has an accepted type, or cannot be converted.
+// coerced returns a scalar converted to another type, and a description of the conversion; nil
+// if the value already has an accepted type, or cannot be converted.
 func coerced(raw []byte, types []string) (other []byte, what string) {
 	wants := func(t string) bool { return slices.Contains(types, t) }
 	if len(types) == 0 || raw[0] != '"' {

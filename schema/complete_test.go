@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestT4_DefaultsAreFilledInAndTextIsCoercedOnlyWhenAsked(t *testing.T) {
+func TestT4_CompleteSetsDefaultsAndCoercesOnRequest(t *testing.T) {
 	const src = `{"type":"object","properties":{
 		"n":{"type":"integer","default":10},
 		"deep":{"type":"object","properties":{"on":{"type":"boolean","default":true},"x":{"type":["number","null"]}}},
@@ -56,9 +56,8 @@ func TestT4_DefaultsAreFilledInAndTextIsCoercedOnlyWhenAsked(t *testing.T) {
 	}
 }
 
-// Completing never makes arguments invalid that were valid, and a second time it
-// changes nothing.
-func TestT4_CompletingIsSafeToRepeat(t *testing.T) {
+// Completing never makes valid arguments invalid, and a second time it changes nothing.
+func TestT4_CompleteIsIdempotent(t *testing.T) {
 	v, err := schema.Compile(json.RawMessage(`{"type":"object","properties":{"a":{"type":"integer","default":1},"b":{"type":["boolean","string"]},"c":{"type":"array","items":{"type":"number"}}}}`))
 	if err != nil {
 		t.Fatal(err)
@@ -83,7 +82,7 @@ func TestT4_CompletingIsSafeToRepeat(t *testing.T) {
 	})
 }
 
-func TestCompletingCostlyArgumentsLeavesThemAsTheyAre(t *testing.T) {
+func TestCompleteKeepsCostlyArguments(t *testing.T) {
 	src := `{"items":{"allOf":[` + strings.Join(slices.Repeat([]string{`{"type":"integer"}`}, 60), ",") + `]}}`
 	v, err := schema.Compile(json.RawMessage(src))
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/dragoman-go/dragoman/schema"
 )
 
-// joinN joins what f writes for 0 to n-1.
+// joinN joins the results of f for 0 to n-1.
 func joinN(n int, f func(i int) string) string {
 	out := make([]string, n)
 	for i := range out {
@@ -20,7 +20,7 @@ func joinN(n int, f func(i int) string) string {
 	return strings.Join(out, ",")
 }
 
-// everyProfile returns the profiles that differ in how they do their work.
+// everyProfile returns the profiles whose lowering takes different paths.
 func everyProfile() []schema.Profile {
 	return []schema.Profile{
 		schema.OpenAITool(), schema.OpenAIStrict(), schema.AnthropicTool(), schema.AnthropicStrict(), schema.GeminiParameters(),
@@ -29,7 +29,7 @@ func everyProfile() []schema.Profile {
 }
 
 func TestCheckingManyNamesTakesLinearTime(t *testing.T) {
-	names := joinN(100_000, func(i int) string { return fmt.Sprintf(`"p%d"`, i) }) // the square takes ten seconds
+	names := joinN(100_000, func(i int) string { return fmt.Sprintf(`"p%d"`, i) }) // quadratic time would be ten seconds
 	for what, src := range map[string]string{
 		"required":   `{"type":"object","properties":{},"required":[` + names + `]}`,
 		"properties": `{"type":"object","additionalProperties":false,"properties":{` + joinN(20_000, func(i int) string { return fmt.Sprintf(`"p%d":{"type":"null"}`, i) }) + `},"required":[` + joinN(20_000, func(i int) string { return fmt.Sprintf(`"p%d"`, i) }) + `]}`,
@@ -77,7 +77,7 @@ func TestMergingManyBranchesTakesLinearTimeAndMemory(t *testing.T) {
 			runtime.ReadMemStats(&after)
 			mb := (after.TotalAlloc - before.TotalAlloc) >> 20
 			t.Logf("%-25s %-18s %8v %4d MB %v", what, p.Name(), took.Round(time.Millisecond), mb, err)
-			if took > 20*time.Second || mb > 100 { // a hundred times what it takes, for the race detector on a busy machine
+			if took > 20*time.Second || mb > 100 { // a hundred times the usual time, for the race detector on a busy machine
 				t.Errorf("%s for %s: %v and %d MB", what, p.Name(), took, mb)
 			}
 		}

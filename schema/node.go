@@ -197,9 +197,9 @@ func sameTypes(n, target *node) bool {
 	return have != nil && slices.Equal(have, n.types())
 }
 
-// removeEach removes the fields for which why returns a reason, and then calls told for each of
-// them.
-func (l *lowerer) removeEach(n *node, why func(member) string, done func(member, string)) {
+// removeEach removes the fields for which why returns a reason, and then calls removed for
+// each of them.
+func (l *lowerer) removeEach(n *node, why func(member) string, removed func(member, string)) {
 	var gone, kept []member
 	var reasons []string
 	for i, m := range n.members {
@@ -218,7 +218,7 @@ func (l *lowerer) removeEach(n *node, why func(member) string, done func(member,
 	}
 	n.members = kept
 	for i, m := range gone {
-		done(m, reasons[i])
+		removed(m, reasons[i])
 	}
 }
 

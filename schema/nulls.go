@@ -94,8 +94,7 @@ func applicable(schemas []*node) []*node {
 	return out
 }
 
-// declared returns what the schemas say about a property, and whether one of
-// them requires it.
+// declared returns the schemas of a property, and whether the property is required.
 func declared(schemas []*node, name string) (below []*node, required bool) {
 	for _, s := range schemas {
 		if p := s.get(kwProperties); p != nil && p.kind == isMap {

@@ -11,11 +11,10 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// prop is an object with one property.
+// prop returns an object schema with one property.
 func prop(a string) string { return `{"type":"object","properties":{"a":` + a + `}}` }
 
-// lowersTo runs lowerings of one property for one profile: source, result and
-// losses.
+// lowersTo runs lowerings of one property for one profile: source, result and losses.
 func lowersTo(t *testing.T, p Profile, cases [][]string) {
 	t.Helper()
 	for _, c := range cases {
@@ -27,8 +26,7 @@ func lowersTo(t *testing.T, p Profile, cases [][]string) {
 	}
 }
 
-// everyKeyword is a schema that says everything at once, so that no keyword
-// can hide.
+// everyKeyword is a schema with every keyword.
 func everyKeyword(below string) string {
 	return `{"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:x","$anchor":"y","$comment":"c","$vocabulary":{},
 	"$defs":{"d":{"type":"string"}},"definitions":{"e":{"type":"string"}},"title":"t","description":"d","default":1,"deprecated":true,
@@ -43,7 +41,7 @@ func everyKeyword(below string) string {
 	"nullable":true,"discriminator":{"propertyName":"k"},"propertyOrdering":["p"]}`
 }
 
-func TestQuirkA1_GeminiParametersHoldsOnlyItsOwnKeywordsAtEveryDepth(t *testing.T) {
+func TestQuirkA1_GeminiGetsOnlyItsKeywords(t *testing.T) {
 	known := strings.Fields(`anyOf default description enum example format items maxItems minItems maxLength minLength maxProperties
 		minProperties maximum minimum nullable pattern properties propertyOrdering required title type`)
 	leaf := `{"type":"number","exclusiveMinimum":0,"$comment":"x"}`
@@ -91,7 +89,7 @@ func TestQuirkA1_GeminiParametersHoldsOnlyItsOwnKeywordsAtEveryDepth(t *testing.
 	}
 }
 
-func TestQuirkA2_GeminiHasTwoFormsAndTheRicherOneKeepsMore(t *testing.T) {
+func TestQuirkA2_GeminiJSONSchemaKeepsMore(t *testing.T) {
 	src := `{"type":"object","properties":{"a":{"$ref":"#/$defs/A"},"m":{"type":"object","additionalProperties":{"type":"integer"}},"n":{"type":["string","null"]}},"$defs":{"A":{"type":"string"}}}`
 	runLowerings(t, []lowering{
 		{"parametersJsonSchema keeps references, maps and lists of types", GeminiJSONSchema(), src, "", nil},
@@ -103,7 +101,7 @@ func TestQuirkA2_GeminiHasTwoFormsAndTheRicherOneKeepsMore(t *testing.T) {
 	})
 }
 
-func TestQuirkA3_ReferencesAreWrittenOutWhereThereAreNone(t *testing.T) {
+func TestQuirkA3_ReferencesAreInlinedIfUnsupported(t *testing.T) {
 	runLowerings(t, []lowering{
 		{
 			"a reference to another property", GeminiParameters(),
@@ -186,7 +184,7 @@ func TestQuirkA5_NoTargetGetsAUnionAtTheRoot(t *testing.T) {
 	}
 }
 
-func TestQuirkA6_AllOfIsMergedAndASecondUnionTold(t *testing.T) {
+func TestQuirkA6_AllOfIsMergedAndASecondUnionDescribed(t *testing.T) {
 	lowersTo(t, GeminiParameters(), [][]string{
 		{"members are one object", `{"allOf":[{"type":"object","properties":{"x":{"type":"string"}},"required":["x"]},{"properties":{"y":{"type":"integer"}},"required":["y"]}]}`, `{"type":"object","properties":{"x":{"type":"string"},"y":{"type":"integer"}},"required":["x","y"]}`, "lowered /properties/a/allOf"},
 		{"two unions cannot be one", `{"allOf":[{"anyOf":[{"type":"string"},{"type":"integer"}]},{"anyOf":[{"minLength":1},{"minimum":1}]}]}`, `{"anyOf":[{"type":"string","description":"(and anyOf: [{\"minLength\":1},{\"minimum\":1}])"},{"type":"integer","description":"(and anyOf: [{\"minLength\":1},{\"minimum\":1}])"}]}`, "moved /properties/a/allOf/1/anyOf"},
@@ -200,7 +198,7 @@ func TestQuirkA7_OneOfByTarget(t *testing.T) {
 	lowersTo(t, OllamaTool(), [][]string{{"anyOf", src, `{"description":"d","anyOf":[{"type":"string"},{"type":"integer"}]}`}})
 }
 
-func TestQuirkA8_ListsOfTypesBecomeOneTypeOrAUnion(t *testing.T) {
+func TestQuirkA8_TypeListsBecomeOneTypeOrAUnion(t *testing.T) {
 	lowersTo(t, GeminiParameters(), [][]string{
 		{"null is a flag", `{"type":["string","null"],"description":"d"}`, `{"type":"string","description":"d","nullable":true}`, "lowered /properties/a/type"},
 		{"one type in a list", `{"type":["string"]}`, `{"type":"string"}`},
@@ -225,7 +223,7 @@ func TestQuirkA9_NullIsAFlagForGeminiAndATypeElsewhere(t *testing.T) {
 		{"the flag itself stays", `{"type":"string","nullable":true}`, ""},
 		{"and is dropped nowhere", `{"type":"STRING","nullable":false}`, ""},
 	})
-	// There and back: what was nullable is.
+	// Lowering the result again keeps nullable.
 	there, _, err := lowered([]byte(prop(`{"type":["integer","null"],"minimum":1}`)), GeminiParameters())
 	if err != nil {
 		t.Fatal(err)
@@ -236,7 +234,7 @@ func TestQuirkA9_NullIsAFlagForGeminiAndATypeElsewhere(t *testing.T) {
 	}
 }
 
-func TestQuirkA10_EnumsOfNumbersAreStringsForGeminiAndTurnedBack(t *testing.T) {
+func TestQuirkA10_GeminiNumberEnumsAreStrings(t *testing.T) {
 	lowersTo(t, GeminiParameters(), [][]string{
 		{"integers", `{"type":"integer","enum":[1,2],"minimum":1,"format":"int32"}`, `{"type":"string","enum":["1","2"]}`, "lowered /properties/a/enum"},
 		{"without a type", `{"enum":[1.5,2]}`, `{"type":"string","enum":["1.5","2"]}`},
@@ -271,7 +269,7 @@ func TestQuirkA10_EnumsOfNumbersAreStringsForGeminiAndTurnedBack(t *testing.T) {
 	if err := v.Validate([]byte(`{"n":1}`)); err != nil {
 		t.Error(err)
 	}
-	// What a string may mean anyway stays a string.
+	// A string that the schema accepts as such stays a string.
 	both := prop(`{"anyOf":[{"type":"string"},{"type":"integer","enum":[1]}]}`)
 	if low, err = Lower([]byte(both), GeminiParameters()); err != nil {
 		t.Fatal(err)
@@ -281,8 +279,7 @@ func TestQuirkA10_EnumsOfNumbersAreStringsForGeminiAndTurnedBack(t *testing.T) {
 	}
 }
 
-// roundTrip checks that arguments become what the target would write, and
-// come back as they were.
+// roundTrip checks that arguments translate to the target's form and back.
 func roundTrip(t *testing.T, p Profile, src string, pairs [][2]string) {
 	t.Helper()
 	low, err := Lower([]byte(src), p)
@@ -307,7 +304,7 @@ func roundTrip(t *testing.T, p Profile, src string, pairs [][2]string) {
 	}
 }
 
-// writeCompact leaves out the blanks between tokens of these tests.
+// writeCompact removes the white space between tokens.
 func writeCompact(b *strings.Builder, s string) {
 	b.WriteString(strings.ReplaceAll(s, ", ", ","))
 }
@@ -358,7 +355,7 @@ func TestQuirkA13_BooleanSchemasBecomeObjectsOfKeywords(t *testing.T) {
 	}
 }
 
-// lowered is [Lower] without the way back.
+// lowered is [Lower] without the translation back.
 func lowered(src json.RawMessage, p Profile) (json.RawMessage, dragoman.Report, error) {
 	low, err := Lower(src, p)
 	return low.Schema, low.Report, err
@@ -439,7 +436,7 @@ func TestQuirkA17_BoundsByTarget(t *testing.T) {
 	}
 }
 
-func TestQuirkA18_GeminiRequiresWhatExists(t *testing.T) {
+func TestQuirkA18_GeminiRequiresOnlyExistingProperties(t *testing.T) {
 	src := `{"type":"object","properties":{"a":{"type":"object","properties":{"b":{"type":"string"}},"required":["ghost"]}},"required":["a","ghost"]}`
 	want := `{"type":"object","properties":{"a":{"type":"object","properties":{"b":{"type":"string"}}}},"required":["a"]}`
 	for _, p := range []Profile{GeminiParameters(), GeminiJSONSchema(), CompatTool()} {
@@ -493,7 +490,7 @@ func TestQuirkA22_MetadataByTarget(t *testing.T) {
 	lowersTo(t, BedrockTool(), [][]string{{"all is taken", src, ""}})
 }
 
-func TestQuirkA23_NamesATargetForbidsGetAnAlias(t *testing.T) {
+func TestQuirkA23_ForbiddenNamesGetAnAlias(t *testing.T) {
 	src := `{"type":"object","properties":{"$filter":{"type":"string"},"foo-bar":{"type":"object","properties":{"@type":{"type":"string"},"ok":{"type":"array","items":{"type":"object","properties":{"$filter":{"type":"integer"}}}}},"required":["@type"]}},"required":["$filter"],"propertyOrdering":["foo-bar","$filter"]}`
 	runLowerings(t, []lowering{
 		{
@@ -534,7 +531,7 @@ func TestQuirkA23_NamesATargetForbidsGetAnAlias(t *testing.T) {
 	}
 }
 
-func TestQuirkA23_AliasesAreLegalDistinctAndStable(t *testing.T) {
+func TestQuirkA23_AliasesAreValidDistinctAndStable(t *testing.T) {
 	rules := map[string]nameRule{"gemini": geminiNames(), "claude": claudeNames()}
 	names := []string{"", "_", "$", "$$", "9", "9a", "-", "a b", "a  b", "a_b", "ü", "üü", strings.Repeat("x", 65), strings.Repeat("x", 66), strings.Repeat("é", 65), "a\x00", "日本"}
 	for what, r := range rules {
@@ -558,12 +555,12 @@ func TestQuirkA23_AliasesAreLegalDistinctAndStable(t *testing.T) {
 			taken[alias] = true
 		}
 	}
-	// Somebody foresaw the alias.
+	// An attacker precomputed the alias.
 	src := `{"type":"object","properties":{"$filter":{"type":"string"},"filter_0c097d40":{"type":"string"}}}`
 	roundTrip(t, GeminiJSONSchema(), src, [][2]string{{`{"$filter":"a","filter_0c097d40":"b"}`, expectedWire(t, src)}})
 }
 
-// expectedWire is what the arguments of the test before look like on the wire.
+// expectedWire holds the arguments of the test above as they are on the wire.
 func expectedWire(t *testing.T, src string) string {
 	t.Helper()
 	low, err := Lower([]byte(src), GeminiJSONSchema())
@@ -605,7 +602,7 @@ func TestQuirkA24_NamesAndDataAreNotKeywordsForAnyTarget(t *testing.T) {
 	}
 }
 
-func TestQuirkA27_GrammarsGetPatternsTheyCanRead(t *testing.T) {
+func TestQuirkA27_PatternsByTarget(t *testing.T) {
 	for _, p := range []Profile{LlamaCPPTool(), OllamaFormat()} {
 		lowersTo(t, p, [][]string{
 			{"anchored", `{"type":"string","pattern":"^[a-z]+(x|y)$"}`, ""},
@@ -658,7 +655,7 @@ func TestQuirkA29_RecursionIsCutOrOptional(t *testing.T) {
 	}
 }
 
-func TestQuirkA31_StrictOnBedrockIsAnthropicsStrict(t *testing.T) {
+func TestQuirkA31_BedrockStrictIsAnthropicStrict(t *testing.T) {
 	src := prop(`{"type":"string","minLength":1}`)
 	a, _, _ := lowered([]byte(src), AnthropicStrict())
 	b, _, err := lowered([]byte(src), BedrockStrict())
@@ -723,14 +720,14 @@ func TestQuirkA40_AnyJSONIsNotTurnedIntoAnObject(t *testing.T) {
 	lowersTo(t, OllamaTool(), [][]string{{"every type where one must be named", `{}`, `{"type":["string","number","boolean","object","array","null"],"items":{"type":["string","number","boolean","object","null"]}}`}})
 }
 
-func TestQuirkA41_ConditionsAreToldToGemini(t *testing.T) {
+func TestQuirkA41_ConditionsAreDescribedForGemini(t *testing.T) {
 	lowersTo(t, GeminiParameters(), [][]string{
 		{"a property of a condition is declared", `{"type":"object","properties":{"k":{"type":"string"}},"if":{"required":["k"]},"then":{"properties":{"z":{"type":"integer"}},"required":["z"]}}`, `{"type":"object","properties":{"k":{"type":"string"},"z":{"type":"integer"}},"description":"(if: {\"required\":[\"k\"]}) (then: {\"properties\":{\"z\":{\"type\":\"integer\"}},\"required\":[\"z\"]})"}`, "moved /properties/a/then/properties/z", "moved /properties/a/if"},
 		{"not", `{"type":"string","not":{"const":"x"}}`, `{"type":"string","description":"(not: {\"const\":\"x\"})"}`, "moved /properties/a/not"},
 	})
 }
 
-func TestQuirkA42_MapsBecomeEntriesForGeminiAndAreTurnedBack(t *testing.T) {
+func TestQuirkA42_GeminiMapsAreLists(t *testing.T) {
 	entries := func(value string) string {
 		return `{"type":"array","items":{"type":"object","properties":{"key":{"type":"string"},"value":` + value + `},"required":["key","value"]}}`
 	}
@@ -755,7 +752,7 @@ func TestQuirkA42_MapsBecomeEntriesForGeminiAndAreTurnedBack(t *testing.T) {
 		{`{"n":{"o":{"i":{"@x":"y"}}}}`, `{"n":[{"key":"o","value":[{"key":"i","value":{"x_37f6276f":"y"}}]}]}`},
 	})
 	for in, want := range map[string]string{
-		`{"m":{"a":"1"}}`:                        `{"m":{"a":"1"}}`, // a model that wrote a map after all
+		`{"m":{"a":"1"}}`:                        `{"m":{"a":"1"}}`, // the model wrote a map anyway
 		`{"m":[{"value":"1","key":"a"}]}`:        `{"m":{"a":1}}`,
 		`{"m":[{"key":"a","value":1,"x":2}]}`:    `{"m":[{"key":"a","value":1,"x":2}]}`,
 		`{"m":[{"key":"a"}]}`:                    `{"m":[{"key":"a"}]}`,
@@ -794,7 +791,7 @@ func TestQuirkA47_OllamaGetsTheWholeNestedStructure(t *testing.T) {
 	}
 }
 
-func TestQuirkA48_EveryNodeHasATypeWhereGrammarsAreMade(t *testing.T) {
+func TestQuirkA48_GrammarTargetsGetTypesEverywhere(t *testing.T) {
 	for _, p := range []Profile{OllamaTool(), LlamaCPPTool(), OllamaFormat()} {
 		lowersTo(t, p, [][]string{
 			{"from properties", `{"properties":{"x":{"type":"string"}}}`, `{"type":"object","properties":{"x":{"type":"string"}}}`, "synthesized /properties/a"},
@@ -807,7 +804,7 @@ func TestQuirkA48_EveryNodeHasATypeWhereGrammarsAreMade(t *testing.T) {
 	lowersTo(t, LlamaCPPTool(), [][]string{{"nor does a reference", `{"$ref":"#"}`, ""}})
 }
 
-func TestEachTargetOfBedrockHasItsRoot(t *testing.T) {
+func TestBedrockRootByTarget(t *testing.T) {
 	src := `{"$schema":"x","title":"T","type":"object","description":"d","properties":{"a":{"$ref":"#/$defs/A","description":"e"}},"additionalProperties":false,"$defs":{"A":{"type":"string","title":"t"}}}`
 	runLowerings(t, []lowering{
 		{"Claude takes all of JSON Schema", BedrockTool(), src, "", nil},

@@ -12,14 +12,14 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// lowering is one case: a source, a profile, and what must come out. An empty
-// want means that the source's own bytes come out.
+// lowering is one case: a source, a profile, and the expected result. An empty want means the
+// bytes of the source.
 type lowering struct {
 	name    string
 	profile Profile
 	src     string
 	want    string
-	// losses are "kind pointer" pairs that the report must contain.
+	// losses are the "kind pointer" pairs that the report must contain.
 	losses []string
 }
 
@@ -65,7 +65,7 @@ func hasLoss(r dragoman.Report, kind, ptr string) bool {
 	return false
 }
 
-// checkLowered checks what holds for every lowered schema.
+// checkLowered checks the properties that hold for every lowered schema.
 func checkLowered(t testing.TB, src string, out json.RawMessage, p Profile, report dragoman.Report) {
 	t.Helper()
 	if v := Check(out, p); v != nil {
@@ -155,7 +155,7 @@ func TestQuirkA3_DefinitionsFollowTheTarget(t *testing.T) {
 	})
 }
 
-// doublingDefs is a schema of n definitions, each naming the next one twice.
+// doublingDefs is a schema with n definitions, each of which refers to the next one twice.
 func doublingDefs(n int, ref string) string {
 	var b strings.Builder
 	b.WriteString(`{"type":"object","properties":{"a":{"$ref":"#/$defs/d0"` + ref + `}},"$defs":{`)
@@ -167,7 +167,7 @@ func doublingDefs(n int, ref string) string {
 	return b.String()
 }
 
-func TestQuirkA3_DoublingReferencesStaySmall(t *testing.T) {
+func TestQuirkA3_ExponentialReferencesStaySmall(t *testing.T) {
 	for _, ref := range []string{"", `,"type":"object"`, `,"required":["l"]`, `,"properties":{"x":{"type":"string"}}`} {
 		src := doublingDefs(30, ref)
 		for _, p := range all() {
@@ -180,8 +180,8 @@ func TestQuirkA3_DoublingReferencesStaySmall(t *testing.T) {
 			if len(out) > maxSchemaBytes {
 				t.Errorf("%s %q: %d bytes", p.Name(), ref, len(out))
 			}
-			// 10 ms is what it takes; the race detector and a busy machine need
-			// air, and without the bound it would be days.
+			// It takes 10 ms. The rest is for the race detector and a busy machine; without
+			// the limit it would take days.
 			if took > 2*time.Second {
 				t.Errorf("%s %q took %v", p.Name(), ref, took)
 			}
@@ -189,7 +189,7 @@ func TestQuirkA3_DoublingReferencesStaySmall(t *testing.T) {
 	}
 }
 
-func TestQuirkA4_NothingStandsBesideAReference(t *testing.T) {
+func TestQuirkA4_ReferencesHaveNoSiblings(t *testing.T) {
 	defs := `"$defs":{"A":{"type":"object","properties":{"x":{"type":"string"}},"required":["x"],"additionalProperties":false}}`
 	runLowerings(t, []lowering{
 		{
@@ -378,7 +378,7 @@ func TestQuirkA9_NullableIsWrittenAsNull(t *testing.T) {
 	}
 }
 
-func TestQuirkA12_ConstBecomesEnumWhereATargetHasNone(t *testing.T) {
+func TestQuirkA12_ConstBecomesEnumIfUnsupported(t *testing.T) {
 	p := OpenAIStrict()
 	p.allowed[kwConst/64] &^= 1 << (kwConst % 64)
 	for _, v := range []string{`0`, `false`, `""`, `"a"`, `1.5`} {
@@ -453,7 +453,7 @@ func TestQuirkA15_Tuples(t *testing.T) {
 	})
 }
 
-func TestQuirkA16_UnknownFormatsAreTold(t *testing.T) {
+func TestQuirkA16_UnknownFormatsAreDescribed(t *testing.T) {
 	doc := func(f, desc string) string {
 		if desc != "" {
 			return `{"type":"object","properties":{"a":{"type":"string","description":"` + desc + `"}},"required":["a"],"additionalProperties":false}`
@@ -490,7 +490,7 @@ func TestQuirkA17_ConstraintsMoveIntoTheDescription(t *testing.T) {
 	})
 }
 
-func TestQuirkA18_RequiredNamesWhatExists(t *testing.T) {
+func TestQuirkA18_RequiredNamesExist(t *testing.T) {
 	runLowerings(t, []lowering{
 		{
 			"strict drops unknown names", AnthropicStrict(),
@@ -638,7 +638,7 @@ func TestQuirkA25_StrictFitsOnlyAsWritten(t *testing.T) {
 	}
 }
 
-func TestQuirkA26_OptionalBecomesNullableAndNullIsLeftOut(t *testing.T) {
+func TestQuirkA26_OptionalBecomesNullableAndNullIsOmitted(t *testing.T) {
 	src := `{"type":"object","properties":{"a":{"type":"string"},"b":{"enum":["x"]},"c":{"$ref":"#/$defs/C"},"d":{"type":["string","null"]},"e":{"const":1},"f":{"properties":{"g":{"type":"string"}}}},"required":["a"],"$defs":{"C":{"type":"integer"}}}`
 	runLowerings(t, []lowering{{
 		"each kind of schema learns null", OpenAIStrict(), src,
@@ -661,7 +661,7 @@ func TestQuirkA26_OptionalBecomesNullableAndNullIsLeftOut(t *testing.T) {
 	}
 }
 
-func TestQuirkA27_LookAroundIsTold(t *testing.T) {
+func TestQuirkA27_LookAroundIsDescribed(t *testing.T) {
 	doc := func(a string) string {
 		return `{"type":"object","properties":{"a":{"type":"string",` + a + `}},"required":["a"],"additionalProperties":false}`
 	}
@@ -735,7 +735,7 @@ func TestQuirkA40_AnyJSONStaysAnyJSON(t *testing.T) {
 	}
 }
 
-func TestQuirkA41_ConditionsAreHoistedAndTold(t *testing.T) {
+func TestQuirkA41_ConditionsAreHoistedAndDescribed(t *testing.T) {
 	runLowerings(t, []lowering{
 		{
 			"a property of then is declared", AnthropicStrict(),
@@ -753,7 +753,7 @@ func TestQuirkA41_ConditionsAreHoistedAndTold(t *testing.T) {
 	})
 }
 
-func TestQuirkA45_OneBrokenToolLeavesTheOthersAlone(t *testing.T) {
+func TestQuirkA45_InvalidToolDoesNotAffectOthers(t *testing.T) {
 	good := `{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false}`
 	for _, p := range all() {
 		for _, bad := range []string{`{`, `[]`, `7`, `"object"`, `{"type":"string"}`, `{"type":"array","items":{}}`, `{"type":"object"}{}`, strings.Repeat(`{"items":`, 5000)} {
@@ -796,7 +796,7 @@ func TestQuirkA48_TypesAreInferredForStrict(t *testing.T) {
 	})
 }
 
-func TestQuirkC17_TextThatIsNotUnicodeIsReplaced(t *testing.T) {
+func TestQuirkC17_InvalidUnicodeIsReplaced(t *testing.T) {
 	for _, src := range []string{"{\"type\":\"object\",\"properties\":{\"a\":{\"description\":\"x\xff\"}}}", `{"type":"object","properties":{"a":{"description":"x\ud800"}}}`} {
 		out, report, err := lowered([]byte(src), OpenAITool())
 		want := "{\"type\":\"object\",\"properties\":{\"a\":{\"description\":\"x\uFFFD\"}}}"
@@ -829,7 +829,7 @@ func TestQuirkF3_EachSurfaceHasItsOwnProfile(t *testing.T) {
 	}
 }
 
-func TestQuirkF6_RootsThatAreNoObjectAreWrapped(t *testing.T) {
+func TestQuirkF6_NonObjectRootsAreWrapped(t *testing.T) {
 	cases := []struct{ name, src, want string }{
 		{
 			"an array", `{"type":"array","items":{"$ref":"#/$defs/I"},"$defs":{"I":{"type":"object","properties":{"l":{"$ref":"#"}}}}}`,

@@ -43,7 +43,7 @@ func atMost(have, max int) bool { return max == 0 || have <= max }
 // scanners pools buffers; results never leave a scan.
 var scanners = sync.Pool{New: func() any { return new(scanner) }}
 
-// scanner is one pass over a schema.
+// scanner makes one pass over a schema.
 type scanner struct {
 	r    cursor
 	p    *Profile
@@ -52,7 +52,7 @@ type scanner struct {
 	names [][]byte
 }
 
-// facts is what the end of a schema object needs to judge it.
+// facts holds the data that the end of a schema object needs to judge it.
 type facts struct {
 	keys          keywordSet
 	types         typeBits
@@ -95,7 +95,7 @@ func (s *scanner) schema(depth, level int) bool {
 	return ok
 }
 
-// member checks the value of one keyword. False means uncertain.
+// member checks the value of one keyword. It returns false if it is not certain.
 func (s *scanner) member(kw keyword, f *facts, depth, level int) bool {
 	r, p := &s.r, s.p
 	root := depth == 0
@@ -414,12 +414,12 @@ func subset(quoted, names [][]byte) bool {
 	for _, q := range quoted {
 		q = q[1 : len(q)-1]
 		if bytes.IndexByte(q, '\\') >= 0 {
-			return false // unsure
+			return false // not certain
 		}
 		found := false
 		for range names {
 			if steps++; steps > 100_000 {
-				return false // unsure
+				return false // not certain
 			}
 			if at == len(names) {
 				at = 0

@@ -28,16 +28,15 @@ func jsonLines(t testing.TB, file string, f func(line []byte)) {
 	}
 }
 
-// expectedCall is one function and the arguments that a model should write
-// for it.
+// expectedCall is a function and the arguments that a model should write for it.
 type expectedCall struct {
 	name string
 	src  json.RawMessage
 	args json.RawMessage
 }
 
-// expectedCalls reads the functions and calls of the leaderboard. Its answers
-// list for each argument the values that are right; the first is taken.
+// expectedCalls reads the functions and calls of the leaderboard. Its answers list the correct
+// values of each argument; the first one is used.
 func expectedCalls(t testing.TB) []expectedCall {
 	t.Helper()
 	files, _ := filepath.Glob(filepath.Join(toolzoo, "answer_BFCL*.json"))
@@ -83,7 +82,7 @@ func expectedCalls(t testing.TB) []expectedCall {
 	return out
 }
 
-// firstValues writes each argument with its first right value.
+// firstValues writes each argument with its first correct value.
 func firstValues(raw []byte) json.RawMessage {
 	var w jsonwire.Writer
 	r := jsonwire.NewReader(raw)
@@ -142,7 +141,7 @@ func TestExpectedCallsSurviveEveryTarget(t *testing.T) {
 	}
 }
 
-// ourZoo holds schemas that once were, or easily are, trouble.
+// ourZoo holds schemas that caused errors, or that are likely to.
 var ourZoo = map[string]string{
 	"a union at the root":            `{"oneOf":[{"type":"object","properties":{"page_id":{"type":"string"}},"required":["page_id"]},{"type":"object","properties":{"database_id":{"type":"string"},"page_id":{"type":"integer"}},"required":["database_id"]}]}`,
 	"a choice of required names":     `{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"}},"anyOf":[{"required":["a"]},{"required":["b"]}]}`,
