@@ -36,7 +36,7 @@ func TestR7_SanitizeReplacesOnlyInvalidJSON(t *testing.T) {
 		{"a string", `"x"`, false},
 		{"null", `null`, false},
 		{"an empty string in quotes", `""`, false},
-		{"a repeated key, which goes back to its origin as it came", `{"a":1,"a":2}`, false},
+		{"a duplicate key, which is returned to its origin unchanged", `{"a":1,"a":2}`, false},
 		{"cut off", `{"a":`, true},
 		{"two values", `{"a":1}{"a":2}`, true},
 		{"a word", `nope`, true},
@@ -326,14 +326,14 @@ func TestQuirkB30_FreeformTextIsExtracted(t *testing.T) {
 	const body = "*** Begin Patch\n*** End Patch"
 	for _, tc := range []struct {
 		name, args, want string
-		told             string // a substring of the report; empty means an empty report
+		loss             string // a substring of the report; empty means an empty report
 	}{
 		{"as asked", `{"input":"*** Begin Patch\n*** End Patch"}`, body, ""},
 		{"under another name", `{"patch":"*** Begin Patch\n*** End Patch"}`, body, "only string argument"},
 		{"as a command line", `{"command":["apply_patch","*** Begin Patch\n*** End Patch"]}`, body, "command"},
 		{"as a bare JSON string", `"*** Begin Patch\n*** End Patch"`, body, "bare JSON string"},
 		{"as bare text", body, body, "bare text"},
-		{"with something beside it", `{"input":"*** Begin Patch\n*** End Patch","note":"x"}`, body, "other arguments"},
+		{"with another field", `{"input":"*** Begin Patch\n*** End Patch","note":"x"}`, body, "other arguments"},
 		{"in a fence", "{\"input\":\"```diff\\n*** Begin Patch\\n*** End Patch```\"}", body, "fence"},
 		{"empty", `{"input":""}`, "", ""},
 		{"nothing", ``, "", ""},
@@ -350,10 +350,10 @@ func TestQuirkB30_FreeformTextIsExtracted(t *testing.T) {
 			if c.Payload != codes.PayloadText || c.Arguments != tc.want || c.Problem != nil {
 				t.Errorf("got %q (%s), problem %v", c.Arguments, c.Payload, c.Problem)
 			}
-			if tc.told == "" {
+			if tc.loss == "" {
 				lossless(t, rep)
 			} else {
-				lost(t, rep, dragoman.Lowered, tc.told)
+				lost(t, rep, dragoman.Lowered, tc.loss)
 			}
 		})
 	}

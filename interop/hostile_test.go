@@ -24,36 +24,36 @@ func TestR7_AmbiguousCallDoesNotRun(t *testing.T) {
 	for name, tc := range map[string]struct {
 		format dragoman.Format
 		call   string
-		member string
+		field  string
 	}{
-		"arguments twice":               {chat, `{"id":"t","type":"function","function":{"name":"rm","arguments":"{\"a\":1}","arguments":"{\"a\":2}"}}`, "arguments"},
-		"name twice":                    {chat, `{"id":"t","type":"function","function":{"name":"rm","name":"ls","arguments":"{}"}}`, "name"},
-		"function twice":                {chat, `{"id":"t","type":"function","function":{"name":"rm","arguments":"{}"},"function":{"name":"ls"}}`, "function"},
-		"function and custom":           {chat, `{"id":"t","type":"function","function":{"name":"rm","arguments":"{}"},"custom":{"name":"ls","input":"x"}}`, "function"},
-		"custom and function":           {toolformat.ChatCustomCall, `{"id":"t","type":"custom","custom":{"name":"ls","input":"x"},"function":{"name":"rm","arguments":"{}"}}`, "function"},
-		"input twice (custom)":          {toolformat.ChatCustomCall, `{"id":"t","type":"custom","custom":{"name":"ls","input":"x","input":"y"}}`, "input"},
-		"type twice":                    {chat, `{"id":"t","type":"function","type":"custom","function":{"name":"rm","arguments":"{}"}}`, "type"},
-		"id twice":                      {chat, `{"id":"t","id":"u","function":{"name":"rm","arguments":"{}"}}`, "id"},
-		"arguments in other case":       {chat, `{"id":"t","function":{"name":"rm","arguments":"{\"a\":1}","Arguments":"{\"a\":2}"}}`, "arguments"},
-		"only in other case":            {chat, `{"id":"t","function":{"name":"rm","ARGUMENTS":"{\"a\":2}"}}`, "arguments"},
-		"function in other case":        {chat, `{"id":"t","function":{"name":"rm","arguments":"{}"},"Function":{"name":"ls"}}`, "function"},
-		"case beyond ASCII":             {responses, `{"type":"function_call","call_id":"t","name":"rm","arguments":"{}","argumentſ":"{\"a\":2}"}`, "arguments"},
-		"escaped":                       {chat, `{"id":"t","function":{"name":"rm","arguments":"{}","\u0061rguments":"{\"a\":2}"}}`, "arguments"},
-		"arguments and input":           {responses, `{"type":"function_call","call_id":"t","name":"rm","arguments":"{\"a\":1}","input":"{\"a\":2}"}`, "input"},
-		"namespace twice":               {responses, `{"type":"function_call","call_id":"t","namespace":"a","namespace":"b","name":"rm","arguments":"{}"}`, "namespace"},
-		"name in other case":            {responses, `{"type":"function_call","call_id":"t","name":"rm","Name":"ls","arguments":"{}"}`, "name"},
-		"input twice (tool_use)":        {anthropic, `{"type":"tool_use","id":"t","name":"rm","input":{"a":1},"input":{"a":2}}`, "input"},
-		"a name that is none first":     {chat, `{"id":"t","function":{"name":1,"arguments":"{}","name":"rm"}}`, "name"},
-		"a name that is none last":      {chat, `{"id":"t","function":{"name":"rm","arguments":"{}","name":1}}`, "name"},
-		"a function that is none":       {chat, `{"id":"t","function":1,"function":{"name":"rm","arguments":"{}"}}`, "function"},
-		"a name that is none (item)":    {responses, `{"type":"function_call","call_id":"t","name":1,"arguments":"{}","name":"rm"}`, "name"},
-		"a name that is none (tool)":    {anthropic, `{"type":"tool_use","id":"t","name":[],"input":{},"name":"rm"}`, "name"},
-		"another member that is none":   {anthropic, `{"type":1,"id":"t","name":"rm","input":{},"input":{"a":2}}`, "input"},
-		"a name that is none (gemini)":  {toolformat.GeminiFunctionCall, `{"id":"t","name":1,"args":{},"name":"rm"}`, "name"},
-		"half a call (gemini)":          {toolformat.GeminiFunctionCall, `{"id":"t","name":"ls","willContinue":true,"name":"rm"}`, "name"},
-		"a name that is none (ollama)":  {toolformat.OllamaToolCall, `{"function":{"name":1,"arguments":{},"name":"rm"}}`, "name"},
-		"a name that is none (bedrock)": {toolformat.BedrockToolUse, `{"toolUse":{"toolUseId":"t","name":1,"input":{},"name":"rm"}}`, "name"},
-		"input in other case (tool)":    {anthropic, `{"type":"tool_use","id":"t","name":"rm","input":{"a":1},"INPUT":{"a":2}}`, "input"},
+		"arguments twice":            {chat, `{"id":"t","type":"function","function":{"name":"rm","arguments":"{\"a\":1}","arguments":"{\"a\":2}"}}`, "arguments"},
+		"name twice":                 {chat, `{"id":"t","type":"function","function":{"name":"rm","name":"ls","arguments":"{}"}}`, "name"},
+		"function twice":             {chat, `{"id":"t","type":"function","function":{"name":"rm","arguments":"{}"},"function":{"name":"ls"}}`, "function"},
+		"function and custom":        {chat, `{"id":"t","type":"function","function":{"name":"rm","arguments":"{}"},"custom":{"name":"ls","input":"x"}}`, "function"},
+		"custom and function":        {toolformat.ChatCustomCall, `{"id":"t","type":"custom","custom":{"name":"ls","input":"x"},"function":{"name":"rm","arguments":"{}"}}`, "function"},
+		"input twice (custom)":       {toolformat.ChatCustomCall, `{"id":"t","type":"custom","custom":{"name":"ls","input":"x","input":"y"}}`, "input"},
+		"type twice":                 {chat, `{"id":"t","type":"function","type":"custom","function":{"name":"rm","arguments":"{}"}}`, "type"},
+		"id twice":                   {chat, `{"id":"t","id":"u","function":{"name":"rm","arguments":"{}"}}`, "id"},
+		"arguments in other case":    {chat, `{"id":"t","function":{"name":"rm","arguments":"{\"a\":1}","Arguments":"{\"a\":2}"}}`, "arguments"},
+		"only in other case":         {chat, `{"id":"t","function":{"name":"rm","ARGUMENTS":"{\"a\":2}"}}`, "arguments"},
+		"function in other case":     {chat, `{"id":"t","function":{"name":"rm","arguments":"{}"},"Function":{"name":"ls"}}`, "function"},
+		"case beyond ASCII":          {responses, `{"type":"function_call","call_id":"t","name":"rm","arguments":"{}","argumentſ":"{\"a\":2}"}`, "arguments"},
+		"escaped":                    {chat, `{"id":"t","function":{"name":"rm","arguments":"{}","\u0061rguments":"{\"a\":2}"}}`, "arguments"},
+		"arguments and input":        {responses, `{"type":"function_call","call_id":"t","name":"rm","arguments":"{\"a\":1}","input":"{\"a\":2}"}`, "input"},
+		"namespace twice":            {responses, `{"type":"function_call","call_id":"t","namespace":"a","namespace":"b","name":"rm","arguments":"{}"}`, "namespace"},
+		"name in other case":         {responses, `{"type":"function_call","call_id":"t","name":"rm","Name":"ls","arguments":"{}"}`, "name"},
+		"input twice (tool_use)":     {anthropic, `{"type":"tool_use","id":"t","name":"rm","input":{"a":1},"input":{"a":2}}`, "input"},
+		"an invalid name first":      {chat, `{"id":"t","function":{"name":1,"arguments":"{}","name":"rm"}}`, "name"},
+		"an invalid name last":       {chat, `{"id":"t","function":{"name":"rm","arguments":"{}","name":1}}`, "name"},
+		"an invalid function":        {chat, `{"id":"t","function":1,"function":{"name":"rm","arguments":"{}"}}`, "function"},
+		"an invalid name (item)":     {responses, `{"type":"function_call","call_id":"t","name":1,"arguments":"{}","name":"rm"}`, "name"},
+		"an invalid name (tool)":     {anthropic, `{"type":"tool_use","id":"t","name":[],"input":{},"name":"rm"}`, "name"},
+		"another invalid field":      {anthropic, `{"type":1,"id":"t","name":"rm","input":{},"input":{"a":2}}`, "input"},
+		"an invalid name (gemini)":   {toolformat.GeminiFunctionCall, `{"id":"t","name":1,"args":{},"name":"rm"}`, "name"},
+		"half a call (gemini)":       {toolformat.GeminiFunctionCall, `{"id":"t","name":"ls","willContinue":true,"name":"rm"}`, "name"},
+		"an invalid name (ollama)":   {toolformat.OllamaToolCall, `{"function":{"name":1,"arguments":{},"name":"rm"}}`, "name"},
+		"an invalid name (bedrock)":  {toolformat.BedrockToolUse, `{"toolUse":{"toolUseId":"t","name":1,"input":{},"name":"rm"}}`, "name"},
+		"input in other case (tool)": {anthropic, `{"type":"tool_use","id":"t","name":"rm","input":{"a":1},"INPUT":{"a":2}}`, "input"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, _, err := all.Registry(interop.Options{}).InspectCall(native(tc.format, tc.call))
@@ -63,7 +63,7 @@ func TestR7_AmbiguousCallDoesNotRun(t *testing.T) {
 			if c.Problem == nil || c.Problem.Code != codes.ProblemDuplicateKey {
 				t.Fatalf("it may run: %+v", c)
 			}
-			mustContain(t, c.Problem.Message, "has a duplicate field \""+tc.member+"\"")
+			mustContain(t, c.Problem.Message, "has a duplicate field \""+tc.field+"\"")
 			for _, d := range threeDialects {
 				out, rep := writeCall(t, registry(d, nil).ForResponse(), c)
 				mustNotRun(t, d, out)
@@ -79,9 +79,9 @@ func TestR7_AmbiguousCallDoesNotRun(t *testing.T) {
 		t.Errorf("%+v, %v", c, err)
 	}
 	for name, n := range map[string]dragoman.Native{
-		"null beside it (chat)":      native(chat, `{"id":"t","type":"function","function":{"name":"rm","arguments":"{}"},"custom":null}`),
-		"null beside it (responses)": native(responses, `{"type":"function_call","call_id":"t","name":"rm","arguments":"{}","input":null}`),
-		"keys inside the arguments":  chatCall(`{"a":1,"A":2}`),
+		"null next to it (chat)":      native(chat, `{"id":"t","type":"function","function":{"name":"rm","arguments":"{}"},"custom":null}`),
+		"null next to it (responses)": native(responses, `{"type":"function_call","call_id":"t","name":"rm","arguments":"{}","input":null}`),
+		"keys inside the arguments":   chatCall(`{"a":1,"A":2}`),
 	} {
 		if c, _, err := all.Registry(interop.Options{}).InspectCall(n); err != nil || c.Problem != nil {
 			t.Errorf("%s: %+v, %v", name, c, err)
@@ -125,8 +125,8 @@ func mustNotRun(t *testing.T, d dragoman.Dialect, out string) {
 
 func TestUnreadableCallDoesNotRun(t *testing.T) {
 	for name, tc := range map[string]struct {
-		format       dragoman.Format
-		call, member string
+		format      dragoman.Format
+		call, field string
 	}{
 		"type":                {toolformat.ChatFunctionCall, `{"id":"t","type":7,"function":{"name":"rm","arguments":"{\"a\":1}"}}`, "type"},
 		"name":                {toolformat.ChatFunctionCall, `{"id":"t","type":"function","function":{"name":7,"arguments":"{\"a\":1}"}}`, "function/name"},
@@ -146,7 +146,7 @@ func TestUnreadableCallDoesNotRun(t *testing.T) {
 			if c.ID != "t" || c.Problem == nil || c.Problem.Code != "unreadable" {
 				t.Fatalf("it may run: %+v", c)
 			}
-			mustContain(t, c.Problem.Message, tc.member+" must be")
+			mustContain(t, c.Problem.Message, tc.field+" must be")
 			d := dialectname.OpenAIChat
 			switch tc.format {
 			case toolformat.ResponsesFunctionCall, toolformat.ResponsesCustomCall:

@@ -22,7 +22,7 @@ type ids struct {
 	numbered int               // the number of calls that were numbered
 }
 
-// idMark is what is known about an id before it is written.
+// idMark holds the facts known about an id before it is written.
 type idMark uint8
 
 const (

@@ -92,7 +92,7 @@ func TestQuirkB13_CallAndResultShareTheAlias(t *testing.T) {
 	for _, d := range threeDialects {
 		t.Run(string(d), func(t *testing.T) {
 			reg := registry(d, nil, withID(idRules["mistral"]))
-			id := "call_with/an id nobody|takes" + strings.Repeat("x", 60)
+			id := "call_with/an id no|target accepts" + strings.Repeat("x", 60)
 			alias := reg.WireID(id)
 			call, _ := writeCall(t, reg, &dragoman.ToolCall{ID: id, Name: "f", Arguments: "{}"})
 			result, _, _ := writeResult(t, reg, &dragoman.ToolResult{CallID: id, Content: []dragoman.Part{text("x")}})
@@ -110,7 +110,7 @@ func TestQuirkB14_IDOfTheTargetIsUnchanged(t *testing.T) {
 		t.Errorf("%q became %q", kimi, got)
 	}
 	if got := reg.WireID("functions.Read:1"); got == "functions.Read:1" {
-		t.Error("an id of somebody else was kept too")
+		t.Error("an id of another target was kept too")
 	}
 }
 

@@ -283,7 +283,7 @@ func (r *Registry) NumberID(id, namespace, name string) {
 func (r *Registry) AnnounceName(name string) { r.names.reserve(name) }
 
 // flattenFor writes namespaces as parts of names until the returned function is called, if the
-// target has namespaces and the format of a conversion has none.
+// target supports namespaces and the format of a conversion does not.
 func (r *Registry) flattenFor(c toolwire.Codec) (restore func()) {
 	if r.names.flatten || c != nil && c.Traits().Namespace != "" {
 		return func() {}

@@ -33,7 +33,7 @@ func TestQuirkA25_StrictOnlyIfTheAuthorSetIt(t *testing.T) {
 		schema string
 		caps   targets.Capabilities
 		want   bool
-		told   string
+		loss   string
 	}{
 		{"off", codes.StrictOff, fitsStrict, targets.Capabilities{}, false, ""},
 		{"on", codes.StrictOn, fitsStrict, targets.Capabilities{}, true, ""},
@@ -55,17 +55,17 @@ func TestQuirkA25_StrictOnlyIfTheAuthorSetIt(t *testing.T) {
 				if explicit := strings.Contains(out, `"strict":false`); explicit != (d == dialectname.OpenAIResponses && !tc.want && !tc.caps.NoStrict) {
 					t.Errorf("an explicit false is %v: %s", explicit, out)
 				}
-				switch tc.told {
+				switch tc.loss {
 				case "*":
 				case "":
 					lossless(t, rep)
 				default:
 					found := false
 					for _, l := range rep.Losses {
-						found = found || strings.Contains(l.Detail, tc.told)
+						found = found || strings.Contains(l.Detail, tc.loss)
 					}
 					if !found {
-						t.Errorf("no %q in\n%s", tc.told, rep)
+						t.Errorf("no %q in\n%s", tc.loss, rep)
 					}
 				}
 				if tc.strict == codes.StrictAuto && tc.want && !strings.Contains(out, tc.schema) {
@@ -81,7 +81,7 @@ func TestDecision8_AbsentStrictFlagStaysAbsent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	specs[0].Description = "edited, so that it is written anew"
+	specs[0].Description = "edited, so that it is re-encoded"
 	out, _ := writeTools(t, registry(dialectname.OpenAIResponses, specs), specs)
 	mustNotContain(t, out, "strict")
 	out, _ = writeTools(t, registry(dialectname.OpenAIChat, specs), specs)

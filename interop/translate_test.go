@@ -63,7 +63,7 @@ func TestQuirkA23_HistoryCallsUseTheAliases(t *testing.T) {
 	after := registry(dialectname.Anthropic, tools)
 	body, _ := writeTools(t, after, tools)
 	if got := writtenCall(t, after, call); !strings.Contains(got, want) {
-		t.Errorf("behind its tool the call is %s", got)
+		t.Errorf("after its tool the call is %s", got)
 	}
 	if call.Arguments != `{"$filter":"x"}` {
 		t.Errorf("the call itself was changed to %s", call.Arguments)
@@ -163,11 +163,11 @@ func TestQuirkA5_RootConstraintsMoveIntoTheDescription(t *testing.T) {
 	} {
 		body, _ := writeTools(t, reg, tools)
 		if !strings.Contains(body, `"description":"Opens a thing.\n\nBy id or by name."`) || strings.Count(body, "By id") != 1 {
-			t.Errorf("%s is told %s", what, body)
+			t.Errorf("%s gets %s", what, body)
 		}
 	}
 	body, _ := writeTools(t, registry(dialectname.Bedrock, tools), tools)
 	if !strings.Contains(body, `"description":"Opens a thing."`) || !strings.Contains(body, `{"type":"object","description":"By id or by name."`) {
-		t.Errorf("Claude on Bedrock is told %s", body)
+		t.Errorf("Claude on Bedrock gets %s", body)
 	}
 }

@@ -35,18 +35,18 @@ func TestQuirkB23_UndeclaredParallelWrapperIsUnfolded(t *testing.T) {
 		t.Errorf("got\n%s", strings.Join(got, "\n"))
 	}
 	if !strings.Contains(rep.String(), "2 calls") {
-		t.Errorf("the report does not say so: %s", rep.String())
+		t.Errorf("the report lacks the loss: %s", rep.String())
 	}
 }
 
 func TestQuirkB23_AmbiguousWrapperIsKept(t *testing.T) {
-	sound := `{"tool_uses":[{"recipient_name":"read","parameters":{}}]}`
+	valid := `{"tool_uses":[{"recipient_name":"read","parameters":{}}]}`
 	for name, tc := range map[string]struct {
 		tools []dragoman.ToolSpec
 		call  dragoman.ToolCall
 		other string
 	}{
-		"the request declared it":            {tools: []dragoman.ToolSpec{fn("parallel")}, call: dragoman.ToolCall{Arguments: sound}},
+		"the request declared it":            {tools: []dragoman.ToolSpec{fn("parallel")}, call: dragoman.ToolCall{Arguments: valid}},
 		"a recipient is not declared":        {call: dragoman.ToolCall{Arguments: `{"tool_uses":[{"recipient_name":"read","parameters":{}},{"recipient_name":"rm","parameters":{}}]}`}},
 		"a recipient has no name":            {call: dragoman.ToolCall{Arguments: `{"tool_uses":[{"parameters":{}}]}`}},
 		"arguments are no object":            {call: dragoman.ToolCall{Arguments: `{"tool_uses":[{"recipient_name":"read","parameters":[1]}]}`}},
@@ -54,10 +54,10 @@ func TestQuirkB23_AmbiguousWrapperIsKept(t *testing.T) {
 		"the wrapper says more":              {call: dragoman.ToolCall{Arguments: `{"tool_uses":[{"recipient_name":"read","parameters":{}}],"order":1}`}},
 		"it holds no calls":                  {call: dragoman.ToolCall{Arguments: `{"tool_uses":[]}`}},
 		"it is not JSON":                     {call: dragoman.ToolCall{Arguments: `{"tool_uses":[`}},
-		"it must not run":                    {call: dragoman.ToolCall{Arguments: sound, Problem: &dragoman.CallProblem{Code: codes.ProblemStopped}}},
-		"the provider runs it":               {call: dragoman.ToolCall{Arguments: sound, Hosted: true}},
-		"an id would be there twice":         {call: dragoman.ToolCall{Arguments: sound}, other: "c1_0"},
-		"it is a call of another name space": {call: dragoman.ToolCall{Arguments: sound, Namespace: "crm"}},
+		"it must not run":                    {call: dragoman.ToolCall{Arguments: valid, Problem: &dragoman.CallProblem{Code: codes.ProblemStopped}}},
+		"the provider runs it":               {call: dragoman.ToolCall{Arguments: valid, Hosted: true}},
+		"an id would occur twice":            {call: dragoman.ToolCall{Arguments: valid}, other: "c1_0"},
+		"it is a call of another name space": {call: dragoman.ToolCall{Arguments: valid, Namespace: "crm"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			reg := registry(dialectname.OpenAIChat, append(tc.tools, fn("read")))
@@ -108,7 +108,7 @@ func TestQuirkB22_DecoratedNameResolvesToOneTool(t *testing.T) {
 			t.Errorf("%q is taken for %q, want %q", wire, got, want)
 		}
 		decorated := want != wire && want != "crm.find" || strings.HasPrefix(wire, "crm__crm") || wire == "CRM__find"
-		if said := strings.Contains(rep.String(), "is no tool"); said != decorated {
+		if reported := strings.Contains(rep.String(), "is no tool"); reported != decorated {
 			t.Errorf("%q: report %q", wire, rep.String())
 		}
 	}

@@ -157,7 +157,7 @@ func TestInvalidSchemasAreErrors(t *testing.T) {
 		{"no schema", `[]`, ErrInvalid},
 		{"a repeated name", `{"type":"string","type":"object"}`, ErrInvalid},
 		{"an unknown type", `{"type":"objec"}`, ErrInvalid},
-		{"a pattern that is none", `{"pattern":"("}`, ErrInvalid},
+		{"an invalid pattern", `{"pattern":"("}`, ErrInvalid},
 		{"a reference to the network", `{"$ref":"https://example.org/x"}`, ErrInvalid},
 		{"a reference to the disk", `{"$ref":"file:///etc/hostname"}`, ErrInvalid},
 		{"a reference to a neighbour", `{"$ref":"other.json"}`, ErrInvalid},

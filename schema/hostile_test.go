@@ -62,7 +62,7 @@ func TestMergingManyBranchesTakesLinearTimeAndMemory(t *testing.T) {
 		"required at the root":    `{"type":"object","properties":{},"required":[` + joinN(40_000, func(i int) string { return fmt.Sprintf(`"p%d"`, i) }) + `]}`,
 		"choices":                 `{"type":"object","anyOf":[` + joinN(3000, branch(`{"properties":{"p%d":{"type":"string"}},"required":["p%d"]}`)) + `]}`,
 		"two long lists":          `{"allOf":[{` + joinN(35_000, func(i int) string { return fmt.Sprintf(`"x%d":1`, i) }) + `},{` + joinN(35_000, func(i int) string { return fmt.Sprintf(`"y%d":1`, i) }) + `}]}`,
-		"beside a reference":      `{"type":"object","properties":{"p":{"$ref":"#/$defs/d",` + joinN(60_000, func(i int) string { return fmt.Sprintf(`"x%d":1`, i) }) + `}},"$defs":{"d":{"type":"string"}}}`,
+		"next to a reference":     `{"type":"object","properties":{"p":{"$ref":"#/$defs/d",` + joinN(60_000, func(i int) string { return fmt.Sprintf(`"x%d":1`, i) }) + `}},"$defs":{"d":{"type":"string"}}}`,
 		"very many branches":      `{"allOf":[` + joinN(9000, branch(`{"properties":{"p%d":{"type":"string"}},"required":["p%d"]}`)) + `]}`,
 		"a tuple":                 `{"type":"object","properties":{"t":{"type":"array","prefixItems":[` + joinN(15_000, func(i int) string { return fmt.Sprintf(`{"type":"string","title":"%d"}`, i) }) + `]}}}`,
 		"forms of one property":   `{"anyOf":[` + joinN(3000, branch(`{"type":"object","properties":{"p":{"title":"%d%d"}}}`)) + `]}`,

@@ -154,7 +154,7 @@ func TestFastPathAgreesWithTheEngine(t *testing.T) {
 		}
 		l := newLowerer(&p)
 		if _, err := l.run(src); err != nil || len(l.report.Losses) > 0 {
-			t.Fatalf("%s: %s was said to fit: %v %v", p.Name(), src, err, l.report)
+			t.Fatalf("%s: %s fits the fast path: %v %v", p.Name(), src, err, l.report)
 		}
 	})
 }

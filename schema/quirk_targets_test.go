@@ -116,7 +116,7 @@ func TestQuirkA3_ReferencesAreInlinedIfUnsupported(t *testing.T) {
 			[]string{"dropped /definitions"},
 		},
 		{
-			"what leads nowhere is told", CompatTool(),
+			"what leads nowhere is described", CompatTool(),
 			prop(`{"$ref":"#/nowhere"}`), prop(`{"description":"(see #/nowhere)"}`),
 			[]string{"dropped /properties/a/$ref"},
 		},
@@ -193,7 +193,7 @@ func TestQuirkA6_AllOfIsMergedAndASecondUnionDescribed(t *testing.T) {
 
 func TestQuirkA7_OneOfByTarget(t *testing.T) {
 	src := `{"oneOf":[{"type":"string"},{"type":"integer"}],"discriminator":{"propertyName":"k"},"description":"d"}`
-	lowersTo(t, GeminiParameters(), [][]string{{"anyOf, with nothing beside it", src, `{"anyOf":[{"type":"string","description":"d"},{"type":"integer","description":"d"}]}`, "lowered /properties/a/oneOf", "dropped /properties/a/discriminator", "moved /properties/a/description"}})
+	lowersTo(t, GeminiParameters(), [][]string{{"anyOf without siblings", src, `{"anyOf":[{"type":"string","description":"d"},{"type":"integer","description":"d"}]}`, "lowered /properties/a/oneOf", "dropped /properties/a/discriminator", "moved /properties/a/description"}})
 	lowersTo(t, GeminiJSONSchema(), [][]string{{"taken, as anyOf", src, `{"oneOf":[{"type":"string"},{"type":"integer"}],"description":"d"}`}})
 	lowersTo(t, OllamaTool(), [][]string{{"anyOf", src, `{"description":"d","anyOf":[{"type":"string"},{"type":"integer"}]}`}})
 }
@@ -205,7 +205,7 @@ func TestQuirkA8_TypeListsBecomeOneTypeOrAUnion(t *testing.T) {
 		{"keywords go to their branch", `{"type":["array","string"],"items":{"type":"integer"},"minItems":1,"maxLength":3}`, `{"anyOf":[{"type":"array","items":{"type":"integer"},"minItems":1},{"type":"string","maxLength":3}]}`},
 		{"an array branch gets items", `{"type":["array","string","null"]}`, `{"anyOf":[{"type":"array","nullable":true,"items":{"type":"string"}},{"type":"string","nullable":true}]}`},
 		{"values go to their branch", `{"type":["string","integer"],"enum":["a",1]}`, `{"anyOf":[{"type":"string","enum":["a"]},{"type":"string","enum":["1"]}]}`},
-		{"a type without a value says nothing", `{"type":["string","object"],"enum":["a"]}`, `{"type":"string","enum":["a"]}`},
+		{"a type without a value has no effect", `{"type":["string","object"],"enum":["a"]}`, `{"type":"string","enum":["a"]}`},
 		{"every integer is a number", `{"type":["integer","number"]}`, `{"type":"number"}`},
 	})
 	lowersTo(t, CompatTool(), [][]string{{"null is a branch", `{"type":["string","null"],"minLength":1}`, `{"anyOf":[{"type":"string","minLength":1},{"type":"null"}]}`}})
@@ -239,13 +239,13 @@ func TestQuirkA10_GeminiNumberEnumsAreStrings(t *testing.T) {
 		{"integers", `{"type":"integer","enum":[1,2],"minimum":1,"format":"int32"}`, `{"type":"string","enum":["1","2"]}`, "lowered /properties/a/enum"},
 		{"without a type", `{"enum":[1.5,2]}`, `{"type":"string","enum":["1.5","2"]}`},
 		{"booleans", `{"type":"boolean","enum":[true]}`, `{"type":"string","enum":["true"]}`},
-		{"values that are no scalars are told", `{"enum":[{"x":1}]}`, `{"type":"object","description":"(enum: [{\"x\":1}])"}`, "moved /properties/a/enum"},
+		{"values that are no scalars are described", `{"enum":[{"x":1}]}`, `{"type":"object","description":"(enum: [{\"x\":1}])"}`, "moved /properties/a/enum"},
 	})
-	lowersTo(t, GeminiResponseSchema(), [][]string{{"an answer is not turned back", `{"type":"integer","enum":[1,2]}`, `{"type":"integer","description":"(enum: [1,2])"}`, "moved /properties/a/enum"}})
+	lowersTo(t, GeminiResponseSchema(), [][]string{{"a response is not translated back", `{"type":"integer","enum":[1,2]}`, `{"type":"integer","description":"(enum: [1,2])"}`, "moved /properties/a/enum"}})
 	lowersTo(t, GeminiJSONSchema(), [][]string{
 		{"numbers are taken", `{"type":"integer","enum":[1,2]}`, ""},
 		{"null is a branch", `{"type":["string","null"],"enum":["x",null]}`, `{"anyOf":[{"type":"string","enum":["x"]},{"type":"null"}]}`},
-		{"other values are told", `{"type":"boolean","enum":[true]}`, `{"type":"boolean","description":"(enum: [true])"}`},
+		{"other values are described", `{"type":"boolean","enum":[true]}`, `{"type":"boolean","description":"(enum: [true])"}`},
 	})
 	lowersTo(t, OllamaTool(), [][]string{{"Ollama takes any value", `{"type":"integer","enum":[1,2]}`, ""}})
 
@@ -312,7 +312,7 @@ func writeCompact(b *strings.Builder, s string) {
 func TestQuirkA11_TheEmptyStringIsNotListed(t *testing.T) {
 	lowersTo(t, GeminiParameters(), [][]string{
 		{"others stay", `{"type":"string","enum":["a",""],"description":"d"}`, `{"type":"string","description":"d (may be empty)","enum":["a"]}`, "lowered /properties/a/enum"},
-		{"alone it is told", `{"type":"string","enum":[""]}`, `{"type":"string","description":"(may be empty)"}`},
+		{"alone it is described", `{"type":"string","enum":[""]}`, `{"type":"string","description":"(may be empty)"}`},
 		{"null is no crash", `{"enum":["",null,"b"]}`, `{"type":"string","nullable":true,"description":"(may be empty)","enum":["b"]}`},
 	})
 	lowersTo(t, GeminiJSONSchema(), [][]string{{"the richer form lists it", `{"type":"string","enum":["a",""]}`, ""}})
@@ -375,7 +375,7 @@ func TestQuirkA14_GeminiGetsItemsWithAType(t *testing.T) {
 		{"described only", `{"type":"array","items":{"description":"d"}}`, `{"type":"array","items":{"type":"string","description":"d"}}`},
 		{"in a branch", `{"anyOf":[{"type":"array"},{"type":"null"}]}`, `{"type":"array","nullable":true,"items":{"type":"string"}}`},
 		{"a union of items stays", `{"type":"array","items":{"anyOf":[{"type":"string"},{"type":"integer"}]}}`, ""},
-		{"a union that says nothing does not", `{"type":"array","items":{"anyOf":[{}]}}`, `{"type":"array","items":{"type":"string"}}`},
+		{"a union without content does not", `{"type":"array","items":{"anyOf":[{}]}}`, `{"type":"array","items":{"type":"string"}}`},
 	})
 	lowersTo(t, GeminiJSONSchema(), [][]string{{"the richer form takes any", `{"type":"array"}`, `{"type":"array","items":{}}`}})
 }
@@ -471,7 +471,7 @@ func TestQuirkA20_NoArgumentsForEveryTarget(t *testing.T) {
 	}
 	for _, src := range []string{`{"type":"object","properties":{}}`, `{"type":"object"}`, `{}`, ``} {
 		if out, _, err := lowered([]byte(src), GeminiParameters()); err != nil || string(out) != `{"type":"object"}` {
-			t.Errorf("of an object that names nothing Gemini takes the type only: %q became %s, %v", src, out, err)
+			t.Errorf("Gemini accepts only the type of an object without properties: %q became %s, %v", src, out, err)
 		}
 	}
 	lowersTo(t, GeminiParameters(), [][]string{{"an object inside that names nothing", `{"type":"object","properties":{}}`, `{"type":"object"}`, "dropped /properties/a/properties"}})
@@ -735,11 +735,11 @@ func TestQuirkA42_GeminiMapsAreLists(t *testing.T) {
 		{"a typed map", `{"type":"object","additionalProperties":{"type":"integer"}}`, entries(`{"type":"integer"}`), "lowered /properties/a/additionalProperties"},
 		{"a map of maps", `{"type":"object","additionalProperties":{"type":"object","additionalProperties":{"type":"string"}}}`, entries(entries(`{"type":"string"}`))},
 		{"its size is the list's", `{"type":"object","minProperties":1,"maxProperties":2,"additionalProperties":{"type":"string"},"description":"d"}`, `{"type":"array","minItems":1,"maxItems":2,"description":"d","items":{"type":"object","properties":{"key":{"type":"string"},"value":{"type":"string"}},"required":["key","value"]}}`},
-		{"beside properties it is told", `{"type":"object","properties":{"x":{"type":"string"}},"additionalProperties":{"type":"string"}}`, `{"type":"object","properties":{"x":{"type":"string"}},"description":"(additionalProperties: {\"type\":\"string\"})"}`, "moved /properties/a/additionalProperties"},
+		{"next to properties it is described", `{"type":"object","properties":{"x":{"type":"string"}},"additionalProperties":{"type":"string"}}`, `{"type":"object","properties":{"x":{"type":"string"}},"description":"(additionalProperties: {\"type\":\"string\"})"}`, "moved /properties/a/additionalProperties"},
 		{"one of anything is reported", `{"type":"object","additionalProperties":true}`, `{"type":"object"}`, "lowered /properties/a/additionalProperties"},
 	})
 	lowersTo(t, GeminiJSONSchema(), [][]string{{"the richer form has maps", `{"type":"object","additionalProperties":{"type":"integer"}}`, ""}})
-	lowersTo(t, GeminiResponseSchema(), [][]string{{"an answer is not turned back", `{"type":"object","additionalProperties":{"type":"integer"}}`, `{"type":"object","description":"(additionalProperties: {\"type\":\"integer\"})"}`}})
+	lowersTo(t, GeminiResponseSchema(), [][]string{{"a response is not translated back", `{"type":"object","additionalProperties":{"type":"integer"}}`, `{"type":"object","description":"(additionalProperties: {\"type\":\"integer\"})"}`}})
 
 	src := `{"type":"object","properties":{"m":{"type":"object","additionalProperties":{"enum":[1,2]}},"n":{"type":"object","additionalProperties":{"type":"object","additionalProperties":{"type":"object","properties":{"@x":{"type":"string"}}}}}}}`
 	low, err := Lower([]byte(src), GeminiParameters())

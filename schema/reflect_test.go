@@ -81,7 +81,7 @@ func TestRequirementT1_SchemaFromAType(t *testing.T) {
 	}
 	for range 20 {
 		if again, _ := For[everything](); string(again) != string(got) {
-			t.Fatalf("another answer: %s", again)
+			t.Fatalf("another schema: %s", again)
 		}
 	}
 	for _, p := range []Profile{OpenAITool(), AnthropicTool()} {
@@ -151,7 +151,7 @@ func TestRecursiveTypesBecomeReferences(t *testing.T) {
 			"a type that contains one, and a circle", reflect.TypeFor[forest](),
 			`{"type":"object","properties":{"first":{"$ref":"#/$defs/treeNode"},"second":{"type":"object","properties":{"up":{"$ref":"#"},"self":{"type":"object"}},"additionalProperties":false}},"required":["first"],"additionalProperties":false,"$defs":{"treeNode":{"type":"object","properties":{"value":{"type":"string"},"kids":{"type":"array","items":{"$ref":"#/$defs/treeNode"}}},"required":["value"],"additionalProperties":false}}}`,
 		},
-		{"a map of itself", reflect.TypeFor[namedMap](), `{"type":"object","additionalProperties":{"$ref":"#"}}`},
+		{"a map that contains itself", reflect.TypeFor[namedMap](), `{"type":"object","additionalProperties":{"$ref":"#"}}`},
 		{"no arguments", reflect.TypeFor[struct{}](), `{"type":"object","properties":{},"additionalProperties":false}`},
 		{"a map", reflect.TypeFor[map[string]int](), `{"type":"object","additionalProperties":{"type":"integer"}}`},
 		{

@@ -43,7 +43,7 @@ func atMost(have, max int) bool { return max == 0 || have <= max }
 // scanners pools buffers; results never leave a scan.
 var scanners = sync.Pool{New: func() any { return new(scanner) }}
 
-// scanner makes one pass over a schema.
+// scanner reads a schema once.
 type scanner struct {
 	r    cursor
 	p    *Profile
