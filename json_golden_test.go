@@ -224,7 +224,7 @@ func richValue() everything {
 	}
 }
 
-func TestStoredVersion1IsWhatItsGoldenFileSays(t *testing.T) {
+func TestStoredVersion1MatchesItsGoldenFile(t *testing.T) {
 	golden := filepath.Join("testdata", "stored", "v1.json")
 	want := richValue()
 	var buf bytes.Buffer

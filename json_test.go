@@ -66,7 +66,7 @@ func TestStoredValuesRoundTrip(t *testing.T) {
 }
 
 // Each type stores by itself as it does inside others.
-func TestStoredTypesRoundTripByThemselves(t *testing.T) {
+func TestStoredTypesRoundTripAlone(t *testing.T) {
 	v := richValue()
 	for _, p := range v.Parts {
 		switch p := p.(type) {
@@ -205,7 +205,7 @@ func TestStoredValuesInsideOthersHaveNoVersion(t *testing.T) {
 	}
 }
 
-func TestStoredUnknownMembersAreIgnoredAndUnknownTypesAreNot(t *testing.T) {
+func TestStoredUnknownFieldsAreIgnored(t *testing.T) {
 	var m dragoman.Message
 	err := json.Unmarshal([]byte(`{"later":{"a":[1]},"v":1,"role":"user","parts":[{"text":"hi","new":[[]],"type":"text"}]}`), &m)
 	if d := gen.Diff(dragoman.UserText("hi"), m); err != nil || d != "" {
@@ -314,7 +314,7 @@ func TestQuirkB33_StoredNativeJSONKeepsEveryByte(t *testing.T) {
 	}
 }
 
-func TestStoredUnknownCountsAreAbsentAndNeverZero(t *testing.T) {
+func TestStoredUnknownCountsAreAbsentNotZero(t *testing.T) {
 	data, err := json.Marshal(dragoman.Usage{Input: dragoman.Counted(0)})
 	if err != nil || string(data) != `{"input":0}` {
 		t.Errorf("stored %s (%v)", data, err)
@@ -336,7 +336,7 @@ func TestStoredUnknownCountsAreAbsentAndNeverZero(t *testing.T) {
 	}
 }
 
-func TestStoredResponsesLeaveOutLosses(t *testing.T) {
+func TestStoredResponsesOmitLosses(t *testing.T) {
 	with := dragoman.Response{Model: "m"}
 	with.Losses.Add(dragoman.Dropped, dragoman.Warn, "/x", "secret")
 	stored, err := json.Marshal(with)
@@ -348,7 +348,7 @@ func TestStoredResponsesLeaveOutLosses(t *testing.T) {
 	}
 }
 
-func TestStoredRequestsLeaveOutContributions(t *testing.T) {
+func TestStoredRequestsOmitContributions(t *testing.T) {
 	with := dragoman.Request{Model: "m", Contributions: []dragoman.Contribution{{Source: "secret"}}}
 	data, err := json.Marshal(with)
 	if err != nil || string(data) != `{"v":1,"model":"m"}` {
@@ -356,7 +356,7 @@ func TestStoredRequestsLeaveOutContributions(t *testing.T) {
 	}
 }
 
-func TestStoredDatesNeedNotBeSane(t *testing.T) {
+func TestStoredDatesMayBeAnyTime(t *testing.T) {
 	for _, sec := range []int64{0, -1, 1735689600, 1 << 50, 1<<63 - 1, -1 << 63} {
 		want := dragoman.Response{Created: time.Unix(sec, 999999999)}
 		data, err := json.Marshal(want)
@@ -374,7 +374,7 @@ func TestStoredDatesNeedNotBeSane(t *testing.T) {
 	}
 }
 
-func TestStoredPartsMayNestDeeplyButNotWithoutEnd(t *testing.T) {
+func TestStoredNestingIsLimited(t *testing.T) {
 	nest := func(n int) string {
 		return `{"v":1,"parts":` + strings.Repeat(`[{"content":`, n) + "[]" + strings.Repeat(`,"type":"tool_result"}]`, n) + "}"
 	}

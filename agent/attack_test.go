@@ -579,7 +579,7 @@ func TestL8_ToolGuardrailKnowsCallBeforeApproval(t *testing.T) {
 }
 
 // A process is killed, or a store fails, between the outcome and its message.
-func TestL14_BackgroundOutcomeIsDeliveredOnceAfterCrash(t *testing.T) {
+func TestL14_BackgroundOutcomeIsDeliveredOnceAfterACrash(t *testing.T) {
 	tickets := &tool.Tickets{Store: &tool.MemoryTickets{}}
 	build := tool.Remote(dragoman.ToolSpec{Name: "build", Description: "Builds.", Parameters: []byte(`{"type":"object"}`)},
 		func(ctx context.Context, _ tool.Input) (tool.Output, error) {

@@ -99,7 +99,7 @@ func TestL10_OutputNameOfGenericTypeIsValid(t *testing.T) {
 	}
 }
 
-func TestQuirkF7_JSONIsFoundBehindABoundedPrelude(t *testing.T) {
+func TestQuirkF7_JSONIsFoundAfterABoundedPrelude(t *testing.T) {
 	const prelude = 4096
 	for at, ok := range map[int]bool{prelude: true, prelude + 1: false} {
 		answer := strings.Repeat("x", at) + `[x {"word":"y"}`
@@ -232,7 +232,7 @@ func TestL9_ErrorOfFailedTurnsNamesNoTool(t *testing.T) {
 	}
 }
 
-func TestUnusableAnswerNamesTheNativeReason(t *testing.T) {
+func TestUnusableResponseErrorHasTheNativeReason(t *testing.T) {
 	for native, want := range map[string]string{"SPII": "it ended with content_filter (SPII)", "": "it ended with content_filter"} {
 		resp := says("part")
 		resp.Stop = dragoman.Stop{Reason: dragoman.StopContentFilter, Native: native}
@@ -242,7 +242,7 @@ func TestUnusableAnswerNamesTheNativeReason(t *testing.T) {
 	}
 }
 
-func TestL2_HostedCallsWithATextAreAnAnswer(t *testing.T) {
+func TestL2_HostedCallsWithTextEndTheRun(t *testing.T) {
 	for text, turns := range map[string]int{"It rains.": 1, " \n": 2} {
 		resp := calls("h web_search")
 		resp.Output[0].Parts[0].(*dragoman.ToolCall).Hosted = true
@@ -339,7 +339,7 @@ func TestT10_ErrorsOfRestoredRecordsAreTheirOwn(t *testing.T) {
 	}
 }
 
-func TestT10_CallsAnsweredByLoopHaveNoRecord(t *testing.T) {
+func TestT10_CallsSettledByTheLoopHaveNoRecord(t *testing.T) {
 	for name, c := range map[string]struct {
 		script []any
 		want   string // the calls with records

@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 
 // Crashes at random points lose no acknowledged write and repeat no effect that must not
 // repeat: L14, S1, quirk I8.
-func TestL14_AKilledRunIsResumedWithoutRepeatingAnEffect(t *testing.T) {
+func TestL14_KilledRunIsResumedWithoutRepeatingEffects(t *testing.T) {
 	kills := 30
 	if os.Getenv("DRAGOMAN_LONG") != "" {
 		kills = 300

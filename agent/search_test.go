@@ -199,7 +199,7 @@ func TestL6_FoundByTheProviderStaysFoundOnAnother(t *testing.T) {
 	}
 }
 
-func TestL6_ModelsWithoutASearchGetOurs(t *testing.T) {
+func TestL6_ModelsWithoutSearchGetTheSearchTool(t *testing.T) {
 	for spec, native := range map[string]string{
 		"openai/gpt-4.1": "", "openai/gpt-4o-2024-08-06": "", "openai/gpt-5": "", "openai/gpt-5.2": "", "openai/o3": "",
 		"openai/gpt-5.4": "tool_search", "openai/gpt-6-sol": "tool_search", "openai/gpt-7": "tool_search",

@@ -131,7 +131,7 @@ func TestS4_SecondRunInSessionGetsConflict(t *testing.T) {
 	}
 }
 
-func TestAnAgentRunsConcurrently(t *testing.T) {
+func TestAgentRunsConcurrently(t *testing.T) {
 	next := agent.Agent{Name: "next", Model: echo{}}
 	look := tool.New("look", "Looks.", func(_ context.Context, w word) (string, error) { return w.Word, nil })
 	a := agent.Agent{Model: echo{}, Tools: []tool.Tool{look, tool.New("late", "Is deferred.", func(context.Context, word) (string, error) { return "", nil }, tool.Deferred())}, Handoffs: []agent.Handoff{{To: &next}}}

@@ -65,7 +65,7 @@ func TestL11_EventsComeInOrderAndEndWithTheResult(t *testing.T) {
 
 // Calls that must not run have events like all others, so that a user interface can show the
 // outcome of every call.
-func TestL11_EveryCalledEventHasAnswered(t *testing.T) {
+func TestL11_EveryToolCalledHasAToolReturned(t *testing.T) {
 	ended := func(reason dragoman.StopReason) *dragoman.Response {
 		resp := calls("a look", "b look")
 		resp.Stop.Reason = reason

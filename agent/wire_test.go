@@ -131,7 +131,7 @@ type envelope struct {
 	Metadata any             `json:"_metadata"`
 }
 
-func TestR9_NativeResultThatAToolReturnsAsData(t *testing.T) {
+func TestR9_NativeResultReturnedAsData(t *testing.T) {
 	raw := must[[]byte](t)(json.Marshal(searchResult))
 	var typed envelope
 	if err := json.Unmarshal(raw, &typed); err != nil {

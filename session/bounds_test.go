@@ -205,7 +205,7 @@ func TestX9_ElementThatIsTwoMessagesIsRefused(t *testing.T) {
 }
 
 // The policy of a run knows the model of an action by its provider and name.
-func TestP1_ActionsAskThePolicyByTheNameOfTheirModel(t *testing.T) {
+func TestP1_PolicySeesTheModelNameOfActions(t *testing.T) {
 	for provider, want := range map[string]string{"p": "p/m", "": "m"} {
 		s := created(t, &session.Memory{})
 		save(t, s, append(pair("q1", "r1"), pair("q2", "r2")...)...)
@@ -369,7 +369,7 @@ func TestS3_BranchInheritsTitle(t *testing.T) {
 	}
 }
 
-func TestS3_LastReadsAcrossARewindWithoutMessagesBehindIt(t *testing.T) {
+func TestS3_LastReadsAcrossARewindWithoutLaterMessages(t *testing.T) {
 	s := created(t, &session.Memory{})
 	save(t, s, append(pair("q1", "r1"), pair("q2", "r2")...)...)
 	if err := s.Rewind(t.Context(), 2); err != nil {
@@ -511,7 +511,7 @@ func (a asking) Actions(extension.Env) []extension.Action {
 }
 
 // The policy also decides on model calls that stream, and the run counts them.
-func TestP1_ActionsThatStreamAskThePolicy(t *testing.T) {
+func TestP1_PolicyAppliesToStreamingActions(t *testing.T) {
 	denied := errors.New("denied")
 	for _, gate := range []error{nil, denied} {
 		var events []error
