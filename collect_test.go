@@ -34,7 +34,7 @@ func TestCollectorRebuildsTheStreamedResponse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := gen.Options{}
 		want := o.Response().Draw(t, "response")
-		// What a stream does not carry.
+		// The fields that a stream does not carry.
 		want.Error, want.Native = nil, nil
 		for i := range want.Alternatives {
 			want.Alternatives[i].Extra = nil
@@ -194,7 +194,7 @@ func TestQuirkC4_HugeIndexesDoNotAllocate(t *testing.T) {
 	if n := after.TotalAlloc - before.TotalAlloc; n > 64<<20 {
 		t.Errorf("%d MB for 2,006 events", n>>20)
 	}
-	// An honest part beside them is still collected.
+	// A valid part in the same stream is still collected.
 	for _, ev := range part(0, 0, 0, "honest", nil) {
 		c.Add(ev)
 	}
@@ -234,7 +234,7 @@ func TestCollectorKeepsUsageAndStopWithAnError(t *testing.T) {
 	if got.Usage.Input.N != 9 || got.Usage.Output.N != 5 || got.Stop.Reason != dragoman.StopError || got.Alternatives[0].Stop.Reason != dragoman.StopError {
 		t.Errorf("%+v %+v %+v", got.Usage, got.Stop, got.Alternatives)
 	}
-	// Also where nothing had arrived, and where nobody says why.
+	// The same for a stream without content, and for an error without a reason.
 	for _, last := range []*dragoman.StreamError{{Err: failure}, {}} {
 		if got, err = collect(last); err == nil || got.Stop.Reason != dragoman.StopError {
 			t.Errorf("%v %+v", err, got.Stop)

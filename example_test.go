@@ -11,14 +11,13 @@ import (
 	"github.com/dragoman-go/dragoman/schema"
 )
 
-// City is what the tool of the example takes.
+// City is the input of the example tool.
 type City struct {
 	Name string `json:"name" doc:"the city's name, in English"`
 }
 
-// One turn of a tool loop, without a network: a request goes out in one
-// dialect, its answer is read and its call is run, and the next request goes
-// out in another.
+// One turn of a tool loop, without a network: a request is encoded in one dialect, its
+// response is decoded and its call runs, and the next request is encoded in another dialect.
 func Example() {
 	params, err := schema.For[City]()
 	if err != nil {
@@ -40,7 +39,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	// out.Body is ready to send. This came back:
+	// out.Body is ready to send. This is the response:
 	answer := []byte(`{"id":"msg_1","type":"message","role":"assistant","model":"claude-opus-5-5",
 		"content":[{"type":"tool_use","id":"toolu_1","name":"get_weather","input":{"name":"Oslo"}}],
 		"stop_reason":"tool_use","stop_sequence":null,"usage":{"input_tokens":40,"output_tokens":12}}`)
@@ -86,8 +85,8 @@ func Example() {
 	// lost: <nil>
 }
 
-// A conversation is stored as JSON and loaded again, byte for byte where it
-// matters: the native form of each message is still good for replay.
+// A conversation is stored as JSON and loaded again without changing native bytes: the native
+// form of each message is still valid for replay.
 func ExampleMessage_stored() {
 	m := dragoman.UserText("hello")
 	stored, err := json.Marshal(m)

@@ -248,7 +248,7 @@ func TestSidecarIsCurrentOnlyForItsDialectAndContent(t *testing.T) {
 	}
 	m.Parts[0].(*dragoman.Text).Text = "[redacted]"
 	if side.Current(dialectname.Anthropic, m.Fingerprint) {
-		t.Error("a redacted message still replays what it said")
+		t.Error("a redacted message still replays its old text")
 	}
 	if (&dragoman.Sidecar{Dialect: dialectname.Anthropic, Mirror: m.Fingerprint()}).Current(dialectname.Anthropic, m.Fingerprint) {
 		t.Error("a sidecar without bytes is current")

@@ -15,8 +15,8 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// The package comment says which structs store themselves: all of them but those
-// it names. This holds it to that, so that a new type is either stored or named.
+// The package comment lists the structs that are not stored. This test checks the list, so
+// that a new type is either stored or listed.
 func TestEveryStructIsStoredUnlessDocumented(t *testing.T) {
 	structs, methods, comment := sources(t)
 	_, after, _ := strings.Cut(comment, "Every struct of this package")
@@ -42,8 +42,8 @@ func TestEveryStructIsStoredUnlessDocumented(t *testing.T) {
 	}
 }
 
-// sources reads the package's own files: its exported structs, the methods of
-// its types, and the package comment.
+// sources reads the files of the package: its exported structs, the methods of its types, and
+// the package comment.
 func sources(t *testing.T) (structs, methods map[string]bool, comment string) {
 	t.Helper()
 	files, err := os.ReadDir(".")

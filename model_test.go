@@ -151,7 +151,7 @@ func TestQuirkB7_ObjectIsAlwaysValid(t *testing.T) {
 			Payload:   rapid.SampledFrom([]string{codes.PayloadObject, codes.PayloadText}).Draw(t, "payload"),
 			Arguments: rapid.OneOf(gen.Options{}.Arguments(), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) })).Draw(t, "arguments"),
 		}
-		// A problem may be stale: the arguments were edited, or it was loaded.
+		// A problem may be outdated: the arguments were edited, or it was loaded.
 		if rapid.Bool().Draw(t, "has a problem") {
 			c.Problem = &dragoman.CallProblem{Code: rapid.SampledFrom(problems).Draw(t, "code")}
 		}
@@ -160,7 +160,7 @@ func TestQuirkB7_ObjectIsAlwaysValid(t *testing.T) {
 			t.Fatalf("%q became %s", c.Arguments, obj)
 		}
 		if exact && string(obj) != c.Arguments && string(obj) != "{}" {
-			t.Fatalf("%q became %s, said to be exact", c.Arguments, obj)
+			t.Fatalf("%q became %s, reported as exact", c.Arguments, obj)
 		}
 	})
 }
@@ -261,7 +261,7 @@ func TestR11_SeveritiesAreWrittenByName(t *testing.T) {
 	}
 	for _, odd := range []dragoman.Severity{-1, 3} {
 		if text, err := odd.MarshalText(); err == nil {
-			t.Errorf("severity %d is written as %s, which nobody reads back", int(odd), text)
+			t.Errorf("severity %d is written as %s, which cannot be read back", int(odd), text)
 		}
 		if odd.String() != fmt.Sprintf("severity(%d)", int(odd)) {
 			t.Errorf("severity %d prints as %s", int(odd), odd)

@@ -39,7 +39,7 @@ func TestT13_OutcomesReachTheAgentThatTookOver(t *testing.T) {
 		finish := tool.New("finish", "Ends the work.", func(ctx context.Context, _ word) (string, error) {
 			return "", tickets.Resolve(ctx, id, tool.Output{Content: []dragoman.Part{&dragoman.Text{Text: "the outcome"}}})
 		})
-		m := model(calls("c finish"), calls("d look"), says("done"))
+		m := model(calls("c finish"), calls("d look"), textResponse("done"))
 		var did counted
 		second := &agent.Agent{Name: "second", Model: m, Tools: []tool.Tool{finish, did.tool("look")}, Runner: other}
 		first := agent.Agent{
@@ -100,7 +100,7 @@ func TestT6_NoOutcomeFollowsAFailedCall(t *testing.T) {
 		return "waited", nil
 	})
 	a := agent.Agent{
-		Model: model(calls("a opens_late", "b hangs", "c fails"), calls("d wait"), says("done")),
+		Model: model(calls("a opens_late", "b hangs", "c fails"), calls("d wait"), textResponse("done")),
 		Tools: []tool.Tool{opensLate, hangs, fails, wait}, Runner: &tool.Runner{Tickets: tickets},
 	}
 	res := must[*agent.Result](t)(a.Run(t.Context(), "go"))

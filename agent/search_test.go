@@ -145,7 +145,7 @@ type recording struct {
 
 func (m *recording) Generate(_ context.Context, req *dragoman.Request) (*dragoman.Response, error) {
 	if m.asked != nil {
-		return says("done"), nil
+		return textResponse("done"), nil
 	}
 	m.asked = req
 	return m.answer, nil
@@ -211,7 +211,7 @@ func TestL6_ModelsWithoutSearchGetTheSearchTool(t *testing.T) {
 			t.Fatal(err)
 		}
 		var did counted
-		m := &recording{Client: opened.(*provider.Client), answer: says("done")}
+		m := &recording{Client: opened.(*provider.Client), answer: textResponse("done")}
 		must[*agent.Result](t)(agent.Agent{Model: m, Tools: []tool.Tool{did.tool("find", tool.Deferred())}}.Run(t.Context(), "go"))
 		want := "read_tool_output tool_search"
 		if native != "" {

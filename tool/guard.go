@@ -177,7 +177,7 @@ func guardAll[T any](r *Runner, value T, tasks []task[T]) (T, int, error) {
 	return s.value, s.index, nil
 }
 
-// onTestGoroutine runs immediate tasks on the current goroutine.
+// runInline runs immediate tasks on the current goroutine.
 func runInline[T any](value T, tasks []task[T]) (T, int, error) {
 	at := 0
 	_, err := withoutPanic(func() (none struct{}, err error) {
