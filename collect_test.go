@@ -30,11 +30,11 @@ func part(choice, index, message int, text string, header *dragoman.Message) []d
 	}
 }
 
-func TestCollectorRebuildsTheResponseThatWasStreamed(t *testing.T) {
+func TestCollectorRebuildsTheStreamedResponse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := gen.Options{}
 		want := o.Response().Draw(t, "response")
-		// What a stream does not carry.
+		// The fields that a stream does not carry.
 		want.Error, want.Native = nil, nil
 		for i := range want.Alternatives {
 			want.Alternatives[i].Extra = nil
@@ -49,7 +49,7 @@ func TestCollectorRebuildsTheResponseThatWasStreamed(t *testing.T) {
 	})
 }
 
-func TestCollectorNeverPanicsAndTellsBrokenStreams(t *testing.T) {
+func TestCollectorReportsBrokenStreams(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		evs := gen.Options{}.Events().Draw(t, "events")
 		got, err := collect(evs...)
@@ -73,7 +73,7 @@ func TestCollectorNeverPanicsAndTellsBrokenStreams(t *testing.T) {
 	})
 }
 
-func TestCollectorKeepsPartsInOrderOfStartNotOfEnd(t *testing.T) {
+func TestCollectorOrdersPartsByTheirStart(t *testing.T) {
 	a, b := part(0, 0, 0, "a", nil), part(0, 1, 0, "b", nil)
 	got, err := collect(a[0], b[0], b[1], a[1], b[2], a[2], &dragoman.ResponseEnd{})
 	if err != nil || got.Text() != "ab" || len(got.Output) != 1 {
@@ -81,7 +81,7 @@ func TestCollectorKeepsPartsInOrderOfStartNotOfEnd(t *testing.T) {
 	}
 }
 
-func TestCollectorSplitsMessagesByTheirPositionEvenWhenTheyOverlap(t *testing.T) {
+func TestCollectorSplitsOverlappingMessages(t *testing.T) {
 	first := &dragoman.Message{Role: dragoman.RoleAssistant, Phase: "commentary", Parts: []dragoman.Part{&dragoman.Text{Text: "not mine"}}}
 	second := &dragoman.Message{Role: dragoman.RoleAssistant, Phase: "final_answer"}
 	var evs []dragoman.Event
@@ -98,7 +98,7 @@ func TestCollectorSplitsMessagesByTheirPositionEvenWhenTheyOverlap(t *testing.T)
 	}
 }
 
-func TestCollectorTakesTheHeaderFromAPartThatNeverEnded(t *testing.T) {
+func TestCollectorKeepsTheHeaderOfAnUnfinishedPart(t *testing.T) {
 	header := &dragoman.Message{Role: dragoman.RoleAssistant, Phase: "commentary"}
 	evs := append(part(0, 0, 0, "lost", header)[:2], part(0, 1, 0, "kept", nil)...)
 	got, err := collect(evs...)
@@ -108,7 +108,7 @@ func TestCollectorTakesTheHeaderFromAPartThatNeverEnded(t *testing.T) {
 	}
 }
 
-func TestCollectorLetsTheEndOfAMessageCorrectItsHeader(t *testing.T) {
+func TestMessageEndCorrectsTheHeader(t *testing.T) {
 	evs := part(0, 0, 0, "a", &dragoman.Message{Role: dragoman.RoleAssistant, Status: codes.StatusInProgress})
 	evs[2].(*dragoman.PartEnd).Header = &dragoman.Message{Role: dragoman.RoleAssistant, Name: "ada"}
 	got, err := collect(append(evs, &dragoman.ResponseEnd{})...)
@@ -118,7 +118,7 @@ func TestCollectorLetsTheEndOfAMessageCorrectItsHeader(t *testing.T) {
 	}
 }
 
-func TestCollectorGivesEachChoiceItsOwnOutputAndStop(t *testing.T) {
+func TestCollectorSeparatesChoices(t *testing.T) {
 	var evs []dragoman.Event
 	for i, text := range []string{"zero", "one", "two"} {
 		evs = append(evs, part(i, 0, 0, text, nil)...)
@@ -138,7 +138,7 @@ func TestCollectorGivesEachChoiceItsOwnOutputAndStop(t *testing.T) {
 	}
 }
 
-func TestCollectorMergesUsageAndKeepsWhatTheEndDoesNotSay(t *testing.T) {
+func TestCollectorMergesUsage(t *testing.T) {
 	origin := &dragoman.Origin{Dialect: dialectname.Anthropic}
 	got, err := collect(
 		&dragoman.ResponseStart{Response: dragoman.Response{ID: "1", Model: "m", Origin: origin, Usage: dragoman.Usage{Input: dragoman.Counted(9), Output: dragoman.Counted(1)}}},
@@ -150,7 +150,7 @@ func TestCollectorMergesUsageAndKeepsWhatTheEndDoesNotSay(t *testing.T) {
 	}
 }
 
-func TestCollectorSurvivesEventsOutOfOrder(t *testing.T) {
+func TestCollectorAcceptsEventsOutOfOrder(t *testing.T) {
 	text := &dragoman.Text{Text: "x"}
 	for name, evs := range map[string][]dragoman.Event{
 		"end without start":         {&dragoman.PartEnd{Part: text}},
@@ -171,14 +171,14 @@ func TestCollectorSurvivesEventsOutOfOrder(t *testing.T) {
 	}
 }
 
-func TestCollectorTakesAStreamErrorWithoutAnErrorForABrokenStream(t *testing.T) {
+func TestStreamErrorWithoutErrorIsABrokenStream(t *testing.T) {
 	_, err := collect(&dragoman.ResponseStart{}, &dragoman.StreamError{})
 	if !errors.Is(err, dragoman.ErrIncompleteStream) {
 		t.Errorf("%v, want ErrIncompleteStream", err)
 	}
 }
 
-func TestQuirkC4_GarbageIndexesDoNotDecideHowMuchMemoryTheCollectorTakes(t *testing.T) {
+func TestQuirkC4_HugeIndexesDoNotAllocate(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	var c dragoman.Collector
@@ -194,7 +194,7 @@ func TestQuirkC4_GarbageIndexesDoNotDecideHowMuchMemoryTheCollectorTakes(t *test
 	if n := after.TotalAlloc - before.TotalAlloc; n > 64<<20 {
 		t.Errorf("%d MB for 2,006 events", n>>20)
 	}
-	// An honest part beside them is still collected.
+	// A valid part in the same stream is still collected.
 	for _, ev := range part(0, 0, 0, "honest", nil) {
 		c.Add(ev)
 	}
@@ -204,7 +204,7 @@ func TestQuirkC4_GarbageIndexesDoNotDecideHowMuchMemoryTheCollectorTakes(t *test
 	}
 }
 
-func TestCollectStopsAtTheFirstErrorWithWhatHadArrived(t *testing.T) {
+func TestCollectReturnsThePartialResponseWithAnError(t *testing.T) {
 	broken := errors.New("connection reset")
 	var seq iter.Seq2[dragoman.Event, error] = func(yield func(dragoman.Event, error) bool) {
 		for _, ev := range part(0, 0, 0, "so far", nil) {
@@ -222,7 +222,7 @@ func TestCollectStopsAtTheFirstErrorWithWhatHadArrived(t *testing.T) {
 	}
 }
 
-func TestCollectorKeepsUsageAndAStopBesideTheError(t *testing.T) {
+func TestCollectorKeepsUsageAndStopWithAnError(t *testing.T) {
 	failure := &dragoman.APIError{Class: dragoman.ErrorServer, Message: "boom"}
 	evs := []dragoman.Event{&dragoman.ResponseStart{Response: dragoman.Response{ID: "1", Usage: dragoman.Usage{Input: dragoman.Counted(9), Output: dragoman.Counted(1)}}}}
 	evs = append(evs, part(0, 0, 0, "a", nil)...)
@@ -234,7 +234,7 @@ func TestCollectorKeepsUsageAndAStopBesideTheError(t *testing.T) {
 	if got.Usage.Input.N != 9 || got.Usage.Output.N != 5 || got.Stop.Reason != dragoman.StopError || got.Alternatives[0].Stop.Reason != dragoman.StopError {
 		t.Errorf("%+v %+v %+v", got.Usage, got.Stop, got.Alternatives)
 	}
-	// Also where nothing had arrived, and where nobody says why.
+	// The same for a stream without content, and for an error without a reason.
 	for _, last := range []*dragoman.StreamError{{Err: failure}, {}} {
 		if got, err = collect(last); err == nil || got.Stop.Reason != dragoman.StopError {
 			t.Errorf("%v %+v", err, got.Stop)

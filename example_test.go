@@ -39,7 +39,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	// out.Body is ready to send. This came back:
+	// out.Body is ready to send. This is the response:
 	answer := []byte(`{"id":"msg_1","type":"message","role":"assistant","model":"claude-opus-5-5",
 		"content":[{"type":"tool_use","id":"toolu_1","name":"get_weather","input":{"name":"Oslo"}}],
 		"stop_reason":"tool_use","stop_sequence":null,"usage":{"input_tokens":40,"output_tokens":12}}`)

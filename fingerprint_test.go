@@ -183,7 +183,7 @@ func checkFingerprint[T any](t *testing.T, seen map[string]bool, print func(*T) 
 	}
 }
 
-func TestFingerprintsSeeEveryFieldButTheListedOnes(t *testing.T) {
+func TestFingerprintCoversEveryFieldExceptTheListed(t *testing.T) {
 	seen := map[string]bool{}
 	checkFingerprint(t, seen, (*dragoman.Message).Fingerprint)
 	checkFingerprint(t, seen, (*dragoman.ToolSpec).Fingerprint)
@@ -196,7 +196,7 @@ func TestFingerprintsSeeEveryFieldButTheListedOnes(t *testing.T) {
 	}
 }
 
-func TestFingerprintOfAHostedToolIsThatOfItsSource(t *testing.T) {
+func TestHostedToolFingerprintIsTheSourceFingerprint(t *testing.T) {
 	hosted := func(format dragoman.Format, def string) dragoman.Fingerprint {
 		s := dragoman.ToolSpec{Kind: codes.ToolHosted, Source: &dragoman.ToolSource{Format: format, JSON: json.RawMessage(def)}}
 		return s.Fingerprint()
@@ -206,7 +206,7 @@ func TestFingerprintOfAHostedToolIsThatOfItsSource(t *testing.T) {
 	}
 }
 
-func TestFingerprintTellsAChoiceOfNoToolFromAChoiceOfAll(t *testing.T) {
+func TestFingerprintDistinguishesNoToolFromAllTools(t *testing.T) {
 	all := dragoman.Request{ToolChoice: &dragoman.ToolChoice{Mode: dragoman.ChoiceAuto}}
 	none := dragoman.Request{ToolChoice: &dragoman.ToolChoice{Mode: dragoman.ChoiceAuto, Tools: []dragoman.ToolRef{}}}
 	if all.Fingerprint() == none.Fingerprint() {
@@ -214,7 +214,7 @@ func TestFingerprintTellsAChoiceOfNoToolFromAChoiceOfAll(t *testing.T) {
 	}
 }
 
-func TestFingerprintsAreEqualForEqualValuesOnly(t *testing.T) {
+func TestFingerprintsDifferForDifferentValues(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := gen.Options{}
 		a, b := o.Message().Draw(t, "a"), o.Message().Draw(t, "b")
@@ -229,7 +229,7 @@ func TestFingerprintsAreEqualForEqualValuesOnly(t *testing.T) {
 	})
 }
 
-func TestFingerprintIsInjectiveAcrossNeighbouringFields(t *testing.T) {
+func TestFingerprintIsInjectiveAcrossAdjacentFields(t *testing.T) {
 	a := dragoman.Message{Name: "ab", Phase: "c"}
 	b := dragoman.Message{Name: "a", Phase: "bc"}
 	if a.Fingerprint() == b.Fingerprint() {
@@ -248,7 +248,7 @@ func TestSidecarIsCurrentOnlyForItsDialectAndContent(t *testing.T) {
 	}
 	m.Parts[0].(*dragoman.Text).Text = "[redacted]"
 	if side.Current(dialectname.Anthropic, m.Fingerprint) {
-		t.Error("a redacted message still replays what it said")
+		t.Error("a redacted message still replays its old text")
 	}
 	if (&dragoman.Sidecar{Dialect: dialectname.Anthropic, Mirror: m.Fingerprint()}).Current(dialectname.Anthropic, m.Fingerprint) {
 		t.Error("a sidecar without bytes is current")

@@ -22,8 +22,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite golden files")
 
-// everything is one value of each stored kind, as testdata/stored/v1.json
-// holds it.
+// everything has one value of each stored type, as in testdata/stored/v1.json.
 type everything struct {
 	Message  dragoman.Message           `json:"message"`
 	Request  dragoman.Request           `json:"request"`
@@ -106,8 +105,8 @@ func unmarshalAll[T any](data []byte, one func([]byte) (T, error)) ([]T, error) 
 
 func ptr[T any](v T) *T { return &v }
 
-// richValue is written by hand and never changes once version 1 is released:
-// its golden file is what old sessions look like.
+// richValue is written by hand and never changes once version 1 is released, because its
+// golden file represents old sessions.
 func richValue() everything {
 	unknown := &dragoman.Extra{Dialect: dialectname.Anthropic, Fields: []dragoman.Field{{Path: "/delta/a", Value: json.RawMessage(`{ "b":1 }`)}}}
 	extra := &dragoman.Extra{Dialect: dialectname.OpenAIChat, Fields: []dragoman.Field{
@@ -224,7 +223,7 @@ func richValue() everything {
 	}
 }
 
-func TestStoredVersion1IsWhatItsGoldenFileSays(t *testing.T) {
+func TestStoredVersion1MatchesItsGoldenFile(t *testing.T) {
 	golden := filepath.Join("testdata", "stored", "v1.json")
 	want := richValue()
 	var buf bytes.Buffer
@@ -265,8 +264,8 @@ func TestStoredVersion1IsWhatItsGoldenFileSays(t *testing.T) {
 	}
 }
 
-// TestStoredGoldenSetsEveryField fails when a field is added to the model and
-// forgotten in the golden value, and hence maybe in the stored form.
+// TestStoredGoldenSetsEveryField fails if a field is added to the model but not to the golden
+// value, and so possibly not to the stored form.
 func TestStoredGoldenSetsEveryField(t *testing.T) {
 	exempt := map[string]string{
 		"Request.Contributions": "is code, never stored",
@@ -305,7 +304,7 @@ func TestStoredGoldenSetsEveryField(t *testing.T) {
 			t.Errorf("%s: set=%v, exempt=%v (%s)", name, set[name], ok, reason)
 		}
 	}
-	// Every part and every event must be there for their fields to be seen.
+	// Fields are only found if every type of part and event is present.
 	kinds := []string{}
 	for _, p := range richValue().Parts {
 		kinds = append(kinds, p.Kind())

@@ -19,8 +19,8 @@ type testingT interface {
 	Fatalf(format string, args ...any)
 }
 
-// roundTrip stores and loads v and checks that the value and the bytes come
-// back the same, also through the compaction and escaping of encoding/json.
+// roundTrip stores and loads v and checks that the value and the bytes are the same, also
+// after the compaction and escaping of encoding/json.
 func roundTrip[T any](t testingT, v T) {
 	t.Helper()
 	first, err := json.Marshal(v)
@@ -65,8 +65,8 @@ func TestStoredValuesRoundTrip(t *testing.T) {
 	t.Run("choices", rapid.MakeCheck(func(t *rapid.T) { roundTrip(t, o.ToolChoice(o.Tools().Draw(t, "tools")).Draw(t, "choice")) }))
 }
 
-// Each type stores by itself as it does inside others.
-func TestStoredTypesRoundTripByThemselves(t *testing.T) {
+// Each type is stored alone as it is inside other values.
+func TestStoredTypesRoundTripAlone(t *testing.T) {
 	v := richValue()
 	for _, p := range v.Parts {
 		switch p := p.(type) {
@@ -139,7 +139,7 @@ func TestStoredSidecarsStayCurrent(t *testing.T) {
 	})
 }
 
-// tops are the values that are stored by themselves, each in its smallest form.
+// tops are the smallest values of each type that is stored by itself.
 var tops = []struct {
 	name string
 	json string
@@ -160,7 +160,7 @@ func TestStoredVersionIsChecked(t *testing.T) {
 			if err := top.load([]byte(top.json)); err != nil {
 				t.Errorf("the current version is refused: %v", err)
 			}
-			// A newer version may mean anything by a name we know.
+			// In a newer version, a known field may have another meaning.
 			highest := "version 1"
 			if top.name == "report" {
 				highest = "version 2"
@@ -171,12 +171,12 @@ func TestStoredVersionIsChecked(t *testing.T) {
 			}
 			err = top.load([]byte(strings.Replace(top.json, `"v":1`, `"w":1`, 1)))
 			if err == nil || errors.Is(err, dragoman.ErrVersion) || !strings.Contains(err.Error(), `no "v"`) {
-				t.Errorf("no version: %v, want an error that says so", err)
+				t.Errorf("no version: %v, want an error about the version", err)
 			}
 			for _, bad := range []string{`"1"`, "0", "-1", "1.5", "null", "{}", "99999999999999999999"} {
 				err := top.load([]byte(strings.Replace(top.json, `"v":1`, `"v":`+bad, 1)))
 				if err == nil || !strings.Contains(err.Error(), "not a version") {
-					t.Errorf("version %s: %v, want an error that says it is none", bad, err)
+					t.Errorf("version %s: %v, want an error about an invalid version", bad, err)
 				}
 			}
 		})
@@ -198,14 +198,14 @@ func TestStoredValuesInsideOthersHaveNoVersion(t *testing.T) {
 			t.Errorf("%T holds %d versions: %.60s", top, n, data)
 		}
 	}
-	// Parts are always inside something.
+	// Parts are always inside another value.
 	data, _ := dragoman.MarshalPart(v.Parts[0])
 	if !bytes.HasPrefix(data, []byte(`{"type":"text",`)) {
 		t.Errorf("a part begins %.40s", data)
 	}
 }
 
-func TestStoredUnknownMembersAreIgnoredAndUnknownTypesAreNot(t *testing.T) {
+func TestStoredUnknownFieldsAreIgnored(t *testing.T) {
 	var m dragoman.Message
 	err := json.Unmarshal([]byte(`{"later":{"a":[1]},"v":1,"role":"user","parts":[{"text":"hi","new":[[]],"type":"text"}]}`), &m)
 	if d := gen.Diff(dragoman.UserText("hi"), m); err != nil || d != "" {
@@ -273,7 +273,7 @@ func TestStoredNilPartsAndEventsAreErrors(t *testing.T) {
 			t.Errorf("%s: %v, want an error that says nil", name, err)
 		}
 	}
-	// An event without a part is legal: nobody but a hostile peer makes one, and it is harmless.
+	// An event without a part is valid. Only a hostile peer sends one, and it is harmless.
 	roundTrip(t, dragoman.PartStart{Index: 3})
 }
 
@@ -314,7 +314,7 @@ func TestQuirkB33_StoredNativeJSONKeepsEveryByte(t *testing.T) {
 	}
 }
 
-func TestStoredUnknownCountsAreAbsentAndNeverZero(t *testing.T) {
+func TestStoredUnknownCountsAreAbsentNotZero(t *testing.T) {
 	data, err := json.Marshal(dragoman.Usage{Input: dragoman.Counted(0)})
 	if err != nil || string(data) != `{"input":0}` {
 		t.Errorf("stored %s (%v)", data, err)
@@ -336,7 +336,7 @@ func TestStoredUnknownCountsAreAbsentAndNeverZero(t *testing.T) {
 	}
 }
 
-func TestStoredResponsesLeaveOutLosses(t *testing.T) {
+func TestStoredResponsesOmitLosses(t *testing.T) {
 	with := dragoman.Response{Model: "m"}
 	with.Losses.Add(dragoman.Dropped, dragoman.Warn, "/x", "secret")
 	stored, err := json.Marshal(with)
@@ -348,7 +348,7 @@ func TestStoredResponsesLeaveOutLosses(t *testing.T) {
 	}
 }
 
-func TestStoredRequestsLeaveOutContributions(t *testing.T) {
+func TestStoredRequestsOmitContributions(t *testing.T) {
 	with := dragoman.Request{Model: "m", Contributions: []dragoman.Contribution{{Source: "secret"}}}
 	data, err := json.Marshal(with)
 	if err != nil || string(data) != `{"v":1,"model":"m"}` {
@@ -356,7 +356,7 @@ func TestStoredRequestsLeaveOutContributions(t *testing.T) {
 	}
 }
 
-func TestStoredDatesNeedNotBeSane(t *testing.T) {
+func TestStoredDatesMayBeAnyTime(t *testing.T) {
 	for _, sec := range []int64{0, -1, 1735689600, 1 << 50, 1<<63 - 1, -1 << 63} {
 		want := dragoman.Response{Created: time.Unix(sec, 999999999)}
 		data, err := json.Marshal(want)
@@ -374,7 +374,7 @@ func TestStoredDatesNeedNotBeSane(t *testing.T) {
 	}
 }
 
-func TestStoredPartsMayNestDeeplyButNotWithoutEnd(t *testing.T) {
+func TestStoredNestingIsLimited(t *testing.T) {
 	nest := func(n int) string {
 		return `{"v":1,"parts":` + strings.Repeat(`[{"content":`, n) + "[]" + strings.Repeat(`,"type":"tool_result"}]`, n) + "}"
 	}
@@ -442,7 +442,7 @@ func FuzzUnmarshalEvent(f *testing.F) {
 			return
 		}
 		roundTrip(t, eventList{ev})
-		// Whatever was stored, collecting it must not panic.
+		// Collecting any stored value must not panic.
 		var c dragoman.Collector
 		c.Add(ev)
 		c.Add(&dragoman.PartEnd{Part: &dragoman.Text{}})
@@ -450,7 +450,7 @@ func FuzzUnmarshalEvent(f *testing.F) {
 	})
 }
 
-// Version 1 of a report spelled one kind of loss in the British way.
+// Version 1 of a report used the British spelling of one kind of loss.
 func TestReportsOfVersion1CanBeRead(t *testing.T) {
 	var rep dragoman.Report
 	err := json.Unmarshal([]byte(`{"v":1,"losses":[{"kind":"synthesised","severity":"info","path":"/id","detail":"made up"}]}`), &rep)

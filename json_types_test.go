@@ -15,9 +15,9 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// The package comment says which structs store themselves: all of them but those
-// it names. This holds it to that, so that a new type is either stored or named.
-func TestEveryStructIsStoredUnlessThePackageCommentNamesIt(t *testing.T) {
+// The package comment lists the structs that are not stored. This test checks the list, so
+// that a new type is either stored or listed.
+func TestEveryStructIsStoredUnlessDocumented(t *testing.T) {
 	structs, methods, comment := sources(t)
 	_, after, _ := strings.Cut(comment, "Every struct of this package")
 	exceptions, _, found := strings.Cut(after, "[MarshalPart]")
@@ -42,8 +42,8 @@ func TestEveryStructIsStoredUnlessThePackageCommentNamesIt(t *testing.T) {
 	}
 }
 
-// sources reads the package's own files: its exported structs, the methods of
-// its types, and the package comment.
+// sources reads the files of the package: its exported structs, the methods of its types, and
+// the package comment.
 func sources(t *testing.T) (structs, methods map[string]bool, comment string) {
 	t.Helper()
 	files, err := os.ReadDir(".")
@@ -113,7 +113,7 @@ func visitTypes(v reflect.Value, seen map[string]bool) {
 	}
 }
 
-func TestR11_AReportIsReadBackAsItWasStored(t *testing.T) {
+func TestR11_StoredReportRoundTrips(t *testing.T) {
 	for _, rep := range []dragoman.Report{
 		{},
 		{Losses: []dragoman.Loss{}},
@@ -132,7 +132,7 @@ func TestR11_AReportIsReadBackAsItWasStored(t *testing.T) {
 	}
 }
 
-func TestALossWhoseSeverityHasNoNameIsNeitherStoredNorRead(t *testing.T) {
+func TestLossWithUnknownSeverityIsAnError(t *testing.T) {
 	if stored, err := json.Marshal(dragoman.Loss{Severity: 7}); err == nil {
 		t.Errorf("stored as %s", stored)
 	}
@@ -142,7 +142,7 @@ func TestALossWhoseSeverityHasNoNameIsNeitherStoredNorRead(t *testing.T) {
 	}
 }
 
-func TestAPieceThatSaysItIsOfANewerVersionIsRefused(t *testing.T) {
+func TestNewerVersionIsRefused(t *testing.T) {
 	if _, err := dragoman.UnmarshalPart([]byte(`{"v":2,"type":"text","text":"x"}`)); !errors.Is(err, dragoman.ErrVersion) {
 		t.Errorf("a part: %v", err)
 	}

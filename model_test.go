@@ -17,7 +17,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestQuirkB18_QuirkB19_StopReasonIsDerivedFromWordAndContent(t *testing.T) {
+func TestQuirkB18_QuirkB19_StopReasonFromWireValueAndContent(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		word     dragoman.StopReason
@@ -54,7 +54,7 @@ func TestQuirkB18_QuirkB19_StopReasonIsDerivedFromWordAndContent(t *testing.T) {
 	}
 }
 
-func TestDecision130_NothingRunsWithoutATerminalMarker(t *testing.T) {
+func TestDecision130_CallsOfAnUnfinishedStreamAreBlocked(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		word := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "stop", "tool_calls", "pause", "length"})).Draw(t, "word")
 		if got := stopreason.Derive(dragoman.StopReason(word), rapid.IntRange(0, 3).Draw(t, "calls"), false); got.Runs() {
@@ -63,7 +63,7 @@ func TestDecision130_NothingRunsWithoutATerminalMarker(t *testing.T) {
 	})
 }
 
-func TestR7_ArgumentsAreCheckedAndMadeSafe(t *testing.T) {
+func TestR7_ArgumentsAreCheckedAndSanitized(t *testing.T) {
 	for _, c := range []struct {
 		name, args string
 		code       string // empty: no problem
@@ -116,7 +116,7 @@ func TestR7_ArgumentsAreCheckedAndMadeSafe(t *testing.T) {
 	}
 }
 
-func TestR7_TheProblemOfATwiceSentObjectSaysSo(t *testing.T) {
+func TestR7_ProblemOfARepeatedObject(t *testing.T) {
 	p := dragoman.CheckArguments(`{"a":1}{"a":2}`)
 	if p == nil || !strings.Contains(p.Error(), "more than one JSON value") {
 		t.Errorf("quirk B6: %v", p)
@@ -127,7 +127,7 @@ func TestR7_TheProblemOfATwiceSentObjectSaysSo(t *testing.T) {
 	}
 }
 
-func TestProblemsStayShortHoweverHostileTheArguments(t *testing.T) {
+func TestProblemMessagesAreShort(t *testing.T) {
 	long := strings.Repeat("k", 1<<20)
 	for name, args := range map[string]string{
 		"depth bomb": strings.Repeat("[", 200_000),
@@ -141,7 +141,7 @@ func TestProblemsStayShortHoweverHostileTheArguments(t *testing.T) {
 	}
 }
 
-func TestQuirkB7_ObjectIsAlwaysAValidObject(t *testing.T) {
+func TestQuirkB7_ObjectIsAlwaysValid(t *testing.T) {
 	problems := []string{
 		codes.ProblemInvalidJSON, codes.ProblemDuplicateKey, codes.ProblemNotObject, codes.ProblemTruncated,
 		codes.ProblemNoName, codes.ProblemStopped, "added_later",
@@ -151,7 +151,7 @@ func TestQuirkB7_ObjectIsAlwaysAValidObject(t *testing.T) {
 			Payload:   rapid.SampledFrom([]string{codes.PayloadObject, codes.PayloadText}).Draw(t, "payload"),
 			Arguments: rapid.OneOf(gen.Options{}.Arguments(), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) })).Draw(t, "arguments"),
 		}
-		// A problem may be stale: the arguments were edited, or it was loaded.
+		// A problem may be outdated: the arguments were edited, or it was loaded.
 		if rapid.Bool().Draw(t, "has a problem") {
 			c.Problem = &dragoman.CallProblem{Code: rapid.SampledFrom(problems).Draw(t, "code")}
 		}
@@ -160,12 +160,12 @@ func TestQuirkB7_ObjectIsAlwaysAValidObject(t *testing.T) {
 			t.Fatalf("%q became %s", c.Arguments, obj)
 		}
 		if exact && string(obj) != c.Arguments && string(obj) != "{}" {
-			t.Fatalf("%q became %s, said to be exact", c.Arguments, obj)
+			t.Fatalf("%q became %s, reported as exact", c.Arguments, obj)
 		}
 	})
 }
 
-func TestObjectOfATextPayloadWrapsTheText(t *testing.T) {
+func TestObjectWrapsATextPayload(t *testing.T) {
 	c := &dragoman.ToolCall{Payload: codes.PayloadText, Arguments: "*** Begin <Patch>\n\"\xff"}
 	obj, exact := c.Object()
 	if want := "{\"input\":\"*** Begin <Patch>\\n\\\"\ufffd\"}"; string(obj) != want || exact {
@@ -173,7 +173,7 @@ func TestObjectOfATextPayloadWrapsTheText(t *testing.T) {
 	}
 }
 
-func TestObjectsOfNoArgumentsCannotBeSpoiledByTheirReader(t *testing.T) {
+func TestObjectOfNoArgumentsIsACopy(t *testing.T) {
 	obj, _ := (&dragoman.ToolCall{}).Object()
 	_ = append(obj, " spoiled"...)
 	obj[0] = 'X'
@@ -182,7 +182,7 @@ func TestObjectsOfNoArgumentsCannotBeSpoiledByTheirReader(t *testing.T) {
 	}
 }
 
-func TestOriginsMatchWhereTheyMustAgree(t *testing.T) {
+func TestOriginsMatch(t *testing.T) {
 	full := dragoman.Origin{Dialect: dialectname.Anthropic, Provider: "anthropic", Scope: "s", Model: "m"}
 	with := func(edit func(*dragoman.Origin)) dragoman.Origin { o := full; edit(&o); return o }
 	all := targets.MatchDialect | targets.MatchProvider | targets.MatchScope | targets.MatchModel
@@ -213,7 +213,7 @@ func TestOriginsMatchWhereTheyMustAgree(t *testing.T) {
 	}
 }
 
-func TestR11_AReportIsAnErrorFromTheChosenSeverityOn(t *testing.T) {
+func TestR11_ReportErrorDependsOnSeverity(t *testing.T) {
 	var r dragoman.Report
 	if err := r.Err(dragoman.Info); err != nil {
 		t.Errorf("an empty report is the error %v", err)
@@ -261,7 +261,7 @@ func TestR11_SeveritiesAreWrittenByName(t *testing.T) {
 	}
 	for _, odd := range []dragoman.Severity{-1, 3} {
 		if text, err := odd.MarshalText(); err == nil {
-			t.Errorf("severity %d is written as %s, which nobody reads back", int(odd), text)
+			t.Errorf("severity %d is written as %s, which cannot be read back", int(odd), text)
 		}
 		if odd.String() != fmt.Sprintf("severity(%d)", int(odd)) {
 			t.Errorf("severity %d prints as %s", int(odd), odd)
@@ -273,7 +273,7 @@ func TestR11_SeveritiesAreWrittenByName(t *testing.T) {
 	}
 }
 
-func TestErrorsSayWhatAndWhere(t *testing.T) {
+func TestErrorTexts(t *testing.T) {
 	for want, err := range map[string]error{
 		"openai.responses request: at /input/0: want a string (byte 7)": &dragoman.DecodeError{Dialect: dialectname.OpenAIResponses, What: "request", Pointer: "/input/0", Offset: 7, Err: errors.New("want a string")},
 		"openai.responses stream: cut":                                  &dragoman.DecodeError{Dialect: dialectname.OpenAIResponses, What: "stream", Offset: -1, Err: errors.New("cut")},
@@ -341,7 +341,7 @@ func FuzzCheckArguments(f *testing.F) {
 	})
 }
 
-func TestR11_ARenameSaysBothNamesForPrograms(t *testing.T) {
+func TestR11_RenameHasBothNames(t *testing.T) {
 	var rep dragoman.Report
 	rep.AddRename(dragoman.Info, "/tools/0", "tool", "a.b", "a_b")
 	want := dragoman.Loss{Kind: dragoman.Renamed, Severity: dragoman.Info, Path: "/tools/0", Detail: `tool "a.b" written as "a_b"`, From: "a.b", To: "a_b"}

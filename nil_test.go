@@ -31,7 +31,7 @@ var nilEvents = []dragoman.Event{
 	(*dragoman.ResponseEnd)(nil), (*dragoman.StreamError)(nil), (*dragoman.Chunk)(nil),
 }
 
-// A nil of any kind is nothing, or an error, and never a panic.
+// A nil value has no effect or is an error, and never a panic.
 func TestNothingPanicsOnNil(t *testing.T) {
 	for _, receiver := range []any{
 		(*dragoman.ToolCall)(nil), (*dragoman.ToolResult)(nil), (*dragoman.ToolSpec)(nil), (*dragoman.CallProblem)(nil),
@@ -46,7 +46,7 @@ func TestNothingPanicsOnNil(t *testing.T) {
 		for i := range v.NumMethod() {
 			m := v.Type().Method(i)
 			if _, byValue := v.Type().Elem().MethodByName(m.Name); byValue {
-				continue // Go itself forbids it
+				continue // Go itself panics
 			}
 			args := []reflect.Value{}
 			for k := 1; k < m.Type.NumIn() && (!m.Type.IsVariadic() || k < m.Type.NumIn()-1); k++ {

@@ -9,7 +9,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
 )
 
-func TestWhatNoWireCouldExpressIsAnErrorWithItsPlace(t *testing.T) {
+func TestInvalidValuesAreErrorsWithTheirPath(t *testing.T) {
 	text := &dragoman.Text{Text: "x"}
 	hot := dragoman.Number("hot")
 	more := dragoman.Number(`1,"model":"other"`)
@@ -74,7 +74,7 @@ func TestWhatNoWireCouldExpressIsAnErrorWithItsPlace(t *testing.T) {
 	}
 }
 
-func TestACallIsAnsweredUnderItsOwnIdentity(t *testing.T) {
+func TestResultHasTheIdentityOfItsCall(t *testing.T) {
 	call := &dragoman.ToolCall{ID: "call_1", Name: "f", Namespace: "ns", Payload: codes.PayloadText}
 	res := call.ResultText("done")
 	if res.CallID != "call_1" || res.Name != "f" || res.Namespace != "ns" || res.Payload != codes.PayloadText || res.Outcome != codes.OutcomeOK || res.Text() != "done" {
@@ -85,13 +85,13 @@ func TestACallIsAnsweredUnderItsOwnIdentity(t *testing.T) {
 	}
 }
 
-func TestCountsReadAsNumbersOrAsUnknown(t *testing.T) {
+func TestCountIsANumberOrUnknown(t *testing.T) {
 	if got := dragoman.Counted(7).String() + " " + (dragoman.Count{}).String(); got != "7 unknown" {
 		t.Errorf("got %q", got)
 	}
 }
 
-func TestAnImageCarriesItsContentInBase64(t *testing.T) {
+func TestImageContentIsBase64(t *testing.T) {
 	if m := dragoman.Image("image/png", []byte{0xff, 0x00}); m.Base64 != "/wA=" || m.MIME != "image/png" || m.Media != codes.MediaImage {
 		t.Errorf("got %+v", m)
 	}

@@ -158,7 +158,7 @@ func (a Agent) ResumeStream(ctx context.Context, state *State, opts ...Option) S
 // Check reports errors in the definition of the agent and of the agents that it hands over
 // to. It calls no model. Every run begins with it.
 func (a Agent) Check() error {
-	_, err := newCast(&a, keepers{}, nil)
+	_, err := newAgentSet(&a, defaultStores{}, nil)
 	return err
 }
 

@@ -90,12 +90,12 @@ func TestA3_StickyDecisionsSurviveResumption(t *testing.T) {
 	}
 }
 
-// wanting is a policy that requires a value from a human for every call.
-type wanting struct{}
+// inputPolicy is a policy that requires a value from a human for every call.
+type inputPolicy struct{}
 
-func (wanting) Version() string { return "1" }
+func (inputPolicy) Version() string { return "1" }
 
-func (wanting) Decide(_ context.Context, q *tool.Question) (tool.Decision, error) {
+func (inputPolicy) Decide(_ context.Context, q *tool.Question) (tool.Decision, error) {
 	if q.Subject == codes.SubjectModelCall {
 		return tool.Decision{Effect: tool.Allow}, nil
 	}
@@ -115,7 +115,7 @@ func TestA3_PendingCallRunsWithGivenValue(t *testing.T) {
 		"a no":                     {func(p tool.Pending) agent.Option { return agent.Reject(p, "never") }, "", "never"},
 	} {
 		var did counted
-		a := agent.Agent{Model: model(calls(`b pay {"word":"asked"}`)), Tools: []tool.Tool{did.tool("pay")}, Runner: &tool.Runner{Policy: wanting{}}}
+		a := agent.Agent{Model: model(calls(`b pay {"word":"asked"}`)), Tools: []tool.Tool{did.tool("pay")}, Runner: &tool.Runner{Policy: inputPolicy{}}}
 		res, err := a.Run(t.Context(), "go")
 		if !errors.Is(err, agent.ErrInterrupted) || len(res.Pending) != 1 || res.Pending[0].Wanted == nil || res.Pending[0].Wanted.Prompt != "Which word?" {
 			t.Fatalf("%s: %v %+v", name, err, res.Pending)
@@ -239,7 +239,7 @@ func TestDecision27_QuirkI18_NewInputNeedsAbandonForPendingCalls(t *testing.T) {
 func TestA6_NestedApprovalsArePendingInOuterRun(t *testing.T) {
 	var did counted
 	inner := agent.Agent{
-		Name: "clerk", Description: "Pays.", Model: model(calls("i look", `j pay {"word":"x"}`), says("paid")),
+		Name: "clerk", Description: "Pays.", Model: model(calls("i look", `j pay {"word":"x"}`), textResponse("paid")),
 		Tools: []tool.Tool{did.tool("look"), did.tool("pay", tool.NeedsApproval())},
 	}
 	outer := agent.Agent{
@@ -269,7 +269,7 @@ func TestA6_NestedApprovalsArePendingInOuterRun(t *testing.T) {
 func TestA6_OuterAndNestedCallsAreDecidedSeparately(t *testing.T) {
 	var did counted
 	pay := did.tool("pay", tool.NeedsApproval())
-	inner := agent.Agent{Name: "clerk", Model: model(calls(`i pay {"word":"in1"}`, `j pay {"word":"in2"}`), says("paid")), Tools: []tool.Tool{pay}}
+	inner := agent.Agent{Name: "clerk", Model: model(calls(`i pay {"word":"in1"}`, `j pay {"word":"in2"}`), textResponse("paid")), Tools: []tool.Tool{pay}}
 	outer := agent.Agent{Model: model(calls(`o pay {"word":"out"}`, `p clerk {"task":"t"}`)), Tools: []tool.Tool{pay, inner.AsTool()}}
 	res, _ := outer.Run(t.Context(), "go")
 	if len(res.Pending) != 3 {
@@ -305,10 +305,10 @@ func TestA6_NestedToolKnowsOuterAgents(t *testing.T) {
 
 func TestA6_NestedEffectsAreInOuterJournal(t *testing.T) {
 	var did counted
-	inner := agent.Agent{Name: "clerk", Model: model(calls("i pay"), says("paid")), Tools: []tool.Tool{did.tool("pay")}}
+	inner := agent.Agent{Name: "clerk", Model: model(calls("i pay"), textResponse("paid")), Tools: []tool.Tool{did.tool("pay")}}
 	for name, own := range map[string]bool{"its store": false, "its runner's": true} {
 		store, journal := &memory{}, &memory{}
-		inner.Model = model(calls("i pay"), says("paid"))
+		inner.Model = model(calls("i pay"), textResponse("paid"))
 		outer := agent.Agent{Model: model(calls(`p clerk {"task":"t"}`)), Tools: []tool.Tool{inner.AsTool()}}
 		want := store
 		if own {
@@ -323,7 +323,7 @@ func TestA6_NestedEffectsAreInOuterJournal(t *testing.T) {
 
 func TestA6_NestedRunInheritsNoStickyDecision(t *testing.T) {
 	var did counted
-	inner := agent.Agent{Name: "clerk", Model: model(calls(`j pay {"word":"in"}`), says("paid")), Tools: []tool.Tool{did.tool("pay", tool.NeedsApproval())}}
+	inner := agent.Agent{Name: "clerk", Model: model(calls(`j pay {"word":"in"}`), textResponse("paid")), Tools: []tool.Tool{did.tool("pay", tool.NeedsApproval())}}
 	outer := agent.Agent{
 		Model: model(calls(`a pay {"word":"out"}`), calls(`p clerk {"task":"t"}`)),
 		Tools: []tool.Tool{did.tool("pay", tool.NeedsApproval()), inner.AsTool()},
@@ -368,7 +368,7 @@ var _ dragoman.Model = (*scripted)(nil)
 
 func TestResumingFinishedRunReturnsItsOutput(t *testing.T) {
 	store := &memory{}
-	a := agent.Agent{Model: model(says("hi"))}
+	a := agent.Agent{Model: model(textResponse("hi"))}
 	res := must[*agent.Result](t)(a.Run(t.Context(), "go", agent.In(store)))
 	for _, state := range []*agent.State{nil, res.State} {
 		again := must[*agent.Result](t)(a.Resume(t.Context(), state, agent.In(store)))

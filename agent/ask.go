@@ -23,13 +23,13 @@ func (r *run) ask(ctx context.Context) (*dragoman.Response, error) {
 		return nil, err
 	}
 	r.state.Turn++
-	r.emit(&TurnStart{r.state.Turn, r.player.name()})
+	r.emit(&TurnStart{r.state.Turn, r.active.name()})
 	ctx = r.gated(r.perLink(ctx, req))
-	for left := orDefault(r.cast.first.Limits.EmptyResponses, defaultBlanks); ; left-- {
+	for left := orDefault(r.agents.first.Limits.EmptyResponses, defaultBlanks); ; left-- {
 		resp, err := r.permitted(ctx, req)
 		if resp != nil {
 			if failed := r.account(resp); failed != nil {
-				return nil, r.brokenOff(ctx, resp, errors.Join(failed, err))
+				return nil, r.endPartialTurn(ctx, resp, errors.Join(failed, err))
 			}
 		}
 		empty := errors.Is(err, provider.ErrEmpty) || err == nil && resp.Error == nil && blank(resp)
@@ -37,9 +37,9 @@ func (r *run) ask(ctx context.Context) (*dragoman.Response, error) {
 		case empty && left > 0:
 			r.emit(&Notice{r.state.Turn, "blank", "the response of the model was empty; the model is called again"})
 		case err != nil:
-			return nil, r.brokenOff(ctx, resp, err)
+			return nil, r.endPartialTurn(ctx, resp, err)
 		case resp.Error != nil:
-			return nil, r.brokenOff(ctx, resp, resp.Error)
+			return nil, r.endPartialTurn(ctx, resp, resp.Error)
 		default:
 			r.state.Partial = ""
 			return resp, nil
@@ -47,14 +47,14 @@ func (r *run) ask(ctx context.Context) (*dragoman.Response, error) {
 	}
 }
 
-// brokenOff ends a turn whose response failed or was canceled. The turn does not
+// endPartialTurn ends a turn whose response failed or was canceled. The turn does not
 // count: resuming the run calls the model again. The text that arrived is
 // stored, so that it survives the process.
-func (r *run) brokenOff(ctx context.Context, resp *dragoman.Response, err error) error {
+func (r *run) endPartialTurn(ctx context.Context, resp *dragoman.Response, err error) error {
 	r.result.Partial = resp
 	r.state.Turn--
 	err = r.failed(err)
-	if resp == nil || len(r.player.Guardrails.Output) > 0 { // no guardrail has checked the text
+	if resp == nil || len(r.active.Guardrails.Output) > 0 { // no guardrail has checked the text
 		return err
 	}
 	text := resp.Text()
@@ -70,10 +70,10 @@ func (r *run) brokenOff(ctx context.Context, resp *dragoman.Response, err error)
 
 // failed adds the turn to the error of a model call, and the agent if it has a name.
 func (r *run) failed(err error) error {
-	if r.player.Name == "" {
+	if r.active.Name == "" {
 		return errorf("turn %d: %w", r.state.Turn+1, err)
 	}
-	return errorf("%s: turn %d: %w", r.player.Name, r.state.Turn+1, err)
+	return errorf("%s: turn %d: %w", r.active.Name, r.state.Turn+1, err)
 }
 
 // account adds the usage, the cost and the losses of a response. It returns the error of
@@ -94,7 +94,7 @@ func (r *run) account(resp *dragoman.Response) error {
 // charge adds usage and its price to the run.
 func (r *run) charge(u dragoman.Usage) error {
 	r.state.Usage = addUsage(r.state.Usage, u)
-	price := r.cast.first.Price
+	price := r.agents.first.Price
 	if price == nil {
 		return nil
 	}
@@ -104,7 +104,7 @@ func (r *run) charge(u dragoman.Usage) error {
 // answer calls the model once: with Stream if a caller reads events, otherwise with Generate.
 func (r *run) answer(ctx context.Context, req *dragoman.Request) (*dragoman.Response, error) {
 	if r.yield == nil {
-		return r.player.Model.Generate(ctx, req)
+		return r.active.Model.Generate(ctx, req)
 	}
 	announced := false
 	var c dragoman.Collector
@@ -115,7 +115,7 @@ func (r *run) answer(ctx context.Context, req *dragoman.Request) (*dragoman.Resp
 	if r.chunks {
 		ctx = wirekit.WithChunks(ctx)
 	}
-	for ev, err := range r.player.Model.Stream(ctx, req) {
+	for ev, err := range r.active.Model.Stream(ctx, req) {
 		for _, p := range patches.take() {
 			r.emit(&Patched{r.state.Turn, p})
 		}
@@ -131,7 +131,7 @@ func (r *run) answer(ctx context.Context, req *dragoman.Request) (*dragoman.Resp
 		if chunk, ok := ev.(*dragoman.Chunk); !ok || r.chunks && len(chunk.Raw) > 0 {
 			r.emit(&ModelEvent{r.state.Turn, ev})
 		}
-		if r.left {
+		if r.callerLeft {
 			failed = errLeft
 			break
 		}
@@ -189,7 +189,7 @@ func (r *run) announceFailover(f *dragoman.Failover) {
 // request returns the request of the next turn. For a chain, it leaves messages and output
 // format to perLink, which sets them for each model.
 func (r *run) request(ctx context.Context) (*dragoman.Request, error) {
-	p := r.player
+	p := r.active
 	req := p.Settings
 	req.Instructions, req.Messages, req.Tools = nil, nil, nil
 	text := p.Instructions
@@ -220,7 +220,7 @@ func (r *run) request(ctx context.Context) (*dragoman.Request, error) {
 		return nil, err
 	}
 	if r.output != nil {
-		r.output.shape(ctx, p.Model, &req)
+		r.output.addFormat(ctx, p.Model, &req)
 	}
 	return &req, nil
 }
@@ -229,8 +229,8 @@ func (r *run) request(ctx context.Context) (*dragoman.Request, error) {
 // content.
 func (r *run) readyToSend(ctx context.Context, messages []dragoman.Message) (out []dragoman.Message, err error) {
 	out = slices.Clip(messages)
-	if r.player.Compact != nil {
-		err = callback("Compact", func() (err error) { out, err = r.player.Compact(ctx, copied(out)); return err })
+	if r.active.Compact != nil {
+		err = callback("Compact", func() (err error) { out, err = r.active.Compact(ctx, copied(out)); return err })
 		if err != nil {
 			return nil, err
 		}
@@ -253,11 +253,11 @@ type wire interface {
 // store has for the origin of its model, or else the conversation as the agent sees it
 // (requirement S5).
 func (r *run) native(ctx context.Context) ([]dragoman.Message, error) {
-	m, known := r.player.Model.(wire)
+	m, known := r.active.Model.(wire)
 	if !known || !r.hasNative() {
 		return r.visible(), nil
 	}
-	p := r.player
+	p := r.active
 	if p.target == nil {
 		if target, _, err := m.Target(ctx, p.Settings.Model); err == nil { // otherwise the model call fails with err
 			p.target = &target
@@ -266,7 +266,7 @@ func (r *run) native(ctx context.Context) ([]dragoman.Message, error) {
 	if p.target == nil {
 		return r.visible(), nil
 	}
-	return r.instead(ctx, p.target.Origin(), m)
+	return r.replacement(ctx, p.target.Origin(), m)
 }
 
 // hasNative reports whether the store may have native histories of the conversation. There
@@ -276,9 +276,9 @@ func (r *run) hasNative() bool {
 	return kept && r.state.Offset == 0
 }
 
-// instead returns the messages that the store has in place of the conversation for an
+// replacement returns the messages that the store has in place of the conversation for an
 // origin.
-func (r *run) instead(ctx context.Context, origin dragoman.Origin, m wire) ([]dragoman.Message, error) {
+func (r *run) replacement(ctx context.Context, origin dragoman.Origin, m wire) ([]dragoman.Message, error) {
 	out, err := r.store.(historyStore).MessagesInPlaceOf(ctx, r.messages, origin, m.Limits().Replay.Messages)
 	if err != nil {
 		return nil, errorf("the native history: %w", err)
@@ -299,10 +299,10 @@ func forced(c *dragoman.ToolChoice) bool {
 	return c != nil && (c.Mode == dragoman.ChoiceRequired || c.Mode == dragoman.ChoiceTool)
 }
 
-// names returns the names of the agents, sorted.
-func (c *cast) names() []string {
+// agentNames returns the names of the agents, sorted.
+func (c *agentSet) agentNames() []string {
 	var out []string
-	for n := range c.players {
+	for n := range c.byName {
 		out = append(out, n)
 	}
 	slices.Sort(out)

@@ -138,8 +138,8 @@ func TestDecision85_UnknownAttachmentFailsBeforeModelCall(t *testing.T) {
 	}
 }
 
-// shows returns a tool whose output is a picture.
-func shows(picture *dragoman.Media) tool.Tool {
+// pictureTool returns a tool whose output is a picture.
+func pictureTool(picture *dragoman.Media) tool.Tool {
 	return tool.New("show", "Shows.", func(context.Context, word) (dragoman.Part, error) { return picture, nil })
 }
 
@@ -158,18 +158,18 @@ func pictures(parts []dragoman.Part) (out []string) {
 
 func TestDecision85_StateOfPendingRunHasReferences(t *testing.T) {
 	picture := dragoman.Image("image/png", bytes.Repeat([]byte("picture "), 1000))
-	inner := agent.Agent{Name: "inner", Model: model(calls("x show", "y ask"), says("inner done"))}
+	inner := agent.Agent{Name: "inner", Model: model(calls("x show", "y ask"), textResponse("inner done"))}
 	for name, c := range map[string]struct {
 		script []any
 		model  *scripted // the model that gets the picture
 	}{
-		"a settled result":   {[]any{calls("a show", "b ask"), says("done")}, nil},
-		"an agent as a tool": {[]any{calls(`a inner {"task":"look"}`), says("done")}, inner.Model.(*scripted)},
+		"a settled result":   {[]any{calls("a show", "b ask"), textResponse("done")}, nil},
+		"an agent as a tool": {[]any{calls(`a inner {"task":"look"}`), textResponse("done")}, inner.Model.(*scripted)},
 	} {
 		var did counted
 		ask := did.tool("ask", tool.NeedsApproval())
 		m := model(c.script...)
-		a := agent.Agent{Model: m, Tools: []tool.Tool{shows(picture), ask}}
+		a := agent.Agent{Model: m, Tools: []tool.Tool{pictureTool(picture), ask}}
 		shown := m
 		if c.model != nil {
 			inner := inner
@@ -216,7 +216,7 @@ func TestDecision85_StateOfPendingRunHasReferences(t *testing.T) {
 func TestDecision85_FilteredConversationHasReferences(t *testing.T) {
 	picture := dragoman.Image("image/png", bytes.Repeat([]byte("picture "), 1000))
 	var did counted
-	second := &agent.Agent{Name: "second", Model: model(calls("b ask"), says("done")), Tools: []tool.Tool{did.tool("ask", tool.NeedsApproval())}}
+	second := &agent.Agent{Name: "second", Model: model(calls("b ask"), textResponse("done")), Tools: []tool.Tool{did.tool("ask", tool.NeedsApproval())}}
 	first := agent.Agent{Name: "first", Model: model(calls("a transfer_to_second")), Handoffs: []agent.Handoff{{
 		To: second, Filter: func(ms []dragoman.Message) []dragoman.Message { return ms[:1] },
 	}}}
@@ -249,8 +249,8 @@ func TestDecision85_FilteredConversationHasReferences(t *testing.T) {
 func TestDecision85_StateWithoutSessionHasItsMedia(t *testing.T) {
 	picture := dragoman.Image("image/png", bytes.Repeat([]byte("picture "), 1000))
 	var did counted
-	m := model(calls("a show", "b ask"), says("done"))
-	a := agent.Agent{Model: m, Tools: []tool.Tool{shows(picture), did.tool("ask", tool.NeedsApproval())}}
+	m := model(calls("a show", "b ask"), textResponse("done"))
+	a := agent.Agent{Model: m, Tools: []tool.Tool{pictureTool(picture), did.tool("ask", tool.NeedsApproval())}}
 	res, err := a.Run(t.Context(), "go")
 	if !errors.Is(err, agent.ErrInterrupted) {
 		t.Fatal(err)

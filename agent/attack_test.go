@@ -14,8 +14,8 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// opened opens a session, and creates it if it does not exist.
-func opened(t *testing.T, store session.Store, id string) *session.Session {
+// openSession opens a session, and creates it if it does not exist.
+func openSession(t *testing.T, store session.Store, id string) *session.Session {
 	t.Helper()
 	s, err := session.Open(t.Context(), store, id)
 	if errors.Is(err, session.ErrNotFound) {
@@ -36,28 +36,28 @@ func TestL14_StaleStateIsRefused(t *testing.T) {
 	close(stop)
 	tools := []tool.Tool{did.tool("look"), did.tool("pay", tool.NeedsApproval())}
 	a := agent.Agent{Model: model(calls("a look")), Tools: tools}
-	first, err := a.Run(t.Context(), "go", agent.In(opened(t, &mem, "s")), agent.StopAfterTurn(stop))
+	first, err := a.Run(t.Context(), "go", agent.In(openSession(t, &mem, "s")), agent.StopAfterTurn(stop))
 	if !errors.Is(err, agent.ErrStopped) {
 		t.Fatal(err)
 	}
 	atStart := stored(t, first.State)
 	a.Model = model(calls(`b pay {"word":"x"}`))
-	second, err := a.Resume(t.Context(), atStart, agent.In(opened(t, &mem, "s")))
+	second, err := a.Resume(t.Context(), atStart, agent.In(openSession(t, &mem, "s")))
 	if !errors.Is(err, agent.ErrInterrupted) {
 		t.Fatal(err)
 	}
 	atPay := stored(t, second.State)
 	// The same id again, for another payment without approval.
 	a.Model = model(calls(`b pay {"word":"y"}`))
-	third, err := a.Resume(t.Context(), atPay, agent.In(opened(t, &mem, "s")), agent.Approve(second.Pending[0]))
+	third, err := a.Resume(t.Context(), atPay, agent.In(openSession(t, &mem, "s")), agent.Approve(second.Pending[0]))
 	if !errors.Is(err, agent.ErrInterrupted) || did.String() != "look: pay:x" {
 		t.Fatalf("%v, ran %q", err, did.String())
 	}
-	before := opened(t, &mem, "s").Head()
+	before := openSession(t, &mem, "s").Head()
 	for name, stale := range map[string]*agent.State{"asking": atStart, "calling": atPay} {
-		m := model(says("repeated"))
+		m := model(textResponse("repeated"))
 		a.Model = m
-		opts := []agent.Option{agent.In(opened(t, &mem, "s"))}
+		opts := []agent.Option{agent.In(openSession(t, &mem, "s"))}
 		if name == "calling" {
 			opts = append(opts, agent.Approve(second.Pending[0]))
 		}
@@ -65,11 +65,11 @@ func TestL14_StaleStateIsRefused(t *testing.T) {
 			t.Errorf("%s: %v, asked %d times, %+v", name, err, len(m.asked), res)
 		}
 	}
-	if head := opened(t, &mem, "s").Head(); head != before || did.String() != "look: pay:x" {
+	if head := openSession(t, &mem, "s").Head(); head != before || did.String() != "look: pay:x" {
 		t.Errorf("%d entries after %d, ran %q", head, before, did.String())
 	}
 	a.Model = model()
-	must[*agent.Result](t)(a.Resume(t.Context(), stored(t, third.State), agent.In(opened(t, &mem, "s")), agent.Approve(third.Pending[0])))
+	must[*agent.Result](t)(a.Resume(t.Context(), stored(t, third.State), agent.In(openSession(t, &mem, "s")), agent.Approve(third.Pending[0])))
 	if did.String() != "look: pay:x pay:y" {
 		t.Errorf("ran %q", did.String())
 	}
@@ -81,7 +81,7 @@ func TestL14_StateOfAnotherRunIsRefused(t *testing.T) {
 	tools := []tool.Tool{did.tool("pay", tool.NeedsApproval())}
 	run := func(id, prompt string, opts ...agent.Option) *agent.Result {
 		a := agent.Agent{Model: model(calls(fmt.Sprintf(`b pay {"word":%q}`, prompt))), Tools: tools}
-		res, err := a.Run(t.Context(), prompt, append(opts, agent.In(opened(t, &mem, id)))...)
+		res, err := a.Run(t.Context(), prompt, append(opts, agent.In(openSession(t, &mem, id)))...)
 		if !errors.Is(err, agent.ErrInterrupted) {
 			t.Fatal(err)
 		}
@@ -92,12 +92,12 @@ func TestL14_StateOfAnotherRunIsRefused(t *testing.T) {
 	other := run("two", "z")
 	a := agent.Agent{Model: model(), Tools: tools}
 	for _, res := range []*agent.Result{old, other} {
-		if _, err := a.Resume(t.Context(), stored(t, res.State), agent.In(opened(t, &mem, "one")), agent.Approve(res.Pending[0])); !errors.Is(err, agent.ErrState) || did.String() != "" {
+		if _, err := a.Resume(t.Context(), stored(t, res.State), agent.In(openSession(t, &mem, "one")), agent.Approve(res.Pending[0])); !errors.Is(err, agent.ErrState) || did.String() != "" {
 			t.Errorf("%v, ran %q", err, did.String())
 		}
 	}
-	opened(t, &mem, "empty")
-	if _, err := a.Resume(t.Context(), stored(t, other.State), agent.In(opened(t, &mem, "empty")), agent.Approve(other.Pending[0])); !errors.Is(err, agent.ErrState) || did.String() != "" {
+	openSession(t, &mem, "empty")
+	if _, err := a.Resume(t.Context(), stored(t, other.State), agent.In(openSession(t, &mem, "empty")), agent.Approve(other.Pending[0])); !errors.Is(err, agent.ErrState) || did.String() != "" {
 		t.Errorf("%v, ran %q", err, did.String())
 	}
 }
@@ -106,7 +106,7 @@ func TestL14_StateOfAnotherRunIsRefused(t *testing.T) {
 func TestS3_StateOlderThanPendingCallsIsRefused(t *testing.T) {
 	var mem session.Memory
 	var did counted
-	s := opened(t, &mem, "s")
+	s := openSession(t, &mem, "s")
 	a := agent.Agent{Model: model(calls("a look")), Tools: []tool.Tool{did.tool("look")}}
 	must[*agent.Result](t)(a.Run(t.Context(), "go", agent.In(s)))
 	all := must[[]session.Stored](t)(s.Last(t.Context(), 0))
@@ -115,10 +115,10 @@ func TestS3_StateOlderThanPendingCallsIsRefused(t *testing.T) {
 	}
 	m := model()
 	a.Model = m
-	if _, err := a.Resume(t.Context(), nil, agent.In(opened(t, &mem, "s"))); !errors.Is(err, agent.ErrState) || len(m.asked) != 0 {
+	if _, err := a.Resume(t.Context(), nil, agent.In(openSession(t, &mem, "s"))); !errors.Is(err, agent.ErrState) || len(m.asked) != 0 {
 		t.Errorf("%v, asked %d times", err, len(m.asked))
 	}
-	if res, err := a.Run(t.Context(), "again", agent.In(opened(t, &mem, "s")), agent.Abandon()); err != nil || res.Output != "done" {
+	if res, err := a.Run(t.Context(), "again", agent.In(openSession(t, &mem, "s")), agent.Abandon()); err != nil || res.Output != "done" {
 		t.Errorf("%v %+v", err, res)
 	}
 }
@@ -126,7 +126,7 @@ func TestS3_StateOlderThanPendingCallsIsRefused(t *testing.T) {
 // Two goroutines that share one open session share its head, so no append conflicts.
 func TestS4_OpenSessionServesOneRunAtATime(t *testing.T) {
 	var mem session.Memory
-	s := opened(t, &mem, "s")
+	s := openSession(t, &mem, "s")
 	var did counted
 	a := agent.Agent{Model: model(calls(`b pay {"word":"x"}`)), Tools: []tool.Tool{did.tool("pay", tool.NeedsApproval())}}
 	res, _ := a.Run(t.Context(), "go", agent.In(s))
@@ -141,7 +141,7 @@ func TestS4_OpenSessionServesOneRunAtATime(t *testing.T) {
 		if _, err := b.Run(t.Context(), "me too", agent.In(s)); !errors.Is(err, session.ErrConflict) {
 			t.Errorf("a third: %v", err)
 		}
-		return says("done")
+		return textResponse("done")
 	})
 	must[*agent.Result](t)(a.Resume(t.Context(), nil, agent.In(s), yes))
 	if did.String() != "pay:x" || inner != 1 {
@@ -156,9 +156,9 @@ func TestS4_OpenSessionServesOneRunAtATime(t *testing.T) {
 // Calls that ran before an interruption are part of the turn when it ends.
 func TestL5_HandoffWithPendingCallIsNotLost(t *testing.T) {
 	var did counted
-	next := agent.Agent{Name: "next", Model: model(says("I am next"))}
+	next := agent.Agent{Name: "next", Model: model(textResponse("I am next"))}
 	a := agent.Agent{
-		Model: model(calls("h transfer_to_next", `b pay {"word":"x"}`), says("I am still here")),
+		Model: model(calls("h transfer_to_next", `b pay {"word":"x"}`), textResponse("I am still here")),
 		Tools: []tool.Tool{did.tool("pay", tool.NeedsApproval())}, Handoffs: []agent.Handoff{{To: &next, Name: "transfer_to_next"}},
 	}
 	res, err := a.Run(t.Context(), "go")
@@ -374,7 +374,7 @@ func TestL_ClosedStopChannelRunsOneTurn(t *testing.T) {
 // An agent that waits inside a call already counts for the limit.
 func TestL2_PendingCallIsAllowedUnderLimit(t *testing.T) {
 	var did counted
-	inner := agent.Agent{Name: "clerk", Model: model(calls(`j pay {"word":"in"}`), says("paid")), Tools: []tool.Tool{did.tool("pay", tool.NeedsApproval())}}
+	inner := agent.Agent{Name: "clerk", Model: model(calls(`j pay {"word":"in"}`), textResponse("paid")), Tools: []tool.Tool{did.tool("pay", tool.NeedsApproval())}}
 	a := agent.Agent{Model: model(calls(`p clerk {"task":"t"}`)), Tools: []tool.Tool{inner.AsTool()}, Limits: agent.Limits{ToolCalls: 1}}
 	res, _ := a.Run(t.Context(), "go")
 	a.Limits.Turns = 5
@@ -386,7 +386,7 @@ func TestL2_PendingCallIsAllowedUnderLimit(t *testing.T) {
 
 func TestL2_PendingCallCountsOnceForLimit(t *testing.T) {
 	var did counted
-	inner := agent.Agent{Name: "clerk", Model: model(calls(`j pay {"word":"in"}`), says("paid")), Tools: []tool.Tool{did.tool("pay", tool.NeedsApproval())}}
+	inner := agent.Agent{Name: "clerk", Model: model(calls(`j pay {"word":"in"}`), textResponse("paid")), Tools: []tool.Tool{did.tool("pay", tool.NeedsApproval())}}
 	a := agent.Agent{Model: model(calls(`p clerk {"task":"t"}`), calls("q look")), Tools: []tool.Tool{inner.AsTool(), did.tool("look")}, Limits: agent.Limits{ToolCalls: 2}}
 	res, _ := a.Run(t.Context(), "go")
 	_, err := a.Resume(t.Context(), stored(t, res.State), agent.Approve(res.Pending[0]))
@@ -413,7 +413,7 @@ func TestA6_KilledNestedRunIsUncertain(t *testing.T) {
 	outer := func(name string, charge tool.Tool) agent.Agent {
 		inner := agent.Agent{
 			Name: "clerk", Tools: []tool.Tool{did.tool("pay", tool.NeedsApproval()), charge},
-			Model: model(calls(fmt.Sprintf(`%s charge {"word":%q}`, name, name)), says("paid")),
+			Model: model(calls(fmt.Sprintf(`%s charge {"word":%q}`, name, name)), textResponse("paid")),
 		}
 		return agent.Agent{Model: model(), Tools: []tool.Tool{inner.AsTool()}}
 	}
@@ -421,11 +421,11 @@ func TestA6_KilledNestedRunIsUncertain(t *testing.T) {
 	first.Model = model(calls(`p clerk {"task":"t"}`))
 	inner := agent.Agent{Name: "clerk", Model: model(calls(`j pay {"word":"in"}`)), Tools: []tool.Tool{did.tool("pay", tool.NeedsApproval()), charge}}
 	first.Tools = []tool.Tool{inner.AsTool()}
-	if _, err := first.Run(t.Context(), "go", agent.In(opened(t, &mem, "s"))); !errors.Is(err, agent.ErrInterrupted) {
+	if _, err := first.Run(t.Context(), "go", agent.In(openSession(t, &mem, "s"))); !errors.Is(err, agent.ErrInterrupted) {
 		t.Fatal(err)
 	}
 	// Without a decision, it is interrupted again, any number of times.
-	res, err := outer("none", charge).Resume(t.Context(), nil, agent.In(opened(t, &mem, "s")))
+	res, err := outer("none", charge).Resume(t.Context(), nil, agent.In(openSession(t, &mem, "s")))
 	if !errors.Is(err, agent.ErrInterrupted) {
 		t.Fatal(err)
 	}
@@ -433,10 +433,10 @@ func TestA6_KilledNestedRunIsUncertain(t *testing.T) {
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		_, _ = outer("k1", dying).Resume(t.Context(), nil, agent.In(opened(t, &mem, "s")), yes)
+		_, _ = outer("k1", dying).Resume(t.Context(), nil, agent.In(openSession(t, &mem, "s")), yes)
 	}()
 	<-killed
-	res, err = outer("k2", charge).Resume(t.Context(), nil, agent.In(opened(t, &mem, "s")), yes)
+	res, err = outer("k2", charge).Resume(t.Context(), nil, agent.In(openSession(t, &mem, "s")), yes)
 	if err != nil || did.String() != "pay:in charge:k1" {
 		t.Errorf("%v, ran %q", err, did.String())
 	}
@@ -493,8 +493,8 @@ func TestL_RunCanBeResumedAfterPanicOfCaller(t *testing.T) {
 	for at := range 200 {
 		var mem session.Memory
 		var did counted
-		s := opened(t, &mem, "s")
-		a := agent.Agent{Model: model(calls("a look", `b pay {"word":"x"}`), says("done")), Tools: []tool.Tool{did.tool("look"), did.tool("pay")}}
+		s := openSession(t, &mem, "s")
+		a := agent.Agent{Model: model(calls("a look", `b pay {"word":"x"}`), textResponse("done")), Tools: []tool.Tool{did.tool("look"), did.tool("pay")}}
 		n, over := 0, false
 		func() {
 			defer func() { _ = recover() }()
@@ -505,7 +505,7 @@ func TestL_RunCanBeResumedAfterPanicOfCaller(t *testing.T) {
 			}
 			over = true
 		}()
-		if err := afterwards(t, a, &mem); err != nil || strings.Count(did.String(), "pay:x") > 1 {
+		if err := continueSession(t, a, &mem); err != nil || strings.Count(did.String(), "pay:x") > 1 {
 			t.Errorf("event %d: %v, ran %q", at, err, did.String())
 		}
 		if over {
@@ -515,11 +515,11 @@ func TestL_RunCanBeResumedAfterPanicOfCaller(t *testing.T) {
 	t.Error("the stream did not end")
 }
 
-// afterwards continues the session after a panic, and checks that every call has exactly one
+// continueSession continues the session after a panic, and checks that every call has exactly one
 // result.
-func afterwards(t *testing.T, a agent.Agent, mem session.Store) error {
+func continueSession(t *testing.T, a agent.Agent, mem session.Store) error {
 	t.Helper()
-	s := opened(t, mem, "s")
+	s := openSession(t, mem, "s")
 	_, state, err := s.Load(t.Context())
 	if err != nil || state == nil {
 		return err
@@ -530,9 +530,9 @@ func afterwards(t *testing.T, a agent.Agent, mem session.Store) error {
 		if !errors.Is(err, session.ErrConflict) { // a tool that was still running has written
 			break
 		}
-		s = opened(t, mem, "s")
+		s = openSession(t, mem, "s")
 	}
-	ms, _, loaded := opened(t, mem, "s").Load(t.Context())
+	ms, _, loaded := openSession(t, mem, "s").Load(t.Context())
 	if loaded != nil {
 		return loaded
 	}
@@ -579,7 +579,7 @@ func TestL8_ToolGuardrailKnowsCallBeforeApproval(t *testing.T) {
 }
 
 // A process is killed, or a store fails, between the outcome and its message.
-func TestL14_BackgroundOutcomeIsDeliveredOnceAfterCrash(t *testing.T) {
+func TestL14_BackgroundOutcomeIsDeliveredOnceAfterACrash(t *testing.T) {
 	tickets := &tool.Tickets{Store: &tool.MemoryTickets{}}
 	build := tool.Remote(dragoman.ToolSpec{Name: "build", Description: "Builds.", Parameters: []byte(`{"type":"object"}`)},
 		func(ctx context.Context, _ tool.Input) (tool.Output, error) {
@@ -591,7 +591,7 @@ func TestL14_BackgroundOutcomeIsDeliveredOnceAfterCrash(t *testing.T) {
 		})
 	full := errors.New("disk full")
 	store := &memory{}
-	unmarked := &forgetful{TicketStore: tickets.Store}
+	unmarked := &failingTickets{TicketStore: tickets.Store}
 	a := agent.Agent{Model: model(calls("a build")), Tools: []tool.Tool{build}, Runner: &tool.Runner{Tickets: &tool.Tickets{Store: unmarked}}}
 	saves := 0
 	failing := &failingSaves{memory: store, before: func() error {
@@ -626,13 +626,13 @@ func (s *failingSaves) Save(ctx context.Context, ms []dragoman.Message, state []
 	return s.memory.Save(ctx, ms, state)
 }
 
-// forgetful is a ticket store whose updates fail.
-type forgetful struct {
+// failingTickets is a ticket store whose updates fail.
+type failingTickets struct {
 	tool.TicketStore
 	fail error
 }
 
-func (f *forgetful) Update(ctx context.Context, id string, change func(*tool.StoredTicket) error) error {
+func (f *failingTickets) Update(ctx context.Context, id string, change func(*tool.StoredTicket) error) error {
 	if f.fail != nil {
 		return f.fail
 	}
@@ -641,7 +641,7 @@ func (f *forgetful) Update(ctx context.Context, id string, change func(*tool.Sto
 
 // A process may be killed after it has seen a failed response, before it reports the error.
 func TestL14_ResumingFailedRunReturnsItsError(t *testing.T) {
-	cut := says("half of")
+	cut := textResponse("half of")
 	cut.Stop.Reason = dragoman.StopLength
 	stop := agent.Guardrails{Output: []agent.OutputGuardrail{{Name: "g", Check: func(context.Context, string) (agent.Verdict, error) {
 		return agent.Verdict{Stop: true, Reason: "no"}, nil
@@ -651,7 +651,7 @@ func TestL14_ResumingFailedRunReturnsItsError(t *testing.T) {
 		want error
 	}{
 		"cut off": {agent.Agent{Model: model(cut)}, agent.ErrDecision},
-		"guarded": {agent.Agent{Model: model(says("secret")), Guardrails: stop}, agent.ErrGuardrail},
+		"guarded": {agent.Agent{Model: model(textResponse("secret")), Guardrails: stop}, agent.ErrGuardrail},
 	} {
 		store := &memory{}
 		for range 2 {

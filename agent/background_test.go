@@ -40,7 +40,7 @@ func TestT13_OutcomesReachTheAgentThatTookOver(t *testing.T) {
 		finish := tool.New("finish", "Ends the work.", func(ctx context.Context, _ word) (string, error) {
 			return "", tickets.Resolve(ctx, id, tool.Output{Content: []dragoman.Part{&dragoman.Text{Text: "the outcome"}}})
 		})
-		m := model(calls("c finish"), calls("d look"), says("done"))
+		m := model(calls("c finish"), calls("d look"), textResponse("done"))
 		var did counted
 		second := &agent.Agent{Name: "second", Model: m, Tools: []tool.Tool{finish, did.tool("look")}, Runner: other}
 		first := agent.Agent{
@@ -101,7 +101,7 @@ func TestT6_NoOutcomeFollowsAFailedCall(t *testing.T) {
 		return "waited", nil
 	})
 	a := agent.Agent{
-		Model: model(calls("a opens_late", "b hangs", "c fails"), calls("d wait"), says("done")),
+		Model: model(calls("a opens_late", "b hangs", "c fails"), calls("d wait"), textResponse("done")),
 		Tools: []tool.Tool{opensLate, hangs, fails, wait}, Runner: &tool.Runner{Tickets: tickets},
 	}
 	res := must[*agent.Result](t)(a.Run(t.Context(), "go"))
@@ -162,9 +162,9 @@ func TestT13_AgentAsToolOpensTicketsInTheStoreOfTheOuterRun(t *testing.T) {
 		finish := tool.New("finish", "Ends the work.", func(ctx context.Context, _ word) (string, error) {
 			return "", tickets.Resolve(ctx, opened.ID, tool.Output{Content: []dragoman.Part{&dragoman.Text{Text: "the outcome"}}})
 		})
-		m := model(calls("a build"), calls("b finish"), says("built"))
+		m := model(calls("a build"), calls("b finish"), textResponse("built"))
 		clerk := agent.Agent{Name: "clerk", Model: m, Tools: []tool.Tool{build, finish}}
-		boss := agent.Agent{Name: "boss", Model: model(calls(`p clerk {"task":"t"}`), says("done")), Tools: []tool.Tool{clerk.AsTool()}, Runner: outer}
+		boss := agent.Agent{Name: "boss", Model: model(calls(`p clerk {"task":"t"}`), textResponse("done")), Tools: []tool.Tool{clerk.AsTool()}, Runner: outer}
 		s := must[*session.Session](t)(session.Create(t.Context(), store, session.Info{}))
 		must[*agent.Result](t)(boss.Run(t.Context(), "go", agent.In(s)))
 		if opened == nil || len(m.asked) != 3 || strings.Count(script(m.asked[2].Messages), "the outcome") != 1 {

@@ -90,7 +90,7 @@ type listOf[T any] struct {
 }
 
 func TestL10_OutputNameOfGenericTypeIsValid(t *testing.T) {
-	m := model(says(`{"items":[{"word":"x"}]}`))
+	m := model(textResponse(`{"items":[{"word":"x"}]}`))
 	if _, _, err := agent.Generate[listOf[word]](t.Context(), agent.Agent{Model: m}, "go"); err != nil {
 		t.Fatal(err)
 	}
@@ -99,11 +99,11 @@ func TestL10_OutputNameOfGenericTypeIsValid(t *testing.T) {
 	}
 }
 
-func TestQuirkF7_JSONIsFoundBehindABoundedPrelude(t *testing.T) {
+func TestQuirkF7_JSONIsFoundAfterABoundedPrelude(t *testing.T) {
 	const prelude = 4096
 	for at, ok := range map[int]bool{prelude: true, prelude + 1: false} {
 		answer := strings.Repeat("x", at) + `[x {"word":"y"}`
-		a := agent.Agent{Model: model(says(answer)), Limits: agent.Limits{Corrections: -1}}
+		a := agent.Agent{Model: model(textResponse(answer)), Limits: agent.Limits{Corrections: -1}}
 		if got, _, err := agent.Generate[word](t.Context(), a, "go"); (err == nil) != ok || ok && got.Word != "y" {
 			t.Errorf("a bracket at %d: %+v, %v", at, got, err)
 		}
@@ -160,8 +160,8 @@ func TestL7_ImmediateHooksLeaveGuardrailsTheirTimeout(t *testing.T) {
 
 func TestI9_GeneratedHandoffNamesDiffer(t *testing.T) {
 	agents := []agent.Handoff{
-		{To: &agent.Agent{Name: "front desk", Model: model(says("one"))}},
-		{To: &agent.Agent{Name: "front_desk", Model: model(says("two"))}},
+		{To: &agent.Agent{Name: "front desk", Model: model(textResponse("one"))}},
+		{To: &agent.Agent{Name: "front_desk", Model: model(textResponse("two"))}},
 	}
 	a := agent.Agent{Model: model(calls("a transfer_to_front_desk_2")), Handoffs: agents}
 	if res := must[*agent.Result](t)(a.Run(t.Context(), "go")); res.Agent != "front_desk" || res.Output != "two" {
@@ -232,9 +232,9 @@ func TestL9_ErrorOfFailedTurnsNamesNoTool(t *testing.T) {
 	}
 }
 
-func TestUnusableAnswerNamesTheNativeReason(t *testing.T) {
+func TestUnusableResponseErrorHasTheNativeReason(t *testing.T) {
 	for native, want := range map[string]string{"SPII": "it ended with content_filter (SPII)", "": "it ended with content_filter"} {
-		resp := says("part")
+		resp := textResponse("part")
 		resp.Stop = dragoman.Stop{Reason: dragoman.StopContentFilter, Native: native}
 		if _, err := (agent.Agent{Model: model(resp)}).Run(t.Context(), "go"); !errors.Is(err, agent.ErrDecision) || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("%q: %v", native, err)
@@ -242,7 +242,7 @@ func TestUnusableAnswerNamesTheNativeReason(t *testing.T) {
 	}
 }
 
-func TestL2_HostedCallsWithATextAreAnAnswer(t *testing.T) {
+func TestL2_HostedCallsWithTextEndTheRun(t *testing.T) {
 	for text, turns := range map[string]int{"It rains.": 1, " \n": 2} {
 		resp := calls("h web_search")
 		resp.Output[0].Parts[0].(*dragoman.ToolCall).Hosted = true
@@ -339,7 +339,7 @@ func TestT10_ErrorsOfRestoredRecordsAreTheirOwn(t *testing.T) {
 	}
 }
 
-func TestT10_CallsAnsweredByLoopHaveNoRecord(t *testing.T) {
+func TestT10_CallsSettledByTheLoopHaveNoRecord(t *testing.T) {
 	for name, c := range map[string]struct {
 		script []any
 		want   string // the calls with records
@@ -390,7 +390,7 @@ func TestT10_StateWithoutRecordsHasThemRebuilt(t *testing.T) {
 
 func TestResumingAFinishedRunWritesNothing(t *testing.T) {
 	store := &memory{}
-	a := agent.Agent{Model: model(says("done"))}
+	a := agent.Agent{Model: model(textResponse("done"))}
 	must[*agent.Result](t)(a.Run(t.Context(), "go", agent.In(store)))
 	before := store.saves
 	if res := must[*agent.Result](t)(a.Resume(t.Context(), nil, agent.In(store))); res.Output != "done" || store.saves != before {
@@ -399,7 +399,7 @@ func TestResumingAFinishedRunWritesNothing(t *testing.T) {
 }
 
 func TestMessagesOfAResultAreNotThoseOfItsState(t *testing.T) {
-	res := must[*agent.Result](t)(agent.Agent{Model: model(says("done"))}.Run(t.Context(), "go"))
+	res := must[*agent.Result](t)(agent.Agent{Model: model(textResponse("done"))}.Run(t.Context(), "go"))
 	before := marshal(t, res.State)
 	res.Messages[0] = dragoman.UserText("changed")
 	if got := marshal(t, res.State); got != before {
@@ -514,8 +514,8 @@ func TestL6_SearchOrdersManyTools(t *testing.T) {
 func TestDecision85_PendingNestedAgentStoresNoMedia(t *testing.T) {
 	picture := dragoman.Image("image/png", bytes.Repeat([]byte("picture "), 1000))
 	var did counted
-	m := model(calls("x show"), calls("y ask"), says("inner done"))
-	inner := agent.Agent{Name: "inner", Model: m, Tools: []tool.Tool{shows(picture), did.tool("ask", tool.NeedsApproval())}}
+	m := model(calls("x show"), calls("y ask"), textResponse("inner done"))
+	inner := agent.Agent{Name: "inner", Model: m, Tools: []tool.Tool{pictureTool(picture), did.tool("ask", tool.NeedsApproval())}}
 	a := agent.Agent{Model: model(calls(`a inner {"task":"look"}`)), Tools: []tool.Tool{inner.AsTool()}}
 	s := must[*session.Session](t)(session.Create(t.Context(), &session.Memory{}, session.Info{}))
 	res, err := a.Run(t.Context(), "go", agent.In(s))

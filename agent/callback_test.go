@@ -31,7 +31,7 @@ func TestCallbackThatPanicsFailsTheRun(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := agent.Agent{Model: model(calls("a look"), says("done")), Tools: []tool.Tool{look}}
+			a := agent.Agent{Model: model(calls("a look"), textResponse("done")), Tools: []tool.Tool{look}}
 			set(&a)
 			_, err := a.Run(t.Context(), "go")
 			if err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "panicked: broken") {
@@ -46,8 +46,8 @@ func TestCallbackThatPanicsFailsTheRun(t *testing.T) {
 }
 
 func TestHandoffFilterThatPanicsFailsTheRun(t *testing.T) {
-	other := &agent.Agent{Name: "other", Model: model(says("done"))}
-	a := agent.Agent{Model: model(calls("a transfer_to_other"), says("done")), Handoffs: []agent.Handoff{{
+	other := &agent.Agent{Name: "other", Model: model(textResponse("done"))}
+	a := agent.Agent{Model: model(calls("a transfer_to_other"), textResponse("done")), Handoffs: []agent.Handoff{{
 		To: other, Filter: func([]dragoman.Message) []dragoman.Message { panic("broken") },
 	}}}
 	_, err := a.Run(t.Context(), "go")
@@ -65,7 +65,7 @@ func TestRefusalOfTypedOutputIsNotCorrected(t *testing.T) {
 		"a refusal of words":           {Output: []dragoman.Message{refused}, Stop: dragoman.Stop{Reason: dragoman.StopRefusal}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := model(resp, says(`{"word":"w"}`))
+			m := model(resp, textResponse(`{"word":"w"}`))
 			_, _, err := agent.Generate[word](t.Context(), agent.Agent{Model: m}, "go")
 			if !errors.Is(err, agent.ErrDecision) || !strings.Contains(err.Error(), "refused") || !strings.Contains(err.Error(), "I will not name a word.") {
 				t.Errorf("error %v", err)

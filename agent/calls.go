@@ -54,14 +54,14 @@ func (f *ToolOutcome) Output() string { return f.Record.Plain }
 
 // runner returns the tool runner of the current agent.
 func (r *run) runner() *tool.Run {
-	p := r.player
+	p := r.active
 	if t := r.runners[p.name()]; t != nil {
 		return t
 	}
 	base := p.base()
 	base.Approver = r.decided.approver(base.Approver)
 	if base.Journal == nil {
-		base.Journal = r.effects()
+		base.Journal = r.runJournal()
 	}
 	if base.Now == nil {
 		base.Now = p.Now
@@ -70,7 +70,7 @@ func (r *run) runner() *tool.Run {
 		base.Log = p.Log
 	}
 	if base.Go == nil {
-		base.Go = r.cast.first.Go
+		base.Go = r.agents.first.Go
 	}
 	base.Observe = r.observer(base.Observe)
 	t := base.Start(r.state.Run)
@@ -95,8 +95,8 @@ func (r *run) hideSecrets(t *tool.Run) {
 	t.HideSecretsOf(r.secrets)
 }
 
-// effects returns the journal of the run, or nil.
-func (r *run) effects() tool.Journal {
+// runJournal returns the journal of the run, or nil.
+func (r *run) runJournal() tool.Journal {
 	if r.store != nil {
 		return r.store
 	}
@@ -115,7 +115,7 @@ func (r *run) observer(also func(tool.Event)) func(tool.Event) {
 		}
 		select {
 		case r.events <- ev:
-		case <-r.over:
+		case <-r.eventsDone:
 		}
 	}
 }
@@ -127,7 +127,7 @@ func (r *run) call(ctx context.Context) error {
 	if len(calls) == 0 {
 		return fmt.Errorf("%w: the state has pending calls that the conversation does not contain: pass agent.In with the store of the run", ErrState)
 	}
-	run, answered := r.divide(calls)
+	run, answered := r.splitCalls(calls)
 	run, over := r.affordable(run)
 	answered = append(answered, over...)
 	pending := r.state.Pending
@@ -136,8 +136,8 @@ func (r *run) call(ctx context.Context) error {
 		ctx, cancel = context.WithCancelCause(ctx)
 		cancel(r.guarded.err())
 	}
-	batch, err := r.do(ctx, tool.Turn{Number: r.state.Turn, Calls: run, Resume: pending, MayHaveRun: r.again})
-	r.again = false
+	batch, err := r.do(ctx, tool.Turn{Number: r.state.Turn, Calls: run, Resume: pending, MayHaveRun: r.mayHaveBegun})
+	r.mayHaveBegun = false
 	r.guarded.abandon(ctx.Err() == nil && !errors.Is(err, tool.ErrFailed))
 	r.findAgain(batch.Records)
 	r.collect()
@@ -152,7 +152,7 @@ func (r *run) call(ctx context.Context) error {
 	r.keepApprovals(batch)
 	r.state.Settled = append(append(r.state.Settled, answered...), renamed(calls, batch.Settled())...)
 	if len(batch.Pending) > 0 && (err == nil || ctx.Err() != nil || errors.Is(err, tool.ErrJournal)) && r.guarded.err() == nil {
-		r.remember(batch)
+		r.storeRecords(batch)
 		if saved := r.save(ctx); saved != nil {
 			return saved
 		}
@@ -182,7 +182,7 @@ func (r *run) noteDegraded(batch *tool.Batch) {
 	if len(batch.Records) == 0 {
 		return
 	}
-	agent := r.player.name()
+	agent := r.active.name()
 	for _, k := range r.runner().Degraded() {
 		lost := degradedTool{agent, k}
 		if slices.Contains(r.state.Degraded, lost) {
@@ -193,9 +193,9 @@ func (r *run) noteDegraded(batch *tool.Batch) {
 	}
 }
 
-// remember stores the records of finished calls in the state until all calls of the turn are
+// storeRecords stores the records of finished calls in the state until all calls of the turn are
 // finished. The next step is decided then, possibly in another process.
-func (r *run) remember(batch *tool.Batch) {
+func (r *run) storeRecords(batch *tool.Batch) {
 	for i := range batch.Records {
 		if rec := batch.Records[i]; !rec.Pending {
 			r.state.Done = append(r.state.Done, doneCall{rec, rec.Plain})
@@ -208,7 +208,7 @@ func (r *run) records(calls []*dragoman.ToolCall, batch *tool.Batch) []tool.Reco
 	if len(r.state.Done) == 0 && ordered(batch.Records, calls) {
 		return batch.Records
 	}
-	r.remember(batch)
+	r.storeRecords(batch)
 	return r.state.records(calls)
 }
 
@@ -244,7 +244,7 @@ func (s *state) records(calls []*dragoman.ToolCall) []tool.Record {
 // affordable returns the calls that the limit allows, in order, and error results for the
 // others. Pending calls are always allowed.
 func (r *run) affordable(calls []*dragoman.ToolCall) (run []*dragoman.ToolCall, over []*dragoman.ToolResult) {
-	most := r.cast.first.Limits.ToolCalls
+	most := r.agents.first.Limits.ToolCalls
 	if most <= 0 {
 		return calls, nil
 	}
@@ -275,7 +275,7 @@ func (r *run) collect() {
 
 // finish stores the results of a turn and decides the next step.
 func (r *run) finish(ctx context.Context, calls []*dragoman.ToolCall, records []tool.Record, failed error) error {
-	p := r.player
+	p := r.active
 	results := make([]*dragoman.ToolResult, len(calls))
 	for i, c := range calls {
 		if results[i] = r.state.settled(c.ID); results[i] == nil { // the run ends before this call could run
@@ -287,11 +287,11 @@ func (r *run) finish(ctx context.Context, calls []*dragoman.ToolCall, records []
 	if forced(p.Settings.ToolChoice) {
 		r.state.Chosen = true
 	}
-	to, err := r.after(ctx, calls, results, records, failed)
+	to, err := r.decideNext(ctx, calls, results, records, failed)
 	if saved := r.save(ctx); saved != nil {
 		return errors.Join(saved, err)
 	}
-	if r.unwatched() {
+	if r.noReader() {
 		return err
 	}
 	for _, res := range results {
@@ -314,9 +314,9 @@ func (s *state) settled(call string) *dragoman.ToolResult {
 	return nil
 }
 
-// after decides the next step after calls were answered: the run ends, with or without an
+// decideNext decides the next step after calls were answered: the run ends, with or without an
 // error, another agent takes over, or the current agent continues.
-func (r *run) after(ctx context.Context, calls []*dragoman.ToolCall, results []*dragoman.ToolResult, records []tool.Record, failed error) (to string, err error) {
+func (r *run) decideNext(ctx context.Context, calls []*dragoman.ToolCall, results []*dragoman.ToolResult, records []tool.Record, failed error) (to string, err error) {
 	switch stopped := r.guarded.err(); {
 	case stopped != nil:
 		return "", r.fail(stopped) // resuming the run must not bypass the guardrail
@@ -325,31 +325,31 @@ func (r *run) after(ctx context.Context, calls []*dragoman.ToolCall, results []*
 	case ctx.Err() != nil:
 		return "", ctx.Err()
 	}
-	if err := r.checkProgress(r.player, calls, records, results); err != nil {
+	if err := r.checkProgress(r.active, calls, records, results); err != nil {
 		return "", err
 	}
-	over, err := r.enough(ctx, calls, results, records)
+	over, err := r.callAfterTools(ctx, calls, results, records)
 	if over || err != nil {
 		return "", err
 	}
 	return r.handOver(records)
 }
 
-// enough calls AfterTools, which decides whether the run is over.
-func (r *run) enough(ctx context.Context, calls []*dragoman.ToolCall, results []*dragoman.ToolResult, records []tool.Record) (over bool, err error) {
-	if r.player.AfterTools == nil {
+// callAfterTools calls AfterTools, which decides whether the run is over.
+func (r *run) callAfterTools(ctx context.Context, calls []*dragoman.ToolCall, results []*dragoman.ToolResult, records []tool.Record) (over bool, err error) {
+	if r.active.AfterTools == nil {
 		return false, nil
 	}
 	done := make([]ToolOutcome, 0, len(records))
 	for _, rec := range records {
 		for i, c := range calls {
 			if c.ID == rec.CallID {
-				done = append(done, ToolOutcome{c, results[i], rec, r.player.adds(rec.Key)})
+				done = append(done, ToolOutcome{c, results[i], rec, r.active.adds(rec.Key)})
 			}
 		}
 	}
 	var output string
-	err = callback("AfterTools", func() (err error) { output, over, err = r.player.AfterTools(ctx, done); return err })
+	err = callback("AfterTools", func() (err error) { output, over, err = r.active.AfterTools(ctx, done); return err })
 	if err != nil {
 		return false, err
 	}
@@ -361,9 +361,9 @@ func (r *run) enough(ctx context.Context, calls []*dragoman.ToolCall, results []
 }
 
 // adds reports whether a key belongs to a tool that the agent added itself.
-func (p *player) adds(k tool.Key) bool {
+func (p *preparedAgent) adds(k tool.Key) bool {
 	is := func(t tool.Tool) bool { return t != nil && tool.KeyOf(t.Spec()) == k }
-	return p.handoffs[k] != nil || is(p.finder) || is(p.pages)
+	return p.handoffs[k] != nil || is(p.searchTool) || is(p.outputReader)
 }
 
 // outcome makes a text that AfterTools returned the answer of the run. Guardrails and the
@@ -402,8 +402,8 @@ func (r *run) do(ctx context.Context, turn tool.Turn) (*tool.Batch, error) {
 	if len(turn.Calls) == 0 {
 		return &tool.Batch{}, nil
 	}
-	t, box := r.runner(), r.player.box
-	ctx = r.inside(ctx)
+	t, box := r.runner(), r.active.box
+	ctx = r.withRun(ctx)
 	if r.yield == nil {
 		return t.Do(ctx, box, turn)
 	}
@@ -432,30 +432,30 @@ func (r *run) relay(f func()) {
 
 // start starts a goroutine.
 func (r *run) start(f func()) {
-	if g := r.cast.first.Go; g != nil {
+	if g := r.agents.first.Go; g != nil {
 		g(f)
 		return
 	}
 	go f()
 }
 
-// divide separates the calls that run from those that are answered at once: a second
+// splitCalls separates the calls that run from those that are answered at once: a second
 // handoff, and deferred tools that no search has found. Calls that have results are in
 // neither list. The calls that run have the name under which their tool is looked up.
-func (r *run) divide(calls []*dragoman.ToolCall) (run []*dragoman.ToolCall, answered []*dragoman.ToolResult) {
+func (r *run) splitCalls(calls []*dragoman.ToolCall) (run []*dragoman.ToolCall, answered []*dragoman.ToolResult) {
 	first := "" // the first handoff, which takes effect
 	for _, c := range calls {
-		named := r.player.lookedUp(c)
+		named := r.active.withToolKey(c)
 		key := tool.KeyOfCall(named)
-		handoff := r.player.handoffs[key] != nil
+		handoff := r.active.handoffs[key] != nil
 		switch {
 		case r.state.settled(c.ID) != nil:
 		case handoff && first != "":
 			answered = append(answered, c.Fail(fmt.Sprintf("Not handed over: %s was called first, and only one handoff is possible.", first)))
-		case r.player.hides(key) && !r.found(key):
-			answered = append(answered, c.Fail(fmt.Sprintf("%s is not loaded. Find it with %s first.", c.QualifiedName(), r.player.finder.Spec().Name)))
+		case r.active.isHidden(key) && !r.found(key):
+			answered = append(answered, c.Fail(fmt.Sprintf("%s is not loaded. Find it with %s first.", c.QualifiedName(), r.active.searchTool.Spec().Name)))
 		default:
-			if r.player.hides(key) && !slices.Contains(r.state.Found, key) {
+			if r.active.isHidden(key) && !slices.Contains(r.state.Found, key) {
 				// The provider's search found the tool. It stays found with another
 				// provider.
 				r.state.Found = append(r.state.Found, key)

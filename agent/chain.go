@@ -17,7 +17,7 @@ func isChain(m dragoman.Model) bool {
 // with the native history that the store has for its origin and with an output format that
 // it accepts. For other models it returns ctx.
 func (r *run) perLink(ctx context.Context, req *dragoman.Request) context.Context {
-	if !isChain(r.player.Model) {
+	if !isChain(r.active.Model) {
 		return ctx
 	}
 	l := linkRequests{run: r, base: req, native: map[dragoman.Origin][]dragoman.Message{}}
@@ -46,7 +46,7 @@ func (l *linkRequests) build(ctx context.Context, m dragoman.Model) (*dragoman.R
 		return nil, err
 	}
 	if l.run.output != nil {
-		l.run.output.shape(ctx, m, &req)
+		l.run.output.addFormat(ctx, m, &req)
 	}
 	return &req, nil
 }
@@ -59,7 +59,7 @@ func (l *linkRequests) messages(ctx context.Context, m dragoman.Model) ([]dragom
 			if ready := l.native[origin]; ready != nil {
 				return ready, nil
 			}
-			sent, err := r.instead(ctx, origin, w)
+			sent, err := r.replacement(ctx, origin, w)
 			if err != nil {
 				return nil, err
 			}

@@ -59,7 +59,7 @@ func newLink(t *testing.T, c dialect.Codec, name string) *link {
 			texts = append(texts, req.Messages[i].Text())
 		}
 		l.sent = append(l.sent, strings.Join(texts, "|"))
-		resp := says(fmt.Sprint(name, len(l.sent)))
+		resp := textResponse(fmt.Sprint(name, len(l.sent)))
 		resp.ID, resp.Model, resp.Output[0].Status = "id", "m", codes.StatusComplete
 		if !bytes.Contains(body, []byte(`"stream":true`)) {
 			out, err := c.EncodeResponse(resp, dialect.EncodeOptions{})
@@ -220,7 +220,7 @@ func TestChainLinksGetOutputFormatTheyAccept(t *testing.T) {
 		Name string `json:"name"`
 	}
 	down := &dragoman.APIError{Class: dragoman.ErrorOverloaded, Message: "no capacity"}
-	first, second := clientOf(openaichat.Codec{}, down), clientOf(openaichat.Codec{}, says(`{"name":"fig"}`))
+	first, second := clientOf(openaichat.Codec{}, down), clientOf(openaichat.Codec{}, textResponse(`{"name":"fig"}`))
 	second.Override = func(c *targets.Capabilities) { c.NoStructuredOutput = true }
 	chain := &provider.Chain{Links: []provider.Link{{Name: "first", Model: first}, {Name: "second", Model: second}}}
 	got, _, err := agent.Generate[fruit](t.Context(), agent.Agent{Model: chain, Instructions: "Be brief."}, "a fruit")

@@ -185,7 +185,7 @@ func TestR10_UnknownSourceFormatInARequestIsALoss(t *testing.T) {
 func TestR10_DeferredToolWithItsOwnFormatIsFound(t *testing.T) {
 	spec := acmeSpec()
 	spec.Deferred = true
-	m := model(calls(`a tool_search {"query":"weather"}`), calls(`b get_weather {"city":"Oslo"}`), says("done"))
+	m := model(calls(`a tool_search {"query":"weather"}`), calls(`b get_weather {"city":"Oslo"}`), textResponse("done"))
 	a := agent.Agent{Model: m, Tools: []tool.Tool{ownType{spec}}}
 	res := must[*agent.Result](t)(a.Run(t.Context(), "go"))
 	if len(res.Records) != 2 || !res.Records[1].OK || len(m.asked[0].Contributions) != 1 || m.asked[0].Contributions[0].Source != "own type" {

@@ -52,7 +52,7 @@ func TestL8_CompactMayEditInPlace(t *testing.T) {
 			run := func(compact func(context.Context, []dragoman.Message) ([]dragoman.Message, error)) (kept, stored string) {
 				var did counted
 				store := &memory{}
-				a := agent.Agent{Model: model(calls("a look"), calls("b look"), says("done")), Tools: []tool.Tool{did.tool("look", trusted)}, Compact: compact}
+				a := agent.Agent{Model: model(calls("a look"), calls("b look"), textResponse("done")), Tools: []tool.Tool{did.tool("look", trusted)}, Compact: compact}
 				first := dragoman.Message{Role: dragoman.RoleUser, Parts: []dragoman.Part{dragoman.Image("image/png", []byte("x")), &dragoman.Text{Text: "look at it"}}}
 				res := must[*agent.Result](t)(a.Run(t.Context(), "go", agent.Messages(first), agent.In(store), agent.ID("r")))
 				return marshal(t, res.Messages), marshal(t, store.messages)
@@ -74,7 +74,7 @@ func TestL5_FilterMayEditInPlace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			run := func(filter func([]dragoman.Message) []dragoman.Message) string {
 				var did counted
-				to := &agent.Agent{Name: "second", Model: model(says("done"))}
+				to := &agent.Agent{Name: "second", Model: model(textResponse("done"))}
 				a := agent.Agent{
 					Name: "first", Model: model(calls("a look"), calls("b transfer_to_second")), Tools: []tool.Tool{did.tool("look", trusted)},
 					Handoffs: []agent.Handoff{{To: to, Name: "transfer_to_second", Filter: filter}},

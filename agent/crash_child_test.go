@@ -86,9 +86,9 @@ func (m planned) Generate(_ context.Context, req *dragoman.Request) (*dragoman.R
 	case turn < len(plan):
 		return calls(plan[turn]...), nil
 	case m.tell:
-		return says(strings.Join(told, "")), nil
+		return textResponse(strings.Join(told, "")), nil
 	default:
-		return says("done"), nil
+		return textResponse("done"), nil
 	}
 }
 
@@ -98,7 +98,7 @@ func (m planned) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[dr
 
 // The fates of calls, as a model reads them.
 const (
-	worked    = "worked"
+	succeeded = "worked"
 	rejected  = "rejected"
 	uncertain = "uncertain"
 )
@@ -107,7 +107,7 @@ const (
 func fate(res *dragoman.ToolResult) string {
 	switch text := res.Text(); {
 	case res.Outcome != codes.OutcomeError:
-		return worked
+		return succeeded
 	case strings.Contains(text, "did not run: the user rejected it"):
 		return rejected
 	case strings.Contains(text, "not known whether"):
@@ -261,7 +261,7 @@ func crashChild(ctx context.Context) error {
 		return err
 	}
 	a, tickets := crashAgent(seed, filepath.Clean(os.Getenv(crashEffects)))
-	if err := doneMeanwhile(ctx, tickets, "run-"+id); err != nil {
+	if err := settleBackground(ctx, tickets, "run-"+id); err != nil {
 		return err
 	}
 	state, err := agent.LoadState(ctx, s)
@@ -305,8 +305,8 @@ func reportStored(stream agent.Stream) (*agent.Result, error) {
 	return nil, errors.New("the stream has no end")
 }
 
-// doneMeanwhile settles the background work that other processes have started.
-func doneMeanwhile(ctx context.Context, tickets *tool.Tickets, run string) error {
+// settleBackground settles the background work that other processes have started.
+func settleBackground(ctx context.Context, tickets *tool.Tickets, run string) error {
 	open, err := tickets.Store.List(ctx, run)
 	if err != nil {
 		return err

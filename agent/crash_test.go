@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 
 // Crashes at random points lose no acknowledged write and repeat no effect that must not
 // repeat: L14, S1, quirk I8.
-func TestL14_AKilledRunIsResumedWithoutRepeatingAnEffect(t *testing.T) {
+func TestL14_KilledRunIsResumedWithoutRepeatingEffects(t *testing.T) {
 	kills := 30
 	if os.Getenv("DRAGOMAN_LONG") != "" {
 		kills = 300
@@ -65,7 +65,7 @@ func crashes(t *testing.T, at string, kills int) {
 	fates := map[string]int{}
 	for killed < kills {
 		runs++
-		c := &crashed{id: fmt.Sprintf("crash-%d-%d", os.Getpid(), runs), seed: rand.Uint64(), acked: map[string]bool{}}
+		c := &crashRun{id: fmt.Sprintf("crash-%d-%d", os.Getpid(), runs), seed: rand.Uint64(), acked: map[string]bool{}}
 		c.file = filepath.Join(dir, c.id)
 		for attempt := 0; ; attempt++ {
 			if attempt > 200 {
@@ -128,8 +128,8 @@ func live(t *testing.T, cmd *exec.Cmd, after int, acked map[string]bool) (done, 
 	return done, dead && !ended
 }
 
-// crashed is a run that was killed several times and has finished.
-type crashed struct {
+// crashRun is a run that was killed several times and has finished.
+type crashRun struct {
 	id, file string
 	seed     uint64
 	acked    map[string]bool
@@ -141,7 +141,7 @@ type crashed struct {
 }
 
 // judge checks a run against its effects and returns the fates of its calls.
-func (c *crashed) judge(t *testing.T, at string) (fates map[string]int) {
+func (c *crashRun) judge(t *testing.T, at string) (fates map[string]int) {
 	t.Helper()
 	c.read(t, at)
 	planned := 0
@@ -168,7 +168,7 @@ func (c *crashed) judge(t *testing.T, at string) (fates map[string]int) {
 }
 
 // read loads the stored run.
-func (c *crashed) read(t *testing.T, at string) {
+func (c *crashRun) read(t *testing.T, at string) {
 	t.Helper()
 	store, err := openCrashStore(t.Context(), at)
 	if err != nil {
@@ -208,7 +208,7 @@ func (c *crashed) read(t *testing.T, at string) {
 }
 
 // readDecisions finds calls that were begun without an earlier decision of the human.
-func (c *crashed) readDecisions(t *testing.T, s *session.Session) {
+func (c *crashRun) readDecisions(t *testing.T, s *session.Session) {
 	t.Helper()
 	approved := map[string]bool{}
 	for e, err := range s.Entries(t.Context(), session.Query{Kinds: []string{"decision", "intent"}}) {
@@ -232,7 +232,7 @@ func (c *crashed) readDecisions(t *testing.T, s *session.Session) {
 }
 
 // judgeAcknowledged checks that everything that was reported as stored exists.
-func (c *crashed) judgeAcknowledged(t *testing.T) {
+func (c *crashRun) judgeAcknowledged(t *testing.T) {
 	t.Helper()
 	said := map[string]bool{}
 	for i := range c.messages {
@@ -251,7 +251,7 @@ func (c *crashed) judgeAcknowledged(t *testing.T) {
 }
 
 // judgeTickets checks the reported outcomes of background work against its tickets.
-func (c *crashed) judgeTickets(t *testing.T) {
+func (c *crashRun) judgeTickets(t *testing.T) {
 	t.Helper()
 	tickets := must[[]tool.StoredTicket](t)((&fileTickets{name: c.file + ".tickets"}).read())
 	for _, s := range tickets {
@@ -271,12 +271,12 @@ func (c *crashed) judgeTickets(t *testing.T) {
 }
 
 // judgeCall checks the reported fate of a call against its effects; at identifies the call.
-func (c *crashed) judgeCall(t *testing.T, name, at, is string) {
+func (c *crashRun) judgeCall(t *testing.T, name, at, is string) {
 	t.Helper()
 	ran := c.times[at] + c.times[at+"!"] // with edited arguments
 	switch {
 	case name == "clerk" || strings.HasPrefix(name, "transfer"):
-		if is != worked && (is != uncertain || name != "clerk") {
+		if is != succeeded && (is != uncertain || name != "clerk") {
 			t.Errorf("%s: %s %s: %s", c.id, name, at, is)
 		}
 		return
@@ -284,36 +284,36 @@ func (c *crashed) judgeCall(t *testing.T, name, at, is string) {
 		t.Errorf("%s: %s %s had its effect %d times", c.id, name, at, ran)
 	}
 	switch {
-	case is == worked && ran == 0:
+	case is == succeeded && ran == 0:
 		t.Errorf("%s: %s %s is told to have worked, and had no effect", c.id, name, at)
 	case is == rejected && (ran > 0 || name != "pay"):
 		t.Errorf("%s: %s %s is told to be rejected, and had its effect %d times", c.id, name, at, ran)
 	case is == uncertain && name == "again":
 		t.Errorf("%s: %s may be repeated, and was not", c.id, at)
-	case is != worked && is != rejected && is != uncertain:
+	case is != succeeded && is != rejected && is != uncertain:
 		t.Errorf("%s: %s %s is not told to be uncertain: %s", c.id, name, at, is)
 	}
 }
 
 // judgeClerk checks the calls that the nested agent reported against their effects. If the
 // agent was killed, all its calls are uncertain, but none happened twice.
-func (c *crashed) judgeClerk(t *testing.T, task, is, told string, fates map[string]int) {
+func (c *crashRun) judgeClerk(t *testing.T, task, is, told string, fates map[string]int) {
 	t.Helper()
 	for _, turn := range clerkPlan(task) {
 		for _, call := range turn {
 			id, rest, _ := strings.Cut(call, " ")
 			name, _, _ := strings.Cut(rest, " ")
 			became := uncertain
-			for _, f := range [...]string{worked, rejected, uncertain} {
+			for _, f := range [...]string{succeeded, rejected, uncertain} {
 				if strings.Contains(told, fmt.Sprintf("[%s %s]", id, f)) {
 					became = f
 					fates["clerk's "+name+" "+f]++
 				}
 			}
-			if is == worked && !strings.Contains(told, fmt.Sprintf("[%s %s]", id, became)) {
+			if is == succeeded && !strings.Contains(told, fmt.Sprintf("[%s %s]", id, became)) {
 				t.Errorf("%s: the clerk of %s tells %s", c.id, task, told)
 			}
-			if is == worked || name != "again" {
+			if is == succeeded || name != "again" {
 				c.judgeCall(t, name, task+"/"+id, became)
 			}
 		}

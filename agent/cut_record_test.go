@@ -21,7 +21,7 @@ func TestT10_RecordNamesTheStoredOutput(t *testing.T) {
 	for _, kept := range []string{"memory", "session"} {
 		var did counted
 		a := agent.Agent{
-			Model: model(calls("a much", "b ask"), says("done")),
+			Model: model(calls("a much", "b ask"), textResponse("done")),
 			Tools: []tool.Tool{
 				tool.New("much", "Says much.", func(context.Context, struct{}) (string, error) { return whole, nil },
 					tool.Set(func(s *tool.Settings) { s.Limits.Chars = 100 })),

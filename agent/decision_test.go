@@ -63,7 +63,7 @@ func TestS1_DecisionIsLoggedBeforeCallBegins(t *testing.T) {
 
 	s = newSession(t)
 	yes := approver(func(*tool.ApprovalRequest) tool.Answer { return tool.Answer{Verdict: tool.Approved} })
-	clerk := agent.Agent{Name: "clerk", Model: model(calls(`i pay {"word":"in"}`), says("paid")), Tools: []tool.Tool{pay}, Runner: &tool.Runner{Approver: yes}}
+	clerk := agent.Agent{Name: "clerk", Model: model(calls(`i pay {"word":"in"}`), textResponse("paid")), Tools: []tool.Tool{pay}, Runner: &tool.Runner{Approver: yes}}
 	a = agent.Agent{Model: model(calls(`a pay {"word":"x"}`), calls(`p clerk {"task":"t"}`)), Tools: []tool.Tool{pay, clerk.AsTool()}, Runner: &tool.Runner{Approver: yes}}
 	must[*agent.Result](t)(a.Run(t.Context(), "go", agent.In(s)))
 	if got, want := logged(t, s), `approved a{"word":"x"}, begin a, begin p, approved i{"word":"in"}, begin i`; got != want {
@@ -91,7 +91,7 @@ func TestS1_LoggedDecisionIsNotAskedForAgain(t *testing.T) {
 		s := newSession(t)
 		a := agent.Agent{Model: model(calls(`a pay {"word":"x"}`)), Tools: []tool.Tool{pay}, Runner: &tool.Runner{Approver: tc.approver}}
 		if tc.nested {
-			clerk := agent.Agent{Name: "clerk", Model: model(calls(`a pay {"word":"x"}`), says("paid")), Tools: []tool.Tool{pay}}
+			clerk := agent.Agent{Name: "clerk", Model: model(calls(`a pay {"word":"x"}`), textResponse("paid")), Tools: []tool.Tool{pay}}
 			a = agent.Agent{Model: model(calls(`p clerk {"task":"t"}`)), Tools: []tool.Tool{clerk.AsTool()}}
 		}
 		res, err := a.Run(t.Context(), "go", agent.In(s))

@@ -31,7 +31,7 @@ func (f *fullDisk) Save(ctx context.Context, messages []dragoman.Message, state 
 
 func TestFailedSaveOfAPartialResponseIsReported(t *testing.T) {
 	s := must[*session.Session](t)(session.Create(t.Context(), &session.Memory{}, session.Info{}))
-	broken := says("half")
+	broken := textResponse("half")
 	broken.Error = &dragoman.APIError{Message: "it broke off"}
 	_, err := agent.Agent{Model: model(broken)}.Run(t.Context(), "go", agent.In(&fullDisk{Session: s}))
 	if !errors.Is(err, errDiskFull) || !strings.Contains(err.Error(), "it broke off") {
@@ -57,7 +57,7 @@ func TestResultNamesTheModelByItsWholeOrigin(t *testing.T) {
 		{&dragoman.Origin{Model: "m"}, "named"},
 		{nil, "named"},
 	} {
-		resp := says("done")
+		resp := textResponse("done")
 		resp.Model, resp.Origin = "named", c.origin
 		if res := must[*agent.Result](t)(agent.Agent{Model: model(resp)}.Run(t.Context(), "go")); res.Model != c.want {
 			t.Errorf("%+v: %q, want %q", c.origin, res.Model, c.want)
@@ -88,7 +88,7 @@ func TestPendingCallsSurviveACancellationButNotAFailure(t *testing.T) {
 
 func TestLimitOfCallsCountsThoseOfEarlierTurns(t *testing.T) {
 	var did counted
-	m := model(calls("a look"), calls("b look", "c look"), says("done"))
+	m := model(calls("a look"), calls("b look", "c look"), textResponse("done"))
 	a := agent.Agent{Model: m, Tools: []tool.Tool{did.tool("look")}, Limits: agent.Limits{ToolCalls: 2}}
 	res, err := a.Run(t.Context(), "go")
 	if did.String() != "look: look:" {
@@ -158,7 +158,7 @@ func TestS1_OnlyDecisionsOfApproverAreStored(t *testing.T) {
 
 func TestEndOfARunSaysWhetherItIsDone(t *testing.T) {
 	var did counted
-	for want, script := range map[string]*dragoman.Response{`"done":true`: says("x"), `"done":false`: calls("a ask")} {
+	for want, script := range map[string]*dragoman.Response{`"done":true`: textResponse("x"), `"done":false`: calls("a ask")} {
 		a := agent.Agent{Model: model(script), Tools: []tool.Tool{did.tool("ask", tool.NeedsApproval())}}
 		for ev, err := range a.Stream(t.Context(), "go") {
 			if _, end := ev.(*agent.RunEnd); !end {
@@ -217,7 +217,7 @@ func TestOutputIsNamedAfterItsType(t *testing.T) {
 			return err
 		},
 	} {
-		m := model(says(`{"city":"Oslo"}`))
+		m := model(textResponse(`{"city":"Oslo"}`))
 		if err := run(agent.Agent{Model: m}); err != nil {
 			t.Fatal(err)
 		}

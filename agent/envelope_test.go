@@ -41,7 +41,7 @@ func TestR9_EnvelopeIsKeptForItsDialectOnly(t *testing.T) {
 				srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					b, _ := io.ReadAll(r.Body)
 					got = append(got, string(b))
-					resp := says("done")
+					resp := textResponse("done")
 					if len(got) == 1 {
 						resp = calls("a look")
 					}

@@ -236,9 +236,9 @@ func streamOf(ctx context.Context, begin func() (*run, error)) Stream {
 		}
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
-		r.watched(yield, cancel)
+		r.startEvents(yield, cancel)
 		res, err := r.run(ctx)
-		if !r.left {
+		if !r.callerLeft {
 			yield(&RunEnd{Result: res}, err)
 		}
 	}

@@ -154,7 +154,7 @@ func storedHistory(t *testing.T, streamed bool, a agent.Agent) (out []string, ev
 func sse(data ...string) string { return "data: " + strings.Join(data, "\n\ndata: ") + "\n\n" }
 
 // Two turns: a call, and a final answer. Both have fields that only extensions know.
-func TestX6_StreamedAndWholeResponsesReachHistoryAlike(t *testing.T) {
+func TestX6_StreamedAndWholeResponsesAreStoredAlike(t *testing.T) {
 	for name, c := range map[string]struct {
 		codec dialect.Codec
 		pairs [][2]string

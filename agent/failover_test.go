@@ -14,7 +14,7 @@ import (
 func TestResultNamesRespondingModelOfChain(t *testing.T) {
 	down := &dragoman.APIError{Class: dragoman.ErrorOverloaded, Message: "no capacity"}
 	chain := func() *provider.Chain {
-		return &provider.Chain{Links: []provider.Link{{Name: "a/one", Model: model(down, down)}, {Name: "b/two", Model: model(calls("c1 look"), says("seen"))}}}
+		return &provider.Chain{Links: []provider.Link{{Name: "a/one", Model: model(down, down)}, {Name: "b/two", Model: model(calls("c1 look"), textResponse("seen"))}}}
 	}
 	did := new(counted)
 	check := func(res *agent.Result, err error) {

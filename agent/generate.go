@@ -154,21 +154,21 @@ func typeName(t reflect.Type) string {
 	return name
 }
 
-// shape adds the output format to a request: as a field of the API, or in the instructions
+// addFormat adds the output format to a request: as a field of the API, or in the instructions
 // if the model is known not to support structured output.
-func (s *structured) shape(ctx context.Context, m dragoman.Model, req *dragoman.Request) {
+func (s *structured) addFormat(ctx context.Context, m dragoman.Model, req *dragoman.Request) {
 	if t, ok := m.(targeter); ok {
 		if target, _, err := t.Target(ctx, req.Model); err == nil && target.Caps.NoStructuredOutput {
 			req.Output = nil
-			req.Instructions = append(slices.Clip(req.Instructions), &dragoman.Text{Text: s.words()})
+			req.Instructions = append(slices.Clip(req.Instructions), &dragoman.Text{Text: s.instructions()})
 			return
 		}
 	}
 	req.Output = &s.format
 }
 
-// words returns the instructions that ask for the output.
-func (s *structured) words() string {
+// instructions returns the instructions that ask for the output.
+func (s *structured) instructions() string {
 	return formatInstructions + "\n" + string(s.format.Schema)
 }
 
@@ -180,19 +180,19 @@ const formatInstructions = "Answer with nothing but one JSON object, without a c
 func (s *structured) read(answer string, into any) (problem string) {
 	raw := jsonOf(answer)
 	if !json.Valid(raw) {
-		return s.again("is not valid JSON")
+		return s.correction("is not valid JSON")
 	}
 	raw = s.validator.OmitNulls(raw) // the strict form makes the model write them
 	raw, _ = s.validator.Complete(raw, false)
 	if err := s.validator.Validate(raw); err != nil {
-		return s.again(fmt.Sprintf("does not fit the schema: %v", err))
+		return s.correction(fmt.Sprintf("does not fit the schema: %v", err))
 	}
 	if s.wrapped {
 		var w struct {
 			Value json.RawMessage `json:"value"`
 		}
 		if err := json.Unmarshal(raw, &w); err != nil {
-			return s.again(fmt.Sprintf("cannot be read: %v", err))
+			return s.correction(fmt.Sprintf("cannot be read: %v", err))
 		}
 		raw = w.Value
 	}
@@ -200,15 +200,15 @@ func (s *structured) read(answer string, into any) (problem string) {
 	v := reflect.ValueOf(into).Elem()
 	v.SetZero()
 	if err := json.Unmarshal(raw, into); err != nil {
-		return s.again(fmt.Sprintf("cannot be read: %v", err))
+		return s.correction(fmt.Sprintf("cannot be read: %v", err))
 	}
 	return ""
 }
 
-// again returns a correction for the model. It repeats the requested format, because the
+// correction returns a correction for the model. It repeats the requested format, because the
 // model may not have seen it: not every API passes it to the model.
-func (s *structured) again(problem string) string {
-	return "Your answer " + problem + ".\n" + s.words()
+func (s *structured) correction(problem string) string {
+	return "Your answer " + problem + ".\n" + s.instructions()
 }
 
 // jsonOf returns the JSON of an answer: the whole answer, or the first complete value in it,

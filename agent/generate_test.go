@@ -27,7 +27,7 @@ type Forecast struct {
 }
 
 func TestL10_StructuredOutputIsValidatedAndDecoded(t *testing.T) {
-	m := model(says("Here it is:\n```json\n{\"city\":\"Oslo\",\"high\":4,\"note\":null,\"days\":null}\n```\nEnjoy."))
+	m := model(textResponse("Here it is:\n```json\n{\"city\":\"Oslo\",\"high\":4,\"note\":null,\"days\":null}\n```\nEnjoy."))
 	f, res, err := agent.Generate[Forecast](t.Context(), agent.Agent{Model: m}, "forecast")
 	if err != nil || !reflect.DeepEqual(f, Forecast{City: "Oslo", High: 4}) || res.Turns != 1 {
 		t.Fatalf("%+v %v", f, err)
@@ -48,7 +48,7 @@ func TestL10_StructuredOutputIsValidatedAndDecoded(t *testing.T) {
 }
 
 func TestL10_CorrectionsAreLimited(t *testing.T) {
-	m := model(says("four degrees"), says(`{"city":"Oslo","high":400}`), says(`{"city":"Oslo","high":4}`))
+	m := model(textResponse("four degrees"), textResponse(`{"city":"Oslo","high":400}`), textResponse(`{"city":"Oslo","high":4}`))
 	f, res, err := agent.Generate[Forecast](t.Context(), agent.Agent{Model: m}, "forecast")
 	if err != nil || f.High != 4 || res.Turns != 3 {
 		t.Fatalf("%+v %v", f, err)
@@ -56,7 +56,7 @@ func TestL10_CorrectionsAreLimited(t *testing.T) {
 	if last := m.asked[2].Messages; !strings.Contains(last[4].Text(), "high") || last[4].Role != dragoman.RoleUser {
 		t.Errorf("the model reads\n%s", script(last))
 	}
-	m = model(says("a"), says("b"), says("c"), says(`{"city":"Oslo","high":4}`))
+	m = model(textResponse("a"), textResponse("b"), textResponse("c"), textResponse(`{"city":"Oslo","high":4}`))
 	f, res, err = agent.Generate[Forecast](t.Context(), agent.Agent{Model: m}, "forecast")
 	var invalid *agent.OutputError
 	if err != nil && strings.Contains(err.Error(), "Answer with") {
@@ -65,26 +65,26 @@ func TestL10_CorrectionsAreLimited(t *testing.T) {
 	if !errors.As(err, &invalid) || invalid.Output != "c" || len(m.asked) != 3 || res.Turns != 3 || !reflect.DeepEqual(f, Forecast{}) {
 		t.Errorf("%v %+v %+v", err, res, f)
 	}
-	if _, _, err = agent.Generate[Forecast](t.Context(), agent.Agent{Model: model(says("a")), Limits: agent.Limits{Corrections: -1}}, "x"); !errors.As(err, &invalid) {
+	if _, _, err = agent.Generate[Forecast](t.Context(), agent.Agent{Model: model(textResponse("a")), Limits: agent.Limits{Corrections: -1}}, "x"); !errors.As(err, &invalid) {
 		t.Error(err)
 	}
 }
 
 func TestL10_GenerateSupportsTypesAndTools(t *testing.T) {
-	list, _, err := agent.Generate[[]string](t.Context(), agent.Agent{Model: model(says(`{"value":["a","b"]}`))}, "x")
+	list, _, err := agent.Generate[[]string](t.Context(), agent.Agent{Model: model(textResponse(`{"value":["a","b"]}`))}, "x")
 	if err != nil || fmt.Sprint(list) != "[a b]" {
 		t.Errorf("%v %v", list, err)
 	}
-	n, _, err := agent.Generate[int](t.Context(), agent.Agent{Model: model(says(`{"value":7}`))}, "x")
+	n, _, err := agent.Generate[int](t.Context(), agent.Agent{Model: model(textResponse(`{"value":7}`))}, "x")
 	if err != nil || n != 7 {
 		t.Errorf("%v %v", n, err)
 	}
-	n, _, err = agent.Generate[int](t.Context(), agent.Agent{Model: model(says(`{"value":7.0}`))}, "x")
+	n, _, err = agent.Generate[int](t.Context(), agent.Agent{Model: model(textResponse(`{"value":7.0}`))}, "x")
 	if err != nil || n != 7 {
 		t.Errorf("%v %v", n, err)
 	}
 	var did counted
-	m := model(calls("a look"), says(`{"city":"Oslo","high":4}`))
+	m := model(calls("a look"), textResponse(`{"city":"Oslo","high":4}`))
 	p, _, err := agent.Generate[*Forecast](t.Context(), agent.Agent{Model: m, Tools: []tool.Tool{did.tool("look")}}, "x")
 	if err != nil || p.City != "Oslo" || did.String() != "look:" || m.asked[1].Output.Name != "Forecast" {
 		t.Errorf("%v %v", p, err)
@@ -95,14 +95,14 @@ func TestL10_GenerateSupportsTypesAndTools(t *testing.T) {
 	late, _, err := agent.Generate[struct {
 		City string    `json:"city"`
 		At   time.Time `json:"at"`
-	}](t.Context(), agent.Agent{Model: model(says(`{"city":"Oslo","at":"noon"}`)), Limits: agent.Limits{Corrections: -1}}, "x")
+	}](t.Context(), agent.Agent{Model: model(textResponse(`{"city":"Oslo","at":"noon"}`)), Limits: agent.Limits{Corrections: -1}}, "x")
 	if err == nil || late.City != "" {
 		t.Errorf("a partial answer was returned: %+v, %v", late, err)
 	}
 	if _, _, err := agent.Generate[chan int](t.Context(), agent.Agent{Model: model()}, "x"); err == nil {
 		t.Error("a channel type was accepted")
 	}
-	a := agent.Agent{Model: model(says(`{"value":1}`))}
+	a := agent.Agent{Model: model(textResponse(`{"value":1}`))}
 	a.Settings.Output = &dragoman.OutputFormat{Name: "number"}
 	if _, _, err := agent.Generate[int](t.Context(), a, "x"); err != nil || a.Model.(*scripted).asked[0].Output.Name != "number" {
 		t.Errorf("%v %+v", err, a.Model.(*scripted).asked[0].Output)
@@ -126,7 +126,7 @@ func TestL10_FailedDecodeLeavesNothingInNextAnswer(t *testing.T) {
 		Days  []string `json:"days,omitempty"`
 		Shade shade    `json:"shade"`
 	}
-	m := model(says(`{"note":"old","days":["old"],"shade":"red"}`), says(`{"note":null,"days":null,"shade":"grey"}`))
+	m := model(textResponse(`{"note":"old","days":["old"],"shade":"red"}`), textResponse(`{"note":null,"days":null,"shade":"grey"}`))
 	got, _, err := agent.Generate[plan](t.Context(), agent.Agent{Model: m}, "x")
 	if err != nil || !reflect.DeepEqual(got, plan{Shade: "grey"}) || len(m.asked) != 2 {
 		t.Fatalf("%+v %v", got, err)
@@ -139,7 +139,7 @@ func TestL10_FailedDecodeLeavesNothingInNextAnswer(t *testing.T) {
 func TestL10_ResumeGenerateContinuesInterruptedRun(t *testing.T) {
 	var did counted
 	a := agent.Agent{
-		Model: model(calls(`a pay {"word":"x"}`), says("all paid"), says(`{"word":"paid"}`)),
+		Model: model(calls(`a pay {"word":"x"}`), textResponse("all paid"), textResponse(`{"word":"paid"}`)),
 		Tools: []tool.Tool{did.tool("pay", tool.NeedsApproval())},
 	}
 	_, res, err := agent.Generate[word](t.Context(), a, "go")
@@ -165,7 +165,7 @@ func TestL10_ResumeGenerateContinuesInterruptedRun(t *testing.T) {
 func TestL10_ModelWithoutStructuredOutputGetsInstructions(t *testing.T) {
 	m := &recording{
 		Client: &provider.Client{Codec: openaichat.Codec{}, Model: "m", Capabilities: func(string) targets.Capabilities { return targets.Capabilities{NoStructuredOutput: true} }},
-		answer: says(`{"city":"Oslo","high":4}`),
+		answer: textResponse(`{"city":"Oslo","high":4}`),
 	}
 	f, _, err := agent.Generate[Forecast](t.Context(), agent.Agent{Model: m, Instructions: "be kind"}, "x")
 	if err != nil || f.City != "Oslo" || m.asked.Output != nil || len(m.asked.Instructions) != 2 {
@@ -182,10 +182,10 @@ func TestQuirkF7_JSONIsFoundInFencesTextAndReasoning(t *testing.T) {
 		Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&dragoman.Reasoning{Text: good}},
 	}}}
 	for name, answer := range map[string]*dragoman.Response{
-		"alone":             says(good),
-		"in a fence":        says("```json\n" + good + "\n```"),
-		"within text":       says("I think {so} [yes]: " + good + " as you {asked"),
-		"said twice":        says(good + "\n" + `{"city":"Rome","high":30}`),
+		"alone":             textResponse(good),
+		"in a fence":        textResponse("```json\n" + good + "\n```"),
+		"within text":       textResponse("I think {so} [yes]: " + good + " as you {asked"),
+		"said twice":        textResponse(good + "\n" + `{"city":"Rome","high":30}`),
 		"only in reasoning": thought,
 	} {
 		f, res, err := agent.Generate[Forecast](t.Context(), agent.Agent{Model: model(answer)}, "x")
@@ -214,19 +214,19 @@ func TestL10_SimulatorGeneratesFormats(t *testing.T) {
 
 // A type that is a struct in Go and a string in JSON is requested like other scalars.
 func TestL10_StructEncodedAsStringIsScalar(t *testing.T) {
-	m := model(says(`{"value":"2026-03-01T12:00:00Z"}`))
+	m := model(textResponse(`{"value":"2026-03-01T12:00:00Z"}`))
 	at, _, err := agent.Generate[time.Time](t.Context(), agent.Agent{Model: m}, "when")
 	if want := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC); err != nil || !at.Equal(want) {
 		t.Fatalf("%v %v, want %v", at, err, want)
 	}
-	p, _, err := agent.Generate[*time.Time](t.Context(), agent.Agent{Model: model(says(`{"value":"2026-03-01T12:00:00Z"}`))}, "when")
+	p, _, err := agent.Generate[*time.Time](t.Context(), agent.Agent{Model: model(textResponse(`{"value":"2026-03-01T12:00:00Z"}`))}, "when")
 	if err != nil || p == nil || !p.Equal(at) {
 		t.Errorf("a pointer: %v %v", p, err)
 	}
 }
 
 func TestErrorNamesTypeWithoutSchema(t *testing.T) {
-	_, _, err := agent.Generate[chan int](t.Context(), agent.Agent{Model: model(says("{}"))}, "go")
+	_, _, err := agent.Generate[chan int](t.Context(), agent.Agent{Model: model(textResponse("{}"))}, "go")
 	if err == nil || !strings.Contains(err.Error(), "the output type chan int") || strings.Contains(err.Error(), "arguments are") {
 		t.Errorf("error %v", err)
 	}

@@ -258,7 +258,7 @@ func verdict(name, stage string, check func() (Verdict, error)) (v Verdict, stop
 
 // guardInput passes the new messages of a run to the guardrails.
 func (r *run) guardInput(ctx context.Context, input []dragoman.Message) ([]dragoman.Message, error) {
-	for _, g := range r.player.Guardrails.Input {
+	for _, g := range r.active.Guardrails.Input {
 		v, stop := verdict(g.Name, stageInput, func() (Verdict, error) { return g.Check(ctx, input) })
 		if v.Stop || v.Replace {
 			r.emit(&GuardrailTripped{r.state.Turn, g.Name, stageInput, v})
@@ -276,7 +276,7 @@ func (r *run) guardInput(ctx context.Context, input []dragoman.Message) ([]drago
 // guardOutput passes the final answer to the guardrails. The error is a [*GuardrailError],
 // or that of ctx.
 func (r *run) guardOutput(ctx context.Context, output []dragoman.Message) ([]dragoman.Message, error) {
-	for _, g := range r.player.Guardrails.Output {
+	for _, g := range r.active.Guardrails.Output {
 		text := textOf(output)
 		v, stop := verdict(g.Name, stageOutput, func() (Verdict, error) { return g.Check(ctx, text) })
 		if stop != nil && stop.Err != nil && ctx.Err() != nil { // a canceled guardrail has not failed
@@ -373,8 +373,8 @@ type turnOf struct {
 	ctx context.Context //nolint:containedctx // it is a value of contexts that are derived from it
 }
 
-// inside returns a context that carries the run, for guardrails and nested agents.
-func (r *run) inside(ctx context.Context) context.Context {
+// withRun returns a context that carries the run, for guardrails and nested agents.
+func (r *run) withRun(ctx context.Context) context.Context {
 	return context.WithValue(ctx, runKey{}, turnOf{r, ctx})
 }
 

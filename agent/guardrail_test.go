@@ -94,7 +94,7 @@ func TestL12_RunCanceledInGuardrailCanBeResumed(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				first := true
-				a := agent.Agent{Model: model(calls("a look"), says("one"), says("two")), Tools: []tool.Tool{new(counted).tool("look")}}
+				a := agent.Agent{Model: model(calls("a look"), textResponse("one"), textResponse("two")), Tools: []tool.Tool{new(counted).tool("look")}}
 				a.Guardrails = railAt(stage, func(ctx context.Context) (agent.Verdict, error) {
 					if !first {
 						return agent.Verdict{}, nil
@@ -158,7 +158,7 @@ func TestL7_StopThatCannotBeStoredIsLogged(t *testing.T) {
 }
 
 func TestL7_StoredStopHasTheErrorOfItsGuardrail(t *testing.T) {
-	s := dying(t)
+	s := dyingSession(t)
 	a := agent.Agent{
 		Model: model(calls(`a look {"word":"x"}`)), Tools: []tool.Tool{new(counted).tool("look")},
 		Guardrails: railAt("tool_output", func(context.Context) (agent.Verdict, error) { return agent.Verdict{}, errors.New("no connection") }),

@@ -29,7 +29,7 @@ type Handoff struct {
 }
 
 // handoffTool returns the tool of a handoff. A derived name avoids the names of tools.
-func (p *player) handoffTool(i int, tools []tool.Tool) (tool.Tool, error) {
+func (p *preparedAgent) handoffTool(i int, tools []tool.Tool) (tool.Tool, error) {
 	h := &p.Handoffs[i]
 	if h.To == nil {
 		return nil, fmt.Errorf("the field To is not set")
@@ -59,11 +59,11 @@ func (p *player) handoffTool(i int, tools []tool.Tool) (tool.Tool, error) {
 func (r *run) handOver(records []tool.Record) (to string, err error) {
 	for i := range records {
 		rec := &records[i]
-		h := r.player.handoffs[rec.Key]
+		h := r.active.handoffs[rec.Key]
 		if h == nil || !rec.OK {
 			continue
 		}
-		next := r.cast.players[h.To.name()]
+		next := r.agents.byName[h.To.name()]
 		if h.Filter != nil {
 			err := callback("the filter of the handoff to "+next.name(), func() error { r.state.Seen = h.Filter(copied(r.visible())); return nil })
 			if err != nil {
@@ -74,7 +74,7 @@ func (r *run) handOver(records []tool.Record) (to string, err error) {
 				return "", errorf("the filter of the handoff to %s returned no messages", next.name())
 			}
 		}
-		r.player = next
+		r.active = next
 		r.state.Agent, r.state.Chosen = next.name(), false
 		return next.name(), nil
 	}

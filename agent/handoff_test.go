@@ -13,10 +13,10 @@ import (
 
 func TestL5_FirstHandoffWinsAfterOtherTools(t *testing.T) {
 	var did counted
-	math := agent.Agent{Name: "Math Tutor", Description: "Knows numbers.", Model: model(calls("x count"), says("42")), Instructions: "count", Tools: []tool.Tool{did.tool("count")}}
+	math := agent.Agent{Name: "Math Tutor", Description: "Knows numbers.", Model: model(calls("x count"), textResponse("42")), Instructions: "count", Tools: []tool.Tool{did.tool("count")}}
 	art := agent.Agent{Name: "art", Model: model()}
 	desk := agent.Agent{
-		Name: "desk", Model: model(calls("a transfer_to_art", "b look", "c transfer_to_math_tutor"), says("never")), Tools: []tool.Tool{did.tool("look")},
+		Name: "desk", Model: model(calls("a transfer_to_art", "b look", "c transfer_to_math_tutor"), textResponse("never")), Tools: []tool.Tool{did.tool("look")},
 		Handoffs: []agent.Handoff{{To: &math}, {To: &art}},
 	}
 	res, err := desk.Run(t.Context(), "go")
@@ -53,7 +53,7 @@ func TestL5_FirstHandoffWinsAfterOtherTools(t *testing.T) {
 
 func TestL5_FilterDoesNotChangeStoredConversation(t *testing.T) {
 	var did counted
-	next := agent.Agent{Name: "next", Model: model(calls("x look"), says("ok")), Tools: []tool.Tool{did.tool("look", tool.NeedsApproval())}}
+	next := agent.Agent{Name: "next", Model: model(calls("x look"), textResponse("ok")), Tools: []tool.Tool{did.tool("look", tool.NeedsApproval())}}
 	first := agent.Agent{Model: model(calls("a transfer_to_next")), Handoffs: []agent.Handoff{{To: &next, Filter: func([]dragoman.Message) []dragoman.Message {
 		return []dragoman.Message{dragoman.UserText("(short)")}
 	}}}}
@@ -120,7 +120,7 @@ func TestL7_GuardrailsLetPassReplaceOrStop(t *testing.T) {
 			panic("boo")
 		}}}}, stage: "input"},
 	} {
-		m := model(says("secret"))
+		m := model(textResponse("secret"))
 		res, err := agent.Agent{Model: m, Guardrails: tc.rails}.Run(t.Context(), "go")
 		var stop *agent.GuardrailError
 		switch {

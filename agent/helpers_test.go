@@ -36,7 +36,7 @@ func (m *scripted) Generate(ctx context.Context, req *dragoman.Request) (*dragom
 	copied.Messages = append([]dragoman.Message(nil), req.Messages...)
 	m.asked = append(m.asked, &copied)
 	if len(m.script) == 0 {
-		return says("done"), nil
+		return textResponse("done"), nil
 	}
 	next := m.script[0]
 	m.script = m.script[1:]
@@ -93,7 +93,7 @@ func eventsOf(resp *dragoman.Response) []dragoman.Event {
 	return append(out, &dragoman.ResponseEnd{Stop: resp.Stop, Usage: resp.Usage})
 }
 
-func says(text string) *dragoman.Response {
+func textResponse(text string) *dragoman.Response {
 	return &dragoman.Response{
 		Output: []dragoman.Message{dragoman.AssistantText(text)}, Stop: dragoman.Stop{Reason: dragoman.StopEnd},
 		Usage: dragoman.Usage{Input: dragoman.Counted(10), Output: dragoman.Counted(5)},

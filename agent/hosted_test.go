@@ -74,7 +74,7 @@ func TestL2_HostedTurnContinuesOnEveryWire(t *testing.T) {
 					body, _ := io.ReadAll(r.Body)
 					resp := first
 					if requests = append(requests, string(body)); len(requests) > 1 {
-						resp = says("done")
+						resp = textResponse("done")
 					}
 					if err := writeWire(w, tc.codec, resp, streamed); err != nil {
 						t.Error(err)
@@ -158,7 +158,7 @@ func TestL4_ForcedChoiceIsResetAfterHostedTools(t *testing.T) {
 		Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&dragoman.Opaque{Dialect: dialectname.OpenAIResponses, Type: "web_search_call", Hosted: true}},
 	}}}
 	for _, keep := range []bool{false, true} {
-		m := model(searched, says("done"))
+		m := model(searched, textResponse("done"))
 		a := agent.Agent{Model: m, KeepToolChoice: keep}
 		a.Settings.ToolChoice = &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired}
 		must[*agent.Result](t)(a.Run(t.Context(), "go"))

@@ -38,7 +38,7 @@ func exploding() tool.Tool {
 
 func TestT7_PanicIsInRecordWithStack(t *testing.T) {
 	logged := defaultLog(t)
-	m := model(calls("a explode"), says("sorry"))
+	m := model(calls("a explode"), textResponse("sorry"))
 	res := must[*agent.Result](t)(agent.Agent{Model: m, Tools: []tool.Tool{exploding()}}.Run(t.Context(), "go"))
 	var p *tool.PanicError
 	if len(res.Records) != 1 || !errors.As(res.Records[0].Cause, &p) || p.Text != "kaboom" || !strings.Contains(string(p.Stack), "explodeHere") {
@@ -58,7 +58,7 @@ func TestT7_PanicTextAndStackAreNeverSerialized(t *testing.T) {
 	s := must[*session.Session](t)(session.Create(t.Context(), store, session.Info{ID: "s"}))
 	var did counted
 	a := agent.Agent{
-		Model: model(calls("a explode", "b ask"), says("done")),
+		Model: model(calls("a explode", "b ask"), textResponse("done")),
 		Tools: []tool.Tool{exploding(), did.tool("ask", tool.NeedsApproval())},
 	}
 	var written bytes.Buffer
@@ -101,7 +101,7 @@ func TestT7_InternalErrorsAreLoggedByDefault(t *testing.T) {
 		toolopt.Pre(func(context.Context, tool.Input) (tool.Input, error) { panic("hook bug") }))
 	refusing := tool.New("refuse", "Refuses.", func(context.Context, struct{}) (string, error) { return "", nil },
 		toolopt.Pre(func(_ context.Context, in tool.Input) (tool.Input, error) { return in, errors.New("not today") }))
-	a := agent.Agent{Model: model(calls("a look", "b refuse"), says("ok")), Tools: []tool.Tool{broken, refusing}}
+	a := agent.Agent{Model: model(calls("a look", "b refuse"), textResponse("ok")), Tools: []tool.Tool{broken, refusing}}
 	res := must[*agent.Result](t)(a.Run(t.Context(), "go"))
 	var p *tool.PanicError
 	if !errors.As(res.Records[0].Cause, &p) || p.Text != "hook bug" {
@@ -112,7 +112,7 @@ func TestT7_InternalErrorsAreLoggedByDefault(t *testing.T) {
 	}
 	logged.Reset()
 	a.Log = slog.New(slog.DiscardHandler)
-	a.Model = model(calls("a look"), says("ok"))
+	a.Model = model(calls("a look"), textResponse("ok"))
 	must[*agent.Result](t)(a.Run(t.Context(), "go"))
 	if logged.Len() > 0 {
 		t.Errorf("an agent with its own Log wrote %q to slog.Default", logged)
@@ -124,7 +124,7 @@ func TestDecision137_RaiseOnErrorReturnsToolError(t *testing.T) {
 	opening := tool.New("open", "Opens.", func(context.Context, struct{}) (string, error) {
 		return "", &fs.PathError{Op: "open", Path: "x", Err: fs.ErrNotExist}
 	}, tool.Set(func(s *tool.Settings) { s.Failure = codes.FailureContinue }))
-	script := func() *scripted { return model(calls("a open"), says("went on")) }
+	script := func() *scripted { return model(calls("a open"), textResponse("went on")) }
 	a := agent.Agent{Model: script(), Tools: []tool.Tool{opening, exploding()}}
 	if res := must[*agent.Result](t)(a.Run(t.Context(), "go")); res.Output != "went on" || !errors.Is(res.Records[0].Cause, fs.ErrNotExist) {
 		t.Errorf("by default a failure is a result: %+v", res)
@@ -144,7 +144,7 @@ func TestDecision137_RaiseOnErrorReturnsToolError(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	// Mistakes of the model are still results.
-	a.Model = model(calls("a nosuch"), calls("b open {\"x\":"), says("fine"))
+	a.Model = model(calls("a nosuch"), calls("b open {\"x\":"), textResponse("fine"))
 	if res, err := a.Run(t.Context(), "go"); err != nil || res.Output != "fine" {
 		t.Errorf("%v, %+v", err, res)
 	}
@@ -200,10 +200,10 @@ func TestDecision106_ModelsDoNotReadTheCauseOfAnError(t *testing.T) {
 					return "", wrap(err)
 				})
 			}
-			m := model(calls(`b inner {"task":"x"}`), says("done"))
+			m := model(calls(`b inner {"task":"x"}`), textResponse("done"))
 			outer := agent.Agent{Name: "outer", Model: m, Tools: []tool.Tool{asks}}
 			if how != "as tool" {
-				m = model(calls(`b inner`), says("done"))
+				m = model(calls(`b inner`), textResponse("done"))
 				outer.Model = m
 			}
 			res := must[*agent.Result](t)(outer.Run(t.Context(), "go"))

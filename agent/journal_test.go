@@ -51,7 +51,7 @@ func TestS1_FailedJournalWriteFailsOnlyItsCall(t *testing.T) {
 				store := &failingJournal{memory: &memory{}, begin: tc.begin, end: tc.end}
 				exclusive := tool.Set(func(s *tool.Settings) { s.Exclusive = true }) // in the order of the calls
 				a := agent.Agent{
-					Model: model(calls(`a pay {"word":"a"}`, `b look {"word":"b"}`, `c look {"word":"c"}`), says("done")),
+					Model: model(calls(`a pay {"word":"a"}`, `b look {"word":"b"}`, `c look {"word":"c"}`), textResponse("done")),
 					Tools: []tool.Tool{did.tool("pay", tool.NeedsApproval()), did.tool("look", exclusive)},
 				}
 				var res *agent.Result
@@ -121,13 +121,13 @@ func TestS1_AbandonedRunKeepsJournaledResults(t *testing.T) {
 	a := agent.Agent{Model: model(calls(`a pay {"word":"x"}`, "b wait")), Tools: []tool.Tool{
 		did.tool("pay"), did.tool("wait", tool.NeedsApproval()),
 	}}
-	killed := &dyingStore{Session: opened(t, &mem, "s")}
+	killed := &dyingStore{Session: openSession(t, &mem, "s")}
 	if _, err := a.Run(t.Context(), "go", agent.In(killed)); !errors.Is(err, errKilled) || did.String() != "pay:x" {
 		t.Fatalf("%v, ran %q", err, did.String())
 	}
 	m := model()
 	a.Model = m
-	must[*agent.Result](t)(a.Run(t.Context(), "never mind", agent.In(opened(t, &mem, "s")), agent.Abandon()))
+	must[*agent.Result](t)(a.Run(t.Context(), "never mind", agent.In(openSession(t, &mem, "s")), agent.Abandon()))
 	var texts []string
 	for _, p := range m.asked[0].Messages[2].Parts {
 		texts = append(texts, p.(*dragoman.ToolResult).PlainText())

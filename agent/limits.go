@@ -86,7 +86,7 @@ func (l *Limits) time() time.Duration {
 
 // checkLimits checks the limits before the next model call.
 func (r *run) checkLimits() error {
-	l, s := &r.cast.first.Limits, &r.state
+	l, s := &r.agents.first.Limits, &r.state
 	if most := orDefault(l.Turns, defaultTurns); s.Turn >= most {
 		return &LimitError{"turns", fmt.Sprintf("at most %d", most)}
 	}
@@ -125,8 +125,8 @@ func addUsage(u, v dragoman.Usage) dragoman.Usage {
 // checkProgress returns an error if the same call has had the same result too often, or if every
 // call failed for too many turns (quirk I1). A result that changes is progress. Calls
 // without a record were refused before they reached a tool.
-func (r *run) checkProgress(p *player, calls []*dragoman.ToolCall, records []tool.Record, results []*dragoman.ToolResult) error {
-	l, s := &r.cast.first.Limits, &r.state
+func (r *run) checkProgress(p *preparedAgent, calls []*dragoman.ToolCall, records []tool.Record, results []*dragoman.ToolResult) error {
+	l, s := &r.agents.first.Limits, &r.state
 	failed := len(results) > 0
 	for i := range records {
 		rec := &records[i]
@@ -149,7 +149,7 @@ func (r *run) checkProgress(p *player, calls []*dragoman.ToolCall, records []too
 func (r *run) failedTurn() error {
 	s := &r.state
 	s.Failures++
-	if most := orDefault(r.cast.first.Limits.ErrorTurns, defaultErrorTurns); most > 0 && s.Failures >= most {
+	if most := orDefault(r.agents.first.Limits.ErrorTurns, defaultErrorTurns); most > 0 && s.Failures >= most {
 		return &LoopError{Times: s.Failures}
 	}
 	return nil

@@ -23,28 +23,28 @@ func (r *run) loop(ctx context.Context) error {
 			if err := r.call(ctx); err != nil {
 				return err
 			}
-			r.moved = true
+			r.turnOver = true
 			continue
 		}
-		if err := r.between(ctx); err != nil {
+		if err := r.beforeModelCall(ctx); err != nil {
 			return err
 		}
 		resp, err := r.ask(ctx)
 		if err != nil {
 			return err
 		}
-		if err := r.take(ctx, resp); err != nil {
+		if err := r.storeResponse(ctx, resp); err != nil {
 			return err
 		}
-		r.moved = true
+		r.turnOver = true
 	}
 	return nil
 }
 
-// between runs before each model call: it checks for stop requests, cancellation and limits,
+// beforeModelCall runs before each model call: it checks for stop requests, cancellation and limits,
 // delivers outcomes of background work, and calls Steer.
-func (r *run) between(ctx context.Context) error {
-	if r.moved {
+func (r *run) beforeModelCall(ctx context.Context) error {
+	if r.turnOver {
 		select {
 		case <-r.stop:
 			return ErrStopped
@@ -63,19 +63,19 @@ func (r *run) between(ctx context.Context) error {
 	if err := r.deliver(ctx); err != nil {
 		return errorf("delivering results of background work: %w", err)
 	}
-	if r.player.Steer == nil {
+	if r.active.Steer == nil {
 		return nil
 	}
 	var added []dragoman.Message
-	err := callback("Steer", func() (err error) { added, err = r.player.Steer(ctx, r.turn()); return err })
+	err := callback("Steer", func() (err error) { added, err = r.active.Steer(ctx, r.turn()); return err })
 	if err != nil {
 		return err
 	}
-	return r.join(ctx, added)
+	return r.addMessages(ctx, added)
 }
 
-// join adds messages to the conversation.
-func (r *run) join(ctx context.Context, added []dragoman.Message) error {
+// addMessages adds messages to the conversation.
+func (r *run) addMessages(ctx context.Context, added []dragoman.Message) error {
 	if len(added) == 0 {
 		return nil
 	}
@@ -131,7 +131,7 @@ func (r *run) deliver(ctx context.Context) error {
 			added = append(added, m)
 		}
 	}
-	if err := r.join(ctx, added); err != nil {
+	if err := r.addMessages(ctx, added); err != nil {
 		return err
 	}
 	ctx, cancel := lazyctx.WithTimeout(context.WithoutCancel(ctx), saveTimeout)
@@ -145,24 +145,24 @@ func (r *run) deliver(ctx context.Context) error {
 }
 
 // ticketHolders returns one agent for each ticket store, the current agent first.
-func (r *run) ticketHolders() (out []*player) {
-	add := func(p *player) {
-		same := func(o *player) bool { return o.tickets == p.tickets || o.storeTickets && p.storeTickets }
+func (r *run) ticketHolders() (out []*preparedAgent) {
+	add := func(p *preparedAgent) {
+		same := func(o *preparedAgent) bool { return o.tickets == p.tickets || o.storeTickets && p.storeTickets }
 		if p.background() && !slices.ContainsFunc(out, same) {
 			out = append(out, p)
 		}
 	}
-	add(r.player)
-	for _, name := range r.cast.names() {
-		add(r.cast.players[name])
+	add(r.active)
+	for _, name := range r.agents.agentNames() {
+		add(r.agents.byName[name])
 	}
 	return out
 }
 
 // outcomes returns the outcomes of a run's background work, as messages bounded by the
 // agent's toolbox.
-func (r *run) outcomes(ctx context.Context, p *player, id string) ([]dragoman.Message, func(context.Context) error, error) {
-	if p == r.player && id == r.state.Run {
+func (r *run) outcomes(ctx context.Context, p *preparedAgent, id string) ([]dragoman.Message, func(context.Context) error, error) {
+	if p == r.active && id == r.state.Run {
 		return r.runner().Outcomes(ctx, p.box)
 	}
 	base := p.base()
@@ -227,8 +227,8 @@ func kindOf(resp *dragoman.Response) responseKind {
 	}
 }
 
-// take stores a response and decides the next step.
-func (r *run) take(ctx context.Context, resp *dragoman.Response) error {
+// storeResponse stores a response and decides the next step.
+func (r *run) storeResponse(ctx context.Context, resp *dragoman.Response) error {
 	r.result.Stop = resp.Stop
 	kind := kindOf(resp)
 	r.state.Paused = kind == pause
@@ -258,7 +258,7 @@ func (r *run) take(ctx context.Context, resp *dragoman.Response) error {
 // emitResponse emits the events of a response that was stored, and of the replies of the loop
 // itself: each call has a ToolCalled event, also a call that must not run, and each result a ToolReturned.
 func (r *run) emitResponse(output, replies []dragoman.Message, correction string, goesOn bool) {
-	if r.unwatched() {
+	if r.noReader() {
 		return
 	}
 	for i := range output {
@@ -293,21 +293,21 @@ func (r *run) react(kind responseKind, resp *dragoman.Response, output []dragoma
 		return "", r.failedTurn()
 	case pause:
 		r.pauses++
-		if most := orDefault(r.cast.first.Limits.Pauses, defaultPauses); r.pauses > most {
+		if most := orDefault(r.agents.first.Limits.Pauses, defaultPauses); r.pauses > most {
 			return "", &LimitError{"turns", fmt.Sprintf("the model paused more than %d times in a row", most)}
 		}
 	case hostedWork:
-		if forced(r.player.Settings.ToolChoice) {
+		if forced(r.active.Settings.ToolChoice) {
 			r.state.Chosen = true // a hosted tool satisfied it (requirement L4)
 		}
 	case final:
-		return r.conclude(resp, output)
+		return r.finalAnswer(resp, output)
 	}
 	return "", nil
 }
 
-// conclude ends the run with a final answer, or asks for a correction.
-func (r *run) conclude(resp *dragoman.Response, output []dragoman.Message) (correction string, err error) {
+// finalAnswer ends the run with a final answer, or asks for a correction.
+func (r *run) finalAnswer(resp *dragoman.Response, output []dragoman.Message) (correction string, err error) {
 	text := textOf(output)
 	r.result.Output = text
 	r.state.Phase = finished
@@ -330,7 +330,7 @@ func (r *run) conclude(resp *dragoman.Response, output []dragoman.Message) (corr
 		return "", r.fail(fmt.Errorf("%w: the model refused: %s", ErrDecision, refusal))
 	case wrong == "":
 		return "", nil
-	case r.state.Corrected >= orDefault(r.cast.first.Limits.Corrections, defaultCorrections):
+	case r.state.Corrected >= orDefault(r.agents.first.Limits.Corrections, defaultCorrections):
 		return "", r.fail(&OutputError{Output: text, Problem: wrong})
 	}
 	r.state.Phase = asking

@@ -20,7 +20,7 @@ import (
 
 func TestL2_LoopRunsCallsUntilFinalAnswer(t *testing.T) {
 	var did counted
-	m := model(calls("a look", "b look {\"word\":\"x\"}"), calls("c look"), says("found"))
+	m := model(calls("a look", "b look {\"word\":\"x\"}"), calls("c look"), textResponse("found"))
 	a := agent.Agent{Model: m, Tools: []tool.Tool{did.tool("look")}, Instructions: "be kind"}
 	res := must[*agent.Result](t)(a.Run(t.Context(), "go"))
 	if res.Output != "found" || res.Turns != 3 || res.Usage.Input.N != 30 || len(res.Records) != 3 || !res.State.Done() {
@@ -95,9 +95,9 @@ func TestL_LimitsOfCallsTokensCostAndTimeEndARun(t *testing.T) {
 }
 
 func TestL2_QuirkI15_PausedResponseIsContinuedUnchanged(t *testing.T) {
-	paused := says("working")
+	paused := textResponse("working")
 	paused.Stop.Reason = dragoman.StopPause
-	m := model(paused, says("ready"))
+	m := model(paused, textResponse("ready"))
 	res := must[*agent.Result](t)(agent.Agent{Model: m}.Run(t.Context(), "go"))
 	if res.Output != "ready" || script(m.asked[1].Messages) != "user: \"go\"\nassistant: \"working\"\n" {
 		t.Errorf("%+v\n%s", res, script(m.asked[1].Messages))
@@ -115,7 +115,7 @@ func TestL2_HostedTurnContinues(t *testing.T) {
 	hosted := &dragoman.Response{Stop: dragoman.Stop{Reason: dragoman.StopEnd}, Output: []dragoman.Message{{
 		Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&dragoman.ToolCall{ID: "s", Name: "web_search", Hosted: true}},
 	}}}
-	m := model(hosted, says("read it"))
+	m := model(hosted, textResponse("read it"))
 	if res := must[*agent.Result](t)(agent.Agent{Model: m}.Run(t.Context(), "go")); res.Output != "read it" || res.Turns != 2 {
 		t.Errorf("%+v", res)
 	}
@@ -162,7 +162,7 @@ func TestL3_ToolsMayEndTheRun(t *testing.T) {
 // The result of a handoff or of a search is not an answer.
 func TestL3_StoppingOnTheFirstToolIgnoresToolsOfTheAgent(t *testing.T) {
 	var did counted
-	second := agent.Agent{Name: "second", Model: model(says("taken over"))}
+	second := agent.Agent{Name: "second", Model: model(textResponse("taken over"))}
 	first := agent.Agent{Model: model(calls("a transfer_to_second")), AfterTools: agent.StopOnFirstTool}
 	first.Handoffs = []agent.Handoff{{To: &second, Name: "transfer_to_second"}}
 	if res := must[*agent.Result](t)(first.Run(t.Context(), "go")); res.Output != "taken over" || res.Agent != "second" {
@@ -214,7 +214,7 @@ func TestL2_NothingIsInsertedAfterAPause(t *testing.T) {
 		return tool.Background(ctx, time.Hour)
 	})
 	for _, resumed := range []bool{false, true} {
-		paused := says("working")
+		paused := textResponse("working")
 		paused.Stop.Reason = dragoman.StopPause
 		settle := func(req *dragoman.Request) *dragoman.Response {
 			open, err := tickets.Store.List(t.Context(), "run")
@@ -226,7 +226,7 @@ func TestL2_NothingIsInsertedAfterAPause(t *testing.T) {
 			}
 			return paused
 		}
-		m := model(calls("a build"), settle, calls("b look"), says("done"))
+		m := model(calls("a build"), settle, calls("b look"), textResponse("done"))
 		var did counted
 		a := agent.Agent{
 			Model: m, Tools: []tool.Tool{build, did.tool("look")}, Runner: &tool.Runner{Tickets: tickets},
@@ -246,7 +246,7 @@ func TestL2_NothingIsInsertedAfterAPause(t *testing.T) {
 			if err == nil {
 				t.Fatal("the model is down")
 			}
-			m.script = []any{calls("b look"), says("done")}
+			m.script = []any{calls("b look"), textResponse("done")}
 			res, err = a.Resume(t.Context(), stored(t, res.State))
 		}
 		if err != nil {
@@ -273,7 +273,7 @@ func TestL2_PausesAreCountedInARow(t *testing.T) {
 	m := model()
 	for range 3 {
 		for range 10 {
-			paused := says("working")
+			paused := textResponse("working")
 			paused.Stop.Reason = dragoman.StopPause
 			m.script = append(m.script, paused)
 		}
@@ -285,7 +285,7 @@ func TestL2_PausesAreCountedInARow(t *testing.T) {
 }
 
 func TestL1_FailedResponseDoesNotCountAsTurn(t *testing.T) {
-	broken := says("hal")
+	broken := textResponse("hal")
 	broken.Error = &dragoman.APIError{Message: "overloaded"}
 	a := agent.Agent{Model: model(broken)}
 	res, err := a.Run(t.Context(), "go")
@@ -564,17 +564,17 @@ func TestQuirkI4_CallsOfUnusableResponseDoNotRun(t *testing.T) {
 }
 
 func TestQuirkI14_EmptyResponseIsRetried(t *testing.T) {
-	malformed := says("")
+	malformed := textResponse("")
 	malformed.Stop.Reason = dragoman.StopMalformedCall
-	if res, err := (agent.Agent{Model: model(malformed, says("hi"))}).Run(t.Context(), "go"); err != nil || res.Output != "hi" {
+	if res, err := (agent.Agent{Model: model(malformed, textResponse("hi"))}).Run(t.Context(), "go"); err != nil || res.Output != "hi" {
 		t.Errorf("a call that the server could not read: %v %+v", err, res)
 	}
-	m := model(says(" "), provider.ErrEmpty, says("hi"))
+	m := model(textResponse(" "), provider.ErrEmpty, textResponse("hi"))
 	res := must[*agent.Result](t)(agent.Agent{Model: m}.Run(t.Context(), "go"))
 	if res.Output != "hi" || res.Turns != 1 || len(res.Messages) != 2 {
 		t.Errorf("%+v", res)
 	}
-	m = model(says(""), says(""), says(""), says("too late"))
+	m = model(textResponse(""), textResponse(""), textResponse(""), textResponse("too late"))
 	if res, err := (agent.Agent{Model: m}).Run(t.Context(), "go"); err != nil || res.Output != "" || len(m.script) != 1 {
 		t.Errorf("%+v %v", res, err)
 	}

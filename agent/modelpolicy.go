@@ -13,7 +13,7 @@ import (
 // gated returns a context in which the policy decides on each model of a chain before
 // it is called. The policy of an outer run does not apply.
 func (r *run) gated(ctx context.Context) context.Context {
-	if r.player.Runner == nil || r.player.Runner.Policy == nil {
+	if r.active.Runner == nil || r.active.Runner.Policy == nil {
 		return contexts.WithoutModelGate(ctx)
 	}
 	return contexts.WithModelGate(ctx, r.decideModel)
@@ -23,7 +23,7 @@ func (r *run) gated(ctx context.Context) context.Context {
 // policy decides on the models that they call. An action may call one on any goroutine,
 // so f runs concurrently with the goroutine that emits events.
 func (r *run) gatedActions(ctx context.Context, f func(context.Context)) {
-	if r.player.Runner == nil || r.player.Runner.Policy == nil {
+	if r.active.Runner == nil || r.active.Runner.Policy == nil {
 		f(contexts.WithoutModelGate(ctx))
 		return
 	}
@@ -38,8 +38,8 @@ func (r *run) gatedActions(ctx context.Context, f func(context.Context)) {
 
 // permitted calls the model once, if the policy allows it.
 func (r *run) permitted(ctx context.Context, req *dragoman.Request) (*dragoman.Response, error) {
-	if !isChain(r.player.Model) && contexts.HasModelGate(ctx) { // a chain checks each link itself
-		if err := contexts.CheckModel(ctx, policyName(ctx, r.player.Model, req.Model)); err != nil {
+	if !isChain(r.active.Model) && contexts.HasModelGate(ctx) { // a chain checks each link itself
+		if err := contexts.CheckModel(ctx, policyName(ctx, r.active.Model, req.Model)); err != nil {
 			return nil, err
 		}
 	}

@@ -51,13 +51,13 @@ func (a Agent) checkState(ctx context.Context, raw json.RawMessage) error {
 	}
 	var o options
 	if r := runFrom(ctx); r != nil {
-		o.spill, o.policies = r.player.spill, r.cast.policies
+		o.spill, o.policies = r.active.spill, r.agents.policies
 	}
-	c, err := newCast(&a, keepersOf(&o, nil), o.policies)
+	c, err := newAgentSet(&a, defaultStoresOf(&o, nil), o.policies)
 	if err != nil {
 		return err
 	}
-	p, err := c.speaker(&s.s)
+	p, err := c.resumedAgent(&s.s)
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (a Agent) checkState(ctx context.Context, raw json.RawMessage) error {
 // nested runs the agent for a call.
 func (a Agent) nested(ctx context.Context, in task) (string, error) {
 	opts := inner(ctx)
-	if _, err := newCast(&a, keepers{}, optionsOf(opts).policies); err != nil {
+	if _, err := newAgentSet(&a, defaultStores{}, optionsOf(opts).policies); err != nil {
 		return "", err
 	}
 	var res *Result
@@ -122,15 +122,15 @@ func inner(ctx context.Context) []Option {
 	}
 	opts := []Option{ID(info.IdempotencyKey), Metadata(info.Metadata), optionFunc(func(o *options) { o.path = info.Agent })}
 	if r := runFrom(ctx); r != nil {
-		journal := r.effects()
-		if outer := r.player.Runner; outer != nil && outer.Journal != nil {
+		journal := r.runJournal()
+		if outer := r.active.Runner; outer != nil && outer.Journal != nil {
 			journal = outer.Journal
 		}
 		opts = append(opts, optionFunc(func(o *options) {
-			o.journal, o.outerLog, o.spill, o.media = journal, r.decided.log, r.player.spill, r.detacher()
-			o.secrets, o.policies = r.secrets, r.cast.policies
-			if r.player.background() {
-				o.tickets = r.player.tickets.Store
+			o.journal, o.outerLog, o.spill, o.media = journal, r.decided.log, r.active.spill, r.detacher()
+			o.secrets, o.policies = r.secrets, r.agents.policies
+			if r.active.background() {
+				o.tickets = r.active.tickets.Store
 			}
 		}))
 		for _, d := range r.decided.given {

@@ -40,7 +40,7 @@ func TestA6_ApprovedNestedRunIsAskedAboutOnce(t *testing.T) {
 			var did counted
 			asked := 0
 			clerk := agent.Agent{
-				Name: "clerk", Model: model(calls(`i pay {"word":"x"}`), calls(`j pay {"word":"y"}`), says("paid")),
+				Name: "clerk", Model: model(calls(`i pay {"word":"x"}`), calls(`j pay {"word":"y"}`), textResponse("paid")),
 				Tools: []tool.Tool{did.tool("pay", tool.NeedsApproval())},
 			}
 			boss := agent.Agent{
@@ -56,7 +56,7 @@ func TestA6_ApprovedNestedRunIsAskedAboutOnce(t *testing.T) {
 			var mem session.Memory
 			in := func() agent.Option {
 				if inStore {
-					return agent.In(opened(t, &mem, "s"))
+					return agent.In(openSession(t, &mem, "s"))
 				}
 				return nil
 			}
@@ -95,7 +95,7 @@ func taskInput(task string) tool.Input {
 func TestA6_NestedRunKeepsWorkOverSecondApproval(t *testing.T) {
 	var did counted
 	clerk := agent.Agent{
-		Name: "clerk", Model: model(calls("i look", `j pay {"word":"x"}`), says("paid")),
+		Name: "clerk", Model: model(calls("i look", `j pay {"word":"x"}`), textResponse("paid")),
 		Tools: []tool.Tool{did.tool("look"), did.tool("pay", tool.NeedsApproval())},
 	}
 	boss := agent.Agent{Model: model(calls(`p clerk {"task":"t"}`)), Tools: []tool.Tool{clerk.AsTool()}}
@@ -155,7 +155,7 @@ func TestA6_MiddlewareDoesNotRepeatPendingNestedRun(t *testing.T) {
 	} {
 		var did counted
 		clerk := agent.Agent{
-			Name: "clerk", Model: model(calls("i look", `j pay {"word":"x"}`), says("paid")),
+			Name: "clerk", Model: model(calls("i look", `j pay {"word":"x"}`), textResponse("paid")),
 			Tools: []tool.Tool{did.tool("look"), did.tool("pay", tool.NeedsApproval())},
 		}
 		boss := agent.Agent{
@@ -183,7 +183,7 @@ func TestL13_NestedConflictFailsBeforeAnyCallRuns(t *testing.T) {
 		inner := clerk.AsTool()
 		task := `b clerk {"task":"t"}`
 		if deep {
-			manager := agent.Agent{Name: "manager", Model: model(calls(task), says("managed")), Tools: []tool.Tool{inner}}
+			manager := agent.Agent{Name: "manager", Model: model(calls(task), textResponse("managed")), Tools: []tool.Tool{inner}}
 			inner, task = manager.AsTool(), `b manager {"task":"t"}`
 		}
 		return agent.Agent{Name: "boss", Model: model(calls("a pay", task)), Tools: []tool.Tool{pay, inner}}
@@ -260,7 +260,7 @@ func TestL13_NestedStateIsCheckedOutsideOfAnAgent(t *testing.T) {
 	var did counted
 	pay := did.tool("pay", tool.NeedsApproval())
 	for name, now := range map[string][]tool.Tool{"same tools": {pay}, "without the tool": nil} {
-		clerk := agent.Agent{Name: "clerk", Model: model(calls("c pay"), says("paid")), Tools: []tool.Tool{pay}}
+		clerk := agent.Agent{Name: "clerk", Model: model(calls("c pay"), textResponse("paid")), Tools: []tool.Tool{pay}}
 		box := must[*tool.Box](t)(tool.NewBox(clerk.AsTool()))
 		turn := tool.Turn{Number: 1, Calls: []*dragoman.ToolCall{{ID: "a", Name: "clerk", Arguments: `{"task":"t"}`}}}
 		batch := must[*tool.Batch](t)((&tool.Runner{}).Start("run").Do(t.Context(), box, turn))

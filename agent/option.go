@@ -106,11 +106,11 @@ type decisionStore interface {
 	Decided(ctx context.Context, b tool.Binding) (*tool.Ruling, error)
 }
 
-// spillKeeper is a [Store] that also stores tool outputs that are too long for the
+// spillProvider is a [Store] that also stores tool outputs that are too long for the
 // model. A run uses it for every agent whose Runner has no Spill of its own, and then
 // gives the model the tool "read_tool_output" from the first request on. A session of
 // package session is one.
-type spillKeeper interface {
+type spillProvider interface {
 	Spill() tool.SpillStore
 }
 
@@ -125,10 +125,10 @@ type recordStore interface {
 	Records(ctx context.Context, run string) ([]tool.Record, error)
 }
 
-// ticketKeeper is a [Store] that also stores the tickets of background tools. A run uses
+// ticketProvider is a [Store] that also stores the tickets of background tools. A run uses
 // it for every agent whose Runner has no Tickets of its own. Tickets may return nil if the
 // store cannot. A session of package session is one.
-type ticketKeeper interface {
+type ticketProvider interface {
 	Tickets() tool.TicketStore
 }
 

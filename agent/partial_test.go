@@ -23,7 +23,7 @@ func (h hanging) Generate(context.Context, *dragoman.Request) (*dragoman.Respons
 
 func (h hanging) Stream(ctx context.Context, _ *dragoman.Request) iter.Seq2[dragoman.Event, error] {
 	return func(yield func(dragoman.Event, error) bool) {
-		for _, ev := range eventsOf(says(h.text)) {
+		for _, ev := range eventsOf(textResponse(h.text)) {
 			if _, ended := ev.(*dragoman.PartEnd); ended {
 				break
 			}
@@ -59,7 +59,7 @@ func TestPartialTextSurvivesACancel(t *testing.T) {
 			t.Fatalf("guarded %v: %v, partial %q", guarded, err, state.Partial())
 		}
 
-		next := model(says("whole"))
+		next := model(textResponse("whole"))
 		if _, err := (agent.Agent{Model: next}).Run(t.Context(), "never mind", agent.In(s)); err != nil {
 			t.Fatal(err)
 		}
@@ -82,7 +82,7 @@ func TestResumeAsksAgainAndDropsPartialText(t *testing.T) {
 	if _, err := (agent.Agent{Model: hanging{"half", cancel}}).Stream(ctx, "a question", agent.In(s)).Collect(); err == nil {
 		t.Fatal("not canceled")
 	}
-	again := model(says("whole"))
+	again := model(textResponse("whole"))
 	res, err := (agent.Agent{Model: again}).Resume(t.Context(), nil, agent.In(s))
 	if err != nil || res.Output != "whole" || script(again.asked[0].Messages) != "user: \"a question\"\n" {
 		t.Fatalf("%v %+v: the model saw %q", err, res, script(again.asked[0].Messages))

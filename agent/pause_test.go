@@ -31,7 +31,7 @@ func strictServer(t *testing.T, codec dialect.Codec, streamed bool, turns ...str
 			http.Error(w, fmt.Sprint(bad), http.StatusBadRequest)
 			return
 		}
-		resp := says("done")
+		resp := textResponse("done")
 		if n := len(*requests); n <= len(turns) {
 			var err error
 			if resp, _, err = codec.DecodeResponse([]byte(turns[n-1]), dialect.DecodeOptions{}); err != nil {

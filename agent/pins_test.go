@@ -61,7 +61,7 @@ func TestChangedToolNeedsApproval(t *testing.T) {
 		"two":         {func(s *dragoman.ToolSpec) { s.Description, s.Annotations.Title = "x", "y" }, "annotations, description"},
 	} {
 		a := agent.Agent{
-			Model: model(calls("a pay", "b look"), says("done")), Tools: []tool.Tool{payTool(tc.change), other},
+			Model: model(calls("a pay", "b look"), textResponse("done")), Tools: []tool.Tool{payTool(tc.change), other},
 			Runner: &tool.Runner{Pins: pins, Policy: allow},
 		}
 		res, err := a.Run(t.Context(), "go")
@@ -88,7 +88,7 @@ func TestChangedToolNeedsApproval(t *testing.T) {
 			t.Error(err)
 		}
 		a.Runner = &tool.Runner{Pins: accepted}
-		a.Model = model(calls("a pay"), says("done"))
+		a.Model = model(calls("a pay"), textResponse("done"))
 		if res, err := a.Run(t.Context(), "go"); err != nil || !res.Records[0].OK {
 			t.Errorf("%s: accepted: %v\n%s", name, err, recordLines(res.Records))
 		}
@@ -98,7 +98,7 @@ func TestChangedToolNeedsApproval(t *testing.T) {
 func TestNewToolNeedsApprovalAndGeneratedOnesDoNot(t *testing.T) {
 	var did counted
 	pins := pinnedPins(t, did.tool("look", tool.Deferred()))
-	next := &agent.Agent{Name: "next", Model: model(says("done"))}
+	next := &agent.Agent{Name: "next", Model: model(textResponse("done"))}
 	a := agent.Agent{
 		Model:    model(calls(`a tool_search {"query":"look"}`), calls("b look"), calls("c ask"), calls("d transfer_to_next")),
 		Tools:    []tool.Tool{did.tool("look", tool.Deferred()), did.tool("ask")},
@@ -135,7 +135,7 @@ func TestPendingCallDescribesTheChangeOfItsTool(t *testing.T) {
 	for name, pins := range map[string]*tool.Pins{"no pins": nil, "pins of the new definition": pinnedPins(t, payTool(worse))} {
 		var seen []*tool.ApprovalRequest
 		runner := &tool.Runner{Policy: policyFunc(asking)}
-		a := agent.Agent{Model: model(calls("a pay"), says("done")), Tools: []tool.Tool{payTool(nil)}, Runner: runner}
+		a := agent.Agent{Model: model(calls("a pay"), textResponse("done")), Tools: []tool.Tool{payTool(nil)}, Runner: runner}
 		res, err := a.Run(t.Context(), "go")
 		if !errors.Is(err, agent.ErrInterrupted) || res.Pending[0].Changed != nil {
 			t.Fatalf("%s: %v", name, err)

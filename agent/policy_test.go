@@ -103,7 +103,7 @@ func TestP1_ModelCallRulesAreEvaluated(t *testing.T) {
 }
 
 func TestP1_DeniedModelOfChainIsSkipped(t *testing.T) {
-	first, second := model(), model(says("second"))
+	first, second := model(), model(textResponse("second"))
 	chain := &provider.Chain{Links: []provider.Link{{Name: "openai/gpt-5", Model: first}, {Name: "anthropic/claude", Model: second}}}
 	a := &agent.Agent{Model: chain, Runner: &tool.Runner{Policy: rules(t, `rules: [{id: no, effect: deny, subjects: model_call, when: {model: "openai/*"}}]`)}}
 	told, res, err := decisions(t, a)
@@ -123,7 +123,7 @@ func TestP1_DeniedModelOfChainIsSkipped(t *testing.T) {
 
 func TestP1_EveryTurnIsAModelCall(t *testing.T) {
 	var did counted
-	m := namedModel{model(calls("1 look"), says("never")), "a/b"}
+	m := namedModel{model(calls("1 look"), textResponse("never")), "a/b"}
 	a := &agent.Agent{
 		Model: m, Tools: []tool.Tool{did.tool("look")},
 		Runner: &tool.Runner{Policy: rules(t, `rules: [{id: once, effect: deny, subjects: model_call, reason: One turn., when: {expression: turn > 1}}]`)},
@@ -220,7 +220,7 @@ func TestPolicyRuleOnUnknownHandoffTargetIsAnError(t *testing.T) {
 			if strings.Contains(tc.policy, "archive") {
 				billing.Handoffs = []agent.Handoff{{To: &archive}}
 			}
-			desk := agent.Agent{Name: "desk", Model: model(says("done")), Handoffs: []agent.Handoff{{To: &art}, {To: &billing}}, Runner: runner}
+			desk := agent.Agent{Name: "desk", Model: model(textResponse("done")), Handoffs: []agent.Handoff{{To: &art}, {To: &billing}}, Runner: runner}
 			_, err := desk.Run(t.Context(), "hello")
 			if tc.want == "" {
 				if err != nil {
@@ -233,7 +233,7 @@ func TestPolicyRuleOnUnknownHandoffTargetIsAnError(t *testing.T) {
 			}
 		})
 	}
-	alone := agent.Agent{Name: "alone", Model: model(says("done")), Runner: &tool.Runner{Policy: rules(t, wrongTarget)}}
+	alone := agent.Agent{Name: "alone", Model: model(textResponse("done")), Runner: &tool.Runner{Policy: rules(t, wrongTarget)}}
 	if err := alone.Check(); err == nil || !strings.Contains(err.Error(), "when.target: the rule can never apply: the agent alone has no handoffs") {
 		t.Errorf("an agent without handoffs: %v", err)
 	}
@@ -243,9 +243,9 @@ func TestPolicyRuleOnUnknownHandoffTargetIsAnError(t *testing.T) {
 func TestNestedAgentSharesPolicyWithHandoffTarget(t *testing.T) {
 	runner := &tool.Runner{Policy: rules(t, "rules:\n  - {id: no, effect: deny, when: {target: art}}")}
 	art := agent.Agent{Name: "art", Model: model()}
-	inner := agent.Agent{Name: "inner", Model: model(says("found")), Runner: runner}
+	inner := agent.Agent{Name: "inner", Model: model(textResponse("found")), Runner: runner}
 	desk := agent.Agent{
-		Name: "desk", Model: model(calls(`a inner {"task":"look"}`), says("done")), Handoffs: []agent.Handoff{{To: &art}},
+		Name: "desk", Model: model(calls(`a inner {"task":"look"}`), textResponse("done")), Handoffs: []agent.Handoff{{To: &art}},
 		Tools: []tool.Tool{inner.AsTool()}, Runner: runner,
 	}
 	res, err := desk.Run(t.Context(), "hello")

@@ -152,7 +152,7 @@ func (r *run) restoreRecords(ctx context.Context) ([]tool.Record, error) {
 			rec, stored = stored[n-1], stored[:n-1]
 		case older:
 			rec = tool.Record{
-				Key: tool.KeyOfCall(r.player.lookedUp(s.call)), Turn: s.turn, CallID: s.call.ID, Agent: slices.Clone(r.path),
+				Key: tool.KeyOfCall(r.active.withToolKey(s.call)), Turn: s.turn, CallID: s.call.ID, Agent: slices.Clone(r.path),
 				OK: s.result.Outcome != codes.OutcomeError, Replayed: true, Attempt: 1,
 			}
 			rec.Tool = rec.Key.QualifiedName()
@@ -178,8 +178,8 @@ func (r *run) restoreRecords(ctx context.Context) ([]tool.Record, error) {
 // redact removes secrets from a text, with the redactor of the current agent.
 func (r *run) redact(text string) string {
 	var redactor *tool.Redactor
-	if r.player.Runner != nil {
-		redactor = r.player.Runner.Redactor
+	if r.active.Runner != nil {
+		redactor = r.active.Runner.Redactor
 	}
 	return redactor.Redact(text)
 }

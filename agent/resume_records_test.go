@@ -29,7 +29,7 @@ func TestT10_ResumedRunHasAllRecords(t *testing.T) {
 		script := []any{
 			calls(`a look {"word":"x"}`, "b broken"),
 			calls(`a look {"word":"y"}`, `c ask {"word":"z"}`), // the id a again: another call
-			calls(`d ask`), says("done"),
+			calls(`d ask`), textResponse("done"),
 		}
 		m := model(script...)
 		a := agent.Agent{Model: m, Tools: []tool.Tool{did.tool("look"), failing("broken"), did.tool("ask", tool.NeedsApproval())}}
@@ -76,7 +76,7 @@ func TestT10_RecordsOfALongRunAreRebuilt(t *testing.T) {
 	for i := range turns {
 		m.script = append(m.script, calls(fmt.Sprintf(`c%d look {"word":"%d"}`, i, i)))
 	}
-	m.script = append(m.script, calls("last ask"), says("done"))
+	m.script = append(m.script, calls("last ask"), textResponse("done"))
 	a := agent.Agent{Model: m, Tools: []tool.Tool{did.tool("look"), did.tool("ask", tool.NeedsApproval())}, Limits: agent.Limits{Turns: 500}}
 	res, err := a.Run(t.Context(), "go")
 	if !errors.Is(err, agent.ErrInterrupted) {
@@ -99,7 +99,7 @@ func TestDecision137_DegradedRunNamesItsTools(t *testing.T) {
 	flaky := tool.New("flaky", "Fails.", func(context.Context, struct{}) (string, error) { runs++; return "", errors.New("down") },
 		tool.Set(func(s *tool.Settings) { s.Failure = codes.FailureDegrade }))
 	var did counted
-	m := model(calls("a flaky"), calls("b ask"), calls("c flaky"), says("done"))
+	m := model(calls("a flaky"), calls("b ask"), calls("c flaky"), textResponse("done"))
 	a := agent.Agent{Model: m, Tools: []tool.Tool{flaky, did.tool("ask", tool.NeedsApproval())}}
 	var notices []string
 	var res *agent.Result
@@ -122,14 +122,14 @@ func TestDecision137_DegradedRunNamesItsTools(t *testing.T) {
 	if runs != 1 || fmt.Sprint(res.Degraded) != "[flaky]" || res.Records[2].ErrorKind != tool.ErrorUnavailable {
 		t.Errorf("%d runs, degraded %q, records\n%s", runs, res.Degraded, recordLines(res.Records))
 	}
-	if whole := must[*agent.Result](t)(agent.Agent{Model: model(says("x"))}.Run(t.Context(), "go")); whole.Degraded != nil {
+	if whole := must[*agent.Result](t)(agent.Agent{Model: model(textResponse("x"))}.Run(t.Context(), "go")); whole.Degraded != nil {
 		t.Errorf("a run with all its tools is degraded: %q", whole.Degraded)
 	}
 }
 
 func TestT9_PlainTextOfAResultHasNoFence(t *testing.T) {
 	var did counted
-	a := agent.Agent{Model: model(calls(`a look {"word":"x"}`), says("done")), Tools: []tool.Tool{did.tool("look")}}
+	a := agent.Agent{Model: model(calls(`a look {"word":"x"}`), textResponse("done")), Tools: []tool.Tool{did.tool("look")}}
 	res := must[*agent.Result](t)(a.Run(t.Context(), "go"))
 	r := res.Messages[2].Parts[0].(*dragoman.ToolResult)
 	if r.PlainText() != "look did x" || r.Text() == r.PlainText() {
@@ -146,7 +146,7 @@ func TestT10_SessionStoresEachRecordOnce(t *testing.T) {
 	for i := range turns {
 		m.script = append(m.script, calls(fmt.Sprintf(`c%d look {"word":"%d"}`, i, i)))
 	}
-	m.script = append(m.script, calls("last ask"), says("done"))
+	m.script = append(m.script, calls("last ask"), textResponse("done"))
 	a := agent.Agent{Model: m, Tools: []tool.Tool{did.tool("look"), did.tool("ask", tool.NeedsApproval())}, Limits: agent.Limits{Turns: 500}}
 	var store session.Memory
 	s := must[*session.Session](t)(session.Create(t.Context(), &store, session.Info{ID: "s"}))

@@ -24,39 +24,39 @@ import (
 // run is one run of an agent.
 type run struct {
 	options
-	cast *cast
-	now  func() time.Time
-	// player is the current agent.
-	player *player
+	agents *agentSet
+	now    func() time.Time
+	// active is the current agent.
+	active *preparedAgent
 	// resumed is set if the run continues an earlier one; prompt is the input of a new run.
 	resumed bool
 	prompt  string
 	began   time.Time
 
 	// messages are the whole conversation; those from index kept on are not stored yet.
-	messages []dragoman.Message
-	kept     int
-	state    state
-	stored   state // the last stored state; a field, because it is large and written in each turn
-	result   Result
-	recorded [][]tool.Record // the records of all calls, batch by batch
-	unsaved  []tool.Record   // records for a recordStore since the last save
-	decided  decisions
-	memory   *tool.MemorySpill // long outputs of a run without a store for them
-	runners  map[string]*tool.Run
-	pauses   int // in a row
-	// again is set if a process that died may have begun the current calls.
-	again bool
-	// moved is set once a turn, or the rest of one, is over.
-	moved bool
+	messages    []dragoman.Message
+	storedCount int
+	state       state
+	stored      state // the last stored state; a field, because it is large and written in each turn
+	result      Result
+	recorded    [][]tool.Record // the records of all calls, batch by batch
+	unsaved     []tool.Record   // records for a recordStore since the last save
+	decided     decisions
+	memory      *tool.MemorySpill // long outputs of a run without a store for them
+	runners     map[string]*tool.Run
+	pauses      int // in a row
+	// mayHaveBegun is set if a process that died may have begun the current calls.
+	mayHaveBegun bool
+	// turnOver is set once a turn, or the rest of one, is over.
+	turnOver bool
 
 	// yield passes events to the caller of a stream, and left is set once the caller has
 	// left the loop. events come from the goroutines of tools.
-	yield  func(Event, error) bool
-	left   bool
-	cancel context.CancelCauseFunc
-	events chan tool.Event
-	over   chan struct{}
+	yield      func(Event, error) bool
+	callerLeft bool
+	cancel     context.CancelCauseFunc
+	events     chan tool.Event
+	eventsDone chan struct{}
 	// guarded and newlyFound collect verdicts and found tools of the current turn.
 	guarded    guardState
 	newlyFound []tool.Key
@@ -106,20 +106,20 @@ func (a Agent) resume(s *State, opts []Option) (*run, error) {
 
 func (a *Agent) newRun(opts []Option, memory *tool.MemorySpill) (*run, error) {
 	o := optionsOf(opts)
-	k := keepersOf(&o, memory)
-	c, err := newCast(a, k, o.policies)
+	k := defaultStoresOf(&o, memory)
+	c, err := newAgentSet(a, k, o.policies)
 	if err != nil {
 		return nil, err
 	}
 	r := &run{
-		options: o, cast: c, player: c.first, now: a.now, memory: k.memory,
-		runners: map[string]*tool.Run{}, over: make(chan struct{}), decided: newDecisions(&o),
+		options: o, agents: c, active: c.first, now: a.now, memory: k.memory,
+		runners: map[string]*tool.Run{}, eventsDone: make(chan struct{}), decided: newDecisions(&o),
 	}
 	return r, nil
 }
 
-// watched makes the run emit events.
-func (r *run) watched(yield func(Event, error) bool, cancel context.CancelCauseFunc) {
+// startEvents makes the run emit events.
+func (r *run) startEvents(yield func(Event, error) bool, cancel context.CancelCauseFunc) {
 	r.yield, r.cancel = yield, cancel
 	r.events = make(chan tool.Event)
 }
@@ -127,38 +127,38 @@ func (r *run) watched(yield func(Event, error) bool, cancel context.CancelCauseF
 // errLeft is the cancellation cause of a run whose stream is no longer read.
 var errLeft = errorf("the caller left the stream")
 
-// unwatched reports whether no caller reads events, so that none need be created.
-func (r *run) unwatched() bool { return r.yield == nil || r.left }
+// noReader reports whether no caller reads events, so that none need be created.
+func (r *run) noReader() bool { return r.yield == nil || r.callerLeft }
 
 // emit sends an event to the caller.
 func (r *run) emit(ev Event) {
-	if r.unwatched() {
+	if r.noReader() {
 		return
 	}
 	if !r.yield(ev, nil) {
-		r.left = true
+		r.callerLeft = true
 		r.cancel(errLeft)
 	}
 }
 
 // run executes the run and returns its result, also if it fails.
 func (r *run) run(ctx context.Context) (*Result, error) {
-	defer close(r.over)
+	defer close(r.eventsDone)
 	r.began = r.now()
-	leave, err := r.hold()
+	leave, err := r.lockStore()
 	if err != nil {
-		return &Result{Agent: r.player.name()}, err
+		return &Result{Agent: r.active.name()}, err
 	}
 	defer leave()
 	if err := r.load(ctx); err != nil {
-		return &Result{Agent: r.player.name()}, err
+		return &Result{Agent: r.active.name()}, err
 	}
-	if most := r.cast.first.Limits.time(); most > 0 {
+	if most := r.agents.first.Limits.time(); most > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, max(0, most-r.state.Elapsed), &LimitError{"time", fmt.Sprintf("at most %v", most)})
 		defer cancel()
 	}
-	r.emit(&RunStart{Run: r.state.Run, Agent: r.player.name(), Resumed: r.resumed, Session: r.storeID()})
+	r.emit(&RunStart{Run: r.state.Run, Agent: r.active.name(), Resumed: r.resumed, Session: r.storeID()})
 	if r.resumed {
 		err = r.decided.save(ctx, r)
 	} else {
@@ -170,7 +170,7 @@ func (r *run) run(ctx context.Context) (*Result, error) {
 	if err != nil && ctx.Err() != nil {
 		err = cancelCause(ctx, err)
 	}
-	r.result.Run, r.result.Agent, r.result.Turns, r.result.Usage = r.state.Run, r.player.name(), r.state.Turn, r.state.Usage
+	r.result.Run, r.result.Agent, r.result.Turns, r.result.Usage = r.state.Run, r.active.name(), r.state.Turn, r.state.Usage
 	r.result.Records = slices.Concat(r.recorded...)
 	for _, d := range r.state.Degraded {
 		r.result.Degraded = append(r.result.Degraded, d.Key.QualifiedName())
@@ -184,9 +184,9 @@ func (r *run) run(ctx context.Context) (*Result, error) {
 	return &r.result, err
 }
 
-// hold reserves the store for this run, if the store supports it. Two runs of one process
+// lockStore reserves the store for this run, if the store supports it. Two runs of one process
 // would share the same writer, so the store could not detect the conflict.
-func (r *run) hold() (leave func(), err error) {
+func (r *run) lockStore() (leave func(), err error) {
 	h, ok := r.store.(locker)
 	if !ok {
 		return func() {}, nil
@@ -222,7 +222,7 @@ func (r *run) load(ctx context.Context) error {
 		if r.messages, stored, err = r.store.Load(ctx); err != nil {
 			return errorf("loading the run: %w", err)
 		}
-		r.kept = len(r.messages)
+		r.storedCount = len(r.messages)
 	}
 	if r.resumed {
 		return r.rebind(ctx, stored)
@@ -238,16 +238,16 @@ func (r *run) rebind(ctx context.Context, stored []byte) error {
 	if err := r.state.expand(ctx, r.detacher()); err != nil {
 		return err
 	}
-	p, err := r.cast.speaker(&r.state)
+	p, err := r.agents.resumedAgent(&r.state)
 	if err != nil {
 		return err
 	}
-	r.player = p
-	r.again = r.state.Phase == calling
+	r.active = p
+	r.mayHaveBegun = r.state.Phase == calling
 	if r.state.Stopped != nil {
 		r.guarded.stopped = r.state.Stopped.err()
 	}
-	r.state.Background = r.state.Background || r.cast.background()
+	r.state.Background = r.state.Background || r.agents.background()
 	if r.state.Phase == finished {
 		if r.result.Output = r.state.Output; r.result.Output == "" {
 			r.result.Output = lastAssistantText(r.messages)
@@ -261,12 +261,12 @@ func (r *run) rebind(ctx context.Context, stored []byte) error {
 	return r.decided.resume(ctx, r)
 }
 
-// speaker returns the current agent of a stored run, which must have the tools of its
+// resumedAgent returns the current agent of a stored run, which must have the tools of its
 // pending calls.
-func (c *cast) speaker(s *state) (*player, error) {
-	p := c.players[s.Agent]
+func (c *agentSet) resumedAgent(s *state) (*preparedAgent, error) {
+	p := c.byName[s.Agent]
 	if p == nil {
-		return nil, fmt.Errorf("%w: unknown agent %q: known agents are %s", ErrState, s.Agent, quoted(c.names()))
+		return nil, fmt.Errorf("%w: unknown agent %q: known agents are %s", ErrState, s.Agent, quoted(c.agentNames()))
 	}
 	for _, pend := range s.Pending {
 		if _, ok := p.box.Find(pend.Binding.Key); !ok {
@@ -288,7 +288,7 @@ func (r *run) loadState(stored []byte) error {
 	}
 	if r.store == nil {
 		r.messages = slices.Clone(r.state.Messages)
-		r.kept = len(r.messages)
+		r.storedCount = len(r.messages)
 		return r.checkOpenCalls()
 	}
 	if stored == nil {
@@ -359,7 +359,7 @@ func (r *run) open(ctx context.Context, stored []byte) error {
 	if stored != nil && before.s.Run == r.id {
 		return fmt.Errorf("%w: the store already has a run %q; resume it, or give the new run another ID", ErrState, r.id)
 	}
-	r.state = state{V: stateVersion, Run: r.id, Agent: r.player.name(), Phase: asking, Begun: len(r.messages), Waiting: before.s.Waiting, Background: r.cast.background()}
+	r.state = state{V: stateVersion, Run: r.id, Agent: r.active.name(), Phase: asking, Begun: len(r.messages), Waiting: before.s.Waiting, Background: r.agents.background()}
 	if before.s.Run != "" && before.s.Background {
 		r.state.Waiting = append(r.state.Waiting, before.s.Run)
 	}
@@ -483,7 +483,7 @@ func callsIn(calls []*dragoman.ToolCall) string {
 
 // newID returns the id of a new run.
 func (r *run) newID() string {
-	if f := r.cast.first.NewID; f != nil {
+	if f := r.agents.first.NewID; f != nil {
 		return f()
 	}
 	return "run_" + rand.Text()
@@ -496,7 +496,7 @@ const saveTimeout = 30 * time.Second
 // so that the stored run is complete.
 func (r *run) save(ctx context.Context) error {
 	if r.store == nil {
-		r.kept = len(r.messages)
+		r.storedCount = len(r.messages)
 		return nil
 	}
 	r.prepareSave(ctx)
@@ -511,14 +511,14 @@ func (r *run) save(ctx context.Context) error {
 		return errorf("storing the run: %w", err)
 	}
 	if s, ok := r.store.(recordStore); ok && len(r.unsaved) > 0 {
-		err = s.SaveRecords(waits, r.messages[r.kept:], b, r.state.Run, r.unsaved)
+		err = s.SaveRecords(waits, r.messages[r.storedCount:], b, r.state.Run, r.unsaved)
 	} else {
-		err = r.store.Save(waits, r.messages[r.kept:], b)
+		err = r.store.Save(waits, r.messages[r.storedCount:], b)
 	}
 	if err != nil {
 		return errorf("storing the run: %w", err)
 	}
-	r.kept = len(r.messages)
+	r.storedCount = len(r.messages)
 	clear(r.unsaved)
 	r.unsaved = r.unsaved[:0]
 	return nil
@@ -529,14 +529,16 @@ func (r *run) save(ctx context.Context) error {
 // handoff filtered, which the store does not have.
 func (r *run) prepareSave(ctx context.Context) {
 	s, ok := r.store.(savePreparer)
-	if !ok || len(r.messages) == r.kept || ctx.Err() != nil || r.state.Offset > 0 || len(openCalls(r.messages[r.kept:])) > 0 {
+	if !ok || len(r.messages) == r.storedCount || ctx.Err() != nil || r.state.Offset > 0 || len(openCalls(r.messages[r.storedCount:])) > 0 {
 		return
 	}
-	p := r.player
+	p := r.active
 	ctx = callcontext.WithPosition(ctx, extension.Position{Run: r.state.Run, Turn: r.state.Turn, Message: len(r.messages)})
 	var err error
 	var spent meter
-	r.gatedActions(contexts.WithMeter(ctx, spent.add), func(ctx context.Context) { err = s.BeforeSave(ctx, p.Model, p.Settings.Model, r.messages[r.kept:]) })
+	r.gatedActions(contexts.WithMeter(ctx, spent.add), func(ctx context.Context) {
+		err = s.BeforeSave(ctx, p.Model, p.Settings.Model, r.messages[r.storedCount:])
+	})
 	err = errors.Join(err, r.spend(&spent))
 	if err == nil {
 		return
@@ -547,7 +549,7 @@ func (r *run) prepareSave(ctx context.Context) {
 
 // log returns the logger of the current agent.
 func (r *run) log() *slog.Logger {
-	if l := r.player.Log; l != nil {
+	if l := r.active.Log; l != nil {
 		return l
 	}
 	return slog.Default()
@@ -555,5 +557,5 @@ func (r *run) log() *slog.Logger {
 
 // turn returns the current position in the run, for callbacks.
 func (r *run) turn() Turn {
-	return Turn{Run: r.state.Run, Agent: r.player.name(), Number: r.state.Turn, Messages: r.messages, Usage: r.state.Usage}
+	return Turn{Run: r.state.Run, Agent: r.active.name(), Number: r.state.Turn, Messages: r.messages, Usage: r.state.Usage}
 }

@@ -20,7 +20,7 @@ func TestT14_SecretsAreHiddenFromAllAgentsOfARun(t *testing.T) {
 		return "logged in", err
 	})
 	leak := tool.New("leak", "Shows the log.", func(context.Context, word) (string, error) { return "the log has " + secret, nil })
-	clerk := agent.Agent{Name: "clerk", Model: model(calls("k leak"), says("nested")), Tools: []tool.Tool{leak}}
+	clerk := agent.Agent{Name: "clerk", Model: model(calls("k leak"), textResponse("nested")), Tools: []tool.Tool{leak}}
 	second := &agent.Agent{Name: "second", Model: model(calls("d leak"), calls("e transfer_to_first"))}
 	first := &agent.Agent{
 		Name: "first", Model: model(calls("x leak"), calls("a login"), calls("b leak"), calls("c transfer_to_second"), calls("f leak"), calls(`g clerk {"task":"t"}`)),

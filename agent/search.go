@@ -65,7 +65,7 @@ func (s Search) native(m dragoman.Model, name string) *dragoman.ToolSpec {
 
 // takenName reports whether one of the agent's own tools has a name, or a handoff that
 // was given one: generated names avoid them (requirement I9).
-func (p *player) takenName(name string) bool {
+func (p *preparedAgent) takenName(name string) bool {
 	return anyNamed(p.Tools, name) ||
 		slices.ContainsFunc(p.HostedTools, func(s dragoman.ToolSpec) bool { return s.Name == name }) ||
 		slices.ContainsFunc(p.Handoffs, func(h Handoff) bool { return h.Name == name })
@@ -80,11 +80,11 @@ func anyNamed(tools []tool.Tool, name string) bool {
 // specs returns the tools of a request: first those that every request has, then the tools
 // that were found, in the order in which they were found.
 func (r *run) specs() []dragoman.ToolSpec {
-	p := r.player
+	p := r.active
 	if len(p.hidden) == 0 || p.native != nil {
-		return slices.Clip(p.shown)
+		return slices.Clip(p.visible)
 	}
-	out := slices.Clone(p.shown)
+	out := slices.Clone(p.visible)
 	for _, key := range r.state.Found {
 		for _, s := range p.hidden {
 			if tool.KeyOf(&s) == key {
@@ -100,7 +100,7 @@ func (r *run) specs() []dragoman.ToolSpec {
 // loadChosen loads the deferred tools that the tool choice of the agent names: the model
 // must be able to call them, and may not be allowed to search.
 func (r *run) loadChosen() {
-	p := r.player
+	p := r.active
 	if p.Settings.ToolChoice == nil || p.native != nil {
 		return
 	}
@@ -116,7 +116,7 @@ func (r *run) loadChosen() {
 // distinct returns the spec of a tool for requests. If a tool that is not deferred has the
 // same name as a deferred tool, the deferred tool gets the namespace of its calls, so the
 // model can call both (requirement I2).
-func (p *player) distinct(s dragoman.ToolSpec) dragoman.ToolSpec {
+func (p *preparedAgent) distinct(s dragoman.ToolSpec) dragoman.ToolSpec {
 	if k := tool.KeyOf(&s); k.Kind == "deferred_top_level" {
 		if _, sibling := p.box.Find(tool.Key{Kind: codes.KeyBare, Name: k.Name}); sibling {
 			s.Namespace = k.CallNamespace()
@@ -125,19 +125,19 @@ func (p *player) distinct(s dragoman.ToolSpec) dragoman.ToolSpec {
 	return s
 }
 
-// hides reports whether a key belongs to a deferred tool.
-func (p *player) hides(k tool.Key) bool {
+// isHidden reports whether a key belongs to a deferred tool.
+func (p *preparedAgent) isHidden(k tool.Key) bool {
 	return slices.ContainsFunc(p.hidden, func(s dragoman.ToolSpec) bool { return tool.KeyOf(&s) == k })
 }
 
 // found reports whether a deferred tool may be called.
 func (r *run) found(k tool.Key) bool {
-	return r.player.native != nil || slices.Contains(r.state.Found, k)
+	return r.active.native != nil || slices.Contains(r.state.Found, k)
 }
 
-// lookedUp returns a call with the key of its tool: the model calls a deferred tool by its
+// withToolKey returns a call with the key of its tool: the model calls a deferred tool by its
 // bare name, but the toolbox has it under another key.
-func (p *player) lookedUp(c *dragoman.ToolCall) *dragoman.ToolCall {
+func (p *preparedAgent) withToolKey(c *dragoman.ToolCall) *dragoman.ToolCall {
 	if c.Namespace != "" {
 		return c
 	}
@@ -157,8 +157,8 @@ type searchQuery struct {
 	Query string `json:"query" doc:"words that say what the tool should do"`
 }
 
-// searchTool returns our search.
-func (p *player) searchTool() (tool.Tool, error) {
+// makeSearchTool returns our search.
+func (p *preparedAgent) makeSearchTool() (tool.Tool, error) {
 	most := p.Search.MaxResults
 	if most <= 0 {
 		most = defaultFound
@@ -188,11 +188,11 @@ func foundLine(s *dragoman.ToolSpec) string { return "- " + s.QualifiedName() + 
 // findAgain loads the tools of searches that are replayed from the journal: the process that
 // ran them died before it stored the tools.
 func (r *run) findAgain(records []tool.Record) {
-	p := r.player
-	if p.finder == nil {
+	p := r.active
+	if p.searchTool == nil {
 		return
 	}
-	key := tool.KeyOf(p.finder.Spec())
+	key := tool.KeyOf(p.searchTool.Spec())
 	for i := range records {
 		rec := &records[i]
 		if !rec.Replayed || !rec.OK || rec.Key != key {

@@ -145,7 +145,7 @@ type recording struct {
 
 func (m *recording) Generate(_ context.Context, req *dragoman.Request) (*dragoman.Response, error) {
 	if m.asked != nil {
-		return says("done"), nil
+		return textResponse("done"), nil
 	}
 	m.asked = req
 	return m.answer, nil
@@ -199,7 +199,7 @@ func TestL6_FoundByTheProviderStaysFoundOnAnother(t *testing.T) {
 	}
 }
 
-func TestL6_ModelsWithoutASearchGetOurs(t *testing.T) {
+func TestL6_ModelsWithoutSearchGetTheSearchTool(t *testing.T) {
 	for spec, native := range map[string]string{
 		"openai/gpt-4.1": "", "openai/gpt-4o-2024-08-06": "", "openai/gpt-5": "", "openai/gpt-5.2": "", "openai/o3": "",
 		"openai/gpt-5.4": "tool_search", "openai/gpt-6-sol": "tool_search", "openai/gpt-7": "tool_search",
@@ -211,7 +211,7 @@ func TestL6_ModelsWithoutASearchGetOurs(t *testing.T) {
 			t.Fatal(err)
 		}
 		var did counted
-		m := &recording{Client: opened.(*provider.Client), answer: says("done")}
+		m := &recording{Client: opened.(*provider.Client), answer: textResponse("done")}
 		must[*agent.Result](t)(agent.Agent{Model: m, Tools: []tool.Tool{did.tool("find", tool.Deferred())}}.Run(t.Context(), "go"))
 		want := "read_tool_output tool_search"
 		if native != "" {

@@ -65,7 +65,7 @@ func TestI2_DeferredSiblingOfAToolIsCalledByItsOwnKey(t *testing.T) {
 				did.runs = append(did.runs, "deferred")
 				return "", nil
 			}, tool.Deferred())
-			script := []any{calls(`a tool_search {"query":"planets"}`), both("weather"), says("done")}
+			script := []any{calls(`a tool_search {"query":"planets"}`), both("weather"), textResponse("done")}
 			w := &encoding{codec: codec, scripted: scripted{script: script}}
 			a := agent.Agent{Model: w, Tools: []tool.Tool{did.tool("weather"), later}, Runner: &tool.Runner{Parallel: 1}}
 			if native {

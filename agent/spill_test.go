@@ -281,7 +281,7 @@ func lastResult(t *testing.T, m *scripted) string {
 }
 
 func TestT8_RunsWithoutAStoreSpillInMemory(t *testing.T) {
-	m := model(calls("a long"), func(req *dragoman.Request) *dragoman.Response { return pageOf(t, req) }, says("done"))
+	m := model(calls("a long"), func(req *dragoman.Request) *dragoman.Response { return pageOf(t, req) }, textResponse("done"))
 	res := must[*agent.Result](t)(agent.Agent{Model: m, Tools: []tool.Tool{long()}}.Run(t.Context(), "go"))
 	for i, req := range m.asked {
 		if got := toolNames(req); !slices.Equal(got, []string{"long", toolname.ReadOutput}) {
@@ -301,7 +301,7 @@ func TestT8_RunsWithoutAStoreSpillInMemory(t *testing.T) {
 func TestT8_OutputsInMemoryAfterAResumption(t *testing.T) {
 	for _, another := range []bool{false, true} {
 		var did counted
-		m := model(calls("a long"), calls("b ask"), func(req *dragoman.Request) *dragoman.Response { return pageOf(t, req) }, says("done"))
+		m := model(calls("a long"), calls("b ask"), func(req *dragoman.Request) *dragoman.Response { return pageOf(t, req) }, textResponse("done"))
 		a := agent.Agent{Model: m, Tools: []tool.Tool{long(), did.tool("ask", tool.NeedsApproval())}}
 		res, err := a.Run(t.Context(), "go")
 		if !errors.Is(err, agent.ErrInterrupted) {
@@ -338,7 +338,7 @@ func TestT8_OutputsBeyondTheBoundOfMemoryAreReported(t *testing.T) {
 	m := model(
 		calls("a huge"), calls("b huge"), calls("c huge"),
 		func(req *dragoman.Request) *dragoman.Response { return pageOf(t, req) }, // of the first output, which the second has displaced
-		says("done"))
+		textResponse("done"))
 	must[*agent.Result](t)(agent.Agent{Model: m, Tools: []tool.Tool{huge}}.Run(t.Context(), "go"))
 	last := m.asked[len(m.asked)-1].Messages
 	if got := last[6].Parts[0].(*dragoman.ToolResult).Text(); !strings.Contains(got, "too long to be stored") {

@@ -36,7 +36,7 @@ func TestS1_QuirkI3_EachStepIsStoredBeforeTheNext(t *testing.T) {
 		store.mu.Lock()
 		defer store.mu.Unlock()
 		seen = append(seen, script(store.messages))
-		return says("done")
+		return textResponse("done")
 	})
 	must[*agent.Result](t)(agent.Agent{Model: m, Tools: []tool.Tool{look}}.Run(t.Context(), "go", agent.In(store)))
 	const answer = "user: \"go\"\nassistant: call a look\n"
@@ -131,7 +131,7 @@ func TestS4_SecondRunInSessionGetsConflict(t *testing.T) {
 	}
 }
 
-func TestAnAgentRunsConcurrently(t *testing.T) {
+func TestAgentRunsConcurrently(t *testing.T) {
 	next := agent.Agent{Name: "next", Model: echo{}}
 	look := tool.New("look", "Looks.", func(_ context.Context, w word) (string, error) { return w.Word, nil })
 	a := agent.Agent{Model: echo{}, Tools: []tool.Tool{look, tool.New("late", "Is deferred.", func(context.Context, word) (string, error) { return "", nil }, tool.Deferred())}, Handoffs: []agent.Handoff{{To: &next}}}
@@ -162,7 +162,7 @@ func (echo) Generate(_ context.Context, req *dragoman.Request) (*dragoman.Respon
 	if last.Role == dragoman.RoleUser {
 		return calls(fmt.Sprintf(`a look {"word":%q}`, last.Text())), nil
 	}
-	return says(req.Messages[0].Text()), nil
+	return textResponse(req.Messages[0].Text()), nil
 }
 
 func (m echo) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[dragoman.Event, error] {
@@ -186,7 +186,7 @@ func TestL_BackgroundOutcomeReachesLaterTurnOrRun(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	m := model(calls("a build"), func(*dragoman.Request) *dragoman.Response { resolve(0); return calls("b build") }, says("later"))
+	m := model(calls("a build"), func(*dragoman.Request) *dragoman.Response { resolve(0); return calls("b build") }, textResponse("later"))
 	store := &memory{}
 	a := agent.Agent{Model: m, Tools: []tool.Tool{build}, Runner: &tool.Runner{Tickets: tickets}}
 	res := must[*agent.Result](t)(a.Run(t.Context(), "go", agent.In(store)))
@@ -310,30 +310,30 @@ func TestL14_ChangedArgumentsOfABegunCallStopItsTurn(t *testing.T) {
 	}
 }
 
-// losesResults is the session of a process that dies after its calls ran. The journal has the
+// lossySession is the session of a process that dies after its calls ran. The journal has the
 // results, but the conversation does not.
-type losesResults struct {
+type lossySession struct {
 	*session.Session
 	dies bool
 }
 
-func (s *losesResults) SaveRecords(ctx context.Context, ms []dragoman.Message, state []byte, run string, records []tool.Record) error {
+func (s *lossySession) SaveRecords(ctx context.Context, ms []dragoman.Message, state []byte, run string, records []tool.Record) error {
 	if s.dies {
 		return errDisk
 	}
 	return s.Session.SaveRecords(ctx, ms, state, run, records)
 }
 
-// dying returns an in-memory session whose process dies after the first calls.
-func dying(t *testing.T) *losesResults {
+// dyingSession returns an in-memory session whose process dies after the first calls.
+func dyingSession(t *testing.T) *lossySession {
 	t.Helper()
-	return &losesResults{must[*session.Session](t)(session.Create(t.Context(), new(session.Memory), session.Info{})), true}
+	return &lossySession{must[*session.Session](t)(session.Create(t.Context(), new(session.Memory), session.Info{})), true}
 }
 
-// reborn runs an agent until its process dies, and resumes the run in another process.
-func reborn(t *testing.T, a agent.Agent) (*agent.Result, error) {
+// runTwice runs an agent until its process dies, and resumes the run in another process.
+func runTwice(t *testing.T, a agent.Agent) (*agent.Result, error) {
 	t.Helper()
-	s := dying(t)
+	s := dyingSession(t)
 	if _, err := a.Run(t.Context(), "go", agent.In(s)); !errors.Is(err, errDisk) {
 		t.Fatalf("the first process: %v", err)
 	}
@@ -360,7 +360,7 @@ func TestL14_FailurePolicyAppliesToReplayedFailures(t *testing.T) {
 		fall := tool.New("fall", "Fails.", func(context.Context, word) (string, error) { runs++; return "", errors.New("broken") },
 			tool.Set(func(s *tool.Settings) { s.Failure = tc.failure }))
 		a := agent.Agent{Model: model(calls("a fall"), calls("b fall")), Tools: []tool.Tool{fall}, Runner: &tool.Runner{RaiseOnError: tc.raise}}
-		res, err := reborn(t, a)
+		res, err := runTwice(t, a)
 		if errors.Is(err, tool.ErrFailed) != tc.fails || !tc.fails && err != nil {
 			t.Errorf("%s, raise %v: %v", tc.failure, tc.raise, err)
 		}
@@ -380,7 +380,7 @@ func TestL14_ReplayedFailuresKeepTheirKind(t *testing.T) {
 	look := tool.New("look", "Looks.", func(context.Context, word) (string, error) { runs++; return "seen", nil },
 		hook, tool.Set(func(s *tool.Settings) { s.Failure = codes.FailureFail }))
 	a := agent.Agent{Model: model(calls("a look"), calls("b look")), Tools: []tool.Tool{look}}
-	res, err := reborn(t, a)
+	res, err := runTwice(t, a)
 	if err != nil || runs != 2 {
 		t.Fatalf("%v, ran %d times", err, runs)
 	}
@@ -399,7 +399,7 @@ func TestL6_FoundToolsStayLoadedAfterACrash(t *testing.T) {
 	a := agent.Agent{Model: m, Tools: []tool.Tool{
 		did.tool("look"), did.tool("deep_dive", tool.Deferred()), did.tool("deep", tool.Deferred()), did.tool("climb", tool.Deferred()),
 	}}
-	res, err := reborn(t, a)
+	res, err := runTwice(t, a)
 	if err != nil || did.String() != "deep_dive:1" || !res.Records[0].Replayed {
 		t.Errorf("%v, ran %q, %+v", err, did.String(), res.Records)
 	}
@@ -416,7 +416,7 @@ func TestL6_FoundToolsStayLoadedAfterACrash(t *testing.T) {
 // stored. The journal has the result of the call, so the guardrail does not see it again:
 // the run stays stopped, and no call runs.
 func TestL7_GuardrailStopSurvivesACrash(t *testing.T) {
-	stopped := func(name string, a agent.Agent, s *losesResults, did *counted, ran, results string) {
+	stopped := func(name string, a agent.Agent, s *lossySession, did *counted, ran, results string) {
 		t.Helper()
 		asked := len(a.Model.(*scripted).asked)
 		for range 2 {
@@ -434,7 +434,7 @@ func TestL7_GuardrailStopSurvivesACrash(t *testing.T) {
 	}
 
 	var did counted
-	s := dying(t)
+	s := dyingSession(t)
 	a := agent.Agent{
 		Model: model(calls(`a look {"word":"x"}`, `b pay {"word":"y"}`)),
 		Tools: []tool.Tool{did.tool("look"), did.tool("pay", tool.NeedsApproval())},
@@ -450,7 +450,7 @@ func TestL7_GuardrailStopSurvivesACrash(t *testing.T) {
 	stopped("at the output", a, s, &did, "look:x", "tool: result a ok result b error\n")
 
 	did = counted{}
-	s = dying(t)
+	s = dyingSession(t)
 	checks := 0
 	a = agent.Agent{
 		Model: model(calls(`a pay {"word":"x"}`)), Tools: []tool.Tool{did.tool("pay", tool.NeedsApproval())},

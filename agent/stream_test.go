@@ -27,8 +27,8 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// told returns a short form of an event.
-func told(ev agent.Event) string {
+// summary returns a short form of an event.
+func summary(ev agent.Event) string {
 	switch ev := ev.(type) {
 	case *agent.ModelEvent:
 		return "model." + ev.Event.Type()
@@ -41,13 +41,13 @@ func told(ev agent.Event) string {
 
 func TestL11_EventsComeInOrderAndEndWithTheResult(t *testing.T) {
 	var did counted
-	a := agent.Agent{Model: model(calls("a look"), says("ok")), Tools: []tool.Tool{did.tool("look")}}
+	a := agent.Agent{Model: model(calls("a look"), textResponse("ok")), Tools: []tool.Tool{did.tool("look")}}
 	var got []string
 	for ev, err := range a.Stream(t.Context(), "go") {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got = append(got, told(ev))
+		got = append(got, summary(ev))
 		if c, ok := ev.(*agent.ToolCalled); ok && c.Call.Arguments != "{}" {
 			t.Errorf("%+v", c.Call)
 		}
@@ -65,7 +65,7 @@ func TestL11_EventsComeInOrderAndEndWithTheResult(t *testing.T) {
 
 // Calls that must not run have events like all others, so that a user interface can show the
 // outcome of every call.
-func TestL11_EveryCalledEventHasAnswered(t *testing.T) {
+func TestL11_EveryToolCalledHasAToolReturned(t *testing.T) {
 	ended := func(reason dragoman.StopReason) *dragoman.Response {
 		resp := calls("a look", "b look")
 		resp.Stop.Reason = reason
@@ -86,7 +86,7 @@ func TestL11_EveryCalledEventHasAnswered(t *testing.T) {
 		"one is not loaded":         {calls("a look", "b hidden"), 1},
 		"two handoffs":              {calls("a transfer_to_next", "b transfer_to_last"), 1},
 		"one is over the limit":     {calls("a look", "b look", "c look"), 2},
-		"one is hosted":             {hostedBeside(calls("a look", "b look")), 2},
+		"one is hosted":             {hostedAndCall(calls("a look", "b look")), 2},
 	} {
 		a := agent.Agent{
 			Model: model(tc.answer), Tools: []tool.Tool{did.tool("look"), did.tool("hidden", tool.Deferred())},
@@ -125,8 +125,8 @@ func TestL11_EveryCalledEventHasAnswered(t *testing.T) {
 	}
 }
 
-// hostedBeside adds a tool call that the provider has run to a response.
-func hostedBeside(resp *dragoman.Response) *dragoman.Response {
+// hostedAndCall adds a tool call that the provider has run to a response.
+func hostedAndCall(resp *dragoman.Response) *dragoman.Response {
 	m := &resp.Output[0]
 	m.Parts = append([]dragoman.Part{&dragoman.ToolCall{ID: "h", Name: "web_search", Hosted: true, Arguments: "{}"}}, m.Parts...)
 	return resp
@@ -206,7 +206,7 @@ func TestL11_RawChunksComeFromEveryWireAndThroughChains(t *testing.T) {
 func TestL11_RawChunksAreOptional(t *testing.T) {
 	for asked, opts := range map[bool][]agent.Option{true: {agent.Chunks()}, false: nil} {
 		told := 0
-		for ev, err := range (agent.Agent{Model: chunky{model(says("hi"))}}).Stream(t.Context(), "go", opts...) {
+		for ev, err := range (agent.Agent{Model: chunky{model(textResponse("hi"))}}).Stream(t.Context(), "go", opts...) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -225,16 +225,16 @@ func TestL11_RawChunksAreOptional(t *testing.T) {
 	}
 }
 
-// began is a task runner. All code that a run calls must run on its goroutines, or on the
+// goroutineChecker is a task runner. All code that a run calls must run on its goroutines, or on the
 // goroutine that began the run.
-type began struct {
+type goroutineChecker struct {
 	t      *testing.T
 	mu     sync.Mutex
 	begins int
 	seen   map[string]bool
 }
 
-func (b *began) start(task func()) {
+func (b *goroutineChecker) start(task func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.begins++
@@ -242,18 +242,18 @@ func (b *began) start(task func()) {
 }
 
 // here checks that the current goroutine was started by start.
-func (b *began) here(what string) {
+func (b *goroutineChecker) here(what string) {
 	stack := string(debug.Stack())
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !strings.Contains(stack, "created by github.com/dragoman-go/dragoman/agent_test.(*began).start") {
-		b.t.Errorf("%s is called on a goroutine of another's:\n%s", what, stack)
+	if !strings.Contains(stack, "created by github.com/dragoman-go/dragoman/agent_test.(*goroutineChecker).start") {
+		b.t.Errorf("%s is called on another goroutine:\n%s", what, stack)
 	}
 	b.seen[what] = true
 }
 
 // Decide is a policy that asks about every call, and Approve an approver that agrees.
-func (b *began) Decide(_ context.Context, q *tool.Question) (tool.Decision, error) {
+func (b *goroutineChecker) Decide(_ context.Context, q *tool.Question) (tool.Decision, error) {
 	b.here("policy")
 	if q.Subject == codes.SubjectModelCall {
 		return tool.Decision{Effect: tool.Allow}, nil
@@ -261,20 +261,20 @@ func (b *began) Decide(_ context.Context, q *tool.Question) (tool.Decision, erro
 	return tool.Decision{Effect: tool.Ask}, nil
 }
 
-func (b *began) Version() string { return "1" }
+func (b *goroutineChecker) Version() string { return "1" }
 
-func (b *began) Approve(context.Context, *tool.ApprovalRequest) (tool.Answer, error) {
+func (b *goroutineChecker) Approve(context.Context, *tool.ApprovalRequest) (tool.Answer, error) {
 	b.here("approver")
 	return tool.Answer{Verdict: tool.Approved}, nil
 }
 
-// beginning is a journal that checks that it is called on the goroutines of calls.
-type beginning struct {
+// checkedJournal is a journal that checks that it is called on the goroutines of calls.
+type checkedJournal struct {
 	*memory
-	*began
+	*goroutineChecker
 }
 
-func (j beginning) Begin(ctx context.Context, in tool.Intent) (tool.Prior, error) {
+func (j checkedJournal) Begin(ctx context.Context, in tool.Intent) (tool.Prior, error) {
 	j.here("journal")
 	return j.memory.Begin(ctx, in)
 }
@@ -286,7 +286,7 @@ func TestGoStartsAllGoroutinesOfRun(t *testing.T) {
 			return a.Stream(t.Context(), "go", o...).Collect()
 		},
 	} {
-		b := &began{t: t, seen: map[string]bool{}}
+		b := &goroutineChecker{t: t, seen: map[string]bool{}}
 		look := tool.New("look", "Looks.", func(context.Context, word) (string, error) { b.here("tool"); return "", nil }, tool.Set(func(s *tool.Settings) {
 			s.Hooks = tool.Hooks{
 				Pre: []tool.PreHook{func(_ context.Context, in tool.Input) (tool.Input, error) { b.here("pre-hook"); return in, nil }},
@@ -301,7 +301,7 @@ func TestGoStartsAllGoroutinesOfRun(t *testing.T) {
 			Model: model(calls("a look", "b look", "h transfer_to_next")), Tools: []tool.Tool{look}, Handoffs: []agent.Handoff{{To: &next}},
 			Runner: &tool.Runner{Policy: b, Approver: b}, Go: b.start,
 		}
-		res, err := collect(a, agent.In(beginning{&memory{}, b}))
+		res, err := collect(a, agent.In(checkedJournal{&memory{}, b}))
 		if err != nil || res.Agent != "next" || len(b.seen) != 6 || b.begins == 0 {
 			t.Errorf("%s: %v, %v, %d started", name, err, b.seen, b.begins)
 		}
@@ -314,7 +314,7 @@ func TestGoStartsAllGoroutinesOfRun(t *testing.T) {
 }
 
 func TestL11_StreamIsUsedOnce(t *testing.T) {
-	s := agent.Agent{Model: model(says("hi"))}.Stream(t.Context(), "go")
+	s := agent.Agent{Model: model(textResponse("hi"))}.Stream(t.Context(), "go")
 	if res := must[*agent.Result](t)(s.Collect()); res.Output != "hi" {
 		t.Errorf("%+v", res)
 	}
@@ -347,7 +347,7 @@ func TestL12_LeavingTheLoopCancelsRun(t *testing.T) {
 			<-ctx.Done()
 			return "", ctx.Err()
 		})
-		a := agent.Agent{Model: model(calls("a wait", "b wait {\"word\":\"x\"}"), says("never")), Tools: []tool.Tool{waits}}
+		a := agent.Agent{Model: model(calls("a wait", "b wait {\"word\":\"x\"}"), textResponse("never")), Tools: []tool.Tool{waits}}
 		for ev, err := range a.Stream(t.Context(), "go", agent.In(store)) {
 			if err != nil {
 				t.Fatal(err)

@@ -327,7 +327,7 @@ func clerkAnswer(_ int, req *dragoman.Request) *dragoman.Response {
 	case spoke == 1 && strings.HasSuffix(req.Messages[0].Text(), "1"):
 		return calls(`c3 pay {"word":"more"}`, `c4 fall`)
 	default:
-		return says("done")
+		return textResponse("done")
 	}
 }
 
@@ -358,7 +358,7 @@ func drawStore(t *rapid.T) (open func() agent.Store) {
 // final answer.
 func drawAnswer(t *rapid.T, turn, turns int) *dragoman.Response {
 	if turn > turns {
-		return says("done")
+		return textResponse("done")
 	}
 	resp := calls()
 	m := &resp.Output[0]
@@ -453,7 +453,7 @@ func TestS5_NativeHistoryIsSentOnlyToItsOrigin(t *testing.T) {
 	s := newSession(t)
 	var did counted
 	ask := func(c dialect.Codec, prompt string) (first, last string) {
-		m := clientOf(c, calls("call_"+prompt+" look"), says("answer to "+prompt))
+		m := clientOf(c, calls("call_"+prompt+" look"), textResponse("answer to "+prompt))
 		must[*agent.Result](t)(agent.Agent{Model: m, Tools: []tool.Tool{did.tool("look")}}.Run(ctx, prompt, agent.In(s)))
 		return script(m.asked[0].Messages), script(m.asked[1].Messages)
 	}

@@ -131,7 +131,7 @@ type envelope struct {
 	Metadata any             `json:"_metadata"`
 }
 
-func TestR9_NativeResultThatAToolReturnsAsData(t *testing.T) {
+func TestR9_NativeResultReturnedAsData(t *testing.T) {
 	raw := must[[]byte](t)(json.Marshal(searchResult))
 	var typed envelope
 	if err := json.Unmarshal(raw, &typed); err != nil {
@@ -208,7 +208,7 @@ func TestR9_IncompleteNativeResultIsAnError(t *testing.T) {
 		{"type": "provider_native_tool_result", "content": "x", "_metadata": "private-cost"},
 		{"type": "provider_native_tool_result", "format": "anthropic.messages", "_metadata": "private-cost"},
 	} {
-		m := model(calls("a look"), says("done"))
+		m := model(calls("a look"), textResponse("done"))
 		look := tool.New("look", "Looks.", func(context.Context, struct{}) (map[string]any, error) { return bad, nil })
 		res := must[*agent.Result](t)(agent.Agent{Model: m, Tools: []tool.Tool{look}}.Run(t.Context(), "go"))
 		if rec := res.Records[0]; rec.ErrorKind != tool.ErrorOutput || strings.Contains(rec.Output, "private-cost") || !strings.Contains(rec.Error, "field") {

@@ -123,8 +123,8 @@ func newRequestBench(tb testing.TB, codec dialect.Codec) requestBench {
 	}
 }
 
-// TestSameMeaning checks that both sides do the same work with the same result.
-func TestSameMeaning(t *testing.T) {
+// TestPeersDecodeTheSameResponse checks that both sides do the same work with the same result.
+func TestPeersDecodeTheSameResponse(t *testing.T) {
 	for _, c := range contests {
 		t.Run(c.name, func(t *testing.T) {
 			body := benchdata.ToolStream(c.codec.Dialect())

@@ -9,7 +9,7 @@ import (
 	"github.com/dragoman-go/dragoman/interop"
 )
 
-func TestQuirkE2_ARegistryRemembersWhatAnAnswerMayCall(t *testing.T) {
+func TestQuirkE2_ForbiddenCallsDoNotRun(t *testing.T) {
 	for name, c := range map[string]struct {
 		allowed []dragoman.ToolRef
 		forbids bool
@@ -22,7 +22,7 @@ func TestQuirkE2_ARegistryRemembersWhatAnAnswerMayCall(t *testing.T) {
 		"nothing now": {nil, false},
 	} {
 		r := all.Registry(interop.Options{})
-		r.AllowOnly([]dragoman.ToolRef{}) // of an earlier request
+		r.AllowOnly([]dragoman.ToolRef{}) // a call of an earlier request
 		r.AllowOnly(c.allowed)
 		for _, reg := range []*interop.Registry{r, r.ForResponse()} {
 			call := &dragoman.ToolCall{Name: "f"}

@@ -16,7 +16,7 @@ import (
 // result: each call of a response is checked when it is written and when it is decided whether
 // it may run.
 func (r *Registry) Valid(c *dragoman.ToolCall) bool {
-	for _, text := range r.sound {
+	for _, text := range r.valid {
 		if text == c.Arguments { // usually the same memory, so the comparison is cheap
 			return true
 		}
@@ -24,7 +24,7 @@ func (r *Registry) Valid(c *dragoman.ToolCall) bool {
 	if dragoman.CheckArguments(c.Arguments) != nil {
 		return false
 	}
-	r.sound[r.found%len(r.sound)] = c.Arguments
+	r.valid[r.found%len(r.valid)] = c.Arguments
 	r.found++
 	return true
 }
@@ -49,12 +49,12 @@ func (r *Registry) KeepArguments(c *dragoman.ToolCall) {
 // string. In a response it is [toolwire.ResponseArguments]. In a history, where calls do not run, it
 // is the text as received if it is valid JSON of any type, and {} otherwise.
 func (r *Registry) argumentText(c *dragoman.ToolCall, at extra.Path, rep *dragoman.Report) string {
-	if r.answer {
+	if r.forResponse {
 		if c.Payload == codes.PayloadObject && c.Problem == nil && c.Arguments != "" && r.Valid(c) {
 			return c.Arguments
 		}
 		text, why := toolwire.ResponseArguments(c)
-		reportTold(why, text, at, rep)
+		reportRewritten(why, text, at, rep)
 		return text
 	}
 	if c.Payload == codes.PayloadText {
@@ -77,10 +77,10 @@ func (r *Registry) argumentText(c *dragoman.ToolCall, at extra.Path, rep *dragom
 
 // argumentObject returns the arguments for a wire that carries an object.
 func (r *Registry) argumentObject(c *dragoman.ToolCall, at extra.Path, rep *dragoman.Report) json.RawMessage {
-	if r.answer {
+	if r.forResponse {
 		obj, why := toolwire.ResponseObject(c)
 		if why != nil {
-			reportTold(why, string(obj), at, rep)
+			reportRewritten(why, string(obj), at, rep)
 		}
 		return obj
 	}
@@ -98,25 +98,25 @@ func (r *Registry) argumentObject(c *dragoman.ToolCall, at extra.Path, rep *drag
 	return obj
 }
 
-func reportTold(why *dragoman.CallProblem, written string, at extra.Path, rep *dragoman.Report) {
+func reportRewritten(why *dragoman.CallProblem, written string, at extra.Path, rep *dragoman.Report) {
 	if why != nil {
 		rep.Addf(dragoman.Lowered, dragoman.Warn, at.String()+"/arguments", "arguments written as %.40s: %s", written, why.Message)
 	}
 }
 
-// answerFormat returns the format for a call in a response. A freeform tool runs any text as
+// responseFormat returns the format for a call in a response. A freeform tool runs any text as
 // its input, so a call that must not run is written as a function call, which such a tool does
 // not accept.
-func answerFormat(c *dragoman.ToolCall, format dragoman.Format, t *toolwire.Traits) dragoman.Format {
+func responseFormat(c *dragoman.ToolCall, format dragoman.Format, t *toolwire.Traits) dragoman.Format {
 	if toolwire.Unclear(c.Problem) && format == t.TextCall {
 		return t.Call
 	}
 	return format
 }
 
-// withoutTwins removes fields from a call in a response that a case-insensitive client would
+// dropCaseVariants removes fields from a call in a response that a case-insensitive client would
 // read instead of ours.
-func withoutTwins(c *dragoman.ToolCall, t *toolwire.Traits, at extra.Path, rep *dragoman.Report) *dragoman.ToolCall {
+func dropCaseVariants(c *dragoman.ToolCall, t *toolwire.Traits, at extra.Path, rep *dragoman.Report) *dragoman.ToolCall {
 	fields := c.Extra.For(t.Dialect)
 	twin := func(f dragoman.Field) bool {
 		cut := strings.LastIndexByte(f.Path, '/') + 1

@@ -45,7 +45,7 @@ func TestBedrockObjectsConvertBothWays(t *testing.T) {
 	}
 }
 
-func TestBedrockFormatsAreToldByTheirMember(t *testing.T) {
+func TestBedrockFormatsAreRecognizedByTheirField(t *testing.T) {
 	for obj, want := range map[string]dragoman.Format{
 		`{"toolSpec":{}}`: toolformat.BedrockTool, `{"x":1,"toolSpec":{}}`: toolformat.BedrockTool,
 		`{"systemTool":{"name":"n"}}`: "bedrock.converse.systemTool", `{}`: "bedrock.converse.", `7`: "bedrock.converse.",

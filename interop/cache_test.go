@@ -12,7 +12,7 @@ import (
 	"github.com/dragoman-go/dragoman/schema"
 )
 
-func TestSchemaCacheChangesNothing(t *testing.T) {
+func TestSchemaCacheDoesNotChangeResults(t *testing.T) {
 	profiles := []schema.Profile{
 		toolwire.OpenAITool, toolwire.OpenAIStrict, toolwire.OpenAIOutput,
 		schema.NewProfile(schemarules.Rules{Name: "claude.tool", RootObject: true, ModernDefs: true, Names: toolwire.ClaudeNames()}),
@@ -48,7 +48,7 @@ func TestSchemaCacheChangesNothing(t *testing.T) {
 	wg.Wait()
 }
 
-func TestSchemaCacheKeepsNoMemoryOfItsCaller(t *testing.T) {
+func TestSchemaCacheClonesItsInput(t *testing.T) {
 	src := []byte(`{"type":"object","properties":{"a":{"type":"string"}}}`)
 	var c SchemaCache
 	callers := slices.Clone(src)

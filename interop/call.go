@@ -40,11 +40,11 @@ func (r *Registry) writeCallAs(w *jsonwire.Writer, format dragoman.Format, c *dr
 		return fmt.Errorf("interop: no adapter writes calls as %s; contribute one", format)
 	}
 	t := codec.Traits()
-	if r.answer {
-		format = answerFormat(c, format, t)
-		c = withoutTwins(c, t, at, rep)
+	if r.forResponse {
+		format = responseFormat(c, format, t)
+		c = dropCaseVariants(c, t, at, rep)
 	}
-	reportUnsaidOfCall(c, t.CallSays, at, rep)
+	reportDroppedFields(c, t.CallSays, at, rep)
 	c = r.toWire(c, codec, at, rep)
 	if c.Payload == codes.PayloadText && format == t.Call {
 		rep.Add(dragoman.Lowered, dragoman.Info, at.String(), `freeform input written as the argument "input" of a function call`)
@@ -58,15 +58,15 @@ func (r *Registry) writeCallAs(w *jsonwire.Writer, format dragoman.Format, c *dr
 	return nil
 }
 
-// reportUnsaidOfCall reports the fields of a call that a format does not have.
-func reportUnsaidOfCall(c *dragoman.ToolCall, says toolwire.CallFields, at extra.Path, rep *dragoman.Report) {
-	if c.Cache != nil && !says.Cache {
+// reportDroppedFields reports the fields of a call that a format does not have.
+func reportDroppedFields(c *dragoman.ToolCall, supported toolwire.CallFields, at extra.Path, rep *dragoman.Report) {
+	if c.Cache != nil && !supported.Cache {
 		rep.Add(dragoman.Dropped, dragoman.Info, at.String()+"/cache", "cache breakpoint after a call: the target caches by itself")
 	}
-	if c.Async && !says.Async {
+	if c.Async && !supported.Async {
 		rep.Add(dragoman.Dropped, dragoman.Warn, at.String()+"/async", "the target waits for every result")
 	}
-	if !says.ItemID {
+	if !supported.ItemID {
 		extra.ReportItem(rep, c.ItemID, at, "/item_id")
 	}
 	if c.Signature != "" && c.Signature != toolwire.DummySignature {
@@ -79,7 +79,7 @@ func (r *Registry) wireIDName(id, ns, name string, at extra.Path, rep *dragoman.
 	if wireID != id {
 		rep.AddRename(dragoman.Info, at.String(), "call id", id, wireID)
 	}
-	if r.names.shares(ns, name) {
+	if r.names.isShared(ns, name) {
 		rep.Addf(dragoman.Lowered, dragoman.Serious, at.String(), "a client cannot tell %.80q from a tool of a namespace that was called before", name)
 	}
 	wireName = r.names.wireName(ns, name)
@@ -93,22 +93,22 @@ func (r *Registry) wireIDName(id, ns, name string, at extra.Path, rep *dragoman.
 // reverses aliases, also those in arguments, unwraps the input of a freeform tool, and sets
 // Problem on a call that must not run.
 func (r *Registry) ResolveCall(c *dragoman.ToolCall, at extra.Path, rep *dragoman.Report) {
-	r.settleAll(c, false, at, rep)
+	r.settleCall(c, false, at, rep)
 }
 
-// settleAll is Settle; sound reports that the arguments need no check.
-func (r *Registry) settleAll(c *dragoman.ToolCall, sound bool, at extra.Path, rep *dragoman.Report) {
+// settleCall is ResolveCall; valid reports that the arguments need no check.
+func (r *Registry) settleCall(c *dragoman.ToolCall, valid bool, at extra.Path, rep *dragoman.Report) {
 	stood := *c
-	r.settle(c, sound, at, rep)
+	r.settle(c, valid, at, rep)
 	renamed := c.ID != stood.ID || r.names.renamed(stood.Namespace, stood.Name, toolID{c.Namespace, c.Name})
 	// Clients of a wire without freeform tools know such a tool as a function.
-	asFunction := c.Payload == codes.PayloadText && r.own != nil && r.own.Traits().TextCall == ""
+	asFunction := c.Payload == codes.PayloadText && r.ownCodec != nil && r.ownCodec.Traits().TextCall == ""
 	if renamed || !asFunction && (c.Payload != stood.Payload || c.Arguments != stood.Arguments) {
 		r.rewritten++
 	}
 }
 
-func (r *Registry) settle(c *dragoman.ToolCall, sound bool, at extra.Path, rep *dragoman.Report) {
+func (r *Registry) settle(c *dragoman.ToolCall, valid bool, at extra.Path, rep *dragoman.Report) {
 	c.ID = r.ids.restore(c.ID)
 	wireName := c.Name
 	ns, name, spec := r.PublicName(c.Namespace, c.Name)
@@ -127,7 +127,7 @@ func (r *Registry) settle(c *dragoman.ToolCall, sound bool, at extra.Path, rep *
 		return
 	}
 	switch {
-	case c.Problem == nil && sound:
+	case c.Problem == nil && valid:
 	case c.Problem == nil:
 		c.Problem = dragoman.CheckArguments(c.Arguments)
 		if c.Problem != nil && c.Problem.Code == codes.ProblemNotObject {

@@ -20,10 +20,10 @@ func (r *Registry) ReadCall(obj json.RawMessage, at extra.Path, rep *dragoman.Re
 
 // ReadCallValue is ReadCall for an object that was partly checked before.
 func (r *Registry) ReadCallValue(obj jsonwire.Value, at extra.Path, rep *dragoman.Report) (*dragoman.ToolCall, error) {
-	if r.own == nil {
+	if r.ownCodec == nil {
 		return r.readCallAs(dragoman.Format(string(r.target.Dialect)+"."+toolwire.TypeOfValue(obj)), obj, at, rep)
 	}
-	return r.readCallAs(r.own.CallFormat(obj), obj, at, rep)
+	return r.readCallAs(r.ownCodec.CallFormat(obj), obj, at, rep)
 }
 
 func (r *Registry) readCallAs(format dragoman.Format, obj jsonwire.Value, at extra.Path, rep *dragoman.Report) (*dragoman.ToolCall, error) {
@@ -34,7 +34,7 @@ func (r *Registry) readCallAs(format dragoman.Format, obj jsonwire.Value, at ext
 			return c, err
 		}
 		if c == nil {
-			return nil, toolwire.Fail(format, errNothing)
+			return nil, toolwire.Fail(format, errEmptyResult)
 		}
 		r.ResolveCall(c, at, rep)
 		return c, nil
@@ -46,12 +46,12 @@ func (r *Registry) readCallAs(format dragoman.Format, obj jsonwire.Value, at ext
 	if read.Trimmed {
 		r.rewritten++
 	}
-	r.settleAll(c, read.Sound, at, rep)
+	r.settleCall(c, read.Sound, at, rep)
 	return c, nil
 }
 
-// errNothing reports that an accessor returned neither a value nor an error.
-var errNothing = errors.New("the accessor found nothing")
+// errEmptyResult reports that an accessor returned neither a value nor an error.
+var errEmptyResult = errors.New("the accessor found nothing")
 
 // readCall reads a call of a built-in format from its wire object.
 func (r *Registry) readCall(format dragoman.Format, obj jsonwire.Value) (c *dragoman.ToolCall, read toolwire.CallReading, err error) {

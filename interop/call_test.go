@@ -24,7 +24,7 @@ func responsesCall(args string) dragoman.Native {
 	return native(toolformat.ResponsesFunctionCall, `{"type":"function_call","call_id":"c","name":"f","arguments":`+string(b)+`}`)
 }
 
-func TestR7_SanitisingReplacesOnlyArgumentsThatAreNotJSON(t *testing.T) {
+func TestR7_SanitizeReplacesOnlyInvalidJSON(t *testing.T) {
 	for _, tc := range []struct {
 		name, args string
 		clean      bool
@@ -36,7 +36,7 @@ func TestR7_SanitisingReplacesOnlyArgumentsThatAreNotJSON(t *testing.T) {
 		{"a string", `"x"`, false},
 		{"null", `null`, false},
 		{"an empty string in quotes", `""`, false},
-		{"a repeated key, which goes back to its origin as it came", `{"a":1,"a":2}`, false},
+		{"a duplicate key, which is returned to its origin unchanged", `{"a":1,"a":2}`, false},
 		{"cut off", `{"a":`, true},
 		{"two values", `{"a":1}{"a":2}`, true},
 		{"a word", `nope`, true},
@@ -72,7 +72,7 @@ func TestR7_SanitisingReplacesOnlyArgumentsThatAreNotJSON(t *testing.T) {
 	}
 }
 
-func TestR7_SanitisingLeavesTextPayloadsAndUnknownShapesAlone(t *testing.T) {
+func TestR7_SanitizeKeepsTextAndUnknownShapes(t *testing.T) {
 	for _, in := range []dragoman.Native{
 		native(toolformat.ChatCustomCall, `{"id":"c","type":"custom","custom":{"name":"f","input":"{not json"}}`),
 		native(toolformat.ResponsesCustomCall, `{"type":"custom_tool_call","call_id":"c","name":"f","input":"{not json"}`),
@@ -93,14 +93,14 @@ func TestR7_SanitisingLeavesTextPayloadsAndUnknownShapesAlone(t *testing.T) {
 	}
 }
 
-func TestR7_SanitisingJudgesTheWireWhateverTheToolIs(t *testing.T) {
-	// A freeform tool would take this text; the wire would not.
+func TestR7_SanitizeChecksTheWireObject(t *testing.T) {
+	// A freeform tool would accept this text, but the wire would not.
 	reg := registry(dialectname.OpenAIChat, []dragoman.ToolSpec{{Kind: codes.ToolFreeform, Name: "f"}})
 	out, _ := reg.SanitizeCall(chatCall(`*** Begin Patch`))
 	mustContain(t, string(out.JSON), `"{}"`)
 }
 
-func TestR7_ARepeatedKeyIsAnInvalidCallWrittenEmptyTowardOthers(t *testing.T) {
+func TestR7_DuplicateKeyIsAProblemAndWrittenAsEmptyObject(t *testing.T) {
 	in := chatCall(`{"path":"/tmp","path":"/"}`)
 	c, _, err := all.Registry(interop.Options{}).InspectCall(in)
 	if err != nil || c.Problem == nil || c.Problem.Code != codes.ProblemDuplicateKey {
@@ -119,14 +119,15 @@ func TestR7_ARepeatedKeyIsAnInvalidCallWrittenEmptyTowardOthers(t *testing.T) {
 		mustContain(t, string(out[0].JSON), "{}")
 		lost(t, rep, dragoman.Lowered, "written as {}")
 	}
-	// Of the envelope around it the last member is kept, and the call does not run.
+	// Of the duplicate field in the object around it the last is kept, and the call does not
+	// run.
 	c, _, err = all.Registry(interop.Options{}).InspectCall(native(toolformat.ChatFunctionCall, `{"id":"a","id":"b","function":{"name":"f","name":"g","arguments":"{}"}}`))
 	if err != nil || c.ID != "b" || c.Name != "g" || c.Problem == nil {
 		t.Errorf("%+v, %v", c, err)
 	}
 }
 
-func TestQuirkB2_EverySpellingOfNoArgumentsIsAnEmptyObject(t *testing.T) {
+func TestQuirkB2_NoArgumentsAreAnEmptyObject(t *testing.T) {
 	in := map[string]dragoman.Native{
 		"empty string":   chatCall(``),
 		"blanks":         chatCall("  "),
@@ -152,7 +153,7 @@ func TestQuirkB2_EverySpellingOfNoArgumentsIsAnEmptyObject(t *testing.T) {
 			lossless(t, rep)
 			for f, obj := range want {
 				if f == n.Format {
-					continue // passes as it came
+					continue // unchanged
 				}
 				out, _, err := all.Registry(interop.Options{}).ConvertCalls([]dragoman.Native{n}, f)
 				if err != nil {
@@ -164,7 +165,7 @@ func TestQuirkB2_EverySpellingOfNoArgumentsIsAnEmptyObject(t *testing.T) {
 	}
 }
 
-func TestQuirkB3_DoubleEncodedArgumentsAreUnwrappedOnceAndReported(t *testing.T) {
+func TestQuirkB3_DoubleEncodedArgumentsAreUnwrappedOnce(t *testing.T) {
 	c, rep, err := all.Registry(interop.Options{}).InspectCall(chatCall(`"{\"a\":1}"`))
 	if err != nil || c.Arguments != `{"a":1}` || c.Problem != nil {
 		t.Fatalf("%+v, %v", c, err)
@@ -200,7 +201,7 @@ func TestQuirkB4_ArgumentsMayBeTheObjectItself(t *testing.T) {
 	}
 }
 
-func TestQuirkB5_ArgumentsThatAreNoObjectAreWrappedTowardAnObjectWire(t *testing.T) {
+func TestQuirkB5_NonObjectArgumentsAreWrappedForObjectWires(t *testing.T) {
 	out, rep, err := all.Registry(interop.Options{}).ConvertCalls([]dragoman.Native{chatCall(`[1,2]`)}, toolformat.AnthropicToolUse)
 	if err != nil {
 		t.Fatal(err)
@@ -230,12 +231,12 @@ func TestQuirkB31_NumbersAndKeyOrderSurviveEveryHop(t *testing.T) {
 	mustContain(t, string(at.JSON), `"input":`+args)
 }
 
-func TestQuirkB33_NothingIsEscapedForHTML(t *testing.T) {
+func TestQuirkB33_NoHTMLEscaping(t *testing.T) {
 	out, _ := writeCall(t, registry(dialectname.OpenAIChat, nil), &dragoman.ToolCall{ID: "c", Name: "f", Arguments: `{"a":"<b> & \u003c é"}`})
 	mustContain(t, out, `"{\"a\":\"<b> & \\u003c é\"}"`)
 }
 
-func TestQuirkB35_ACallWithoutATypeIsAFunctionCall(t *testing.T) {
+func TestQuirkB35_CallWithoutTypeIsAFunctionCall(t *testing.T) {
 	for _, typ := range []string{``, `"type":null,`} {
 		c, _, err := all.Registry(interop.Options{}).InspectCall(native(toolformat.ChatFunctionCall, `{"id":"c",`+typ+`"function":{"name":"f","arguments":"{}"}}`))
 		if err != nil || c.Payload != codes.PayloadObject || c.Name != "f" {
@@ -259,20 +260,20 @@ func TestQuirkB35_ACallWithoutATypeIsAFunctionCall(t *testing.T) {
 	}
 }
 
-func TestNoName_ACallWithoutANameIsAProblem(t *testing.T) {
+func TestCallWithoutNameHasAProblem(t *testing.T) {
 	c, _, err := all.Registry(interop.Options{}).InspectCall(native(toolformat.ChatFunctionCall, `{"id":"c","function":{"name":"","arguments":"{}"}}`))
 	if err != nil || c.Problem == nil || c.Problem.Code != codes.ProblemNoName {
 		t.Errorf("%+v, %v", c, err)
 	}
 }
 
-// patch is a freeform tool with a grammar, as Codex has one.
+// patch is a freeform tool with a grammar, like the one of Codex.
 var patch = dragoman.ToolSpec{
 	Kind: codes.ToolFreeform, Name: "apply_patch", Description: "edits files",
 	Grammar: &dragoman.Grammar{Syntax: "lark", Definition: "start: \"*** Begin Patch\""},
 }
 
-func TestQuirkA43_AFreeformToolIsNativeWhereTheWireHasOne(t *testing.T) {
+func TestQuirkA43_FreeformToolIsNativeIfSupported(t *testing.T) {
 	tools := []dragoman.ToolSpec{patch}
 	out, rep := writeTools(t, registry(dialectname.OpenAIChat, tools), tools)
 	sameJSON(t, out, `[{"type":"custom","custom":{"name":"apply_patch","description":"edits files","format":{"type":"grammar","grammar":{"syntax":"lark","definition":"start: \"*** Begin Patch\""}}}}]`)
@@ -282,7 +283,7 @@ func TestQuirkA43_AFreeformToolIsNativeWhereTheWireHasOne(t *testing.T) {
 	lossless(t, rep)
 }
 
-func TestQuirkA43_ElsewhereItIsAFunctionWithOneStringAndTheGrammarInWords(t *testing.T) {
+func TestQuirkA43_FreeformToolFallsBackToAFunction(t *testing.T) {
 	tools := []dragoman.ToolSpec{patch}
 	for name, reg := range map[string]*interop.Registry{
 		"anthropic":                      registry(dialectname.Anthropic, tools),
@@ -299,8 +300,8 @@ func TestQuirkA43_ElsewhereItIsAFunctionWithOneStringAndTheGrammarInWords(t *tes
 			lost(t, rep, dragoman.Lowered, "freeform tool written as a function")
 		})
 	}
-	// Its namespaced copy is the same tool under another name (not its alias
-	// decides, but its kind).
+	// Its copy in a namespace has another name on the wire. The kind of the tool decides, not
+	// its alias.
 	ns := patch
 	ns.Namespace = "codex"
 	out, _ := writeTools(t, registry(dialectname.Anthropic, []dragoman.ToolSpec{ns}), []dragoman.ToolSpec{ns})
@@ -308,7 +309,7 @@ func TestQuirkA43_ElsewhereItIsAFunctionWithOneStringAndTheGrammarInWords(t *tes
 	mustContain(t, out, "*** Begin Patch")
 }
 
-func TestQuirkA43_ItsCallsAreWrittenAsTheWireHasTheTool(t *testing.T) {
+func TestQuirkA43_FreeformCallsMatchTheWireForm(t *testing.T) {
 	tools := []dragoman.ToolSpec{patch}
 	c := &dragoman.ToolCall{ID: "c", Name: "apply_patch", Payload: codes.PayloadText, Arguments: "*** \"x\"\n"}
 	out, rep := writeCall(t, registry(dialectname.OpenAIChat, tools), c)
@@ -321,18 +322,18 @@ func TestQuirkA43_ItsCallsAreWrittenAsTheWireHasTheTool(t *testing.T) {
 	sameJSON(t, out, `{"id":"c","type":"function","function":{"name":"apply_patch","arguments":"{\"input\":\"*** \\\"x\\\"\\n\"}"}}`)
 }
 
-func TestQuirkB30_TheTextComesBackHoweverTheModelWroteIt(t *testing.T) {
+func TestQuirkB30_FreeformTextIsExtracted(t *testing.T) {
 	const body = "*** Begin Patch\n*** End Patch"
 	for _, tc := range []struct {
 		name, args, want string
-		told             string // in the report; empty means nothing to report
+		loss             string // a substring of the report; empty means an empty report
 	}{
 		{"as asked", `{"input":"*** Begin Patch\n*** End Patch"}`, body, ""},
 		{"under another name", `{"patch":"*** Begin Patch\n*** End Patch"}`, body, "only string argument"},
 		{"as a command line", `{"command":["apply_patch","*** Begin Patch\n*** End Patch"]}`, body, "command"},
 		{"as a bare JSON string", `"*** Begin Patch\n*** End Patch"`, body, "bare JSON string"},
 		{"as bare text", body, body, "bare text"},
-		{"with something beside it", `{"input":"*** Begin Patch\n*** End Patch","note":"x"}`, body, "other arguments"},
+		{"with another field", `{"input":"*** Begin Patch\n*** End Patch","note":"x"}`, body, "other arguments"},
 		{"in a fence", "{\"input\":\"```diff\\n*** Begin Patch\\n*** End Patch```\"}", body, "fence"},
 		{"empty", `{"input":""}`, "", ""},
 		{"nothing", ``, "", ""},
@@ -349,16 +350,16 @@ func TestQuirkB30_TheTextComesBackHoweverTheModelWroteIt(t *testing.T) {
 			if c.Payload != codes.PayloadText || c.Arguments != tc.want || c.Problem != nil {
 				t.Errorf("got %q (%s), problem %v", c.Arguments, c.Payload, c.Problem)
 			}
-			if tc.told == "" {
+			if tc.loss == "" {
 				lossless(t, rep)
 			} else {
-				lost(t, rep, dragoman.Lowered, tc.told)
+				lost(t, rep, dragoman.Lowered, tc.loss)
 			}
 		})
 	}
 }
 
-func TestQuirkB30_AFenceIsTextWhereNoGrammarSaysOtherwise(t *testing.T) {
+func TestQuirkB30_FenceIsTextWithoutAGrammar(t *testing.T) {
 	reg := registry(dialectname.Anthropic, []dragoman.ToolSpec{{Kind: codes.ToolFreeform, Name: "note"}})
 	c, _, err := reg.InspectCall(native(toolformat.AnthropicToolUse, "{\"type\":\"tool_use\",\"id\":\"c\",\"name\":\"note\",\"input\":{\"input\":\"```\\nx\\n```\"}}"))
 	if err != nil || c.Arguments != "```\nx\n```" {
@@ -366,7 +367,7 @@ func TestQuirkB30_AFenceIsTextWhereNoGrammarSaysOtherwise(t *testing.T) {
 	}
 }
 
-func TestQuirkB30_ACallWithoutUsableTextIsAProblemAndStillWritable(t *testing.T) {
+func TestQuirkB30_CallWithoutTextHasAProblem(t *testing.T) {
 	for name, tc := range map[string]struct {
 		args string
 		code string
@@ -387,7 +388,7 @@ func TestQuirkB30_ACallWithoutUsableTextIsAProblemAndStillWritable(t *testing.T)
 			for _, d := range threeDialects {
 				out, _ := writeCall(t, registry(d, []dragoman.ToolSpec{patch}), c)
 				if tc.code == "no_input" {
-					// Sound arguments stay in the history as the model wrote them.
+					// Valid arguments stay in the history as the model wrote them.
 					if d == dialectname.Anthropic {
 						mustContain(t, out, `"input":`+tc.args)
 					} else {
@@ -399,7 +400,7 @@ func TestQuirkB30_ACallWithoutUsableTextIsAProblemAndStillWritable(t *testing.T)
 	}
 }
 
-func TestCalls_MembersOfAnotherDialectAreReportedAsLost(t *testing.T) {
+func TestCalls_FieldsOfAnotherDialectAreReportedAsDropped(t *testing.T) {
 	in := native(toolformat.ResponsesFunctionCall, `{"type":"function_call","id":"fc_1","call_id":"c","name":"f","arguments":"{}","async":true,"caller":{"type":"program"},"new":1}`)
 	_, rep, err := all.Registry(interop.Options{}).ConvertCalls([]dragoman.Native{in}, toolformat.ChatFunctionCall)
 	if err != nil {
@@ -423,7 +424,7 @@ func TestCalls_MembersOfAnotherDialectAreReportedAsLost(t *testing.T) {
 	lost(t, rep, dragoman.Dropped, "cache breakpoint")
 }
 
-func TestCalls_UnknownMembersGoBackToTheirOwnDialect(t *testing.T) {
+func TestCalls_UnknownFieldsAreWrittenToTheirOwnDialect(t *testing.T) {
 	for _, obj := range []dragoman.Native{
 		native(toolformat.ChatFunctionCall, `{"id":"c","type":"function","function":{"name":"f","arguments":"{}","x":1},"extra_content":{"google":{"thought_signature":"s"}}}`),
 		native(toolformat.ChatCustomCall, `{"id":"c","type":"custom","custom":{"name":"f","input":"i","x":1},"y":2}`),
@@ -447,7 +448,7 @@ func TestCalls_UnknownMembersGoBackToTheirOwnDialect(t *testing.T) {
 	}
 }
 
-func TestAnswer_BrokenArgumentsReachAClientAsTheModelWroteThem(t *testing.T) {
+func TestResponse_InvalidArgumentsReachTheClientUnchanged(t *testing.T) {
 	reg := registry(dialectname.OpenAIChat, nil).ForResponse()
 	c := &dragoman.ToolCall{ID: "c", Name: "f", Arguments: `{"a":`, Problem: dragoman.CheckArguments(`{"a":`)}
 	out, _ := writeCall(t, reg, c)

@@ -77,9 +77,9 @@ func (r *Registry) ConvertSchemas(objs []dragoman.Native, to dragoman.Format) ([
 			ok := false
 			switch {
 			case specs[j].Kind == codes.ToolHosted && !r.builtIn(obj.Format):
-				rep.Add(dragoman.Dropped, dragoman.Serious, at.String(), unread(obj.Format))
+				rep.Add(dragoman.Dropped, dragoman.Serious, at.String(), noAccessor(obj.Format))
 			case specs[j].Kind == codes.ToolHosted:
-				rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "tool %q (%s) is %s, and has no form as %s", specs[j].Name, obj.Format, r.whose(obj.Format), to)
+				rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "tool %q (%s) is %s, and has no form as %s", specs[j].Name, obj.Format, r.notSendable(obj.Format), to)
 			case r.isNamespace(to):
 				return out, rep, fmt.Errorf("interop: a namespace is written by a dialect, from all its members; convert to %s instead", r.toolCodec(to).Traits().Function)
 			default:
@@ -97,7 +97,7 @@ func (r *Registry) ConvertSchemas(objs []dragoman.Native, to dragoman.Format) ([
 	return out, rep, nil
 }
 
-// isNamespace reports whether a format is that of a namespace.
+// isNamespace reports whether a format is the format of a namespace.
 func (r *Registry) isNamespace(f dragoman.Format) bool {
 	c := r.toolCodec(f)
 	return c != nil && f == c.Traits().Namespace

@@ -13,7 +13,7 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-func TestR9_AToolMayReturnAnExplicitEnvelopeAsItsData(t *testing.T) {
+func TestR9_EnvelopeInToolData(t *testing.T) {
 	const envelope = `{"type":"provider_native_tool_result","format":"anthropic.messages","_metadata":{"cost":7},"content":[{"type":"text","text":"two hits"},{"type":"search_result","source":"s","title":"t","content":[]}]}`
 	cases := []struct {
 		name    string

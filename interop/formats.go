@@ -11,16 +11,16 @@ import (
 
 // wire returns the traits of the target's dialect.
 func (r *Registry) wire() (*toolwire.Traits, error) {
-	if r.own == nil {
+	if r.ownCodec == nil {
 		return nil, fmt.Errorf("interop: the registry has no codec for dialect %q: compose it with all.Registry of package dialect/all", r.target.Dialect)
 	}
-	return r.own.Traits(), nil
+	return r.ownCodec.Traits(), nil
 }
 
 // codecOf returns the codec that owns a format, or nil. The target's comes first.
 func (r *Registry) codecOf(f dragoman.Format, owns func(*toolwire.Traits, dragoman.Format) bool) toolwire.Codec {
-	if r.own != nil && owns(r.own.Traits(), f) {
-		return r.own
+	if r.ownCodec != nil && owns(r.ownCodec.Traits(), f) {
+		return r.ownCodec
 	}
 	for _, c := range r.codecs {
 		if owns(c.Traits(), f) {
@@ -53,8 +53,8 @@ func (r *Registry) builtIn(f dragoman.Format) bool {
 	return f == toolformat.MCPTool || r.hostCodec(f) != nil
 }
 
-// whose returns why a provider's tool cannot be sent to another provider.
-func (r *Registry) whose(f dragoman.Format) string {
+// notSendable returns why a provider's tool cannot be sent to another provider.
+func (r *Registry) notSendable(f dragoman.Format) string {
 	if c := r.hostCodec(f); c != nil {
 		for _, prefix := range c.Traits().ClientRun {
 			if strings.HasPrefix(string(f), prefix) {

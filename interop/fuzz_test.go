@@ -56,8 +56,8 @@ func fuzzTools() []dragoman.ToolSpec {
 	return []dragoman.ToolSpec{{Name: "f"}, {Kind: codes.ToolFreeform, Name: "p", Grammar: &dragoman.Grammar{Syntax: "regex", Definition: "x"}}, {Namespace: "n", Name: "f"}}
 }
 
-// Whatever the bytes: no panic, and what can be read can be written for every
-// target, as sound JSON, twice the same.
+// For any input: no panic, and a call that can be read can be written for every target, as
+// valid JSON, twice the same.
 func FuzzInspectSchema(f *testing.F) {
 	for i, s := range seedSchemas {
 		f.Add([]byte(s), uint8(i))
@@ -105,7 +105,7 @@ func FuzzInspectCall(f *testing.F) {
 			if err := registry(d, fuzzTools()).WriteCall(&w, c, root, new(dragoman.Report)); err != nil {
 				t.Fatal(err)
 			}
-			distinctMembers(t, w.Buf)
+			distinctFields(t, w.Buf)
 		}
 	})
 }
@@ -122,7 +122,7 @@ func FuzzInspectResult(f *testing.F) {
 		}
 		for _, d := range threeDialects {
 			out, spill, _ := writeResultRaw(t, registry(d, fuzzTools()), r)
-			distinctMembers(t, out)
+			distinctFields(t, out)
 			if d != dialectname.OpenAIChat && spill != nil {
 				t.Fatalf("%s spilled %v", d, spill)
 			}
@@ -130,7 +130,7 @@ func FuzzInspectResult(f *testing.F) {
 	})
 }
 
-// FuzzConvert converts whatever can be read to every format of its kind.
+// FuzzConvert converts every readable object to every format of its kind.
 func FuzzConvert(f *testing.F) {
 	for i, s := range seedSchemas {
 		f.Add([]byte(s), uint8(0), uint8(i), uint8(i+1))
@@ -169,9 +169,9 @@ func FuzzConvert(f *testing.F) {
 	})
 }
 
-// distinctMembers fails unless b is an object whose own members have distinct
-// names. What the input repeats further down is the input's.
-func distinctMembers(t *testing.T, b []byte) {
+// distinctFields fails unless b is an object whose own fields have distinct names. Nested
+// duplicates come from the input.
+func distinctFields(t *testing.T, b []byte) {
 	t.Helper()
 	r := jsonwire.NewReader(b)
 	seen := map[string]bool{}
@@ -187,8 +187,8 @@ func distinctMembers(t *testing.T, b []byte) {
 	}
 }
 
-// writeResultRaw is writeResult for content that repeats keys by itself:
-// opaque blocks go back as they came.
+// writeResultRaw is writeResult for content that repeats keys: opaque blocks are written
+// unchanged.
 func writeResultRaw(t *testing.T, reg *interop.Registry, r *dragoman.ToolResult) ([]byte, []dragoman.Part, dragoman.Report) {
 	t.Helper()
 	var w jsonwire.Writer

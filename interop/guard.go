@@ -47,7 +47,7 @@ func (g callGuard) InspectCall(obj json.RawMessage) (c *dragoman.ToolCall, rep d
 	return g.accessor.InspectCall(slices.Clone(obj))
 }
 
-// recognizes calls the accessor's method Recognizes; known is false if it has none. If the
+// recognizes calls the accessor's method Recognizes; known is false without that method. If the
 // method panics, the object is not recognized.
 func (g callGuard) recognizes(obj json.RawMessage) (yes, known bool) {
 	rec, known := g.accessor.(interface{ Recognizes(json.RawMessage) bool })

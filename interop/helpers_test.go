@@ -18,8 +18,8 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// The rules of three wires, as these tests need them: what a registry does
-// must follow from the data, not from which package the data came from.
+// The rules of three wires, for these tests. The behavior of a registry must follow from this
+// data, not from the package that provides it.
 func limitsOf(d dragoman.Dialect) targets.Limits {
 	switch d {
 	case dialectname.OpenAIChat:
@@ -50,7 +50,7 @@ func functionFormat(d dragoman.Dialect) dragoman.Format {
 	}[d]
 }
 
-// registry composes one for d; edit may change the options.
+// registry returns a registry for d; edit may change the options.
 func registry(d dragoman.Dialect, tools []dragoman.ToolSpec, edit ...func(*interop.Options)) *interop.Registry {
 	o := interop.Options{Target: targets.Target{Dialect: d}, Limits: limitsOf(d), Tools: tools}
 	for _, e := range edit {
@@ -77,7 +77,7 @@ func codecOf(d dragoman.Dialect) toolwire.Codec {
 	return nil
 }
 
-// toolFormat and callFormat name the format of an object of dialect d.
+// toolFormat and callFormat return the format of a tool or call of dialect d.
 func toolFormat(d dragoman.Dialect, obj json.RawMessage) dragoman.Format {
 	return codecOf(d).ToolFormat(obj)
 }
@@ -94,7 +94,7 @@ func contributed(cs ...dragoman.Contribution) func(*interop.Options) {
 	return func(o *interop.Options) { o.Contributions = cs }
 }
 
-// writeTools returns the array that the registry's target would get.
+// writeTools returns the array of tools that the target of the registry gets.
 func writeTools(t *testing.T, reg *interop.Registry, tools []dragoman.ToolSpec) (string, dragoman.Report) {
 	t.Helper()
 	var w jsonwire.Writer
@@ -138,7 +138,7 @@ func writeResult(t *testing.T, reg *interop.Registry, r *dragoman.ToolResult) (s
 	return string(w.Buf), spill, rep
 }
 
-// valid fails unless b is JSON without a repeated key.
+// valid fails unless b is JSON without a duplicate key.
 func valid(t *testing.T, b []byte) {
 	t.Helper()
 	if err := jsonwire.Check(b); err != nil {
@@ -146,7 +146,7 @@ func valid(t *testing.T, b []byte) {
 	}
 }
 
-// sameJSON compares values, not spellings.
+// sameJSON compares JSON values, not their text.
 func sameJSON(t *testing.T, got, want string) {
 	t.Helper()
 	var g, w any
@@ -175,7 +175,7 @@ func mustNotContain(t *testing.T, s, part string) {
 	}
 }
 
-// lost fails unless the report has a loss of that kind whose text has part.
+// lost fails unless the report has a loss of this kind whose text contains part.
 func lost(t *testing.T, rep dragoman.Report, kind dragoman.LossKind, part string) dragoman.Loss {
 	t.Helper()
 	for _, l := range rep.Losses {

@@ -19,41 +19,41 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-func TestR7_ACallWhoseEnvelopeIsAmbiguousDoesNotRun(t *testing.T) {
+func TestR7_AmbiguousCallDoesNotRun(t *testing.T) {
 	chat, responses, anthropic := toolformat.ChatFunctionCall, toolformat.ResponsesFunctionCall, toolformat.AnthropicToolUse
 	for name, tc := range map[string]struct {
 		format dragoman.Format
 		call   string
-		member string
+		field  string
 	}{
-		"arguments twice":               {chat, `{"id":"t","type":"function","function":{"name":"rm","arguments":"{\"a\":1}","arguments":"{\"a\":2}"}}`, "arguments"},
-		"name twice":                    {chat, `{"id":"t","type":"function","function":{"name":"rm","name":"ls","arguments":"{}"}}`, "name"},
-		"function twice":                {chat, `{"id":"t","type":"function","function":{"name":"rm","arguments":"{}"},"function":{"name":"ls"}}`, "function"},
-		"function and custom":           {chat, `{"id":"t","type":"function","function":{"name":"rm","arguments":"{}"},"custom":{"name":"ls","input":"x"}}`, "function"},
-		"custom and function":           {toolformat.ChatCustomCall, `{"id":"t","type":"custom","custom":{"name":"ls","input":"x"},"function":{"name":"rm","arguments":"{}"}}`, "function"},
-		"input twice (custom)":          {toolformat.ChatCustomCall, `{"id":"t","type":"custom","custom":{"name":"ls","input":"x","input":"y"}}`, "input"},
-		"type twice":                    {chat, `{"id":"t","type":"function","type":"custom","function":{"name":"rm","arguments":"{}"}}`, "type"},
-		"id twice":                      {chat, `{"id":"t","id":"u","function":{"name":"rm","arguments":"{}"}}`, "id"},
-		"arguments in other case":       {chat, `{"id":"t","function":{"name":"rm","arguments":"{\"a\":1}","Arguments":"{\"a\":2}"}}`, "arguments"},
-		"only in other case":            {chat, `{"id":"t","function":{"name":"rm","ARGUMENTS":"{\"a\":2}"}}`, "arguments"},
-		"function in other case":        {chat, `{"id":"t","function":{"name":"rm","arguments":"{}"},"Function":{"name":"ls"}}`, "function"},
-		"case beyond ASCII":             {responses, `{"type":"function_call","call_id":"t","name":"rm","arguments":"{}","argumentſ":"{\"a\":2}"}`, "arguments"},
-		"escaped":                       {chat, `{"id":"t","function":{"name":"rm","arguments":"{}","\u0061rguments":"{\"a\":2}"}}`, "arguments"},
-		"arguments and input":           {responses, `{"type":"function_call","call_id":"t","name":"rm","arguments":"{\"a\":1}","input":"{\"a\":2}"}`, "input"},
-		"namespace twice":               {responses, `{"type":"function_call","call_id":"t","namespace":"a","namespace":"b","name":"rm","arguments":"{}"}`, "namespace"},
-		"name in other case":            {responses, `{"type":"function_call","call_id":"t","name":"rm","Name":"ls","arguments":"{}"}`, "name"},
-		"input twice (tool_use)":        {anthropic, `{"type":"tool_use","id":"t","name":"rm","input":{"a":1},"input":{"a":2}}`, "input"},
-		"a name that is none first":     {chat, `{"id":"t","function":{"name":1,"arguments":"{}","name":"rm"}}`, "name"},
-		"a name that is none last":      {chat, `{"id":"t","function":{"name":"rm","arguments":"{}","name":1}}`, "name"},
-		"a function that is none":       {chat, `{"id":"t","function":1,"function":{"name":"rm","arguments":"{}"}}`, "function"},
-		"a name that is none (item)":    {responses, `{"type":"function_call","call_id":"t","name":1,"arguments":"{}","name":"rm"}`, "name"},
-		"a name that is none (tool)":    {anthropic, `{"type":"tool_use","id":"t","name":[],"input":{},"name":"rm"}`, "name"},
-		"another member that is none":   {anthropic, `{"type":1,"id":"t","name":"rm","input":{},"input":{"a":2}}`, "input"},
-		"a name that is none (gemini)":  {toolformat.GeminiFunctionCall, `{"id":"t","name":1,"args":{},"name":"rm"}`, "name"},
-		"half a call (gemini)":          {toolformat.GeminiFunctionCall, `{"id":"t","name":"ls","willContinue":true,"name":"rm"}`, "name"},
-		"a name that is none (ollama)":  {toolformat.OllamaToolCall, `{"function":{"name":1,"arguments":{},"name":"rm"}}`, "name"},
-		"a name that is none (bedrock)": {toolformat.BedrockToolUse, `{"toolUse":{"toolUseId":"t","name":1,"input":{},"name":"rm"}}`, "name"},
-		"input in other case (tool)":    {anthropic, `{"type":"tool_use","id":"t","name":"rm","input":{"a":1},"INPUT":{"a":2}}`, "input"},
+		"arguments twice":            {chat, `{"id":"t","type":"function","function":{"name":"rm","arguments":"{\"a\":1}","arguments":"{\"a\":2}"}}`, "arguments"},
+		"name twice":                 {chat, `{"id":"t","type":"function","function":{"name":"rm","name":"ls","arguments":"{}"}}`, "name"},
+		"function twice":             {chat, `{"id":"t","type":"function","function":{"name":"rm","arguments":"{}"},"function":{"name":"ls"}}`, "function"},
+		"function and custom":        {chat, `{"id":"t","type":"function","function":{"name":"rm","arguments":"{}"},"custom":{"name":"ls","input":"x"}}`, "function"},
+		"custom and function":        {toolformat.ChatCustomCall, `{"id":"t","type":"custom","custom":{"name":"ls","input":"x"},"function":{"name":"rm","arguments":"{}"}}`, "function"},
+		"input twice (custom)":       {toolformat.ChatCustomCall, `{"id":"t","type":"custom","custom":{"name":"ls","input":"x","input":"y"}}`, "input"},
+		"type twice":                 {chat, `{"id":"t","type":"function","type":"custom","function":{"name":"rm","arguments":"{}"}}`, "type"},
+		"id twice":                   {chat, `{"id":"t","id":"u","function":{"name":"rm","arguments":"{}"}}`, "id"},
+		"arguments in other case":    {chat, `{"id":"t","function":{"name":"rm","arguments":"{\"a\":1}","Arguments":"{\"a\":2}"}}`, "arguments"},
+		"only in other case":         {chat, `{"id":"t","function":{"name":"rm","ARGUMENTS":"{\"a\":2}"}}`, "arguments"},
+		"function in other case":     {chat, `{"id":"t","function":{"name":"rm","arguments":"{}"},"Function":{"name":"ls"}}`, "function"},
+		"case beyond ASCII":          {responses, `{"type":"function_call","call_id":"t","name":"rm","arguments":"{}","argumentſ":"{\"a\":2}"}`, "arguments"},
+		"escaped":                    {chat, `{"id":"t","function":{"name":"rm","arguments":"{}","\u0061rguments":"{\"a\":2}"}}`, "arguments"},
+		"arguments and input":        {responses, `{"type":"function_call","call_id":"t","name":"rm","arguments":"{\"a\":1}","input":"{\"a\":2}"}`, "input"},
+		"namespace twice":            {responses, `{"type":"function_call","call_id":"t","namespace":"a","namespace":"b","name":"rm","arguments":"{}"}`, "namespace"},
+		"name in other case":         {responses, `{"type":"function_call","call_id":"t","name":"rm","Name":"ls","arguments":"{}"}`, "name"},
+		"input twice (tool_use)":     {anthropic, `{"type":"tool_use","id":"t","name":"rm","input":{"a":1},"input":{"a":2}}`, "input"},
+		"an invalid name first":      {chat, `{"id":"t","function":{"name":1,"arguments":"{}","name":"rm"}}`, "name"},
+		"an invalid name last":       {chat, `{"id":"t","function":{"name":"rm","arguments":"{}","name":1}}`, "name"},
+		"an invalid function":        {chat, `{"id":"t","function":1,"function":{"name":"rm","arguments":"{}"}}`, "function"},
+		"an invalid name (item)":     {responses, `{"type":"function_call","call_id":"t","name":1,"arguments":"{}","name":"rm"}`, "name"},
+		"an invalid name (tool)":     {anthropic, `{"type":"tool_use","id":"t","name":[],"input":{},"name":"rm"}`, "name"},
+		"another invalid field":      {anthropic, `{"type":1,"id":"t","name":"rm","input":{},"input":{"a":2}}`, "input"},
+		"an invalid name (gemini)":   {toolformat.GeminiFunctionCall, `{"id":"t","name":1,"args":{},"name":"rm"}`, "name"},
+		"half a call (gemini)":       {toolformat.GeminiFunctionCall, `{"id":"t","name":"ls","willContinue":true,"name":"rm"}`, "name"},
+		"an invalid name (ollama)":   {toolformat.OllamaToolCall, `{"function":{"name":1,"arguments":{},"name":"rm"}}`, "name"},
+		"an invalid name (bedrock)":  {toolformat.BedrockToolUse, `{"toolUse":{"toolUseId":"t","name":1,"input":{},"name":"rm"}}`, "name"},
+		"input in other case (tool)": {anthropic, `{"type":"tool_use","id":"t","name":"rm","input":{"a":1},"INPUT":{"a":2}}`, "input"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, _, err := all.Registry(interop.Options{}).InspectCall(native(tc.format, tc.call))
@@ -63,25 +63,25 @@ func TestR7_ACallWhoseEnvelopeIsAmbiguousDoesNotRun(t *testing.T) {
 			if c.Problem == nil || c.Problem.Code != codes.ProblemDuplicateKey {
 				t.Fatalf("it may run: %+v", c)
 			}
-			mustContain(t, c.Problem.Message, "has a duplicate field \""+tc.member+"\"")
+			mustContain(t, c.Problem.Message, "has a duplicate field \""+tc.field+"\"")
 			for _, d := range threeDialects {
 				out, rep := writeCall(t, registry(d, nil).ForResponse(), c)
-				notRunnable(t, d, out)
+				mustNotRun(t, d, out)
 				if rep.Err(dragoman.Warn) == nil {
 					t.Error("nothing is reported")
 				}
 			}
 		})
 	}
-	// Keys inside the arguments of a call that is unreadable besides.
+	// Duplicate keys inside the arguments of a call that is unreadable for another reason.
 	c, _, err := all.Registry(interop.Options{}).InspectCall(native(chat, `{"id":"t","function":{"name":1,"arguments":"{\"a\":1,\"a\":2}"}}`))
 	if err != nil || c.Problem == nil || c.Problem.Code != codes.ProblemDuplicateKey {
 		t.Errorf("%+v, %v", c, err)
 	}
 	for name, n := range map[string]dragoman.Native{
-		"null beside it (chat)":      native(chat, `{"id":"t","type":"function","function":{"name":"rm","arguments":"{}"},"custom":null}`),
-		"null beside it (responses)": native(responses, `{"type":"function_call","call_id":"t","name":"rm","arguments":"{}","input":null}`),
-		"keys inside the arguments":  chatCall(`{"a":1,"A":2}`),
+		"null next to it (chat)":      native(chat, `{"id":"t","type":"function","function":{"name":"rm","arguments":"{}"},"custom":null}`),
+		"null next to it (responses)": native(responses, `{"type":"function_call","call_id":"t","name":"rm","arguments":"{}","input":null}`),
+		"keys inside the arguments":   chatCall(`{"a":1,"A":2}`),
 	} {
 		if c, _, err := all.Registry(interop.Options{}).InspectCall(n); err != nil || c.Problem != nil {
 			t.Errorf("%s: %+v, %v", name, c, err)
@@ -89,9 +89,9 @@ func TestR7_ACallWhoseEnvelopeIsAmbiguousDoesNotRun(t *testing.T) {
 	}
 }
 
-// notRunnable fails if a client of d would find arguments in the call that
-// differ from a note of what came.
-func notRunnable(t *testing.T, d dragoman.Dialect, out string) {
+// mustNotRun fails if a client of d would find arguments in the call that differ from the
+// original text.
+func mustNotRun(t *testing.T, d dragoman.Dialect, out string) {
 	t.Helper()
 	var call struct {
 		Type, Arguments string
@@ -123,10 +123,10 @@ func notRunnable(t *testing.T, d dragoman.Dialect, out string) {
 	}
 }
 
-func TestACallThatCannotBeReadIsACallThatDoesNotRun(t *testing.T) {
+func TestUnreadableCallDoesNotRun(t *testing.T) {
 	for name, tc := range map[string]struct {
-		format       dragoman.Format
-		call, member string
+		format      dragoman.Format
+		call, field string
 	}{
 		"type":                {toolformat.ChatFunctionCall, `{"id":"t","type":7,"function":{"name":"rm","arguments":"{\"a\":1}"}}`, "type"},
 		"name":                {toolformat.ChatFunctionCall, `{"id":"t","type":"function","function":{"name":7,"arguments":"{\"a\":1}"}}`, "function/name"},
@@ -146,7 +146,7 @@ func TestACallThatCannotBeReadIsACallThatDoesNotRun(t *testing.T) {
 			if c.ID != "t" || c.Problem == nil || c.Problem.Code != "unreadable" {
 				t.Fatalf("it may run: %+v", c)
 			}
-			mustContain(t, c.Problem.Message, tc.member+" must be")
+			mustContain(t, c.Problem.Message, tc.field+" must be")
 			d := dialectname.OpenAIChat
 			switch tc.format {
 			case toolformat.ResponsesFunctionCall, toolformat.ResponsesCustomCall:
@@ -158,7 +158,7 @@ func TestACallThatCannotBeReadIsACallThatDoesNotRun(t *testing.T) {
 			sameJSON(t, back, tc.call)
 			for _, d := range threeDialects {
 				out, _ := writeCall(t, registry(d, nil).ForResponse(), c)
-				notRunnable(t, d, out)
+				mustNotRun(t, d, out)
 			}
 		})
 	}
@@ -175,38 +175,38 @@ func TestACallThatCannotBeReadIsACallThatDoesNotRun(t *testing.T) {
 	mustContain(t, out, `"cache_control":{"ttl":7}`)
 }
 
-func TestAnswer_ArgumentsThatMustNotRunNeverBecomeOnesThatDo(t *testing.T) {
+func TestResponse_BlockedArgumentsStayBlocked(t *testing.T) {
 	for _, args := range []string{
 		`{"a":1,"a":2}`, `{"a":{"b":1,"b":2}}`, `{"a":`, `nonsense`, `{"a":1}{"b":2}`, `{"a":1} x`, "{\"a\":\"\xff\"}", `{"a":"\ud800"}`, `{"a":NaN}`, `{} {}`,
 	} {
-		// Whether or not somebody judged them before.
+		// Whether or not they were validated before.
 		for _, p := range []*dragoman.CallProblem{nil, dragoman.CheckArguments(args), {Code: codes.ProblemTruncated, Offset: -1}} {
 			c := &dragoman.ToolCall{ID: "c", Name: "f", Arguments: args, Problem: p}
 			for _, d := range threeDialects {
 				reg := registry(d, nil)
 				out, rep := writeCall(t, reg.ForResponse(), c)
-				notRunnable(t, d, out)
+				mustNotRun(t, d, out)
 				if d == dialectname.Anthropic || strings.HasPrefix(args, `{"a":1,`) {
 					mustContain(t, out, "_raw")
 					if l := lost(t, rep, dragoman.Lowered, "_raw"); l.Severity != dragoman.Warn {
 						t.Errorf("reported as %v", l)
 					}
 				}
-				// A history is nobody's to run.
+				// Calls of a history are not run.
 				out, _ = writeCall(t, reg, c)
 				mustNotContain(t, out, "_raw")
 				mustContain(t, out, "{}")
 			}
 		}
 	}
-	for _, d := range threeDialects { // sound ones pass
+	for _, d := range threeDialects { // valid ones pass
 		out, rep := writeCall(t, registry(d, nil).ForResponse(), &dragoman.ToolCall{ID: "c", Name: "f", Arguments: `{"a":1}`})
 		lossless(t, rep)
 		mustNotContain(t, out, "_raw")
 	}
 }
 
-func TestAnswer_AMemberThatDiffersInCaseOnlyIsLeftOut(t *testing.T) {
+func TestResponse_CaseVariantFieldsAreDropped(t *testing.T) {
 	c, _, err := all.Registry(interop.Options{}).InspectCall(native(toolformat.ChatFunctionCall, `{"id":"t","x":1,"type":"function","function":{"name":"rm","arguments":"{}","Arguments":"{\"a\":2}"}}`))
 	if err != nil {
 		t.Fatal(err)
@@ -220,12 +220,12 @@ func TestAnswer_AMemberThatDiffersInCaseOnlyIsLeftOut(t *testing.T) {
 	mustContain(t, out, "Arguments")
 }
 
-func TestQuirkB13_AnIDThatIsTheAliasOfAnotherStaysApartFromIt(t *testing.T) {
+func TestQuirkB13_IDEqualToAnAliasStaysDistinct(t *testing.T) {
 	for name, rule := range idRules {
 		t.Run(name, func(t *testing.T) {
 			bad := "an id with spaces, too long for any rule " + strings.Repeat("0123456789", 8)
 			fresh := func() *interop.Registry { return registry(dialectname.OpenAIChat, nil, withID(rule)) }
-			// As many foreseen aliases as somebody cares to compute.
+			// As many precomputed aliases as an attacker may try.
 			var foreseen []string
 			for range 12 {
 				reg := fresh()
@@ -270,7 +270,7 @@ func TestQuirkB13_AnIDThatIsTheAliasOfAnotherStaysApartFromIt(t *testing.T) {
 	lost(t, rep, dragoman.Renamed, "call id")
 }
 
-func TestQuirkA35_NoNameThatSomebodyForesawIsSharedByTwoTools(t *testing.T) {
+func TestQuirkA35_PredictedAliasIsNotShared(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rule := rapid.SampledFrom([]targets.NameRule{
 			{Rest: "a-zA-Z0-9_-", Max: 64}, {Rest: "a-zA-Z0-9_-", Max: 128}, {Rest: "a-zA-Z0-9_-"}, {Rest: "a-z0-9", Max: 30}, {First: "a-z", Rest: "a-z0-9_", Max: 16},
@@ -303,7 +303,7 @@ func TestQuirkA35_NoNameThatSomebodyForesawIsSharedByTwoTools(t *testing.T) {
 	})
 }
 
-func TestNamespace_OneInsideAnotherIsRefusedAtOnce(t *testing.T) {
+func TestNamespace_NestedNamespaceIsRefused(t *testing.T) {
 	const depth = 3000
 	obj := strings.Repeat(`{"type":"namespace","name":"n","tools":[`, depth) + `{"type":"function","name":"f"}` + strings.Repeat(`]}`, depth)
 	start := time.Now()
@@ -316,7 +316,7 @@ func TestNamespace_OneInsideAnotherIsRefusedAtOnce(t *testing.T) {
 	}
 }
 
-func TestR11_AThousandLossesAlikeAreListedAndTheOthersCounted(t *testing.T) {
+func TestR11_LossesBeyondAThousandAreCounted(t *testing.T) {
 	const n = 5000
 	tools := make([]dragoman.ToolSpec, n)
 	for i := range tools {
@@ -338,7 +338,7 @@ func TestR11_AThousandLossesAlikeAreListedAndTheOthersCounted(t *testing.T) {
 	}
 }
 
-func TestR10_AFormatThatNobodyReadsIsNamedWithWhatIsMissing(t *testing.T) {
+func TestR10_UnreadableFormatErrorNamesTheMissingAccessor(t *testing.T) {
 	const want = `nothing here reads the format "acme.tool"; contribute a SchemaAccessor`
 	for _, s := range []dragoman.ToolSpec{
 		{Source: &dragoman.ToolSource{Format: "acme.tool", JSON: []byte(`{}`)}},

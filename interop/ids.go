@@ -22,14 +22,14 @@ type ids struct {
 	numbered int               // the number of calls that were numbered
 }
 
-// idMark is what is known about an id before it is written.
+// idMark holds the facts known about an id before it is written.
 type idMark uint8
 
 const (
 	// announced: the id occurs in the request; it must not be used as an alias.
-	announced idMark = 1 << iota
+	inRequest idMark = 1 << iota
 	// kept: the target generated the id itself.
-	kept
+	ownID
 )
 
 func (s *ids) mark(id string, m idMark) {
@@ -44,7 +44,7 @@ func (s *ids) number(id, name string) {
 		return
 	}
 	a := id
-	for ; s.seen[id]&kept == 0; s.numbered++ {
+	for ; s.seen[id]&ownID == 0; s.numbered++ {
 		a = "functions." + name + ":" + strconv.Itoa(s.numbered)
 		if a == id || s.seen[a] == 0 && !s.takenFrom(id, a) {
 			break
@@ -63,7 +63,7 @@ func (s *ids) alias(id string) string {
 		return a
 	}
 	known := s.seen[id]
-	if (known&kept != 0 || s.rule.Allows(id)) && !s.takenFrom(id, id) {
+	if (known&ownID != 0 || s.rule.Allows(id)) && !s.takenFrom(id, id) {
 		if known == 0 { // an alias may equal the id, unless the id is known to be taken
 			put(&s.origins, id, id)
 		}

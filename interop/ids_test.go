@@ -29,14 +29,14 @@ func withID(rule targets.IDRule) func(*interop.Options) {
 	return withCaps(targets.Capabilities{ID: &rule})
 }
 
-func TestQuirkB13_TenThousandIDsDoNotCollideAndPairOnBothSides(t *testing.T) {
+func TestQuirkB13_TenThousandIDsDoNotCollide(t *testing.T) {
 	for name, rule := range idRules {
 		t.Run(name, func(t *testing.T) {
 			reg := registry(dialectname.OpenAIChat, nil, withID(rule))
 			rnd := rand.New(rand.NewPCG(7, 9))
 			seen := make(map[string]string, 10000)
 			for i := range 10000 {
-				// One long common prefix, as real providers have.
+				// One long common prefix, like the ids of real providers.
 				id := fmt.Sprintf("call_%d|fc_%s.%x", i%7, strings.Repeat("k", rnd.IntN(60)), rnd.Uint64())
 				alias := reg.WireID(id)
 				if !rule.Allows(alias) {
@@ -57,7 +57,7 @@ func TestQuirkB13_TenThousandIDsDoNotCollideAndPairOnBothSides(t *testing.T) {
 	}
 }
 
-func TestQuirkB13_ALegalIDPasses(t *testing.T) {
+func TestQuirkB13_ValidIDIsUnchanged(t *testing.T) {
 	for name, tc := range map[string]struct {
 		rule targets.IDRule
 		id   string
@@ -76,9 +76,9 @@ func TestQuirkB13_ALegalIDPasses(t *testing.T) {
 	}
 }
 
-func TestQuirkB13_AnAliasIsTextThatSurvivesTheWire(t *testing.T) {
+func TestQuirkB13_AliasIsValidUTF8(t *testing.T) {
 	reg := registry(dialectname.OpenAIChat, nil)
-	id := strings.Repeat("é", 25) // 50 bytes, cut inside a character by any even prefix
+	id := strings.Repeat("é", 25) // 50 bytes; every even prefix ends inside a character
 	out, rep := writeCall(t, reg, &dragoman.ToolCall{ID: id, Name: "f", Arguments: "{}"})
 	mustNotContain(t, out, "\ufffd")
 	lost(t, rep, dragoman.Renamed, "call id")
@@ -88,11 +88,11 @@ func TestQuirkB13_AnAliasIsTextThatSurvivesTheWire(t *testing.T) {
 	}
 }
 
-func TestQuirkB13_ACallAndItsResultGetTheSameAlias(t *testing.T) {
+func TestQuirkB13_CallAndResultShareTheAlias(t *testing.T) {
 	for _, d := range threeDialects {
 		t.Run(string(d), func(t *testing.T) {
 			reg := registry(d, nil, withID(idRules["mistral"]))
-			id := "call_with/an id nobody|takes" + strings.Repeat("x", 60)
+			id := "call_with/an id no|target accepts" + strings.Repeat("x", 60)
 			alias := reg.WireID(id)
 			call, _ := writeCall(t, reg, &dragoman.ToolCall{ID: id, Name: "f", Arguments: "{}"})
 			result, _, _ := writeResult(t, reg, &dragoman.ToolResult{CallID: id, Content: []dragoman.Part{text("x")}})
@@ -102,7 +102,7 @@ func TestQuirkB13_ACallAndItsResultGetTheSameAlias(t *testing.T) {
 	}
 }
 
-func TestQuirkB14_AnIDTheTargetMintedGoesBackUnchanged(t *testing.T) {
+func TestQuirkB14_IDOfTheTargetIsUnchanged(t *testing.T) {
 	reg := registry(dialectname.OpenAIChat, nil, withID(idRules["mistral"]))
 	const kimi = "functions.Read:0"
 	reg.KeepID(kimi)
@@ -110,11 +110,11 @@ func TestQuirkB14_AnIDTheTargetMintedGoesBackUnchanged(t *testing.T) {
 		t.Errorf("%q became %q", kimi, got)
 	}
 	if got := reg.WireID("functions.Read:1"); got == "functions.Read:1" {
-		t.Error("an id of somebody else was kept too")
+		t.Error("an id of another target was kept too")
 	}
 }
 
-func TestI8_AnIDIsNeverMadeFromSomethingElse(t *testing.T) {
+func TestI8_IDIsNotDerivedFromOtherFields(t *testing.T) {
 	reg := all.Registry(interop.Options{})
 	for _, id := range []string{"5", "null", "true", `{"a":1}`, `["x"]`} {
 		c, _, err := reg.InspectCall(native(toolformat.ChatFunctionCall, `{"id":`+id+`,"type":"function","function":{"name":"f","arguments":"{}"}}`))

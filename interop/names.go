@@ -22,8 +22,8 @@ type toolID struct{ namespace, name string }
 type names struct {
 	rule    targets.NameRule
 	flatten bool // the wire has no namespaces
-	// asTheyAre: names without a namespace are sent unchanged to the client that chose them.
-	asTheyAre bool
+	// unchanged: names without a namespace are sent unchanged to the client that chose them.
+	unchanged bool
 	wire      map[toolID]string
 	tools     map[string]*dragoman.ToolSpec // by wire name; declared tools only
 	ids       map[string]toolID             // by wire name; every name that was written
@@ -57,7 +57,7 @@ func newNames(rule targets.NameRule, flatten bool, tools []dragoman.ToolSpec) *n
 		if _, dup := n.wire[id]; dup || id.name == "" {
 			continue // the first declaration wins (quirk A36)
 		}
-		natural := n.natural(id)
+		natural := n.preferred(id)
 		if !n.rule.Allows(natural) || (n.isFlattened(id) && (bare[natural] || wanted[natural] > 1)) {
 			rest = append(rest, &tools[i])
 			continue
@@ -86,7 +86,7 @@ func (n *names) wanted(tools []dragoman.ToolSpec) (wanted map[string]int, bare m
 			continue
 		}
 		seen[id] = true
-		natural := n.natural(id)
+		natural := n.preferred(id)
 		wanted[natural]++
 		if !n.isFlattened(id) {
 			bare[natural] = true
@@ -95,9 +95,9 @@ func (n *names) wanted(tools []dragoman.ToolSpec) (wanted map[string]int, bare m
 	return wanted, bare
 }
 
-// asTheyStand returns the names for the client that chose them. Both values share the names
+// forClient returns the names for the client that chose them. Both values share the names
 // that were written.
-func (n *names) asTheyStand() *names {
+func (n *names) forClient() *names {
 	if n.wire == nil {
 		n.wire = map[toolID]string{}
 	}
@@ -105,7 +105,7 @@ func (n *names) asTheyStand() *names {
 		n.ids = map[string]toolID{}
 	}
 	known := *n
-	known.asTheyAre = true
+	known.unchanged = true
 	return &known
 }
 
@@ -120,8 +120,8 @@ func (n *names) flattened() *names {
 
 func (n *names) isFlattened(id toolID) bool { return n.flatten && id.namespace != "" }
 
-// natural returns the preferred name of a tool on this wire.
-func (n *names) natural(id toolID) string {
+// preferred returns the preferred name of a tool on this wire.
+func (n *names) preferred(id toolID) string {
 	if n.isFlattened(id) {
 		return id.namespace + "__" + id.name
 	}
@@ -140,16 +140,16 @@ func (n *names) key(namespace, wire string) string {
 // hashed makes it longer and then tries another one. Each failed try needs another tool, so
 // there are at most as many tries as names, unless the rule has too few possible names.
 func (n *names) hashed(id toolID) string {
-	natural, seed := n.natural(id), id.namespace+"\x00"+id.name
+	natural, seed := n.preferred(id), id.namespace+"\x00"+id.name
 	sum := sha256.Sum256([]byte(seed))
 	for size := 8; size <= 2*len(sum); size += 8 {
-		if w := sanitise(natural, n.rule, hex.EncodeToString(sum[:])[:size]); n.free(id, w) {
+		if w := sanitize(natural, n.rule, hex.EncodeToString(sum[:])[:size]); n.free(id, w) {
 			return w
 		}
 	}
 	for try := 1; ; try++ {
 		sum = sha256.Sum256([]byte(seed + "\x00" + strconv.Itoa(try)))
-		if w := sanitise(natural, n.rule, hex.EncodeToString(sum[:])); n.free(id, w) || try > len(n.ids) {
+		if w := sanitize(natural, n.rule, hex.EncodeToString(sum[:])); n.free(id, w) || try > len(n.ids) {
 			return w
 		}
 	}
@@ -163,15 +163,15 @@ func (n *names) free(id toolID, w string) bool {
 
 // wireName returns the name to write for a tool, declared or not.
 func (n *names) wireName(namespace, name string) string {
-	if n.asTheyAre && namespace == "" {
-		n.announce(name)
+	if n.unchanged && namespace == "" {
+		n.reserve(name)
 		return name
 	}
 	id := toolID{namespace, name}
 	if w, ok := n.wire[id]; ok {
 		return w
 	}
-	w := n.natural(id)
+	w := n.preferred(id)
 	if other, taken := n.ids[n.key(namespace, w)]; !n.rule.Allows(w) || (taken && other != id) {
 		w = n.hashed(id)
 	}
@@ -180,23 +180,23 @@ func (n *names) wireName(namespace, name string) string {
 	return w
 }
 
-// announce reserves a name without a namespace, so that no other tool gets it.
-func (n *names) announce(name string) {
+// reserve reserves a name without a namespace, so that no other tool gets it.
+func (n *names) reserve(name string) {
 	if _, taken := n.ids[name]; !taken && name != "" {
 		put(&n.ids, name, toolID{name: name})
 	}
 }
 
-// shares reports whether a name without a namespace was already given to another tool.
-func (n *names) shares(namespace, name string) bool {
+// isShared reports whether a name without a namespace was already given to another tool.
+func (n *names) isShared(namespace, name string) bool {
 	id, taken := n.ids[name]
-	return n.asTheyAre && namespace == "" && taken && id != toolID{name: name}
+	return n.unchanged && namespace == "" && taken && id != toolID{name: name}
 }
 
 // renamed reports whether the clients of this wire know a tool by another name than the wire
 // name.
 func (n *names) renamed(namespace, wire string, id toolID) bool {
-	return wire != n.natural(id) || !n.flatten && namespace != id.namespace
+	return wire != n.preferred(id) || !n.flatten && namespace != id.namespace
 }
 
 // spec returns the tool that was declared under an identity, or nil.
@@ -315,9 +315,9 @@ func (n *names) folded(namespace, wire string) (key string, ok bool) {
 	return key, ok
 }
 
-// sanitise replaces the characters that a rule forbids and appends hash, within the rule's
+// sanitize replaces the characters that a rule forbids and appends hash, within the rule's
 // length. If the rule is too short for both, it keeps as much of the hash as fits.
-func sanitise(name string, rule targets.NameRule, hash string) string {
+func sanitize(name string, rule targets.NameRule, hash string) string {
 	first := rule.First
 	if first == "" {
 		first = rule.Rest

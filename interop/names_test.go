@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestQuirkA34_ALegalNameIsItsOwnWireName(t *testing.T) {
+func TestQuirkA34_ValidNameIsItsOwnWireName(t *testing.T) {
 	for _, name := range []string{"a", "get_weather", "Get-Weather-9", "_x", strings.Repeat("n", 64)} {
 		reg := registry(dialectname.OpenAIChat, []dragoman.ToolSpec{fn(name)})
 		if got := reg.WireName("", name); got != name {
@@ -22,7 +22,7 @@ func TestQuirkA34_ALegalNameIsItsOwnWireName(t *testing.T) {
 	}
 }
 
-func TestQuirkA34_AnIllegalNameIsSanitisedAndHashed(t *testing.T) {
+func TestQuirkA34_InvalidNameIsSanitizedAndHashed(t *testing.T) {
 	chat := targets.NameRule{Rest: "a-zA-Z0-9_-", Max: 64}
 	bedrock := targets.NameRule{First: "a-zA-Z", Rest: "a-zA-Z0-9_-", Max: 64}
 	gemini := targets.NameRule{First: "a-zA-Z_", Rest: "a-zA-Z0-9_.:-", Max: 63}
@@ -64,7 +64,7 @@ func TestQuirkA34_AnIllegalNameIsSanitisedAndHashed(t *testing.T) {
 	}
 }
 
-func TestQuirkA34_ANameCutInACharacterIsStillText(t *testing.T) {
+func TestQuirkA34_TruncatedNameIsValidUTF8(t *testing.T) {
 	reg := registry(dialectname.OpenAIChat, nil, func(o *interop.Options) { o.Limits.Name = targets.NameRule{Max: 20} })
 	public := strings.Repeat("é", 30)
 	wire := reg.WireName("", public)
@@ -73,7 +73,7 @@ func TestQuirkA34_ANameCutInACharacterIsStillText(t *testing.T) {
 	}
 }
 
-func TestQuirkA35_NamesThatSanitiseAlikeStayApart(t *testing.T) {
+func TestQuirkA35_NamesWithEqualSanitizedFormStayDistinct(t *testing.T) {
 	tools := []dragoman.ToolSpec{fn("a.b"), fn("a_b"), fn("a/b")}
 	reg := registry(dialectname.OpenAIChat, tools)
 	seen := map[string]string{}
@@ -89,7 +89,7 @@ func TestQuirkA35_NamesThatSanitiseAlikeStayApart(t *testing.T) {
 	}
 }
 
-func TestQuirkA35_ANameThatLooksLikeAnAliasKeepsItAndTheAliasGivesWay(t *testing.T) {
+func TestQuirkA35_NameThatLooksLikeAnAliasIsKept(t *testing.T) {
 	alias := registry(dialectname.OpenAIChat, []dragoman.ToolSpec{fn("a.b")}).WireName("", "a.b")
 	for _, tools := range [][]dragoman.ToolSpec{{fn("a.b"), fn(alias)}, {fn(alias), fn("a.b")}} {
 		reg := registry(dialectname.OpenAIChat, tools)
@@ -109,7 +109,7 @@ func TestQuirkA35_ANameThatLooksLikeAnAliasKeepsItAndTheAliasGivesWay(t *testing
 	}
 }
 
-func TestQuirkA35_AnyNamesGetDistinctLegalReversibleAliasesInAnyOrder(t *testing.T) {
+func TestQuirkA35_AliasesAreDistinctValidAndReversible(t *testing.T) {
 	rules := []targets.NameRule{
 		{Rest: "a-zA-Z0-9_-", Max: 64},
 		{First: "a-zA-Z", Rest: "a-zA-Z0-9_-", Max: 64},
@@ -159,7 +159,7 @@ func TestQuirkA35_AnyNamesGetDistinctLegalReversibleAliasesInAnyOrder(t *testing
 	})
 }
 
-func TestQuirkA36_TheFirstOfTwoDeclarationsStandsAndADifferentOneIsReported(t *testing.T) {
+func TestQuirkA36_FirstDeclarationWins(t *testing.T) {
 	first, second := fn("f"), fn("f")
 	second.Description = "another"
 	for _, d := range threeDialects {
@@ -182,7 +182,7 @@ func TestQuirkA36_TheFirstOfTwoDeclarationsStandsAndADifferentOneIsReported(t *t
 	}
 }
 
-func TestNamespace_FlattenedNamesNeverTakeABareOne(t *testing.T) {
+func TestNamespace_FlattenedNamesDoNotReplaceBareNames(t *testing.T) {
 	tools := []dragoman.ToolSpec{
 		{Namespace: "crm", Name: "list"},
 		{Name: "crm__list"},
@@ -211,7 +211,7 @@ func TestNamespace_FlattenedNamesNeverTakeABareOne(t *testing.T) {
 	}
 }
 
-func TestNamespace_AWireThatHasThemKeepsNamesAsTheyAre(t *testing.T) {
+func TestNamespace_SupportedNamespacesKeepNames(t *testing.T) {
 	tools := []dragoman.ToolSpec{{Namespace: "crm", Name: "list"}, {Namespace: "erp", Name: "list"}, {Name: "list"}}
 	reg := registry(dialectname.OpenAIResponses, tools)
 	for i := range tools {
@@ -230,9 +230,8 @@ func TestNamespace_AWireThatHasThemKeepsNamesAsTheyAre(t *testing.T) {
 	}
 }
 
-// Quirk J13: a name that was never renamed is its own, even one that looks
-// like an alias.
-func TestQuirkJ13_OnlyWhatWasRenamedIsReversed(t *testing.T) {
+// Quirk J13: a name that was never renamed is its own name, even if it looks like an alias.
+func TestQuirkJ13_OnlyRenamedNamesAreReversed(t *testing.T) {
 	reg := registry(dialectname.Anthropic, []dragoman.ToolSpec{{Namespace: "crm", Name: "list"}})
 	for _, w := range []string{"erp__list", "list", "crm", "a_b_12345678"} {
 		if ns, name, spec := reg.PublicName("", w); ns != "" || name != w || spec != nil {
@@ -241,7 +240,7 @@ func TestQuirkJ13_OnlyWhatWasRenamedIsReversed(t *testing.T) {
 	}
 }
 
-func TestANameOnlyHistoryKnowsIsAliasedToo(t *testing.T) {
+func TestNamesInHistoryAreAliased(t *testing.T) {
 	reg := registry(dialectname.OpenAIChat, []dragoman.ToolSpec{fn("other")})
 	out, rep := writeCall(t, reg, &dragoman.ToolCall{ID: "c1", Name: "old.tool", Arguments: "{}"})
 	mustNotContain(t, out, "old.tool")

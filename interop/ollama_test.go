@@ -13,7 +13,7 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-func TestToolObjectsOfOllamaConvertBothWays(t *testing.T) {
+func TestOllamaToolObjectsConvertBothWays(t *testing.T) {
 	reg := all.Registry(interop.Options{})
 	native := func(f dragoman.Format, s string) []dragoman.Native {
 		return []dragoman.Native{{Format: f, JSON: json.RawMessage(s)}}
@@ -39,7 +39,7 @@ func TestToolObjectsOfOllamaConvertBothWays(t *testing.T) {
 	}
 }
 
-func TestAFreeformToolOfOllamaIsAFunction(t *testing.T) {
+func TestOllamaFreeformToolIsAFunction(t *testing.T) {
 	tools := []dragoman.ToolSpec{{Kind: codes.ToolFreeform, Name: "patch", Grammar: &dragoman.Grammar{Syntax: "lark", Definition: "x"}}}
 	reg := all.Registry(interop.Options{Target: targets.Target{Dialect: dialectname.Ollama}, Tools: tools})
 	var w interop.Writer

@@ -101,9 +101,9 @@ func (r *Registry) ReadsSchema(f dragoman.Format) bool {
 	return r.readsBuiltIn(f)
 }
 
-// unreadSpec reports whether only the source of a tool is known: its name and the schema of its
+// onlySource reports whether only the source of a tool is known: its name and the schema of its
 // arguments have not been read from it.
-func unreadSpec(s *dragoman.ToolSpec) bool {
+func onlySource(s *dragoman.ToolSpec) bool {
 	if s.Source == nil || s.Kind == codes.ToolHosted {
 		return false
 	}

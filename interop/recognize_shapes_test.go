@@ -9,8 +9,8 @@ import (
 	"github.com/dragoman-go/dragoman/interop"
 )
 
-// A call is recognized as the object of its dialect, in the object around it, and as the
-// object inside it.
+// A call is recognized as the object of its dialect, within its outer object, and as its inner
+// object.
 func TestCallsAreRecognizedAroundAndInside(t *testing.T) {
 	for _, tc := range []struct {
 		name, obj string
@@ -43,7 +43,8 @@ func TestCallsAreRecognizedAroundAndInside(t *testing.T) {
 			if clean.Format != tc.want || string(clean.JSON) != tc.obj || len(rep.Losses) > 0 {
 				t.Errorf("sanitized: %s %s %v", clean.Format, clean.JSON, rep.Losses)
 			}
-			// What SanitizeCall names, the registry converts: to its own format, too.
+			// The registry converts every format that SanitizeCall sets, also to that format
+			// itself.
 			for _, to := range []dragoman.Format{tc.want, toolformat.AnthropicToolUse} {
 				out, _, err := reg.ConvertCalls([]dragoman.Native{clean}, to)
 				if err != nil {
@@ -65,7 +66,7 @@ func TestSanitizeCallInsideChatCall(t *testing.T) {
 	}
 }
 
-// An object that two readers could take for two calls is not unwrapped.
+// An object that could be read as two different calls is not unwrapped.
 func TestAmbiguousCallShapes(t *testing.T) {
 	for _, obj := range []string{
 		`{"functionCall":{"name":"f","args":{}},"function_call":{"name":"rm","args":{}}}`,

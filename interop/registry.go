@@ -35,16 +35,16 @@ type Options struct {
 type Registry struct {
 	target targets.Target
 	// codecs are the known codecs, own that of the target's dialect; nil if unknown.
-	codecs []toolwire.Codec
-	own    toolwire.Codec
-	names  *names
-	ids    ids
+	codecs   []toolwire.Codec
+	ownCodec toolwire.Codec
+	names    *names
+	ids      ids
 
 	// breakpoints is the number of cache breakpoints that the wire allows, surplus the number
 	// still to be left out.
 	breakpoints, surplus int
-	// answer: calls are written for a client to run, not as history.
-	answer bool
+	// forResponse reports that calls are written for a client to run, not as history.
+	forResponse bool
 	// checked is the request that passed the checks of an encoder, or nil.
 	checked *dragoman.Request
 	// received holds arguments with repeated keys that the target wrote itself.
@@ -57,13 +57,13 @@ type Registry struct {
 	wrapped bool
 	// allowed holds the tools that a response may call; nil means all.
 	allowed map[toolID]bool
-	// sound holds the last arguments that were found valid.
-	sound [4]string
+	// valid holds the last arguments that were found valid.
+	valid [4]string
 	found int
 
-	// flat holds the names for conversions to formats without namespaces, if the target has
+	// flattened holds the names for conversions to formats without namespaces, if the target has
 	// namespaces; nil until needed.
-	flat *names
+	flattened *names
 
 	accepts  []dragoman.Format
 	schemas  map[dragoman.Format]schemaGuard
@@ -80,9 +80,9 @@ type Registry struct {
 
 	// lowering is the lowered schema of the current tool, forms those of all tools written so
 	// far.
-	lowering *schema.Lowered
-	forms    forms
-	scratch  scratch
+	lowering     *schema.Lowered
+	translations translations
+	scratch      scratch
 }
 
 type adapterKey struct {
@@ -143,10 +143,10 @@ func New(o Options) *Registry {
 	}
 	for _, c := range r.codecs {
 		if c.Traits().Dialect == o.Target.Dialect {
-			r.own = c
+			r.ownCodec = c
 		}
 	}
-	flatten := r.own == nil || r.own.Traits().Namespace == "" || o.Target.Caps.NoNamespaces
+	flatten := r.ownCodec == nil || r.ownCodec.Traits().Namespace == "" || o.Target.Caps.NoNamespaces
 	claim := func(e Entry) bool {
 		first, taken := r.owners[e.key()]
 		e.Shadowed = first
@@ -225,7 +225,7 @@ func (r *Registry) WireID(id string) string { return r.ids.alias(id) }
 
 // KeepID records that the target generated a call id itself: it is sent back unchanged,
 // whatever the rule says (quirk B14).
-func (r *Registry) KeepID(id string) { r.ids.mark(id, kept) }
+func (r *Registry) KeepID(id string) { r.ids.mark(id, ownID) }
 
 // MayCreateID reports whether the target can have generated an id for a call of a tool. A server
 // with its own rule generates no ids that break the rule. Kimi numbers calls, with or without
@@ -250,7 +250,7 @@ func (r *Registry) MayCreateID(id, name string) bool {
 // before it writes the first.
 func (r *Registry) AnnounceID(id string) {
 	if id != "" {
-		r.ids.mark(id, announced)
+		r.ids.mark(id, inRequest)
 	}
 }
 
@@ -280,19 +280,19 @@ func (r *Registry) NumberID(id, namespace, name string) {
 
 // AnnounceName records that a response calls a tool of this name without a namespace, so that
 // no tool of a namespace is written under it.
-func (r *Registry) AnnounceName(name string) { r.names.announce(name) }
+func (r *Registry) AnnounceName(name string) { r.names.reserve(name) }
 
 // flattenFor writes namespaces as parts of names until the returned function is called, if the
-// target has namespaces and the format of a conversion has none.
+// target supports namespaces and the format of a conversion does not.
 func (r *Registry) flattenFor(c toolwire.Codec) (restore func()) {
 	if r.names.flatten || c != nil && c.Traits().Namespace != "" {
 		return func() {}
 	}
-	if r.flat == nil {
-		r.flat = r.names.flattened()
+	if r.flattened == nil {
+		r.flattened = r.names.flattened()
 	}
 	kept := r.names
-	r.names = r.flat
+	r.names = r.flattened
 	return func() { r.names = kept }
 }
 
@@ -303,8 +303,8 @@ func (r *Registry) flattenFor(c toolwire.Codec) (restore func()) {
 func (r *Registry) ForResponse() *Registry {
 	a := *r
 	a.ids = ids{}
-	a.names = r.names.asTheyStand()
-	a.answer = true
+	a.names = r.names.forClient()
+	a.forResponse = true
 	return &a
 }
 

@@ -20,11 +20,11 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// acme is a tool plugin with a format of its own: {"acme":name,"does":text,
-// "takes":[string arguments],"text":true for freeform}.
+// acme is a tool plugin with its own format: {"acme":name,"does":text, "takes":[string
+// arguments],"text":true for freeform}.
 const acmeTool dragoman.Format = "acme.tool"
 
-type acmeAccessor struct{ said string }
+type acmeAccessor struct{ data string }
 
 func (acmeAccessor) Format() dragoman.Format { return acmeTool }
 
@@ -42,7 +42,7 @@ func (a acmeAccessor) InspectSchema(obj json.RawMessage) ([]dragoman.ToolSpec, d
 	}
 	var specs []dragoman.ToolSpec
 	for _, t := range in {
-		s := dragoman.ToolSpec{Name: t.Acme, Description: a.said + t.Does}
+		s := dragoman.ToolSpec{Name: t.Acme, Description: a.data + t.Does}
 		if t.Text {
 			s.Kind = codes.ToolFreeform
 		} else {
@@ -59,7 +59,7 @@ func (a acmeAccessor) InspectSchema(obj json.RawMessage) ([]dragoman.ToolSpec, d
 	return specs, rep, nil
 }
 
-// adapter is one from a function.
+// adapter is an adapter made of a function.
 type adapter struct {
 	kind     string
 	from, to dragoman.Format
@@ -73,7 +73,7 @@ func (a adapter) Adapt(in dragoman.AdapterInput) (json.RawMessage, dragoman.Repo
 	return a.adapt(in)
 }
 
-func constantly(kind string, from, to dragoman.Format, obj string) adapter {
+func constant(kind string, from, to dragoman.Format, obj string) adapter {
 	return adapter{kind, from, to, func(dragoman.AdapterInput) (json.RawMessage, dragoman.Report, error) {
 		return json.RawMessage(obj), dragoman.Report{}, nil
 	}}
@@ -99,7 +99,7 @@ func (a resultAccessor) InspectResult(json.RawMessage) (*dragoman.ToolResult, dr
 	return a.view, dragoman.Report{}, nil
 }
 
-func TestR1_ARegistryInspectsAndConvertsSchemasCallsAndResults(t *testing.T) {
+func TestR1_RegistryConvertsSchemasCallsAndResults(t *testing.T) {
 	reg := all.Registry(interop.Options{})
 	schema := native(toolformat.AnthropicTool, `{"name":"f","description":"d","input_schema":{"type":"object","properties":{}}}`)
 	call := native(toolformat.AnthropicToolUse, `{"type":"tool_use","id":"toolu_1","name":"f","input":{"a":1}}`)
@@ -138,7 +138,7 @@ func TestR1_ARegistryInspectsAndConvertsSchemasCallsAndResults(t *testing.T) {
 	sameJSON(t, string(out[0].JSON), `{"role":"tool","tool_call_id":"toolu_1","content":"ok"}`)
 }
 
-func TestR1_AFormatNobodyKnowsIsAnErrorThatSaysWhatToDo(t *testing.T) {
+func TestR1_UnknownFormatIsAnError(t *testing.T) {
 	reg := all.Registry(interop.Options{})
 	_, _, err := reg.InspectCall(native("acme.call", `{}`))
 	if err == nil || !strings.Contains(err.Error(), "contribute one") {
@@ -158,7 +158,7 @@ func TestR1_AFormatNobodyKnowsIsAnErrorThatSaysWhatToDo(t *testing.T) {
 	}
 }
 
-func TestR2_TheViewOfASchemaHasEveryMemberOfItsFormat(t *testing.T) {
+func TestR2_CanonicalSchemaHasEveryField(t *testing.T) {
 	yes := true
 	for _, tc := range []struct {
 		name string
@@ -222,7 +222,7 @@ func TestR2_TheViewOfASchemaHasEveryMemberOfItsFormat(t *testing.T) {
 	}
 }
 
-func TestR2_TheViewOfANamespaceIsItsMembers(t *testing.T) {
+func TestR2_NamespaceIsReadAsItsTools(t *testing.T) {
 	specs, _, err := all.Registry(interop.Options{Target: targets.Target{Dialect: dialectname.OpenAIResponses}}).InspectSchema(native(toolformat.ResponsesNamespace,
 		`{"type":"namespace","name":"crm","description":"customers","tools":[{"type":"function","name":"list","parameters":{}},{"type":"custom","name":"note"}]}`))
 	if err != nil || len(specs) != 2 {
@@ -239,12 +239,12 @@ func TestR2_TheViewOfANamespaceIsItsMembers(t *testing.T) {
 	}
 }
 
-func TestR3_TheEarlierContributionWinsAndTheListingShowsTheOther(t *testing.T) {
+func TestR3_EarlierContributionShadowsLaterOnes(t *testing.T) {
 	reg := registry(dialectname.OpenAIChat, nil, contributed(
 		dragoman.Contribution{Source: "config", Schemas: []dragoman.SchemaAccessor{acmeAccessor{"config says "}}},
 		dragoman.Contribution{
 			Source: "provider", Schemas: []dragoman.SchemaAccessor{acmeAccessor{"provider says "}},
-			Adapters: []dragoman.Adapter{constantly(codes.CallObject, "", toolformat.ChatFunctionCall, `{}`)},
+			Adapters: []dragoman.Adapter{constant(codes.CallObject, "", toolformat.ChatFunctionCall, `{}`)},
 		},
 	))
 	specs, _, err := reg.InspectSchema(native(acmeTool, `{"acme":"f","does":"x"}`))
@@ -268,7 +268,7 @@ func TestR3_TheEarlierContributionWinsAndTheListingShowsTheOther(t *testing.T) {
 	}
 }
 
-func TestR3_ContributingTakesNothingAway(t *testing.T) {
+func TestR3_ContributionsAreAdditive(t *testing.T) {
 	plain, rich := registry(dialectname.OpenAIChat, nil), registry(dialectname.OpenAIChat, nil, contributed(
 		dragoman.Contribution{Source: "x", Schemas: []dragoman.SchemaAccessor{acmeAccessor{}}, Accepts: []dragoman.Format{acmeTool}},
 	))
@@ -287,7 +287,7 @@ func TestR3_ContributingTakesNothingAway(t *testing.T) {
 	}
 }
 
-func TestR4_AnAcceptedFormatPassesByteForByte(t *testing.T) {
+func TestR4_AcceptedFormatPassesThroughUnchanged(t *testing.T) {
 	for _, tc := range []struct {
 		d   dragoman.Dialect
 		obj string
@@ -313,7 +313,7 @@ func TestR4_AnAcceptedFormatPassesByteForByte(t *testing.T) {
 	}
 }
 
-func TestR4_AnEditedSpecIsWrittenAnewEvenInItsOwnFormat(t *testing.T) {
+func TestR4_EditedSpecIsReencoded(t *testing.T) {
 	specs, _, err := all.Registry(interop.Options{}).InspectSchema(native(toolformat.ChatFunction, `{"type":"function","function":{"name":"f","description":"old","x":1}}`))
 	if err != nil {
 		t.Fatal(err)
@@ -323,7 +323,7 @@ func TestR4_AnEditedSpecIsWrittenAnewEvenInItsOwnFormat(t *testing.T) {
 	sameJSON(t, out, `[{"type":"function","function":{"name":"f","description":"new","x":1}}]`)
 }
 
-func TestR4_ADirectAdapterBeatsTheCanonicalView(t *testing.T) {
+func TestR4_DirectAdapterTakesPrecedence(t *testing.T) {
 	tools := []dragoman.ToolSpec{{Source: &dragoman.ToolSource{Format: acmeTool, JSON: json.RawMessage(`{"acme":"f"}`)}}}
 	c := dragoman.Contribution{
 		Source: "acme", Schemas: []dragoman.SchemaAccessor{acmeAccessor{}},
@@ -341,7 +341,7 @@ func TestR4_ADirectAdapterBeatsTheCanonicalView(t *testing.T) {
 	if l := lost(t, rep, dragoman.Lowered, "by acme itself"); l.Path != "/tools/0/x" {
 		t.Errorf("its report is placed at %q", l.Path)
 	}
-	// Toward a wire it does not lead to, the view is still there.
+	// The canonical form is available even if the adapter does not lead to this wire.
 	out, _ = writeTools(t, registry(dialectname.OpenAIChat, tools, contributed(c)), tools)
 	mustContain(t, out, `"name":"f"`)
 
@@ -351,7 +351,7 @@ func TestR4_ADirectAdapterBeatsTheCanonicalView(t *testing.T) {
 	}
 }
 
-func TestR5_SourceSchemasAreByteEqualAfterManyRequests(t *testing.T) {
+func TestR5_SourceSchemasNeverChange(t *testing.T) {
 	sources := []string{
 		`{"type":"object","properties":{"b":{"oneOf":[{"type":"string","format":"x"},{"const":9007199254740993}]},"a":{"type":["string","null"],"default":null}},"required":["b"]}`,
 		`{"anyOf":[{"type":"object"},{"type":"object","additionalProperties":true}]}`,
@@ -383,7 +383,7 @@ func TestR5_SourceSchemasAreByteEqualAfterManyRequests(t *testing.T) {
 	}
 }
 
-func TestR6_ToolsAreInjectedOnceAndFlagsFallWithThem(t *testing.T) {
+func TestR6_DroppedToolHasNoFlags(t *testing.T) {
 	no := false
 	base := dragoman.Request{Model: "m", Messages: []dragoman.Message{dragoman.UserText("hi")}}
 	encode := func(t *testing.T, edit func(*dragoman.Request)) map[string]json.RawMessage {
@@ -434,7 +434,7 @@ func TestR6_ToolsAreInjectedOnceAndFlagsFallWithThem(t *testing.T) {
 	})
 }
 
-func TestR8_ACallKeepsTheShapeItCameIn(t *testing.T) {
+func TestR8_CallKeepsItsShape(t *testing.T) {
 	for _, n := range []dragoman.Native{
 		native(toolformat.ChatFunctionCall, `{ "function":{"arguments":"{\"b\":1, \"a\":1.0}","name":"f"}, "id":"x","type":"function","new":[] }`),
 		native(toolformat.ResponsesCustomCall, `{"type":"custom_tool_call","id":"ctc_1","call_id":"c","name":"p","input":"*** Begin","status":"completed"}`),
@@ -448,7 +448,7 @@ func TestR8_ACallKeepsTheShapeItCameIn(t *testing.T) {
 	}
 }
 
-// acmeSpecs are two tools known by their source alone.
+// acmeSpecs are two tools of which only the source is known.
 func acmeSpecs() []dragoman.ToolSpec {
 	return []dragoman.ToolSpec{
 		{Source: &dragoman.ToolSource{Format: acmeTool, JSON: json.RawMessage(`{"acme":"find.it","does":"finds","takes":["what"]}`)}},
@@ -456,7 +456,7 @@ func acmeSpecs() []dragoman.ToolSpec {
 	}
 }
 
-func TestR10_APluginFormatReachesEveryDialectThroughTheCanonicalView(t *testing.T) {
+func TestR10_PluginFormatReachesEveryDialect(t *testing.T) {
 	for _, d := range threeDialects {
 		t.Run(string(d), func(t *testing.T) {
 			tools := acmeSpecs()
@@ -477,7 +477,7 @@ func TestR10_APluginFormatReachesEveryDialectThroughTheCanonicalView(t *testing.
 	}
 }
 
-func TestR10_CallsOfAPluginToolComeBackUnderItsOwnNameAndKind(t *testing.T) {
+func TestR10_PluginToolCallsHaveItsNameAndKind(t *testing.T) {
 	reg := registry(dialectname.Anthropic, acmeSpecs(), contributed(dragoman.Contribution{Source: "acme", Schemas: []dragoman.SchemaAccessor{acmeAccessor{}}}))
 	c, _, err := reg.InspectCall(native(toolformat.AnthropicToolUse, `{"type":"tool_use","id":"t","name":"`+reg.WireName("", "find.it")+`","input":{"what":"x"}}`))
 	if err != nil || c.Name != "find.it" {
@@ -501,7 +501,7 @@ func TestR10_OneSourceMayDefineSeveralTools(t *testing.T) {
 	}
 }
 
-func TestR10_APluginFormatThatTheStackAcceptsPassesAsItIs(t *testing.T) {
+func TestR10_AcceptedPluginFormatPassesThrough(t *testing.T) {
 	tools := acmeSpecs()
 	reg := registry(dialectname.OpenAIChat, tools, contributed(dragoman.Contribution{
 		Source: "acme", Schemas: []dragoman.SchemaAccessor{acmeAccessor{}}, Accepts: []dragoman.Format{acmeTool},
@@ -513,7 +513,7 @@ func TestR10_APluginFormatThatTheStackAcceptsPassesAsItIs(t *testing.T) {
 	lossless(t, rep)
 }
 
-func TestR10_AnAdapterFromTheCanonicalViewWritesAPluginFormat(t *testing.T) {
+func TestR10_AdapterWritesAPluginFormat(t *testing.T) {
 	reg := registry(dialectname.OpenAIChat, nil, contributed(dragoman.Contribution{
 		Source: "acme",
 		Adapters: []dragoman.Adapter{adapter{codes.SchemaObject, "", acmeTool, func(in dragoman.AdapterInput) (json.RawMessage, dragoman.Report, error) {
@@ -532,7 +532,7 @@ func TestR10_AnAdapterFromTheCanonicalViewWritesAPluginFormat(t *testing.T) {
 	sameJSON(t, string(out[1].JSON), `{"acme":"g","does":""}`)
 }
 
-func TestR10_ASourceThatItsAccessorCannotReadIsDroppedAlone(t *testing.T) {
+func TestR10_UnreadableSourceDropsOnlyItsTool(t *testing.T) {
 	tools := []dragoman.ToolSpec{{Source: &dragoman.ToolSource{Format: acmeTool, JSON: json.RawMessage(`{"acme":5}`)}}, fn("good")}
 	reg := registry(dialectname.OpenAIChat, tools, contributed(dragoman.Contribution{Source: "acme", Schemas: []dragoman.SchemaAccessor{acmeAccessor{}}}))
 	out, rep := writeTools(t, reg, tools)
@@ -548,8 +548,8 @@ func TestR10_ContributedCallsAndResultsAreReadAndWritten(t *testing.T) {
 		Calls:   []dragoman.CallAccessor{callAccessor{"acme.call", &dragoman.ToolCall{ID: "c", Name: "f", Arguments: `{"a":1,"a":2}`}}},
 		Results: []dragoman.ResultAccessor{resultAccessor{"acme.result", &dragoman.ToolResult{CallID: "c", Content: []dragoman.Part{text("ok")}}}},
 		Adapters: []dragoman.Adapter{
-			constantly(codes.CallObject, "", "acme.call2", `{"written":"call"}`),
-			constantly(codes.ResultObject, "", "acme.result2", `{"written":"result"}`),
+			constant(codes.CallObject, "", "acme.call2", `{"written":"call"}`),
+			constant(codes.ResultObject, "", "acme.result2", `{"written":"result"}`),
 		},
 	}))
 	c, _, err := reg.InspectCall(native("acme.call", `{}`))
@@ -570,7 +570,7 @@ func TestR10_ContributedCallsAndResultsAreReadAndWritten(t *testing.T) {
 	}
 }
 
-func TestR10_AnAccessorThatFindsNothingIsAnErrorNotAPanic(t *testing.T) {
+func TestR10_EmptyAccessorResultIsAnError(t *testing.T) {
 	reg := registry(dialectname.OpenAIChat, nil, contributed(dragoman.Contribution{
 		Source: "acme", Calls: []dragoman.CallAccessor{callAccessor{"acme.call", nil}}, Results: []dragoman.ResultAccessor{resultAccessor{"acme.result", nil}},
 	}))
@@ -582,7 +582,7 @@ func TestR10_AnAccessorThatFindsNothingIsAnErrorNotAPanic(t *testing.T) {
 	}
 }
 
-func TestR11_StrictModeTurnsLossesOfAChosenSeverityIntoAnError(t *testing.T) {
+func TestR11_StrictModeMakesLossesAnError(t *testing.T) {
 	_, rep, err := all.Registry(interop.Options{}).ConvertSchemas([]dragoman.Native{
 		native(toolformat.ResponsesFunction, `{"type":"function","name":"f","parameters":{},"defer_loading":true,"output_schema":{}}`),
 		native("anthropic.messages.web_search_20260209", `{"type":"web_search_20260209","name":"web_search"}`),
@@ -609,7 +609,7 @@ func TestR11_StrictModeTurnsLossesOfAChosenSeverityIntoAnError(t *testing.T) {
 	}
 }
 
-func TestR11_AMissingCallIDIsReportedWhereTheFormatRequiresOne(t *testing.T) {
+func TestR11_MissingCallIDIsReported(t *testing.T) {
 	call := dragoman.Native{Format: toolformat.OllamaToolCall, JSON: json.RawMessage(`{"function":{"name":"f","arguments":{}}}`)}
 	result := dragoman.Native{Format: toolformat.OllamaResult, JSON: json.RawMessage(`{"role":"tool","tool_name":"f","content":"out"}`)}
 	for to, want := range map[dragoman.Format]int{

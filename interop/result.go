@@ -67,7 +67,7 @@ func (r *Registry) readResultAs(format dragoman.Format, obj json.RawMessage, lif
 		res, sub, err := a.InspectResult(obj)
 		rep.Merge(at.String(), sub)
 		if err == nil && res == nil {
-			err = toolwire.Fail(format, errNothing)
+			err = toolwire.Fail(format, errEmptyResult)
 		}
 		return res, err
 	}

@@ -21,7 +21,7 @@ func result(parts ...dragoman.Part) *dragoman.ToolResult {
 	return &dragoman.ToolResult{CallID: "c", Name: "f", Content: parts}
 }
 
-func TestR9_ANativeEnvelopeIsStructureOnlyForATargetThatKnowsItsFormat(t *testing.T) {
+func TestR9_EnvelopeIsSentOnlyToItsFormat(t *testing.T) {
 	res := result(text("three results"))
 	res.Envelope = &dragoman.Native{Format: toolformat.AnthropicResult, JSON: json.RawMessage(`[{"type":"search_result","title":"x","source":"y","content":[]}]`)}
 	out, _, rep := writeResult(t, registry(dialectname.Anthropic, nil), res)
@@ -46,7 +46,7 @@ func TestR9_ANativeEnvelopeIsStructureOnlyForATargetThatKnowsItsFormat(t *testin
 	}
 }
 
-func TestR9_WhatIsPrivateToUsNeverReachesAWire(t *testing.T) {
+func TestR9_PrivateFieldsNeverReachAWire(t *testing.T) {
 	res := result(text("for the model"))
 	res.Display, res.Synthetic = "for humans", true
 	for _, d := range threeDialects {
@@ -57,7 +57,7 @@ func TestR9_WhatIsPrivateToUsNeverReachesAWire(t *testing.T) {
 	}
 }
 
-func TestR9_DataIsWrittenAsItsJSON(t *testing.T) {
+func TestR9_DataIsWrittenAsJSON(t *testing.T) {
 	res := result(&dragoman.Data{JSON: json.RawMessage(`{"z":1.0,"a":"<"}`)})
 	for d, want := range map[dragoman.Dialect]string{
 		dialectname.OpenAIChat:      `{"role":"tool","tool_call_id":"c","content":"{\"z\":1.0,\"a\":\"<\"}"}`,
@@ -72,7 +72,7 @@ func TestR9_DataIsWrittenAsItsJSON(t *testing.T) {
 	}
 }
 
-func TestQuirkD12_AnErrorIsAFlagWhereThereIsOneAndAPrefixElsewhere(t *testing.T) {
+func TestQuirkD12_ErrorIsAFlagOrAPrefix(t *testing.T) {
 	res := result(text("no such file"))
 	res.Outcome = codes.OutcomeError
 	out, _, rep := writeResult(t, registry(dialectname.Anthropic, nil), res)
@@ -84,13 +84,13 @@ func TestQuirkD12_AnErrorIsAFlagWhereThereIsOneAndAPrefixElsewhere(t *testing.T)
 		mustNotContain(t, out, "is_error")
 		lost(t, rep, dragoman.Lowered, "error flag")
 	}
-	// The prefix is not put before itself.
+	// The prefix is not written twice.
 	res.Content = []dragoman.Part{text("ERROR: twice?")}
 	out, _, _ = writeResult(t, registry(dialectname.OpenAIChat, nil), res)
 	if strings.Count(out, "ERROR: ") != 1 {
 		t.Errorf("%s", out)
 	}
-	// An error that says nothing, or nothing but a picture, is still one.
+	// An error without content, or with only a picture, is still an error.
 	for _, parts := range [][]dragoman.Part{nil, {png}} {
 		res.Content = parts
 		for _, d := range []dragoman.Dialect{dialectname.OpenAIChat, dialectname.OpenAIResponses} {
@@ -103,7 +103,7 @@ func TestQuirkD12_AnErrorIsAFlagWhereThereIsOneAndAPrefixElsewhere(t *testing.T)
 	}
 }
 
-func TestDecision133_APrefixIsLiftedOnlyWhereTheCallerAsksAndThenReported(t *testing.T) {
+func TestDecision133_ErrorPrefixIsLiftedOnRequest(t *testing.T) {
 	for d, obj := range map[dragoman.Dialect]string{
 		dialectname.OpenAIChat:      `{"role":"tool","tool_call_id":"c","content":"ERROR: no"}`,
 		dialectname.OpenAIResponses: `{"type":"function_call_output","call_id":"c","output":"ERROR: no"}`,
@@ -131,7 +131,7 @@ func TestDecision133_APrefixIsLiftedOnlyWhereTheCallerAsksAndThenReported(t *tes
 			lossless(t, rep)
 		})
 	}
-	// Anthropic has the flag: its absence means success, and text is text.
+	// Anthropic has the flag: without it the result is a success, whatever its text.
 	reg := registry(dialectname.Anthropic, nil)
 	for obj, want := range map[string]string{
 		`{"type":"tool_result","tool_use_id":"c","content":"ERROR: x"}`:                 codes.OutcomeOK,
@@ -146,7 +146,7 @@ func TestDecision133_APrefixIsLiftedOnlyWhereTheCallerAsksAndThenReported(t *tes
 	}
 }
 
-func TestQuirkD11_AnEmptyResultIsWrittenAsEachWireWantsIt(t *testing.T) {
+func TestQuirkD11_EmptyResultByWire(t *testing.T) {
 	for _, res := range []*dragoman.ToolResult{result(), result(text(""))} {
 		for d, want := range map[dragoman.Dialect]string{
 			dialectname.OpenAIChat:      `{"role":"tool","tool_call_id":"c","content":""}`,
@@ -160,7 +160,7 @@ func TestQuirkD11_AnEmptyResultIsWrittenAsEachWireWantsIt(t *testing.T) {
 	}
 }
 
-func TestQuirkD11_EverySpellingOfAnEmptyResultIsRead(t *testing.T) {
+func TestQuirkD11_EmptyResultsAreRead(t *testing.T) {
 	for _, n := range []dragoman.Native{
 		native(toolformat.ChatResult, `{"role":"tool","tool_call_id":"c","content":null}`),
 		native(toolformat.ChatResult, `{"role":"tool","tool_call_id":"c","content":[]}`),
@@ -177,7 +177,7 @@ func TestQuirkD11_EverySpellingOfAnEmptyResultIsRead(t *testing.T) {
 	}
 }
 
-func TestQuirkD13_PicturesStayWhereAWireTakesThemAndSpillElsewhere(t *testing.T) {
+func TestQuirkD13_UnsupportedImagesAreReturned(t *testing.T) {
 	res := result(text("a chart"), png)
 	out, spill, rep := writeResult(t, registry(dialectname.OpenAIChat, nil), res)
 	mustContain(t, out, "a chart")
@@ -186,7 +186,7 @@ func TestQuirkD13_PicturesStayWhereAWireTakesThemAndSpillElsewhere(t *testing.T)
 	if len(spill) != 1 || spill[0] != dragoman.Part(png) {
 		t.Errorf("spilled %v", spill)
 	}
-	lossless(t, rep) // the dialect places it and says so
+	lossless(t, rep) // the dialect places the media and reports it
 
 	out, spill, rep = writeResult(t, registry(dialectname.OpenAIResponses, nil), res)
 	sameJSON(t, out, `{"type":"function_call_output","call_id":"c","output":[{"type":"input_text","text":"a chart"},{"type":"input_image","image_url":"data:image/png;base64,iVBORw0=","detail":"auto"}]}`)
@@ -212,7 +212,7 @@ func TestQuirkD13_PicturesStayWhereAWireTakesThemAndSpillElsewhere(t *testing.T)
 	}
 }
 
-func TestQuirkD13_MixedMediaIsCalledContent(t *testing.T) {
+func TestQuirkD13_MixedMediaIsNamedContent(t *testing.T) {
 	out, spill, _ := writeResult(t, registry(dialectname.OpenAIChat, nil), result(png, &dragoman.Media{Media: codes.MediaFile, MIME: "application/pdf", Base64: "JVBE"}))
 	mustContain(t, out, "attached content below")
 	if len(spill) != 2 {
@@ -220,7 +220,7 @@ func TestQuirkD13_MixedMediaIsCalledContent(t *testing.T) {
 	}
 }
 
-func TestQuirkD14_ATargetWithoutPicturesGetsANote(t *testing.T) {
+func TestQuirkD14_TargetWithoutImagesGetsANote(t *testing.T) {
 	none := withCaps(targets.Capabilities{NoImages: true})
 	for _, d := range []dragoman.Dialect{dialectname.OpenAIResponses, dialectname.Anthropic} {
 		out, _, rep := writeResult(t, registry(d, nil, none), result(&dragoman.Media{Media: codes.MediaImage, URL: "https://x/y.png"}))
@@ -229,24 +229,24 @@ func TestQuirkD14_ATargetWithoutPicturesGetsANote(t *testing.T) {
 	}
 }
 
-func TestQuirkD33_TheToolsNameIsWrittenOnceAndOnlyWhereTheServerWantsIt(t *testing.T) {
+func TestQuirkD33_ToolNameIsWrittenOnceIfWanted(t *testing.T) {
 	want := withCaps(targets.Capabilities{ToolResultName: true})
 	out, _, _ := writeResult(t, registry(dialectname.OpenAIChat, nil), result(text("x")))
 	mustNotContain(t, out, `"name"`)
 	out, _, _ = writeResult(t, registry(dialectname.OpenAIChat, nil, want), result(text("x")))
 	sameJSON(t, out, `{"role":"tool","name":"f","tool_call_id":"c","content":"x"}`)
-	// One that came with its name keeps it, in both cases.
+	// A result that has a name keeps it, in both cases.
 	r, _, err := all.Registry(interop.Options{}).InspectResult(native(toolformat.ChatResult, `{"role":"tool","tool_call_id":"c","name":"f","content":"x"}`))
 	if err != nil || r.Name != "f" {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	for _, reg := range []*interop.Registry{registry(dialectname.OpenAIChat, nil), registry(dialectname.OpenAIChat, nil, want)} {
-		out, _, _ = writeResult(t, reg, r) // a repeated key would fail here
+		out, _, _ = writeResult(t, reg, r) // a duplicate key would be an error here
 		sameJSON(t, out, `{"role":"tool","name":"f","tool_call_id":"c","content":"x"}`)
 	}
 }
 
-func TestResults_CustomCallsAreAnsweredInKind(t *testing.T) {
+func TestResults_CustomCallsGetCustomResults(t *testing.T) {
 	res := result(text("x"))
 	res.Payload = codes.PayloadText
 	out, _, _ := writeResult(t, registry(dialectname.OpenAIResponses, nil), res)
@@ -259,7 +259,7 @@ func TestResults_CustomCallsAreAnsweredInKind(t *testing.T) {
 	}
 }
 
-func TestCacheHints_GoWhereTheWireHasThemAndAreReportedElsewhere(t *testing.T) {
+func TestCacheHints_UnsupportedHintsAreReported(t *testing.T) {
 	res := &dragoman.ToolResult{CallID: "c", Content: []dragoman.Part{&dragoman.Text{Text: "x", Cache: &dragoman.CacheHint{}}}, Cache: &dragoman.CacheHint{TTL: "1h"}}
 	out, _, rep := writeResult(t, registry(dialectname.Anthropic, nil), res)
 	sameJSON(t, out, `{"type":"tool_result","tool_use_id":"c","content":[{"type":"text","text":"x","cache_control":{"type":"ephemeral"}}],"cache_control":{"type":"ephemeral","ttl":"1h"}}`)
@@ -276,7 +276,7 @@ func TestCacheHints_GoWhereTheWireHasThemAndAreReportedElsewhere(t *testing.T) {
 	lossless(t, rep)
 }
 
-func TestCacheHints_ALifetimeIsMappedToTheNearestOneTheWireKnows(t *testing.T) {
+func TestCacheHints_TTLIsMappedToTheNearest(t *testing.T) {
 	for ttl, want := range map[string]string{"": "", "5m": "5m", "1h": "1h", "24h": "1h", "30m": "1h", "odd": ""} {
 		tool := fn("f")
 		tool.Cache = &dragoman.CacheHint{TTL: ttl}
@@ -294,7 +294,7 @@ func TestCacheHints_ALifetimeIsMappedToTheNearestOneTheWireKnows(t *testing.T) {
 	}
 }
 
-func TestResults_UnknownMembersAndBlocksGoBackToTheirOwnDialectOnly(t *testing.T) {
+func TestResults_UnknownFieldsAreWrittenToTheirOwnDialectOnly(t *testing.T) {
 	for d, obj := range map[dragoman.Dialect]string{
 		dialectname.OpenAIChat:      `{"role":"tool","tool_call_id":"c","content":[{"type":"text","text":"x","new":1},{"type":"odd","a":1}],"prefix":true}`,
 		dialectname.OpenAIResponses: `{"type":"function_call_output","id":"fco","call_id":"c","output":[{"type":"input_text","text":"x"},{"type":"odd","a":1}],"status":"completed"}`,
@@ -334,7 +334,7 @@ func TestResults_ContentOfAnyShapeIsRead(t *testing.T) {
 	}
 }
 
-func TestResults_APartWithNoPlaceInAResultIsReported(t *testing.T) {
+func TestResults_UnsupportedPartIsReported(t *testing.T) {
 	for _, d := range threeDialects {
 		_, _, rep := writeResult(t, registry(d, nil), result(text("x"), &dragoman.Reasoning{Text: "y"}))
 		lost(t, rep, dragoman.Dropped, "reasoning part")

@@ -26,7 +26,7 @@ func (r *Registry) WriteTools(w *jsonwire.Writer, tools []dragoman.ToolSpec, rep
 	if err != nil {
 		return 0, err
 	}
-	marker, marks := r.own.(toolwire.ToolMarker)
+	marker, marks := r.ownCodec.(toolwire.ToolMarker)
 	tools = r.expand(tools, rep)
 	if name := r.target.Caps.ToolSchema; name != "" && len(tools) > 0 {
 		if r.subset() == nil {
@@ -84,7 +84,7 @@ func (r *Registry) expand(tools []dragoman.ToolSpec, rep *dragoman.Report) []dra
 	var out []dragoman.ToolSpec
 	for i := range tools {
 		s := &tools[i]
-		if !unreadSpec(s) || r.direct(s.Source.Format) || !r.ReadsSchema(s.Source.Format) {
+		if !onlySource(s) || r.direct(s.Source.Format) || !r.ReadsSchema(s.Source.Format) {
 			if out != nil {
 				out = append(out, *s)
 			}
@@ -96,7 +96,7 @@ func (r *Registry) expand(tools []dragoman.ToolSpec, rep *dragoman.Report) []dra
 		at := extra.Elem("/tools", i)
 		specs, err := r.readToolAs(s.Source.Format, s.Source.JSON, at, rep)
 		if err == nil && len(specs) == 0 {
-			err = errNothing
+			err = errEmptyResult
 		}
 		if err != nil {
 			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "a tool of format %s could not be read: %v", s.Source.Format, err)
@@ -165,7 +165,7 @@ func namespaceRun(tools []dragoman.ToolSpec) int {
 }
 
 func (r *Registry) writeNamespace(w *jsonwire.Writer, tools []dragoman.ToolSpec, first int, seen map[toolID]*dragoman.ToolSpec, rep *dragoman.Report) bool {
-	nw, ok := r.own.(toolwire.NamespaceWriter)
+	nw, ok := r.ownCodec.(toolwire.NamespaceWriter)
 	if !ok {
 		return false
 	}
@@ -180,7 +180,7 @@ func (r *Registry) writeNamespace(w *jsonwire.Writer, tools []dragoman.ToolSpec,
 			continue
 		}
 		seen[id] = s
-		if ok, err := r.writeTool(w, r.own.Traits(), s, extra.Elem("/tools", first+i), rep); err == nil && ok {
+		if ok, err := r.writeTool(w, r.ownCodec.Traits(), s, extra.Elem("/tools", first+i), rep); err == nil && ok {
 			members++
 		}
 	}
@@ -196,7 +196,7 @@ func (r *Registry) writeNamespace(w *jsonwire.Writer, tools []dragoman.ToolSpec,
 func (r *Registry) writeTool(w *jsonwire.Writer, f *toolwire.Traits, s *dragoman.ToolSpec, at extra.Path, rep *dragoman.Report) (bool, error) {
 	r.lowering = nil
 	ok, err := r.writeToolFor(w, f, s, at, rep)
-	r.remember(s, r.lowering)
+	r.storeLowered(s, r.lowering)
 	return ok, err
 }
 
@@ -221,12 +221,12 @@ func (r *Registry) writeToolFor(w *jsonwire.Writer, f *toolwire.Traits, s *drago
 				w.Raw(src.JSON)
 				return true, nil
 			}
-			why := unread(src.Format)
+			why := noAccessor(src.Format)
 			switch host := r.hostCodec(src.Format); {
 			case host != nil && host.Traits().NoHosted:
 				why = fmt.Sprintf("tool %q (%s) is of a type that its dialect does not define, so it cannot be written for %s", s.Name, src.Format, r.target.Dialect)
 			case r.builtIn(src.Format), len(r.codecs) == 1 && src.Mirror != dragoman.Fingerprint{}: // decoded by a dialect that is not in the list
-				why = fmt.Sprintf("tool %q (%s) is %s; %s has no such tool", s.Name, src.Format, r.whose(src.Format), r.target.Dialect)
+				why = fmt.Sprintf("tool %q (%s) is %s; %s has no such tool", s.Name, src.Format, r.notSendable(src.Format), r.target.Dialect)
 			}
 			rep.Add(dragoman.Dropped, dragoman.Serious, at.String(), why)
 			return false, nil
@@ -252,8 +252,8 @@ func (r *Registry) adaptSource(adapts bool, src *dragoman.ToolSource, at extra.P
 	return r.adaptDirectly(codes.SchemaObject, src.Format, r.accepts, src.JSON, at, rep)
 }
 
-// unread returns the error text for a tool of a format without an accessor.
-func unread(f dragoman.Format) string {
+// noAccessor returns the error text for a tool of a format without an accessor.
+func noAccessor(f dragoman.Format) string {
 	return fmt.Sprintf("nothing here reads the format %.80q; contribute a SchemaAccessor, or pass the codecs of package dialect/all if it is a dialect's", string(f))
 }
 
@@ -267,7 +267,7 @@ func (r *Registry) passes(src *dragoman.ToolSource, s *dragoman.ToolSpec) bool {
 		!(c.NoCustomTools && s.Kind == codes.ToolFreeform) &&
 		!(c.NoDeferred && s.Deferred) &&
 		r.subsetFits(s) &&
-		(r.own == nil || !r.own.Traits().NeedsParameters(s, &r.target.Caps)) &&
+		(r.ownCodec == nil || !r.ownCodec.Traits().NeedsParameters(s, &r.target.Caps)) &&
 		r.sourcePasses(src.Format, s)
 }
 
@@ -280,12 +280,12 @@ func (r *Registry) sourcePasses(f dragoman.Format, s *dragoman.ToolSpec) bool {
 	}
 	t := codec.Traits()
 	cached := s.Cache != nil && t.CacheInTool && r.target.Caps.NoCacheBreakpoints
-	byDefault := s.Strict == codes.StrictUnset && t.StrictByDefault && f == t.Function && codec != r.own
+	byDefault := s.Strict == codes.StrictUnset && t.StrictByDefault && f == t.Function && codec != r.ownCodec
 	return !cached && !byDefault
 }
 
-// subset returns the server's own subset of JSON Schema; nil if it has none, or one that no
-// codec knows.
+// subset returns the server's own subset of JSON Schema, or nil if it has no subset or one
+// that no codec knows.
 func (r *Registry) subset() *schema.Profile {
 	name := r.target.Caps.ToolSchema
 	if name == "" || r.toolSchema != nil {
@@ -329,15 +329,15 @@ func (r *Registry) writeToolAs(w *jsonwire.Writer, format dragoman.Format, s *dr
 		w.Raw(obj)
 		return true, nil
 	}
-	if s.Name != "" && unreadSpec(s) && !r.ReadsSchema(s.Source.Format) {
+	if s.Name != "" && onlySource(s) && !r.ReadsSchema(s.Source.Format) {
 		// Without its schema the model would see a tool that takes no arguments.
-		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "tool %q: %s", s.QualifiedName(), unread(s.Source.Format))
+		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "tool %q: %s", s.QualifiedName(), noAccessor(s.Source.Format))
 		return false, nil
 	}
 	if s.Name == "" {
 		why := "a tool without a name"
 		if s.Source != nil && !r.builtIn(s.Source.Format) {
-			why = unread(s.Source.Format)
+			why = noAccessor(s.Source.Format)
 		}
 		rep.Add(dragoman.Dropped, dragoman.Serious, at.String(), why)
 		return false, nil

@@ -14,10 +14,10 @@ import (
 // namespace. A definition of a type that is not built in is the provider's own tool and kept
 // unchanged.
 func (r *Registry) ReadTool(obj json.RawMessage, at extra.Path, rep *dragoman.Report) ([]dragoman.ToolSpec, error) {
-	if r.own == nil {
+	if r.ownCodec == nil {
 		return r.readToolAs(dragoman.Format(string(r.target.Dialect)+"."+toolwire.TypeOf(obj)), obj, at, rep)
 	}
-	return r.readToolAs(r.own.ToolFormat(obj), obj, at, rep)
+	return r.readToolAs(r.ownCodec.ToolFormat(obj), obj, at, rep)
 }
 
 func (r *Registry) readToolAs(format dragoman.Format, obj json.RawMessage, at extra.Path, rep *dragoman.Report) ([]dragoman.ToolSpec, error) {

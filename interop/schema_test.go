@@ -26,14 +26,14 @@ const (
 	neverStrict  = `{"type":"object","properties":{"m":{"type":"object","additionalProperties":{"type":"string"}}},"required":["m"],"additionalProperties":false}`
 )
 
-func TestQuirkA25_StrictIsAskedForOnlyWhereTheAuthorDid(t *testing.T) {
+func TestQuirkA25_StrictOnlyIfTheAuthorSetIt(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		strict string
 		schema string
 		caps   targets.Capabilities
 		want   bool
-		told   string
+		loss   string
 	}{
 		{"off", codes.StrictOff, fitsStrict, targets.Capabilities{}, false, ""},
 		{"on", codes.StrictOn, fitsStrict, targets.Capabilities{}, true, ""},
@@ -51,21 +51,21 @@ func TestQuirkA25_StrictIsAskedForOnlyWhereTheAuthorDid(t *testing.T) {
 				if got := strings.Contains(out, `"strict":true`); got != tc.want {
 					t.Errorf("strict is %v: %s", got, out)
 				}
-				// Responses reads an absent flag as a wish for strictness.
+				// OpenAI Responses treats an absent flag as a request for strict mode.
 				if explicit := strings.Contains(out, `"strict":false`); explicit != (d == dialectname.OpenAIResponses && !tc.want && !tc.caps.NoStrict) {
 					t.Errorf("an explicit false is %v: %s", explicit, out)
 				}
-				switch tc.told {
+				switch tc.loss {
 				case "*":
 				case "":
 					lossless(t, rep)
 				default:
 					found := false
 					for _, l := range rep.Losses {
-						found = found || strings.Contains(l.Detail, tc.told)
+						found = found || strings.Contains(l.Detail, tc.loss)
 					}
 					if !found {
-						t.Errorf("no %q in\n%s", tc.told, rep)
+						t.Errorf("no %q in\n%s", tc.loss, rep)
 					}
 				}
 				if tc.strict == codes.StrictAuto && tc.want && !strings.Contains(out, tc.schema) {
@@ -76,12 +76,12 @@ func TestQuirkA25_StrictIsAskedForOnlyWhereTheAuthorDid(t *testing.T) {
 	}
 }
 
-func TestDecision8_AnAbsentFlagOfResponsesStaysAbsentThereAndIsNeverStrictElsewhere(t *testing.T) {
+func TestDecision8_AbsentStrictFlagStaysAbsent(t *testing.T) {
 	specs, _, err := all.Registry(interop.Options{}).InspectSchema(native(toolformat.ResponsesFunction, `{"type":"function","name":"f","parameters":`+fitsStrict+`}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	specs[0].Description = "edited, so that it is written anew"
+	specs[0].Description = "edited, so that it is re-encoded"
 	out, _ := writeTools(t, registry(dialectname.OpenAIResponses, specs), specs)
 	mustNotContain(t, out, "strict")
 	out, _ = writeTools(t, registry(dialectname.OpenAIChat, specs), specs)
@@ -94,7 +94,7 @@ func TestDecision8_AnAbsentFlagOfResponsesStaysAbsentThereAndIsNeverStrictElsewh
 	mustContain(t, out, `"strict":false`)
 }
 
-func TestQuirkA37_TheSameToolsGiveTheSameBytesFiftyTimes(t *testing.T) {
+func TestQuirkA37_ToolsAreWrittenDeterministically(t *testing.T) {
 	var tools []dragoman.ToolSpec
 	for i := range 30 {
 		tools = append(tools, dragoman.ToolSpec{
@@ -117,7 +117,7 @@ func TestQuirkA37_TheSameToolsGiveTheSameBytesFiftyTimes(t *testing.T) {
 	}
 }
 
-func TestQuirkA38_KeyOrderAndSpellingOfASchemaAreKept(t *testing.T) {
+func TestQuirkA38_KeyOrderAndTextOfASchemaAreKept(t *testing.T) {
 	const params = `{"type":"object","properties":{"z":{"type":"number","minimum":1.50,"description":"<b> & é"},"a":{"type":"string"}},"required":["z"]}`
 	for _, d := range threeDialects {
 		tools := []dragoman.ToolSpec{{Name: "f", Parameters: json.RawMessage(params)}}
@@ -126,7 +126,7 @@ func TestQuirkA38_KeyOrderAndSpellingOfASchemaAreKept(t *testing.T) {
 	}
 }
 
-func TestQuirkA45_ABrokenToolIsDroppedWithAReasonAndTakesNobodyDown(t *testing.T) {
+func TestQuirkA45_InvalidToolIsDroppedAlone(t *testing.T) {
 	for name, bad := range map[string]dragoman.ToolSpec{
 		"no name":                {Parameters: json.RawMessage(`{"type":"object"}`)},
 		"not JSON":               {Name: "bad", Parameters: json.RawMessage(`{"type":`)},
@@ -153,7 +153,7 @@ func TestQuirkA45_ABrokenToolIsDroppedWithAReasonAndTakesNobodyDown(t *testing.T
 	}
 }
 
-func TestQuirkA45_ABrokenMemberOfANamespaceIsDroppedAlone(t *testing.T) {
+func TestQuirkA45_InvalidToolOfANamespaceIsDroppedAlone(t *testing.T) {
 	tools := []dragoman.ToolSpec{
 		{Namespace: "n", Name: "bad", Parameters: json.RawMessage(`5`)},
 		{Namespace: "n", Name: "good"},
@@ -161,13 +161,13 @@ func TestQuirkA45_ABrokenMemberOfANamespaceIsDroppedAlone(t *testing.T) {
 	}
 	out, rep := writeTools(t, registry(dialectname.OpenAIResponses, tools), tools)
 	mustContain(t, out, `"good"`)
-	mustNotContain(t, out, `"m"`) // no namespace without a member
+	mustNotContain(t, out, `"m"`) // no namespace without a tool
 	if len(rep.Losses) < 2 {
 		t.Errorf("report:\n%s", rep)
 	}
 }
 
-func TestNamespace_MembersStandTogetherWhereTheWireHasNamespaces(t *testing.T) {
+func TestNamespace_ToolsOfANamespaceAreGrouped(t *testing.T) {
 	tools := []dragoman.ToolSpec{
 		{Namespace: "crm", NamespaceDescription: "customers", Name: "list"},
 		{Namespace: "crm", NamespaceDescription: "customers", Name: "note", Kind: codes.ToolFreeform},
@@ -185,7 +185,7 @@ func TestNamespace_MembersStandTogetherWhereTheWireHasNamespaces(t *testing.T) {
 	lost(t, rep, dragoman.Dropped, "description of namespace")
 }
 
-func TestNamespace_ReadAndWrittenBackItIsTheSameBytes(t *testing.T) {
+func TestNamespace_RoundTripKeepsTheBytes(t *testing.T) {
 	const obj = `{"type":"namespace","name":"crm","description":"d","tools":[{"strict":false,"type":"function","name":"list","parameters":{}}],"new":1}`
 	reg := registry(dialectname.OpenAIResponses, nil)
 	specs, _, err := reg.InspectSchema(native(toolformat.ResponsesNamespace, obj))
@@ -199,7 +199,7 @@ func TestNamespace_ReadAndWrittenBackItIsTheSameBytes(t *testing.T) {
 	lossless(t, rep)
 }
 
-func TestDeferred_IsNativeWhereTheWireHasItAndReportedElsewhere(t *testing.T) {
+func TestDeferred_UnsupportedFlagIsReported(t *testing.T) {
 	tool := fn("f")
 	tool.Deferred = true
 	tools := []dragoman.ToolSpec{tool}
@@ -216,7 +216,7 @@ func TestDeferred_IsNativeWhereTheWireHasItAndReportedElsewhere(t *testing.T) {
 	lost(t, rep, dragoman.Lowered, "deferred")
 }
 
-func TestQuirkD31_ADeferredToolCarriesNoCacheMarker(t *testing.T) {
+func TestQuirkD31_DeferredToolHasNoCacheMarker(t *testing.T) {
 	tool := fn("f")
 	tool.Deferred, tool.Cache = true, &dragoman.CacheHint{}
 	out, rep := writeTools(t, registry(dialectname.Anthropic, nil), []dragoman.ToolSpec{tool})
@@ -224,7 +224,7 @@ func TestQuirkD31_ADeferredToolCarriesNoCacheMarker(t *testing.T) {
 	lost(t, rep, dragoman.Dropped, "deferred tool")
 }
 
-func TestHosted_AProvidersToolGoesToItsOwnDialectOnly(t *testing.T) {
+func TestHosted_ProviderToolIsSentToItsOwnDialectOnly(t *testing.T) {
 	for d, obj := range map[dragoman.Dialect]string{
 		dialectname.OpenAIResponses: `{"type":"web_search","filters":{"allowed_domains":["x"]}}`,
 		dialectname.Anthropic:       `{"type":"web_search_20250305","name":"web_search"}`,
@@ -235,7 +235,7 @@ func TestHosted_AProvidersToolGoesToItsOwnDialectOnly(t *testing.T) {
 			t.Fatalf("%s: %+v, %v", obj, specs, err)
 		}
 		why := "run by its own provider"
-		if d == dialectname.OpenAIChat { // which defines no tools that it runs
+		if d == dialectname.OpenAIChat { // it defines no tools that it runs
 			why = "of a type that its dialect does not define"
 		}
 		for _, to := range threeDialects {
@@ -254,7 +254,7 @@ func TestHosted_AProvidersToolGoesToItsOwnDialectOnly(t *testing.T) {
 	}
 }
 
-func TestUnknown_MembersOfADefinitionSurviveARebuildAndAreReportedElsewhere(t *testing.T) {
+func TestUnknown_FieldsOfADefinitionAreKeptOrReported(t *testing.T) {
 	for d, obj := range map[dragoman.Dialect]string{
 		dialectname.OpenAIChat:      `{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{}},"x":1},"y":{"z":2}}`,
 		dialectname.OpenAIResponses: `{"type":"function","name":"f","parameters":{"type":"object","properties":{}},"strict":false,"y":{"z":2},"x":1}`,
@@ -280,7 +280,7 @@ func TestUnknown_MembersOfADefinitionSurviveARebuildAndAreReportedElsewhere(t *t
 	}
 }
 
-func TestUnknown_AGrammarKeepsWhatWeDoNotKnowOfIt(t *testing.T) {
+func TestUnknown_GrammarKeepsUnknownFields(t *testing.T) {
 	for d, objs := range map[dragoman.Dialect][]string{
 		dialectname.OpenAIChat: {
 			`{"type":"custom","custom":{"name":"f","format":{"type":"grammar","grammar":{"syntax":"lark","definition":"x","new":1},"newer":2}}}`,
@@ -308,7 +308,7 @@ func TestUnknown_AGrammarKeepsWhatWeDoNotKnowOfIt(t *testing.T) {
 	}
 }
 
-func TestMCP_AToolIsWrittenAndReadBack(t *testing.T) {
+func TestMCP_ToolRoundTrips(t *testing.T) {
 	yes, no := true, false
 	in := dragoman.ToolSpec{
 		Name: "f.g", Description: "d", Parameters: json.RawMessage(`{"type":"object","properties":{"a":{}}}`), OutputSchema: json.RawMessage(`{"type":"object"}`),
@@ -333,9 +333,9 @@ func TestMCP_AToolIsWrittenAndReadBack(t *testing.T) {
 	sameJSON(t, string(back[0].JSON), `{"name":"f.g","description":"d","inputSchema":{"type":"object","properties":{"a":{}}}}`)
 }
 
-// Whatever tools there are, what is written is JSON without a repeated key,
-// every element has a legal name, and whatever is not there is in the report.
-func TestTools_AnyToolsGiveASoundListForEveryTarget(t *testing.T) {
+// Whatever the tools are, the output is JSON without duplicate keys, every element has a valid
+// name, and every missing tool is in the report.
+func TestTools_AnyToolsGiveAValidListForEveryTarget(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		tools := rapid.SliceOfN(gen.Options{}.ToolSpec(), 0, 6).Draw(rt, "tools")
 		for _, d := range threeDialects {
@@ -346,7 +346,7 @@ func TestTools_AnyToolsGiveASoundListForEveryTarget(t *testing.T) {
 				rt.Fatal(err)
 			}
 			if len(elems) < len(tools) && d != dialectname.OpenAIResponses && len(rep.Losses) == 0 {
-				// An exact repetition is no loss.
+				// An exact repetition is not a loss.
 				seen := map[string]bool{}
 				for i := range tools {
 					seen[tools[i].QualifiedName()] = true
@@ -359,7 +359,7 @@ func TestTools_AnyToolsGiveASoundListForEveryTarget(t *testing.T) {
 	})
 }
 
-func TestHosted_AProvidersToolThatItsClientRunsIsNotSaidToBeRunByTheProvider(t *testing.T) {
+func TestHosted_LossNamesWhoRunsTheTool(t *testing.T) {
 	for d, objs := range map[dragoman.Dialect][]string{
 		dialectname.Anthropic: {
 			`{"type":"bash_20250124","name":"bash"}`, `{"type":"text_editor_20250728","name":"str_replace_based_edit_tool"}`,
@@ -400,8 +400,8 @@ func TestQuirkB31_NumbersThatGeminiChangesAreReported(t *testing.T) {
 	}
 }
 
-func TestAServersOwnSubsetOfJSONSchemaIsTakenForItsTools(t *testing.T) {
-	// A reference, which OpenAI takes and a server that nobody knows may not.
+func TestServerSubsetOfJSONSchemaIsUsed(t *testing.T) {
+	// A reference, which OpenAI accepts and an unknown server may not.
 	tool := dragoman.ToolSpec{Name: "f", Parameters: json.RawMessage(`{"type":"object","properties":{"p":{"$ref":"#/$defs/p"}},"$defs":{"p":{"type":"string"}}}`)}
 	authored := tool
 	authored.Source = &dragoman.ToolSource{

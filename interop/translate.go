@@ -11,18 +11,18 @@ import (
 	"github.com/dragoman-go/dragoman/schema"
 )
 
-// forms holds how the arguments of each written tool are translated; nil if they are the same
+// translations holds how the arguments of each written tool are translated; nil if they are the same
 // on the wire.
-type forms map[toolID]*schema.Lowered
+type translations map[toolID]*schema.Lowered
 
-func (r *Registry) remember(s *dragoman.ToolSpec, low *schema.Lowered) {
+func (r *Registry) storeLowered(s *dragoman.ToolSpec, low *schema.Lowered) {
 	if !low.Translates() {
 		low = nil
 	}
-	if r.forms == nil {
-		r.forms = make(forms, len(r.names.tools))
+	if r.translations == nil {
+		r.translations = make(translations, len(r.names.tools))
 	}
-	r.forms[toolID{s.Namespace, s.Name}] = low
+	r.translations[toolID{s.Namespace, s.Name}] = low
 }
 
 // Translates reports whether the arguments of a function call differ between the wire and the
@@ -31,15 +31,15 @@ func (r *Registry) remember(s *dragoman.ToolSpec, low *schema.Lowered) {
 // (quirks A10, A23, A42). Streamed fragments of such arguments are not what the tool will get.
 func (r *Registry) Translates(namespace, name string) bool {
 	spec := r.names.spec(toolID{namespace, name})
-	return spec != nil && (spec.Kind == codes.ToolFreeform || r.form(spec) != nil)
+	return spec != nil && (spec.Kind == codes.ToolFreeform || r.translation(spec) != nil)
 }
 
-// form returns how the arguments of a tool are translated; nil means unchanged. Some wires have
+// translation returns how the arguments of a tool are translated; nil means unchanged. Some wires have
 // their messages before their tools. For a tool that was not written yet, form writes it to a
 // scratch buffer, and the lowered schema serves both.
-func (r *Registry) form(s *dragoman.ToolSpec) *schema.Lowered {
+func (r *Registry) translation(s *dragoman.ToolSpec) *schema.Lowered {
 	id := toolID{s.Namespace, s.Name}
-	low, known := r.forms[id]
+	low, known := r.translations[id]
 	if known {
 		return low
 	}
@@ -49,7 +49,7 @@ func (r *Registry) form(s *dragoman.ToolSpec) *schema.Lowered {
 		}
 		_, _ = r.writeTool(r.scratch.writer(), t, s, extra.At(""), r.scratch.report())
 	}
-	return r.forms[id]
+	return r.translations[id]
 }
 
 // scratch is a buffer for output that is discarded.
@@ -77,7 +77,7 @@ func (s *scratch) report() *dragoman.Report {
 // fromWire translates arguments that the model wrote into the form of the tool's author.
 // Ambiguous arguments must not run.
 func (r *Registry) fromWire(c *dragoman.ToolCall, s *dragoman.ToolSpec) {
-	low := r.form(s)
+	low := r.translation(s)
 	if low == nil {
 		return
 	}
@@ -95,14 +95,14 @@ func (r *Registry) fromWire(c *dragoman.ToolCall, s *dragoman.ToolSpec) {
 // toWire returns a call of the history as the target's model would have written it. Calls in a
 // response are unchanged, because the client has its own tools.
 func (r *Registry) toWire(c *dragoman.ToolCall, codec toolwire.Codec, at extra.Path, rep *dragoman.Report) *dragoman.ToolCall {
-	if r.answer || c.Payload == codes.PayloadText || codec != r.own {
+	if r.forResponse || c.Payload == codes.PayloadText || codec != r.ownCodec {
 		return c
 	}
 	spec := r.names.spec(toolID{c.Namespace, c.Name})
 	if spec == nil {
 		return c
 	}
-	low := r.form(spec)
+	low := r.translation(spec)
 	if low == nil {
 		return c
 	}

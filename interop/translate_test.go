@@ -25,7 +25,7 @@ func filter() dragoman.ToolSpec {
 	}
 }
 
-// aliasOf is the name that Anthropic is told of a property.
+// aliasOf returns the name that Anthropic gets for a property.
 func aliasOf(t *testing.T, name string) string {
 	t.Helper()
 	low, err := schema.Lower(filter().Parameters, profile(t, "anthropic.tool"))
@@ -50,20 +50,20 @@ func writtenCall(t *testing.T, reg *interop.Registry, c *dragoman.ToolCall) stri
 	return string(w.Buf)
 }
 
-func TestQuirkA23_CallsOfAHistoryAreWrittenAsTheTargetWasToldOfThem(t *testing.T) {
+func TestQuirkA23_HistoryCallsUseTheAliases(t *testing.T) {
 	alias := aliasOf(t, "$filter")
 	tools := []dragoman.ToolSpec{filter()}
 	want := `"input":{"` + alias + `":"x"}`
 	call := &dragoman.ToolCall{ID: "c1", Name: "find", Arguments: `{"$filter":"x"}`}
 
-	before := registry(dialectname.Anthropic, tools) // no tool was written yet
+	before := registry(dialectname.Anthropic, tools) // no tool is written yet
 	if got := writtenCall(t, before, call); !strings.Contains(got, want) {
 		t.Errorf("before its tool the call is %s", got)
 	}
 	after := registry(dialectname.Anthropic, tools)
 	body, _ := writeTools(t, after, tools)
 	if got := writtenCall(t, after, call); !strings.Contains(got, want) {
-		t.Errorf("behind its tool the call is %s", got)
+		t.Errorf("after its tool the call is %s", got)
 	}
 	if call.Arguments != `{"$filter":"x"}` {
 		t.Errorf("the call itself was changed to %s", call.Arguments)
@@ -76,7 +76,7 @@ func TestQuirkA23_CallsOfAHistoryAreWrittenAsTheTargetWasToldOfThem(t *testing.T
 	}
 }
 
-func TestQuirkA23_ATargetThatWasGivenTheAuthorsOwnObjectIsToldNothingElse(t *testing.T) {
+func TestQuirkA23_UnchangedDefinitionHasNoAliases(t *testing.T) {
 	s := filter()
 	s.Source = &dragoman.ToolSource{Format: toolformat.AnthropicTool, JSON: json.RawMessage(`{"name":"find","input_schema":` + string(s.Parameters) + `}`)}
 	reg := registry(dialectname.Anthropic, []dragoman.ToolSpec{s})
@@ -88,12 +88,12 @@ func TestQuirkA23_ATargetThatWasGivenTheAuthorsOwnObjectIsToldNothingElse(t *tes
 	}
 }
 
-func TestQuirkA23_SettlingACallTurnsAliasesBackOrRefusesIt(t *testing.T) {
+func TestQuirkA23_ResolveCallReversesAliases(t *testing.T) {
 	alias := aliasOf(t, "$filter")
 	reg := registry(dialectname.Anthropic, []dragoman.ToolSpec{filter()}, func(o *interop.Options) { o.Schemas = new(interop.SchemaCache) })
 	for _, c := range []struct{ args, want string }{
 		{`{"` + alias + `": "x"}`, `{"$filter":"x"}`},
-		{`{"$filter": "x" }`, `{"$filter": "x" }`}, // the model knew better; its bytes stay
+		{`{"$filter": "x" }`, `{"$filter": "x" }`}, // the model used the original name; its bytes do not change
 		{`{"` + alias + `":"x","$filter":"y"}`, ""},
 		{`"{\"` + alias + `\":\"x\"}"`, `{"$filter":"x"}`}, // quirk B3
 	} {
@@ -108,7 +108,7 @@ func TestQuirkA23_SettlingACallTurnsAliasesBackOrRefusesIt(t *testing.T) {
 	}
 }
 
-func TestConvertingToolsForAnotherTargetDoesNotChangeTheRegistrysOwn(t *testing.T) {
+func TestConversionDoesNotChangeTheRegistry(t *testing.T) {
 	reg := registry(dialectname.OpenAIChat, []dragoman.ToolSpec{filter()})
 	var w jsonwire.Writer
 	w.BeginArray()
@@ -125,7 +125,7 @@ func TestConvertingToolsForAnotherTargetDoesNotChangeTheRegistrysOwn(t *testing.
 	}
 }
 
-func TestAFreeformToolThatWasSentAsAFunctionIsTranslated(t *testing.T) {
+func TestFreeformToolSentAsAFunctionIsTranslated(t *testing.T) {
 	tools := []dragoman.ToolSpec{{Kind: codes.ToolFreeform, Name: "patch", Namespace: "fs"}, {Name: "plain"}}
 	reg := registry(dialectname.Anthropic, tools)
 	if !reg.Translates("fs", "patch") || reg.Translates("", "plain") || reg.Translates("", "unknown") {
@@ -133,14 +133,14 @@ func TestAFreeformToolThatWasSentAsAFunctionIsTranslated(t *testing.T) {
 	}
 }
 
-func TestOrdinaryCallsAreSettledWithoutMemory(t *testing.T) {
+func TestResolveCallDoesNotAllocate(t *testing.T) {
 	tools := []dragoman.ToolSpec{{Name: "weather", Parameters: json.RawMessage(`{"type":"object","properties":{"city":{"type":"string"}}}`)}}
 	reg := registry(dialectname.Anthropic, tools)
 	writeTools(t, reg, tools)
 	call := &dragoman.ToolCall{ID: "c1", Name: "weather", Arguments: `{"city":"Oslo"}`}
 	rep := new(dragoman.Report)
-	// The pools that the check draws from are emptied now and then: the best of a
-	// few runs tells.
+	// The runtime empties the pools of the check now and then, so the best of a few runs
+	// counts.
 	with, check := 1e9, 0.0
 	for range 5 {
 		with = min(with, testing.AllocsPerRun(100, func() { reg.ResolveCall(call, extra.At(""), rep) }))
@@ -151,7 +151,7 @@ func TestOrdinaryCallsAreSettledWithoutMemory(t *testing.T) {
 	}
 }
 
-func TestQuirkA5_WhatTheRootSaysStandsInTheDescriptionWhereItHasNoPlace(t *testing.T) {
+func TestQuirkA5_RootConstraintsMoveIntoTheDescription(t *testing.T) {
 	tools := []dragoman.ToolSpec{{
 		Name: "open", Description: "Opens a thing.",
 		Parameters: json.RawMessage(`{"type":"object","description":"By id or by name.","properties":{"id":{"type":"string"},"name":{"type":"string"}}}`),
@@ -163,11 +163,11 @@ func TestQuirkA5_WhatTheRootSaysStandsInTheDescriptionWhereItHasNoPlace(t *testi
 	} {
 		body, _ := writeTools(t, reg, tools)
 		if !strings.Contains(body, `"description":"Opens a thing.\n\nBy id or by name."`) || strings.Count(body, "By id") != 1 {
-			t.Errorf("%s is told %s", what, body)
+			t.Errorf("%s gets %s", what, body)
 		}
 	}
 	body, _ := writeTools(t, registry(dialectname.Bedrock, tools), tools)
 	if !strings.Contains(body, `"description":"Opens a thing."`) || !strings.Contains(body, `{"type":"object","description":"By id or by name."`) {
-		t.Errorf("Claude on Bedrock is told %s", body)
+		t.Errorf("Claude on Bedrock gets %s", body)
 	}
 }

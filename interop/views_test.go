@@ -14,8 +14,8 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// A registry that belongs to no request, or to one for another dialect, reads the members of
-// a namespace, too.
+// A registry without a request, or for a request of another dialect, also reads the tools of a
+// namespace.
 func TestR2_NamespacesAreReadForEveryTarget(t *testing.T) {
 	const namespace = `{"type":"namespace","name":"crm","description":"customers","tools":[{"type":"function","name":"list","parameters":{"type":"object"}},{"type":"custom","name":"note"}]}`
 	for _, d := range []dragoman.Dialect{"", dialectname.OpenAIChat, dialectname.OpenAIResponses, dialectname.Anthropic, dialectname.Gemini, dialectname.Ollama, dialectname.Bedrock} {
@@ -31,7 +31,7 @@ func TestR2_NamespacesAreReadForEveryTarget(t *testing.T) {
 	}
 }
 
-func TestR2_NamespacedCallIsNeverTakenForABareTool(t *testing.T) {
+func TestR2_NamespacedCallIsNotABareCall(t *testing.T) {
 	bare := native(toolformat.ResponsesFunctionCall, `{"type":"function_call","call_id":"c0","name":"list","arguments":"{}"}`)
 	call := native(toolformat.ResponsesFunctionCall, `{"type":"function_call","call_id":"c1","name":"list","namespace":"crm","arguments":"{}"}`)
 	tools := []dragoman.ToolSpec{{Name: "list"}, {Name: "list", Namespace: "crm"}}
@@ -50,7 +50,7 @@ func TestR2_NamespacedCallIsNeverTakenForABareTool(t *testing.T) {
 	}
 }
 
-func TestR11_NamespaceIsPartOfTheNameWhereAFormatHasNone(t *testing.T) {
+func TestR11_NamespaceBecomesPartOfTheName(t *testing.T) {
 	namespace := native(toolformat.ResponsesNamespace, `{"type":"namespace","name":"crm","tools":[{"type":"function","name":"list","parameters":{"type":"object"}}]}`)
 	reg := all.Registry(interop.Options{Target: targets.Target{Dialect: dialectname.OpenAIResponses}})
 	for _, to := range []dragoman.Format{toolformat.AnthropicTool, toolformat.ChatFunction, toolformat.MCPTool} {
@@ -71,11 +71,11 @@ func TestR11_ArgumentsWrittenAsTextAreReported(t *testing.T) {
 	}
 }
 
-func TestR2_ResultsAreReadWithAndWithoutWhatEnclosesThem(t *testing.T) {
+func TestR2_ResultsAreReadInEveryShape(t *testing.T) {
 	for _, tc := range []struct {
 		format      dragoman.Format
 		bare, whole string
-		own         string // the form of the format
+		own         string // the format of the conversion
 	}{
 		{
 			toolformat.GeminiResult,
@@ -110,7 +110,8 @@ func TestR2_ResultsAreReadWithAndWithoutWhatEnclosesThem(t *testing.T) {
 			}
 		}
 	}
-	// What else a part has is kept in the view, and reported if it is not written.
+	// The other fields of a part are kept in the canonical result, and reported if they are
+	// not written.
 	in := native(toolformat.GeminiResult, `{"functionResponse":{"name":"f","response":{"output":"x"}},"thoughtSignature":"s"}`)
 	if res, _, err := all.Registry(interop.Options{}).InspectResult(in); err != nil || res.Name != "f" || len(res.Extra.For(dialectname.Gemini)) != 1 {
 		t.Errorf("%+v, %v", res, err)
@@ -120,8 +121,8 @@ func TestR2_ResultsAreReadWithAndWithoutWhatEnclosesThem(t *testing.T) {
 	}
 }
 
-// The view of a result that carries an explicit envelope has the envelope and its text.
-func TestR2_ViewOfAResultHasItsNativeEnvelope(t *testing.T) {
+// A result that contains an explicit envelope has the envelope and its text.
+func TestR2_CanonicalResultHasItsEnvelope(t *testing.T) {
 	const envelope = `{"type":"provider_native_tool_result","format":"anthropic.messages","content":[{"type":"text","text":"native"}],"_metadata":{"k":1},"text":"plain"}`
 	for format, obj := range map[dragoman.Format]string{
 		toolformat.GeminiResult:  `{"id":"c1","name":"f","response":` + envelope + `}`,

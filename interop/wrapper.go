@@ -54,7 +54,7 @@ func (r *Registry) isWrapper(c *dragoman.ToolCall) bool {
 // declared tools.
 func (r *Registry) unfold(wrapper *dragoman.ToolCall, at extra.Path, rep *dragoman.Report) (calls []dragoman.Part) {
 	rd := jsonwire.NewReader([]byte(wrapper.Arguments))
-	sound := true
+	valid := true
 	var said dragoman.Report
 	for key := range rd.Object() {
 		if string(key) != "tool_uses" {
@@ -62,14 +62,14 @@ func (r *Registry) unfold(wrapper *dragoman.ToolCall, at extra.Path, rep *dragom
 		}
 		for i := range rd.Array() {
 			c := &dragoman.ToolCall{ID: wrapper.ID + "_" + strconv.Itoa(i), Synthetic: true, Caller: wrapper.Caller}
-			sound = sound && readRecipient(rd, c)
+			valid = valid && readRecipient(rd, c)
 			_, _, declared := r.PublicName("", c.Name)
 			r.ResolveCall(c, at, &said)
-			sound = sound && declared != nil && c.Problem == nil
+			valid = valid && declared != nil && c.Problem == nil
 			calls = append(calls, c)
 		}
 	}
-	if !sound || rd.End() != nil || len(calls) == 0 {
+	if !valid || rd.End() != nil || len(calls) == 0 {
 		return nil
 	}
 	rep.Merge("", said)
@@ -77,7 +77,8 @@ func (r *Registry) unfold(wrapper *dragoman.ToolCall, at extra.Path, rep *dragom
 	return calls
 }
 
-// readRecipient reads one use of a tool; false means that it has more than a call can hold.
+// readRecipient reads one call of the wrapper; ok is false if it has fields that a call cannot
+// hold.
 func readRecipient(rd *jsonwire.Reader, c *dragoman.ToolCall) bool {
 	known := true
 	for key := range rd.Object() {

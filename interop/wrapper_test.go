@@ -10,7 +10,7 @@ import (
 	"github.com/dragoman-go/dragoman/interop"
 )
 
-func answered(calls ...*dragoman.ToolCall) *dragoman.Response {
+func resolved(calls ...*dragoman.ToolCall) *dragoman.Response {
 	m := dragoman.AssistantText("both at once")
 	for _, c := range calls {
 		m.Parts = append(m.Parts, c)
@@ -18,9 +18,9 @@ func answered(calls ...*dragoman.ToolCall) *dragoman.Response {
 	return &dragoman.Response{Output: []dragoman.Message{m}}
 }
 
-func TestQuirkB23_AWrapperThatWasNeverDeclaredBecomesTheCallsWithinIt(t *testing.T) {
+func TestQuirkB23_UndeclaredParallelWrapperIsUnfolded(t *testing.T) {
 	reg := registry(dialectname.OpenAIChat, []dragoman.ToolSpec{fn("read"), fn("list"), fn("last")})
-	resp := answered(
+	resp := resolved(
 		&dragoman.ToolCall{ID: "c1", Name: "parallel", Signature: "sig", Arguments: `{"tool_uses":[{"recipient_name":"functions.read","parameters":{"path":"a"}},{"recipient_name":"list","parameters":{}}]}`},
 		&dragoman.ToolCall{ID: "c2", Name: "last", Arguments: `{}`},
 	)
@@ -35,18 +35,18 @@ func TestQuirkB23_AWrapperThatWasNeverDeclaredBecomesTheCallsWithinIt(t *testing
 		t.Errorf("got\n%s", strings.Join(got, "\n"))
 	}
 	if !strings.Contains(rep.String(), "2 calls") {
-		t.Errorf("the report does not say so: %s", rep.String())
+		t.Errorf("the report lacks the loss: %s", rep.String())
 	}
 }
 
-func TestQuirkB23_AWrapperStaysWhereUnfoldingItCouldRunSomethingElse(t *testing.T) {
-	sound := `{"tool_uses":[{"recipient_name":"read","parameters":{}}]}`
+func TestQuirkB23_AmbiguousWrapperIsKept(t *testing.T) {
+	valid := `{"tool_uses":[{"recipient_name":"read","parameters":{}}]}`
 	for name, tc := range map[string]struct {
 		tools []dragoman.ToolSpec
 		call  dragoman.ToolCall
 		other string
 	}{
-		"the request declared it":            {tools: []dragoman.ToolSpec{fn("parallel")}, call: dragoman.ToolCall{Arguments: sound}},
+		"the request declared it":            {tools: []dragoman.ToolSpec{fn("parallel")}, call: dragoman.ToolCall{Arguments: valid}},
 		"a recipient is not declared":        {call: dragoman.ToolCall{Arguments: `{"tool_uses":[{"recipient_name":"read","parameters":{}},{"recipient_name":"rm","parameters":{}}]}`}},
 		"a recipient has no name":            {call: dragoman.ToolCall{Arguments: `{"tool_uses":[{"parameters":{}}]}`}},
 		"arguments are no object":            {call: dragoman.ToolCall{Arguments: `{"tool_uses":[{"recipient_name":"read","parameters":[1]}]}`}},
@@ -54,17 +54,17 @@ func TestQuirkB23_AWrapperStaysWhereUnfoldingItCouldRunSomethingElse(t *testing.
 		"the wrapper says more":              {call: dragoman.ToolCall{Arguments: `{"tool_uses":[{"recipient_name":"read","parameters":{}}],"order":1}`}},
 		"it holds no calls":                  {call: dragoman.ToolCall{Arguments: `{"tool_uses":[]}`}},
 		"it is not JSON":                     {call: dragoman.ToolCall{Arguments: `{"tool_uses":[`}},
-		"it must not run":                    {call: dragoman.ToolCall{Arguments: sound, Problem: &dragoman.CallProblem{Code: codes.ProblemStopped}}},
-		"the provider runs it":               {call: dragoman.ToolCall{Arguments: sound, Hosted: true}},
-		"an id would be there twice":         {call: dragoman.ToolCall{Arguments: sound}, other: "c1_0"},
-		"it is a call of another name space": {call: dragoman.ToolCall{Arguments: sound, Namespace: "crm"}},
+		"it must not run":                    {call: dragoman.ToolCall{Arguments: valid, Problem: &dragoman.CallProblem{Code: codes.ProblemStopped}}},
+		"the provider runs it":               {call: dragoman.ToolCall{Arguments: valid, Hosted: true}},
+		"an id would occur twice":            {call: dragoman.ToolCall{Arguments: valid}, other: "c1_0"},
+		"it is a call of another name space": {call: dragoman.ToolCall{Arguments: valid, Namespace: "crm"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			reg := registry(dialectname.OpenAIChat, append(tc.tools, fn("read")))
 			tc.call.ID, tc.call.Name = "c1", "parallel"
-			resp := answered(&tc.call)
+			resp := resolved(&tc.call)
 			if tc.other != "" {
-				resp = answered(&tc.call, &dragoman.ToolCall{ID: tc.other, Name: "read"})
+				resp = resolved(&tc.call, &dragoman.ToolCall{ID: tc.other, Name: "read"})
 			}
 			var rep dragoman.Report
 			reg.UnfoldParallel(resp, &rep)
@@ -75,7 +75,7 @@ func TestQuirkB23_AWrapperStaysWhereUnfoldingItCouldRunSomethingElse(t *testing.
 	}
 }
 
-func TestQuirkB22_ADecoratedNameIsTheDeclaredToolItCanOnlyMean(t *testing.T) {
+func TestQuirkB22_DecoratedNameResolvesToOneTool(t *testing.T) {
 	crm := fn("find")
 	crm.Namespace = "crm"
 	reg := registry(dialectname.Anthropic, []dragoman.ToolSpec{fn("Bash"), fn("read_file"), fn("get"), fn("GET"), fn("tools.odd"), crm})
@@ -94,9 +94,9 @@ func TestQuirkB22_ADecoratedNameIsTheDeclaredToolItCanOnlyMean(t *testing.T) {
 		"crm__crm__crm__find":                   "crm.find",
 		"CRM__find":                             "crm.find",
 		"get":                                   "get",
-		"Get":                                   "Get", // two could be meant
+		"Get":                                   "Get", // two tools match
 		"functions.rm":                          "functions.rm",
-		"read":                                  "read", // a beginning is no name
+		"read":                                  "read", // a prefix is not a name
 		"":                                      "",
 		"<|channel|>":                           "<|channel|>",
 		strings.Repeat("functions.", 100) + "x": strings.Repeat("functions.", 100) + "x",
@@ -108,14 +108,14 @@ func TestQuirkB22_ADecoratedNameIsTheDeclaredToolItCanOnlyMean(t *testing.T) {
 			t.Errorf("%q is taken for %q, want %q", wire, got, want)
 		}
 		decorated := want != wire && want != "crm.find" || strings.HasPrefix(wire, "crm__crm") || wire == "CRM__find"
-		if said := strings.Contains(rep.String(), "is no tool"); said != decorated {
+		if reported := strings.Contains(rep.String(), "is no tool"); reported != decorated {
 			t.Errorf("%q: report %q", wire, rep.String())
 		}
 	}
 }
 
-// Tool results name tools by their qualified names, whatever their names on the wire.
-func TestQuirkB22_AQualifiedNameIsTheDeclaredToolThatHasIt(t *testing.T) {
+// Tool results use qualified names, whatever the names on the wire.
+func TestQuirkB22_QualifiedNameResolvesToItsTool(t *testing.T) {
 	find := fn("find")
 	find.Namespace = "crm"
 	merge := fn("merge")
@@ -130,8 +130,8 @@ func TestQuirkB22_AQualifiedNameIsTheDeclaredToolThatHasIt(t *testing.T) {
 		"functions.crm.find": {"crm", "find"},
 		" crm.find ":         {"crm", "find"},
 		"calendar.add":       {"", "calendar.add"},
-		"crm.merge":          {"", "crm.merge"}, // two have it
-		"a.b.c":              {"", "a.b.c"},     // two have it
+		"crm.merge":          {"", "crm.merge"}, // two tools have it
+		"a.b.c":              {"", "a.b.c"},     // two tools have it
 		"crm.":               {"", "crm."},
 		"crmfind":            {"", "crmfind"},
 		"find":               {"", "find"},
@@ -146,8 +146,8 @@ func TestQuirkB22_AQualifiedNameIsTheDeclaredToolThatHasIt(t *testing.T) {
 
 type tool struct{ namespace, name string }
 
-// Without a request there are no declared names to mean.
-func TestQuirkB22_NamesOfARequestThatIsNotKnownStayAsTheyAre(t *testing.T) {
+// Without a request, no tools are declared.
+func TestQuirkB22_NamesWithoutARequestAreKept(t *testing.T) {
 	c := &dragoman.ToolCall{ID: "c", Name: "functions.read", Arguments: "{}"}
 	registry(dialectname.OpenAIChat, nil).ResolveCall(c, interop.Path{}, new(dragoman.Report))
 	if c.Name != "functions.read" {

@@ -160,7 +160,7 @@ func (t *translator) ambiguous(at, reason string) {
 
 // value copies one value to which all of the schemas apply.
 func (t *translator) value(r *jsonwire.Reader, w *jsonwire.Writer, schemas []*node, at string, depth int) {
-	schemas = together(schemas)
+	schemas = applicable(schemas)
 	k := r.Kind()
 	switch {
 	case len(schemas) == 0 || depth > maxArgumentDepth || t.err != nil:
@@ -180,7 +180,7 @@ func (t *translator) scalar(raw []byte, schemas []*node) []byte {
 		for _, v := range t.undo.enums[s] {
 			switch {
 			case isText(v):
-			case t.back && string(quoted(string(v))) == string(raw) && !t.plainly(raw, schemas):
+			case t.back && string(quoted(string(v))) == string(raw) && !t.acceptsAsString(raw, schemas):
 				t.changed = true
 				return v
 			case !t.back && string(v) == string(raw):
@@ -192,8 +192,8 @@ func (t *translator) scalar(raw []byte, schemas []*node) []byte {
 	return raw
 }
 
-// plainly reports whether one of the schemas accepts raw as a string.
-func (t *translator) plainly(raw []byte, schemas []*node) bool {
+// acceptsAsString reports whether one of the schemas accepts raw as a string.
+func (t *translator) acceptsAsString(raw []byte, schemas []*node) bool {
 	return slices.ContainsFunc(schemas, func(s *node) bool {
 		if !s.hasType("string") || t.undo.enums[s] != nil {
 			return false

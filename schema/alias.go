@@ -39,7 +39,7 @@ func (l *lowerer) aliasNames() {
 		l.undo.alias(name, alias)
 	}
 	for _, name := range slices.Sorted(maps.Keys(illegal)) {
-		l.lostf(dragoman.Renamed, dragoman.Warn, illegal[name], "property %.80q is written as %q; arguments are translated back", name, wire[name])
+		l.addLossf(dragoman.Renamed, dragoman.Warn, illegal[name], "property %.80q is written as %q; arguments are translated back", name, wire[name])
 	}
 	l.eachProperties(func(props *node) {
 		for i := range props.members {

@@ -9,8 +9,8 @@ import (
 // keepAllowed applies the allowlist of keywords, formats and patterns to the keywords of n
 // (quirks A1, A16, A17, A22, A27).
 func (l *lowerer) keepAllowed(n *node) {
-	if c := n.get(kwConst); c != nil && !l.p.takes(kwConst) && l.p.takes(kwEnum) && !n.has(kwEnum) {
-		l.lost(dragoman.Lowered, dragoman.Info, c, "const becomes an enum of one value")
+	if c := n.get(kwConst); c != nil && !l.p.accepts(kwConst) && l.p.accepts(kwEnum) && !n.has(kwEnum) {
+		l.addLoss(dragoman.Lowered, dragoman.Info, c, "const becomes an enum of one value")
 		n.del(kwConst)
 		n.set(kwEnum, arrayOf([][]byte{c.raw}).at(c))
 	}
@@ -26,46 +26,46 @@ func (l *lowerer) keepAllowed(n *node) {
 		switch {
 		case m.kw == kwDescription && n == l.root:
 			// liftNote handles it.
-		case !l.p.takesAt(m.kw, n == l.root):
+		case !l.p.acceptsAt(m.kw, n == l.root):
 			why = "not taken by this target"
-		case m.kw == kwFormat && !l.p.takesFormat(text, types):
+		case m.kw == kwFormat && !l.p.acceptsFormat(text, types):
 			why = "a format this target does not take"
-		case m.kw == kwPattern && !l.p.takesRegexp(text):
+		case m.kw == kwPattern && !l.p.acceptsRegexp(text):
 			why = "a pattern this target cannot read"
 		case m.kw == kwMinItems && l.p.minItemsMax > 0 && !smallCount(m.val.raw, l.p.minItemsMax):
 			why = "more than this target can demand"
 		}
 		return why
 	}, func(m member, why string) {
-		if vacuous(m) {
-			l.lostf(dragoman.Dropped, dragoman.Info, m.val, "%s: has no effect", m.key)
+		if isDefault(m) {
+			l.addLossf(dragoman.Dropped, dragoman.Info, m.val, "%s: has no effect", m.key)
 			return
 		}
 		if m.kw == kwAdditionalProperties && (m.val.kind == isBool || m.val.empty()) {
-			l.lost(dragoman.Dropped, dragoman.Info, m.val, "additionalProperties: this target cannot say whether other properties are taken")
+			l.addLoss(dragoman.Dropped, dragoman.Info, m.val, "additionalProperties: this target cannot say whether other properties are taken")
 			return
 		}
-		l.tell(n, m, why)
+		l.describe(n, m, why)
 	})
 }
 
 // liftNote moves the root's description to the tool's own description.
 func (l *lowerer) liftNote() {
 	d := l.root.get(kwDescription)
-	if d == nil || l.p.takesAt(kwDescription, true) {
+	if d == nil || l.p.acceptsAt(kwDescription, true) {
 		return
 	}
 	l.rootNote, _ = d.str()
 	l.root.del(kwDescription)
-	l.lost(dragoman.Moved, dragoman.Info, d, "the root has no description here; it belongs to the tool's")
+	l.addLoss(dragoman.Moved, dragoman.Info, d, "the root has no description here; it belongs to the tool's")
 }
 
 func smallCount(raw []byte, max int) bool {
 	return len(raw) == 1 && raw[0] >= '0' && int(raw[0]-'0') <= max
 }
 
-// vacuous reports whether the value of a keyword is its default.
-func vacuous(m member) bool {
+// isDefault reports whether the value of a keyword is its default.
+func isDefault(m member) bool {
 	if m.val.kind != isData {
 		return false
 	}

@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// typical is a schema of about 1 kB that every profile without strict takes,
-// in n variants.
+// typical is a schema of about 1 kB, in n variants, that every profile without strict accepts.
 func typical(n int) [][]byte {
 	out := make([][]byte, n)
 	for i := range out {
@@ -69,9 +68,8 @@ func BenchmarkValidate(b *testing.B) {
 	}
 }
 
-// A schema that needs no change costs no more than a handful of allocations;
-// the race detector adds some.
-func TestUnchangedSchemasHardlyAllocate(t *testing.T) {
+// A schema that needs no change costs only a few allocations; the race detector adds some.
+func TestUnchangedSchemasRarelyAllocate(t *testing.T) {
 	s := typical(1)[0]
 	p := OpenAITool()
 	if n := testing.AllocsPerRun(100, func() { _, _, _ = lowered(s, p) }); n > 20 {
@@ -79,8 +77,9 @@ func TestUnchangedSchemasHardlyAllocate(t *testing.T) {
 	}
 }
 
-// BenchmarkLowerTold lowers 100 schemas of 1 kB of which a default has to be told.
-func BenchmarkLowerTold(b *testing.B) {
+// BenchmarkLowerDescribed lowers 100 schemas of 1 kB of which a default moves into the
+// description.
+func BenchmarkLowerDescribed(b *testing.B) {
 	schemas := typical(100)
 	p := GeminiJSONSchema()
 	b.SetBytes(int64(100 * len(schemas[0])))
@@ -94,12 +93,12 @@ func BenchmarkLowerTold(b *testing.B) {
 	}
 }
 
-// A schema without references that changes in one place takes about the memory
-// of its tree: no pass over it keeps a book of what it saw.
-func TestSchemasWithoutReferencesAreLoweredWithoutBooks(t *testing.T) {
+// A schema without references that changes in one place needs about the memory of its tree: no
+// pass records which nodes it visited.
+func TestLoweringWithoutReferencesUsesLittleMemory(t *testing.T) {
 	s := typical(1)[0]
 	p := GeminiJSONSchema()
-	if n := testing.AllocsPerRun(100, func() { _, _, _ = lowered(s, p) }); n > 260 { // the race detector drops some of what is used again
+	if n := testing.AllocsPerRun(100, func() { _, _, _ = lowered(s, p) }); n > 260 { // the race detector drops some pooled objects
 		t.Errorf("%v allocations", n)
 	}
 }

@@ -48,7 +48,7 @@ func Check(src json.RawMessage, p Profile) []Violation {
 	c.root(root)
 	c.schema(root, place{})
 	c.recursion()
-	c.circles()
+	c.requiredCycles()
 	c.limits()
 	if most := c.rules.most["bytes"]; most > 0 && len(src) > most {
 		c.add("", "limit", strconv.Itoa(len(src))+" bytes, at most "+strconv.Itoa(most))
@@ -302,7 +302,7 @@ func (c *checker) values(s map[string]any, p place, types []string) {
 	}
 }
 
-// general checks what every API requires of a schema.
+// general checks the rules that every API has.
 func (c *checker) general(s map[string]any, p place) {
 	ptr := p.ptr
 	types := c.types(s)
@@ -471,8 +471,8 @@ func (c *checker) object(s map[string]any, ptr string) {
 	}
 }
 
-// recursion reports a schema that contains itself: a target below which a reference leads back
-// to it.
+// recursion reports a schema that contains itself: a schema from which references lead back to
+// it.
 func (c *checker) recursion() {
 	if !c.rules.acyclic {
 		return
@@ -507,16 +507,16 @@ func (c *checker) recursion() {
 	}
 }
 
-// maxCircles limits the references that circles checks, because it compares all pairs.
-const maxCircles = 400
+// maxCyclePairs limits the references that circles checks, because it compares all pairs.
+const maxCyclePairs = 400
 
-// circles reports a required property in which a schema contains itself.
-func (c *checker) circles() {
+// requiredCycles reports a required property in which a schema contains itself.
+func (c *checker) requiredCycles() {
 	if !c.rules.optionalCycles {
 		return
 	}
 	places := slices.Sorted(maps.Keys(c.refs))
-	if len(places) > maxCircles {
+	if len(places) > maxCyclePairs {
 		return
 	}
 	circular := map[string]bool{}
@@ -546,7 +546,7 @@ func (c *checker) circles() {
 	}
 }
 
-// reaches reports whether references lead from one place to another.
+// reaches reports whether references lead from one position to another.
 func (c *checker) reaches(places []string, from, to string) bool {
 	seen := map[string]bool{}
 	queue := []string{from}

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestCheckFindsEachRule(t *testing.T) {
+func TestCheckReportsEachRule(t *testing.T) {
 	ok := `{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false}`
 	for _, p := range all() {
 		if v := Check([]byte(ok), p); v != nil {
@@ -91,7 +91,7 @@ func TestLimitsOfStrictSubsets(t *testing.T) {
 	}
 }
 
-func TestCheckFindsTheRulesOfEachTarget(t *testing.T) {
+func TestCheckReportsTheRulesOfEachTarget(t *testing.T) {
 	closedGemini := []Profile{GeminiParameters(), GeminiResponseSchema()}
 	richGemini := []Profile{GeminiJSONSchema(), GeminiResponseJSONSchema()}
 	grammars := []Profile{LlamaCPPTool(), OllamaFormat()}
@@ -113,7 +113,7 @@ func TestCheckFindsTheRulesOfEachTarget(t *testing.T) {
 		{"an empty string in an enum", prop(`{"type":"string","enum":["a",""]}`), closedGemini, "enum", at + "/enum/1"},
 		{"an enum of integers", prop(`{"type":"integer","enum":["1"]}`), closedGemini, "enum", at + "/enum"},
 		{"a boolean in an enum", prop(`{"type":"boolean","enum":[true]}`), append(closedGemini, richGemini...), "enum", at + "/enum/0"},
-		{"something beside anyOf", prop(`{"description":"d","anyOf":[{"type":"string"}]}`), closedGemini, "anyOf", at},
+		{"a keyword next to anyOf", prop(`{"description":"d","anyOf":[{"type":"string"}]}`), closedGemini, "anyOf", at},
 		{"a format", prop(`{"type":"string","format":"uri"}`), closedGemini, "format", at + "/format"},
 		{"a format of another type", prop(`{"type":"string","format":"int32"}`), closedGemini, "format", at + "/format"},
 		{"items without a type", prop(`{"type":"array","items":{}}`), closedGemini, "typed", at + "/items"},

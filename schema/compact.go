@@ -23,7 +23,7 @@ func (l *lowerer) compact() []byte {
 		{"descriptions are left out", func() { l.cutTexts(0) }},
 	}
 	for _, s := range stages {
-		l.lostf(dragoman.Lowered, dragoman.Serious, l.root, "the schema is longer than %d bytes: %s", l.p.maxBytes, s.what)
+		l.addLossf(dragoman.Lowered, dragoman.Serious, l.root, "the schema is longer than %d bytes: %s", l.p.maxBytes, s.what)
 		s.do()
 		l.lower(l.root) // an array that lost its items gets new ones
 		l.finish()

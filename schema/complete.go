@@ -12,10 +12,10 @@ import (
 const (
 	// maxChanges limits the number of reported changes.
 	maxChanges = 32
-	// maxLooks limits how often a schema is compared with a value, and maxCertain the number of
+	// maxComparisons limits how often a schema is compared with a value, and maxCertain the number of
 	// schemas per value. Arguments that exceed the limits stay unchanged.
-	maxLooks   = 1 << 20
-	maxCertain = 64
+	maxComparisons = 1 << 20
+	maxCertain     = 64
 )
 
 // Complete makes these changes to the arguments:
@@ -42,12 +42,12 @@ func (v *Validator) Complete(args json.RawMessage, coerce bool) (json.RawMessage
 	if jsonwire.Check(args) != nil {
 		return args, nil
 	}
-	c := completer{r: jsonwire.NewReader(args), coerce: coerce, left: maxLooks}
+	c := completer{r: jsonwire.NewReader(args), coerce: coerce, left: maxComparisons}
 	c.value([]*node{v.root}, 0)
 	if c.changes == 0 || c.left < 0 || c.r.End() != nil || c.w.Err() != nil {
 		return args, nil
 	}
-	return c.w.Buf, c.told
+	return c.w.Buf, c.notes
 }
 
 // hasDefaults reports whether any schema below root gives a property a default.
@@ -69,7 +69,7 @@ type completer struct {
 	coerce  bool
 	left    int
 	changes int
-	told    []string
+	notes   []string
 	// at is the pointer of the completed value in the arguments.
 	at string
 	// filling holds the properties whose defaults are being completed: a default that contains
@@ -77,14 +77,14 @@ type completer struct {
 	filling []*node
 }
 
-func (c *completer) tell(pointer, what string) {
+func (c *completer) record(pointer, what string) {
 	c.changes++
 	pointer = c.at + pointer
-	if len(c.told) < maxChanges {
+	if len(c.notes) < maxChanges {
 		if pointer == "" {
 			pointer = "/"
 		}
-		c.told = append(c.told, cut(pointer, maxLineText)+": "+what)
+		c.notes = append(c.notes, cut(pointer, maxLineText)+": "+what)
 	}
 }
 
@@ -115,14 +115,14 @@ func (c *completer) value(schemas []*node, depth int) {
 		raw := c.r.Raw()
 		if c.coerce {
 			if other, what := coerced(raw, wanted(schemas)); other != nil {
-				c.tell(c.r.Pointer(), what)
+				c.record(c.r.Pointer(), what)
 				raw = c.inner(other, schemas, c.r.Pointer(), depth+1)
 			}
 		}
 		if raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9' {
 			types := wanted(schemas)
 			if whole := wholeNumber(raw); whole != nil && slices.Contains(types, "integer") && !slices.Contains(types, "number") {
-				c.tell(c.r.Pointer(), cut(string(raw), 60)+" written as an integer")
+				c.record(c.r.Pointer(), cut(string(raw), 60)+" written as an integer")
 				raw = whole
 			}
 		}
@@ -203,7 +203,7 @@ func (c *completer) object(schemas []*node, depth int) {
 				have = append(have, m.key)
 				c.w.QuotedKey(m.key)
 				at := pointer + "/" + escapeToken(m.key)
-				c.tell(at, "absent, so the schema's default "+cut(string(d), 60)+" counts")
+				c.record(at, "absent, so the schema's default "+cut(string(d), 60)+" counts")
 				c.filling = append(c.filling, m.val)
 				below, _ := declared(schemas, m.key)
 				c.w.Raw(c.inner(d, below, at, depth+1))
@@ -226,7 +226,7 @@ func (c *completer) inner(raw []byte, schemas []*node, pointer string, depth int
 		return raw
 	}
 	c.changes += sub.changes
-	c.told = append(c.told, sub.told[:min(len(sub.told), maxChanges-len(c.told))]...)
+	c.notes = append(c.notes, sub.notes[:min(len(sub.notes), maxChanges-len(c.notes))]...)
 	return sub.w.Buf
 }
 
@@ -274,7 +274,7 @@ func (n *node) item(i int) *node {
 	return rest
 }
 
-// wanted returns the types that a value may have; nil means any.
+// wanted returns the types that a value may have; nil means any type.
 func wanted(schemas []*node) []string {
 	var out []string
 	for _, s := range schemas {
@@ -287,8 +287,8 @@ func wanted(schemas []*node) []string {
 	return out
 }
 
-// coerced returns a scalar converted to another type, and what was done; nil if the value
-// already has an accepted type, or cannot be converted.
+// coerced returns a scalar converted to another type, and a description of the conversion; nil
+// if the value already has an accepted type, or cannot be converted.
 func coerced(raw []byte, types []string) (other []byte, what string) {
 	wants := func(t string) bool { return slices.Contains(types, t) }
 	if len(types) == 0 || raw[0] != '"' {

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestT4_DefaultsAreFilledInAndTextIsCoercedOnlyWhenAsked(t *testing.T) {
+func TestT4_CompleteSetsDefaultsAndCoercesOnRequest(t *testing.T) {
 	const src = `{"type":"object","properties":{
 		"n":{"type":"integer","default":10},
 		"deep":{"type":"object","properties":{"on":{"type":"boolean","default":true},"x":{"type":["number","null"]}}},
@@ -28,14 +28,14 @@ func TestT4_DefaultsAreFilledInAndTextIsCoercedOnlyWhenAsked(t *testing.T) {
 		name, args string
 		coerce     bool
 		want       string
-		told       int
+		changes    int
 	}{
 		{"absent ones get their default", `{}`, false, `{"n":10,"from_all":"x"}`, 2},
 		{"no text at all is an empty object", ``, false, `{"n":10,"from_all":"x"}`, 2},
 		{"null is not absent", `{"n":null,"from_all":1}`, false, `{"n":null,"from_all":1}`, 0},
 		{"objects inside, and through references", `{"n":1,"from_all":1,"deep":{},"list":[{},{"k":"v"}]}`, false, `{"n":1,"from_all":1,"deep":{"on":true},"list":[{"k":"d"},{"k":"v"}]}`, 2},
 		{"an absent object stays absent", `{"n":1,"from_all":1}`, false, `{"n":1,"from_all":1}`, 0},
-		{"a branch of a union says nothing", `{"n":1,"from_all":1,"u":{}}`, true, `{"n":1,"from_all":1,"u":{}}`, 0},
+		{"a branch of a union does not count", `{"n":1,"from_all":1,"u":{}}`, true, `{"n":1,"from_all":1,"u":{}}`, 0},
 		{"nothing is coerced unasked", `{"n":"5","from_all":1,"s":7}`, false, `{"n":"5","from_all":1,"s":7}`, 0},
 		{"text to numbers, booleans, null, objects", `{"n":" 5 ","from_all":1,"deep":"{\"on\":false,\"x\":2.5}"}`, true, `{"n":5,"from_all":1,"deep":{"on":false,"x":2.5}}`, 2},
 		{"null in text where null may be", `{"n":1,"from_all":1,"deep":{"on":"false","x":"null"}}`, true, `{"n":1,"from_all":1,"deep":{"on":false,"x":null}}`, 2},
@@ -47,19 +47,18 @@ func TestT4_DefaultsAreFilledInAndTextIsCoercedOnlyWhenAsked(t *testing.T) {
 		{"zero has no sign as an integer", `{"n":-0.0,"from_all":1}`, false, `{"n":0,"from_all":1}`, 1},
 		{"a huge exponent stays", `{"n":1e400,"from_all":1}`, false, `{"n":1e400,"from_all":1}`, 0},
 		{"an object in text gets its defaults", `{"n":1,"from_all":1,"deep":"{\"x\":\"2\"}","list":"[{}]"}`, true, `{"n":1,"from_all":1,"deep":{"x":2,"on":true},"list":[{"k":"d"}]}`, 5},
-		{"what is no JSON stays", `{"n":`, true, `{"n":`, 0},
+		{"invalid JSON is unchanged", `{"n":`, true, `{"n":`, 0},
 		{"a repeated key stays for Validate to refuse", `{"n":1,"n":2}`, true, `{"n":1,"n":2}`, 0},
 	} {
-		got, told := v.Complete(json.RawMessage(tc.args), tc.coerce)
-		if string(got) != tc.want || len(told) != tc.told {
-			t.Errorf("%s: %s becomes %s %q, want %s with %d changes", tc.name, tc.args, got, told, tc.want, tc.told)
+		got, changes := v.Complete(json.RawMessage(tc.args), tc.coerce)
+		if string(got) != tc.want || len(changes) != tc.changes {
+			t.Errorf("%s: %s becomes %s %q, want %s with %d changes", tc.name, tc.args, got, changes, tc.want, tc.changes)
 		}
 	}
 }
 
-// Completing never makes arguments invalid that were valid, and a second time it
-// changes nothing.
-func TestT4_CompletingIsSafeToRepeat(t *testing.T) {
+// Completing never makes valid arguments invalid, and a second time it changes nothing.
+func TestT4_CompleteIsIdempotent(t *testing.T) {
 	v, err := schema.Compile(json.RawMessage(`{"type":"object","properties":{"a":{"type":"integer","default":1},"b":{"type":["boolean","string"]},"c":{"type":"array","items":{"type":"number"}},
 		"d":{"type":"object","default":{},"properties":{"x":{"default":true},"y":{"type":"object","default":{"z":"5"},"properties":{"z":{"type":"integer"},"w":{"type":"integer","default":2.0}}}}}}}`))
 	if err != nil {
@@ -75,9 +74,9 @@ func TestT4_CompletingIsSafeToRepeat(t *testing.T) {
 		}
 		args := json.RawMessage("{" + strings.Join(members, ",") + "}")
 		once, _ := v.Complete(args, true)
-		twice, told := v.Complete(once, true)
-		if string(once) != string(twice) || len(told) > 0 {
-			t.Fatalf("%s becomes %s and then %s (%q)", args, once, twice, told)
+		twice, changes := v.Complete(once, true)
+		if string(once) != string(twice) || len(changes) > 0 {
+			t.Fatalf("%s becomes %s and then %s (%q)", args, once, twice, changes)
 		}
 		if v.Validate(args) == nil && v.Validate(once) != nil {
 			t.Fatalf("%s was valid, %s is not", args, once)
@@ -85,18 +84,18 @@ func TestT4_CompletingIsSafeToRepeat(t *testing.T) {
 	})
 }
 
-func TestCompletingCostlyArgumentsLeavesThemAsTheyAre(t *testing.T) {
+func TestCompleteKeepsCostlyArguments(t *testing.T) {
 	src := `{"items":{"allOf":[` + strings.Join(slices.Repeat([]string{`{"type":"integer"}`}, 60), ",") + `]}}`
 	v, err := schema.Compile(json.RawMessage(src))
 	if err != nil {
 		t.Fatal(err)
 	}
 	args := json.RawMessage(`["1"` + strings.Repeat(`,"1"`, 100_000) + `]`)
-	if got, told := v.Complete(args, true); told != nil || len(got) != len(args) {
-		t.Errorf("%d bytes of the %d, %d changes", len(got), len(args), len(told))
+	if got, changes := v.Complete(args, true); changes != nil || len(got) != len(args) {
+		t.Errorf("%d bytes of the %d, %d changes", len(got), len(args), len(changes))
 	}
-	if got, told := v.Complete(json.RawMessage(`["1"]`), true); len(told) != 1 || string(got) != `[1]` {
-		t.Errorf("a small one: %s %q", got, told)
+	if got, changes := v.Complete(json.RawMessage(`["1"]`), true); len(changes) != 1 || string(got) != `[1]` {
+		t.Errorf("a small one: %s %q", got, changes)
 	}
 }
 
@@ -113,8 +112,8 @@ func TestT4_DefaultsInsideDefaultsAreFilledIn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, told := v.Complete(json.RawMessage(`{}`), false); string(got) != want || len(told) == 0 {
-			t.Errorf("%s: %s %q, want %s", src, got, told, want)
+		if got, changes := v.Complete(json.RawMessage(`{}`), false); string(got) != want || len(changes) == 0 {
+			t.Errorf("%s: %s %q, want %s", src, got, changes, want)
 		}
 	}
 }

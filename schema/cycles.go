@@ -6,9 +6,9 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// freeCycles makes properties optional in which a schema contains itself, if the target
+// makeCyclesOptional makes properties optional in which a schema contains itself, if the target
 // requires that: it unrolls such a schema, and must be able to stop.
-func (l *lowerer) freeCycles() {
+func (l *lowerer) makeCyclesOptional() {
 	if !l.p.optionalCycles || recursive(l.root) == nil {
 		return
 	}
@@ -25,7 +25,7 @@ func (l *lowerer) freeCycles() {
 			if s == nil || !holds(s, circular) {
 				return false
 			}
-			l.lostf(dragoman.Lowered, dragoman.Warn, s, "property %.60q contains the schema around it, so it becomes optional", name)
+			l.addLossf(dragoman.Lowered, dragoman.Warn, s, "property %.60q contains the schema around it, so it becomes optional", name)
 			return true
 		})
 		switch {

@@ -7,10 +7,10 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// layDefs moves the definitions to where the target expects them: under $defs, and for some
+// placeDefs moves the definitions to where the target expects them: under $defs, and for some
 // targets only at the root (quirk A3). An unused definition is dropped if the target has an
 // allowlist, or if the root was rebuilt and absorbed it.
-func (l *lowerer) layDefs() {
+func (l *lowerer) placeDefs() {
 	if l.p.modernDefs {
 		l.renameDefinitions(l.root)
 	}
@@ -33,7 +33,7 @@ func (l *lowerer) renameDefinitions(from *node) {
 		if old == nil || old.kind != isMap {
 			return
 		}
-		l.lost(dragoman.Renamed, dragoman.Info, old, "definitions is $defs since draft 2019-09")
+		l.addLoss(dragoman.Renamed, dragoman.Info, old, "definitions is $defs since draft 2019-09")
 		defs := n.get(kwDefs)
 		if defs == nil {
 			for i := range n.members {
@@ -132,7 +132,7 @@ func (l *lowerer) reattach() {
 			}
 			defs := l.rootDefs()
 			defs.members = append(defs.members, member{freeName(defs, defName(t)), kwOther, t})
-			l.lost(dragoman.Moved, dragoman.Info, t, "kept under $defs, because it is referred to")
+			l.addLoss(dragoman.Moved, dragoman.Info, t, "kept under $defs, because it is referred to")
 			added = true
 		}
 		if !added {
@@ -174,7 +174,7 @@ func (l *lowerer) gatherDefs() {
 				c := l.copy(t)
 				d := l.rootDefs()
 				d.members = append(d.members, member{freeName(d, defName(t)), kwOther, c})
-				l.lost(dragoman.Moved, dragoman.Info, t, "copied to $defs, where references may lead")
+				l.addLoss(dragoman.Moved, dragoman.Info, t, "copied to $defs, where references may lead")
 				moved[t] = c
 			}
 		}
@@ -190,7 +190,7 @@ func (l *lowerer) gatherDefs() {
 		}
 		for _, k := range [...]keyword{kwDefs, kwDefinitions} {
 			if d := n.get(k); d != nil {
-				l.lost(dragoman.Dropped, dragoman.Info, d, "definitions stand at the root only; those in use were copied there")
+				l.addLoss(dragoman.Dropped, dragoman.Info, d, "definitions stand at the root only; those in use were copied there")
 				n.del(k)
 			}
 		}
@@ -239,12 +239,12 @@ func (l *lowerer) pruneDefs() {
 		if inUse[m.val] {
 			keep = append(keep, m)
 		} else {
-			l.lost(dragoman.Dropped, dragoman.Info, m.val, "nothing refers to this definition")
+			l.addLoss(dragoman.Dropped, dragoman.Info, m.val, "nothing refers to this definition")
 		}
 	}
 	if defs.members = keep; len(keep) == 0 {
 		l.root.del(kwDefs)
-		l.lost(dragoman.Dropped, dragoman.Info, defs, "no definition is left")
+		l.addLoss(dragoman.Dropped, dragoman.Info, defs, "no definition is left")
 	}
 }
 
@@ -273,7 +273,7 @@ func (l *lowerer) finishRefs() {
 			return
 		}
 		if spelled {
-			l.lost(dragoman.Renamed, dragoman.Info, have, "the reference is written as the target spells it")
+			l.addLoss(dragoman.Renamed, dragoman.Info, have, "the reference is written as the target spells it")
 		}
 		n.set(kwRef, dataString("#"+escapeFragment(ptr)).at(have))
 	})

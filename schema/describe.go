@@ -22,15 +22,15 @@ func (l *lowerer) note(n *node, text string) {
 	n.set(kwDescription, dataString(have+add))
 }
 
-// tell moves a keyword into the description, or drops it if the model does not need it.
-func (l *lowerer) tell(n *node, m member, why string) {
+// describe moves a keyword into the description, or drops it if the model does not need it.
+func (l *lowerer) describe(n *node, m member, why string) {
 	name := m.key
-	if m.kw == kwOther || keywords[m.kw].loss == lostQuietly {
-		l.lostf(dragoman.Dropped, dragoman.Info, m.val, "%s: %s", name, why)
+	if m.kw == kwOther || keywords[m.kw].loss == dropSilently {
+		l.addLossf(dragoman.Dropped, dragoman.Info, m.val, "%s: %s", name, why)
 		return
 	}
 	l.note(n, name+": "+noteValue(m.val))
-	l.lostf(dragoman.Moved, dragoman.Warn, m.val, "%s: %s; told in the description", name, why)
+	l.addLossf(dragoman.Moved, dragoman.Warn, m.val, "%s: %s; told in the description", name, why)
 }
 
 func noteValue(v *node) string {

@@ -16,11 +16,11 @@ func (l *lowerer) listEntries(n *node) {
 		return
 	}
 	if values.isTrue() || values.empty() {
-		l.lost(dragoman.Lowered, dragoman.Warn, values, "a free-form map, which this target usually sends empty")
+		l.addLoss(dragoman.Lowered, dragoman.Warn, values, "a free-form map, which this target usually sends empty")
 		n.del(kwAdditionalProperties)
 		return
 	}
-	l.lost(dragoman.Lowered, dragoman.Warn, values, "a map becomes a list of entries, each with key and value")
+	l.addLoss(dragoman.Lowered, dragoman.Warn, values, "a map becomes a list of entries, each with key and value")
 	key := (&node{kind: isSchema}).at(values)
 	key.set(kwType, dataString("string"))
 	entry := (&node{kind: isSchema}).at(values)
@@ -35,7 +35,7 @@ func (l *lowerer) listEntries(n *node) {
 			kept = append(kept, member{keywords[kwMinItems].name, kwMinItems, m.val})
 		case m.kw == kwMaxProperties:
 			kept = append(kept, member{keywords[kwMaxItems].name, kwMaxItems, m.val})
-		case subject(m.kw) == "" || m.kw == kwPropertyNames || m.kw == kwPatternProperties:
+		case keywordType(m.kw) == "" || m.kw == kwPropertyNames || m.kw == kwPatternProperties:
 			kept = append(kept, m)
 		}
 	}

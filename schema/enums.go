@@ -33,16 +33,16 @@ func (l *lowerer) scalarEnum(n, e *node) {
 		return
 	}
 	if slices.ContainsFunc(rest, func(v []byte) bool { return !isText(v) && !isNumber(string(v)) }) {
-		l.tellEnum(n, e)
+		l.describeEnum(n, e)
 		return
 	}
 	n.del(kwEnum)
 	if len(rest) == 0 {
-		l.lost(dragoman.Lowered, dragoman.Info, e, "an enum of null becomes the type null")
+		l.addLoss(dragoman.Lowered, dragoman.Info, e, "an enum of null becomes the type null")
 		n.setTypes([]string{"null"})
 		return
 	}
-	l.lost(dragoman.Lowered, dragoman.Info, e, "null among the values becomes a branch of its own")
+	l.addLoss(dragoman.Lowered, dragoman.Info, e, "null among the values becomes a branch of its own")
 	types := slices.DeleteFunc(n.types(), func(t string) bool { return t == "null" })
 	n.set(kwEnum, arrayOf(rest).at(e))
 	if len(types) > 0 {
@@ -55,15 +55,15 @@ func (l *lowerer) scalarEnum(n, e *node) {
 
 func isText(v []byte) bool { return v[0] == '"' }
 
-// tellEnum moves an enum into the description and keeps its types.
-func (l *lowerer) tellEnum(n, e *node) {
+// describeEnum moves an enum into the description and keeps its types.
+func (l *lowerer) describeEnum(n, e *node) {
 	if !n.has(kwType) {
 		if types := inferTypes(n); len(types) == 1 || !l.p.oneType {
 			n.setTypes(types)
 		}
 	}
 	n.del(kwEnum)
-	l.tell(n, member{"enum", kwEnum, e}, "values this target cannot list")
+	l.describe(n, member{"enum", kwEnum, e}, "values this target cannot list")
 	l.lower(n) // its type may require more changes
 }
 
@@ -75,13 +75,13 @@ func (l *lowerer) stringEnum(n, e *node) {
 	foreign := func(v []byte) bool { return !isText(v) }
 	switch {
 	case slices.ContainsFunc(values, func(v []byte) bool { return v[0] == '{' || v[0] == '[' }),
-		l.p.enums == toldEnums && slices.ContainsFunc(values, foreign):
-		l.tellEnum(n, e)
+		l.p.enums == describedEnums && slices.ContainsFunc(values, foreign):
+		l.describeEnum(n, e)
 		return
 	case slices.ContainsFunc(values, foreign):
 		values = l.asStrings(n, e, values, typed)
 	case !typed:
-		l.lost(dragoman.Lowered, dragoman.Warn, e, "an enum of strings is of type string")
+		l.addLoss(dragoman.Lowered, dragoman.Warn, e, "an enum of strings is of type string")
 		n.setTypes([]string{"string"})
 		l.dropForeign(n)
 	}
@@ -89,7 +89,7 @@ func (l *lowerer) stringEnum(n, e *node) {
 	if len(kept) == len(values) {
 		return
 	}
-	l.lost(dragoman.Lowered, dragoman.Warn, e, "the empty string cannot be listed; told in the description")
+	l.addLoss(dragoman.Lowered, dragoman.Warn, e, "the empty string cannot be listed; told in the description")
 	l.note(n, "may be empty")
 	n.del(kwEnum)
 	if len(kept) > 0 {
@@ -106,7 +106,7 @@ func (l *lowerer) asStrings(n, e *node, values [][]byte, typed bool) [][]byte {
 		}
 	}
 	out = unique(out)
-	l.lost(dragoman.Lowered, dragoman.Warn, e, "the values are written as strings; arguments are translated back")
+	l.addLoss(dragoman.Lowered, dragoman.Warn, e, "the values are written as strings; arguments are translated back")
 	n.set(kwEnum, arrayOf(out).at(e))
 	if !typed {
 		n.setTypes([]string{"string"})

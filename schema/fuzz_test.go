@@ -11,7 +11,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// seeds are schemas that once were, or easily are, trouble.
+// seeds are schemas that caused errors, or that are likely to.
 var seeds = []string{
 	``, `null`, `true`, `false`, `{}`, `[]`, `{"type":"object"}`, `{"type":"object","properties":null}`,
 	`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false}`,
@@ -56,7 +56,7 @@ func FuzzLower(f *testing.F) {
 		}
 		again, more, err := lowered(out, p)
 		if errors.Is(err, dragoman.ErrTooLarge) {
-			return // the result is at the bound
+			return // the result is at the limit
 		}
 		if err != nil || string(again) != string(out) || len(more.Losses) > 0 {
 			t.Fatalf("%s: %q\nlowered to %q\nand again to %q\n%v %v", p.Name(), src, out, again, more, err)
@@ -102,7 +102,7 @@ func FuzzValidate(f *testing.F) {
 	})
 }
 
-// FuzzAdapt looks for arguments that do not come back as they were.
+// FuzzAdapt checks that translated arguments can be translated back.
 func FuzzAdapt(f *testing.F) {
 	args := []string{`{}`, `{"a":1,"$filter":"x"}`, `{"m":{"k":1},"n":"1"}`, `{"n":1, "m":[{"key":"k","value":"1"}]}`, `[`, `{"foo-bar":{"@type":[{"x":1}]}}`}
 	for i, s := range append(slices.Clone(seeds), mapKeysSorted(ourZoo)...) {
@@ -135,8 +135,8 @@ func FuzzAdapt(f *testing.F) {
 	})
 }
 
-// alreadyWire reports arguments that were, in part, in the target's words
-// before they were translated; those come back in the author's.
+// alreadyWire reports arguments that used the wire form, in part, before they were translated.
+// They are translated back into the author's form.
 func alreadyWire(low *Lowered, args []byte) bool {
 	once, err := low.FromWire(args)
 	return err != nil || string(once) != string(args)
@@ -150,7 +150,7 @@ func mapKeysSorted(m map[string]string) []string {
 	return out
 }
 
-// sameJSON reports two texts that differ in blanks and escapes only.
+// sameJSON reports whether two texts differ only in white space and escapes.
 func sameJSON(a, b []byte) bool {
 	x, y := jsontext.Value(slices.Clone(a)), jsontext.Value(slices.Clone(b))
 	return x.Canonicalize() == nil && y.Canonicalize() == nil && string(x) == string(y)

@@ -11,8 +11,8 @@ import (
 	"github.com/dragoman-go/dragoman/schema"
 )
 
-// many joins what f writes for 0 to n-1.
-func many(n int, f func(i int) string) string {
+// joinN joins the results of f for 0 to n-1.
+func joinN(n int, f func(i int) string) string {
 	out := make([]string, n)
 	for i := range out {
 		out[i] = f(i)
@@ -20,7 +20,7 @@ func many(n int, f func(i int) string) string {
 	return strings.Join(out, ",")
 }
 
-// everyProfile returns the profiles that differ in how they do their work.
+// everyProfile returns the profiles whose lowering takes different paths.
 func everyProfile() []schema.Profile {
 	return []schema.Profile{
 		schema.OpenAITool(), schema.OpenAIStrict(), schema.AnthropicTool(), schema.AnthropicStrict(), schema.GeminiParameters(),
@@ -29,10 +29,10 @@ func everyProfile() []schema.Profile {
 }
 
 func TestCheckingManyNamesTakesLinearTime(t *testing.T) {
-	names := many(100_000, func(i int) string { return fmt.Sprintf(`"p%d"`, i) }) // the square takes ten seconds
+	names := joinN(100_000, func(i int) string { return fmt.Sprintf(`"p%d"`, i) }) // quadratic time would be ten seconds
 	for what, src := range map[string]string{
 		"required":   `{"type":"object","properties":{},"required":[` + names + `]}`,
-		"properties": `{"type":"object","additionalProperties":false,"properties":{` + many(20_000, func(i int) string { return fmt.Sprintf(`"p%d":{"type":"null"}`, i) }) + `},"required":[` + many(20_000, func(i int) string { return fmt.Sprintf(`"p%d"`, i) }) + `]}`,
+		"properties": `{"type":"object","additionalProperties":false,"properties":{` + joinN(20_000, func(i int) string { return fmt.Sprintf(`"p%d":{"type":"null"}`, i) }) + `},"required":[` + joinN(20_000, func(i int) string { return fmt.Sprintf(`"p%d"`, i) }) + `]}`,
 		"types":      `{"type":[` + names + `]}`,
 	} {
 		for _, p := range everyProfile() {
@@ -54,19 +54,19 @@ func TestMergingManyBranchesTakesLinearTimeAndMemory(t *testing.T) {
 		return func(i int) string { return fmt.Sprintf(format, i, i) }
 	}
 	for what, src := range map[string]string{
-		"properties and required": `{"allOf":[` + many(3000, branch(`{"type":"object","properties":{"p%d":{"type":"string"}},"required":["p%d"]}`)) + `]}`,
-		"one property":            `{"allOf":[` + many(3000, branch(`{"properties":{"p":{"type":"string","x%d":%d}}}`)) + `]}`,
-		"enums":                   `{"type":"object","properties":{"e":{"allOf":[` + many(300, func(int) string { return `{"enum":[` + many(100, func(i int) string { return fmt.Sprint(i) }) + `]}` }) + `]}}}`,
-		"a long enum twice":       `{"type":"object","properties":{"e":{"allOf":[{"enum":[` + many(30_000, func(i int) string { return fmt.Sprint(i) }) + `]},{"enum":[` + many(30_000, func(i int) string { return fmt.Sprint(i + 1) }) + `]}]}}}`,
-		"unknown keywords":        `{"allOf":[` + many(3000, branch(`{"x%d":%d}`)) + `]}`,
-		"required at the root":    `{"type":"object","properties":{},"required":[` + many(40_000, func(i int) string { return fmt.Sprintf(`"p%d"`, i) }) + `]}`,
-		"choices":                 `{"type":"object","anyOf":[` + many(3000, branch(`{"properties":{"p%d":{"type":"string"}},"required":["p%d"]}`)) + `]}`,
-		"two long lists":          `{"allOf":[{` + many(35_000, func(i int) string { return fmt.Sprintf(`"x%d":1`, i) }) + `},{` + many(35_000, func(i int) string { return fmt.Sprintf(`"y%d":1`, i) }) + `}]}`,
-		"beside a reference":      `{"type":"object","properties":{"p":{"$ref":"#/$defs/d",` + many(60_000, func(i int) string { return fmt.Sprintf(`"x%d":1`, i) }) + `}},"$defs":{"d":{"type":"string"}}}`,
-		"very many branches":      `{"allOf":[` + many(9000, branch(`{"properties":{"p%d":{"type":"string"}},"required":["p%d"]}`)) + `]}`,
-		"a tuple":                 `{"type":"object","properties":{"t":{"type":"array","prefixItems":[` + many(15_000, func(i int) string { return fmt.Sprintf(`{"type":"string","title":"%d"}`, i) }) + `]}}}`,
-		"forms of one property":   `{"anyOf":[` + many(3000, branch(`{"type":"object","properties":{"p":{"title":"%d%d"}}}`)) + `]}`,
-		"conditions":              `{"type":"object","dependentSchemas":{` + many(3000, branch(`"d%d":{"properties":{"p%d":{"type":"string"}}}`)) + `}}`,
+		"properties and required": `{"allOf":[` + joinN(3000, branch(`{"type":"object","properties":{"p%d":{"type":"string"}},"required":["p%d"]}`)) + `]}`,
+		"one property":            `{"allOf":[` + joinN(3000, branch(`{"properties":{"p":{"type":"string","x%d":%d}}}`)) + `]}`,
+		"enums":                   `{"type":"object","properties":{"e":{"allOf":[` + joinN(300, func(int) string { return `{"enum":[` + joinN(100, func(i int) string { return fmt.Sprint(i) }) + `]}` }) + `]}}}`,
+		"a long enum twice":       `{"type":"object","properties":{"e":{"allOf":[{"enum":[` + joinN(30_000, func(i int) string { return fmt.Sprint(i) }) + `]},{"enum":[` + joinN(30_000, func(i int) string { return fmt.Sprint(i + 1) }) + `]}]}}}`,
+		"unknown keywords":        `{"allOf":[` + joinN(3000, branch(`{"x%d":%d}`)) + `]}`,
+		"required at the root":    `{"type":"object","properties":{},"required":[` + joinN(40_000, func(i int) string { return fmt.Sprintf(`"p%d"`, i) }) + `]}`,
+		"choices":                 `{"type":"object","anyOf":[` + joinN(3000, branch(`{"properties":{"p%d":{"type":"string"}},"required":["p%d"]}`)) + `]}`,
+		"two long lists":          `{"allOf":[{` + joinN(35_000, func(i int) string { return fmt.Sprintf(`"x%d":1`, i) }) + `},{` + joinN(35_000, func(i int) string { return fmt.Sprintf(`"y%d":1`, i) }) + `}]}`,
+		"next to a reference":     `{"type":"object","properties":{"p":{"$ref":"#/$defs/d",` + joinN(60_000, func(i int) string { return fmt.Sprintf(`"x%d":1`, i) }) + `}},"$defs":{"d":{"type":"string"}}}`,
+		"very many branches":      `{"allOf":[` + joinN(9000, branch(`{"properties":{"p%d":{"type":"string"}},"required":["p%d"]}`)) + `]}`,
+		"a tuple":                 `{"type":"object","properties":{"t":{"type":"array","prefixItems":[` + joinN(15_000, func(i int) string { return fmt.Sprintf(`{"type":"string","title":"%d"}`, i) }) + `]}}}`,
+		"forms of one property":   `{"anyOf":[` + joinN(3000, branch(`{"type":"object","properties":{"p":{"title":"%d%d"}}}`)) + `]}`,
+		"conditions":              `{"type":"object","dependentSchemas":{` + joinN(3000, branch(`"d%d":{"properties":{"p%d":{"type":"string"}}}`)) + `}}`,
 	} {
 		for _, p := range everyProfile() {
 			var before, after runtime.MemStats
@@ -77,7 +77,7 @@ func TestMergingManyBranchesTakesLinearTimeAndMemory(t *testing.T) {
 			runtime.ReadMemStats(&after)
 			mb := (after.TotalAlloc - before.TotalAlloc) >> 20
 			t.Logf("%-25s %-18s %8v %4d MB %v", what, p.Name(), took.Round(time.Millisecond), mb, err)
-			if took > 20*time.Second || mb > 100 { // a hundred times what it takes, for the race detector on a busy machine
+			if took > 20*time.Second || mb > 100 { // a hundred times the usual time, for the race detector on a busy machine
 				t.Errorf("%s for %s: %v and %d MB", what, p.Name(), took, mb)
 			}
 		}
@@ -85,12 +85,12 @@ func TestMergingManyBranchesTakesLinearTimeAndMemory(t *testing.T) {
 }
 
 func TestTranslatingManyArgumentsTakesLinearTime(t *testing.T) {
-	src := `{"type":"object","properties":{"m":{"type":"object","additionalProperties":{"enum":[1,2]}},` + many(9000, func(i int) string { return fmt.Sprintf(`"$p%d":{"type":"integer","enum":[%d]}`, i, i) }) + `}}`
+	src := `{"type":"object","properties":{"m":{"type":"object","additionalProperties":{"enum":[1,2]}},` + joinN(9000, func(i int) string { return fmt.Sprintf(`"$p%d":{"type":"integer","enum":[%d]}`, i, i) }) + `}}`
 	low, err := schema.Lower(json.RawMessage(src), schema.GeminiParameters().WithBudget(0))
 	if err != nil {
 		t.Fatal(err)
 	}
-	args := `{"m":{` + many(100_000, func(i int) string { return fmt.Sprintf(`"k%d":1`, i) }) + `},` + many(9000, func(i int) string { return fmt.Sprintf(`"$p%d":%d`, i, i) }) + `,` + many(100_000, func(i int) string { return fmt.Sprintf(`"x%d":0`, i) }) + `}`
+	args := `{"m":{` + joinN(100_000, func(i int) string { return fmt.Sprintf(`"k%d":1`, i) }) + `},` + joinN(9000, func(i int) string { return fmt.Sprintf(`"$p%d":%d`, i, i) }) + `,` + joinN(100_000, func(i int) string { return fmt.Sprintf(`"x%d":0`, i) }) + `}`
 	start := time.Now()
 	wire, err := low.ToWire(json.RawMessage(args))
 	if err != nil {

@@ -22,13 +22,13 @@ func (l *lowerer) inlineAll() {
 	l.root.walk(func(n *node) {
 		refs = refs || n.ref != nil
 		for _, m := range n.members {
-			if n.kind == isSchema && (m.kw == kwDefs || m.kw == kwDefinitions || naming(m.kw)) {
-				l.lostf(dragoman.Dropped, dragoman.Info, m.val, "%s: this target has no references", m.key)
+			if n.kind == isSchema && (m.kw == kwDefs || m.kw == kwDefinitions || isName(m.kw)) {
+				l.addLossf(dragoman.Dropped, dragoman.Info, m.val, "%s: this target has no references", m.key)
 			}
 		}
 	})
 	if !refs {
-		l.root.walk(undefine)
+		l.root.walk(dropDefinitionKeywords)
 		return
 	}
 	x := expansion{l: l, open: map[*node]int{l.root: 1}}
@@ -88,7 +88,7 @@ func (x *expansion) expand(n *node, depth int) {
 	if n.kind != isSchema || l.err != nil {
 		return
 	}
-	undefine(n)
+	dropDefinitionKeywords(n)
 	var opened []*node
 	for n.ref != nil && l.err == nil {
 		t := n.ref
@@ -96,11 +96,11 @@ func (x *expansion) expand(n *node, depth int) {
 			l.cutRef(n)
 			break
 		}
-		l.lost(dragoman.Lowered, dragoman.Info, n.get(kwRef), "the reference is replaced by its target")
+		l.addLoss(dragoman.Lowered, dragoman.Info, n.get(kwRef), "the reference is replaced by its target")
 		x.open[t]++
 		opened = append(opened, t)
 		l.inlineStep(n)
-		undefine(n)
+		dropDefinitionKeywords(n)
 		depth++
 	}
 	n.children(func(c *node) { x.expand(c, depth) })
@@ -109,8 +109,8 @@ func (x *expansion) expand(n *node, depth int) {
 	}
 }
 
-// undefine removes the keywords of a schema that only references use.
-func undefine(n *node) {
+// dropDefinitionKeywords removes the keywords of a schema that only references use.
+func dropDefinitionKeywords(n *node) {
 	if n.kind != isSchema {
 		return
 	}
@@ -122,7 +122,7 @@ func undefine(n *node) {
 // cutRef replaces a reference with the type of its target.
 func (l *lowerer) cutRef(n *node) {
 	t := n.ref
-	l.lost(dragoman.Lowered, dragoman.Warn, n.get(kwRef), "the reference is cut: the schema contains itself or is too deep")
+	l.addLoss(dragoman.Lowered, dragoman.Warn, n.get(kwRef), "the reference is cut: the schema contains itself or is too deep")
 	n.del(kwRef)
 	n.ref = nil
 	if n.has(kwType) || t.kind != isSchema {

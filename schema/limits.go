@@ -21,13 +21,12 @@ const (
 )
 
 const (
-	// maxExpansion bounds the subschemas that expanding references may add,
-	// besides twice what the source has.
+	// maxExpansion limits the subschemas that expanding references may add, in addition to
+	// twice the number in the source.
 	maxExpansion = 6_000
-	// maxMergeWork bounds how many entries are looked at while schemas are
-	// merged into one.
+	// maxMergeWork limits how many entries are examined while schemas are merged into one.
 	maxMergeWork = 10_000_000
-	// maxLosses bounds a report; a last entry says that there were more.
+	// maxLosses limits a report; a last entry reports that there were more.
 	maxLosses = 1_000
 	// maxInPlace limits how many subschemas can apply to one value at one position. Sixteen
 	// nested two-way allOf are 2^16 and refused.

@@ -30,7 +30,7 @@ func Lower(src json.RawMessage, p Profile) (*Lowered, error) {
 		return &Lowered{Schema: src}, nil
 	}
 	l := newLowerer(&p)
-	l.sound = ok
+	l.valid = ok
 	out, err := l.run(src)
 	if err != nil {
 		return &Lowered{Report: l.report}, err
@@ -54,7 +54,7 @@ func (p Profile) Fits(src json.RawMessage) bool {
 		return true
 	}
 	l := newLowerer(&p)
-	l.sound = ok
+	l.valid = ok
 	_, err := l.run(src)
 	return err == nil && len(l.report.Losses) == 0
 }
@@ -70,8 +70,8 @@ type lowerer struct {
 	// work counts what merging examines; maxMergeWork is its limit.
 	work int
 	err  error
-	// sound reports that the source was checked and is valid.
-	sound bool
+	// valid reports that the source was checked and is valid.
+	valid bool
 	// expanding holds the targets of references that are being expanded.
 	expanding map[*node]bool
 	// rebased reports that references must be written from the root.
@@ -95,13 +95,13 @@ func newLowerer(p *Profile) *lowerer {
 
 func (l *lowerer) run(src []byte) ([]byte, error) {
 	src = l.readable(src)
-	root, ps, err := parseAs(src, maxSchemaNodes, l.sound)
+	root, ps, err := parseAs(src, maxSchemaNodes, l.valid)
 	if err != nil {
 		return nil, err
 	}
 	l.maxCopies += 2 * ps.nodes
 	for _, n := range ps.repeated {
-		l.lost(dragoman.Dropped, dragoman.Warn, n, "duplicate name; the last one counts")
+		l.addLoss(dragoman.Dropped, dragoman.Warn, n, "duplicate name; the last one counts")
 	}
 	if root = l.rootSchema(root); l.err != nil {
 		return nil, l.err
@@ -118,7 +118,7 @@ func (l *lowerer) run(src []byte) ([]byte, error) {
 	if l.p.inlineRefs {
 		l.inlineAll()
 	} else {
-		l.layDefs()
+		l.placeDefs()
 	}
 	if l.err == nil && l.p.noRecursion {
 		if n := recursive(l.root); n != nil {
@@ -156,7 +156,7 @@ func (l *lowerer) finish() {
 		return
 	}
 	l.lowerEnums()
-	l.freeCycles()
+	l.makeCyclesOptional()
 	l.aliasNames()
 	l.liftNote()
 }
@@ -180,10 +180,10 @@ func (l *lowerer) written(size int) ([]byte, error) {
 // differently (quirk C17), and treats an empty source as no arguments.
 func (l *lowerer) readable(src []byte) []byte {
 	if text := bytes.TrimSpace(src); len(text) == 0 || string(text) == "null" {
-		l.sound = false
+		l.valid = false
 		return l.noArguments()
 	}
-	if l.sound || len(src) > maxSchemaBytes || (utf8.Valid(src) && jsonwire.Check(src) == nil) {
+	if l.valid || len(src) > maxSchemaBytes || (utf8.Valid(src) && jsonwire.Check(src) == nil) {
 		return src
 	}
 	clean, err := jsontext.AppendFormat(nil, src, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true), jsontext.PreserveRawStrings(true))
@@ -194,13 +194,13 @@ func (l *lowerer) readable(src []byte) []byte {
 	if err != nil {
 		return src
 	}
-	l.lost(dragoman.Lowered, dragoman.Info, nil, "text that is not Unicode replaced by U+FFFD")
+	l.addLoss(dragoman.Lowered, dragoman.Info, nil, "text that is not Unicode replaced by U+FFFD")
 	return clean
 }
 
 // noArguments returns the schema of a tool without arguments (quirk A20).
 func (l *lowerer) noArguments() []byte {
-	l.lost(dragoman.Synthesized, dragoman.Info, nil, "no schema: an object without properties")
+	l.addLoss(dragoman.Synthesized, dragoman.Info, nil, "no schema: an object without properties")
 	if l.p.closed {
 		return []byte(`{"type":"object","properties":{},"additionalProperties":false}`)
 	}
@@ -217,7 +217,7 @@ func (l *lowerer) rootSchema(root *node) *node {
 		if !l.p.rootObject && !l.p.noBooleans {
 			return root
 		}
-		l.lost(dragoman.Lowered, dragoman.Info, nil, "true becomes an empty schema")
+		l.addLoss(dragoman.Lowered, dragoman.Info, nil, "true becomes an empty schema")
 		return empty
 	case root.isFalse() && !l.p.rootObject && !l.p.noBooleans:
 		return root
@@ -227,7 +227,7 @@ func (l *lowerer) rootSchema(root *node) *node {
 	}
 }
 
-func (l *lowerer) lost(kind dragoman.LossKind, sev dragoman.Severity, at *node, detail string) {
+func (l *lowerer) addLoss(kind dragoman.LossKind, sev dragoman.Severity, at *node, detail string) {
 	switch n := len(l.report.Losses); {
 	case n < maxLosses:
 		path := ""
@@ -240,11 +240,11 @@ func (l *lowerer) lost(kind dragoman.LossKind, sev dragoman.Severity, at *node, 
 	}
 }
 
-func (l *lowerer) lostf(kind dragoman.LossKind, sev dragoman.Severity, at *node, format string, args ...any) {
+func (l *lowerer) addLossf(kind dragoman.LossKind, sev dragoman.Severity, at *node, format string, args ...any) {
 	if len(l.report.Losses) > maxLosses {
 		return
 	}
-	l.lost(kind, sev, at, fmt.Sprintf(format, args...))
+	l.addLoss(kind, sev, at, fmt.Sprintf(format, args...))
 }
 
 func (l *lowerer) fail(at *node, kind error, reason string) {
@@ -266,8 +266,8 @@ func (l *lowerer) impossible(at *node, reason string) {
 	}
 }
 
-// naming reports whether a keyword gives a schema a name.
-func naming(k keyword) bool {
+// isName reports whether a keyword gives a schema a name.
+func isName(k keyword) bool {
 	return k == kwID || k == kwAnchor || k == kwDynamicAnchor || k == kwRecursiveAnchor
 }
 
@@ -292,7 +292,7 @@ func (l *lowerer) copy(n *node) *node {
 	c := *n
 	c.members = make([]member, 0, len(n.members))
 	for _, m := range n.members {
-		if n.kind == isSchema && naming(m.kw) {
+		if n.kind == isSchema && isName(m.kw) {
 			continue
 		}
 		if m.val.kind != isData {
@@ -313,7 +313,7 @@ func (l *lowerer) copy(n *node) *node {
 func (l *lowerer) bind() {
 	l.res = newResolver(l.root)
 	l.bindBelow(l.root)
-	l.unbase()
+	l.dropBases()
 	l.cutLoops()
 }
 
@@ -324,16 +324,16 @@ func (l *lowerer) cutLoops() {
 		if n == nil {
 			return
 		}
-		l.lost(dragoman.Dropped, dragoman.Serious, n.get(kwRef), "the reference leads back to itself and has no meaning")
+		l.addLoss(dragoman.Dropped, dragoman.Serious, n.get(kwRef), "the reference leads back to itself and has no meaning")
 		n.ref = nil
 		n.del(kwRef)
 	}
 	l.fail(l.root, dragoman.ErrTooLarge, "too many references that lead back to themselves")
 }
 
-// unbase drops $id below the root if there are references: it would change their base, which
+// dropBases drops $id below the root if there are references: it would change their base, which
 // not every API supports. References are then written from the root.
-func (l *lowerer) unbase() {
+func (l *lowerer) dropBases() {
 	if len(l.targets(true)) == 0 {
 		return
 	}
@@ -342,7 +342,7 @@ func (l *lowerer) unbase() {
 		if text, _ := id.str(); n == l.root || text == "" || text[0] == '#' {
 			return
 		}
-		l.lost(dragoman.Dropped, dragoman.Info, id, "$id below the root; references are written from the root")
+		l.addLoss(dragoman.Dropped, dragoman.Info, id, "$id below the root; references are written from the root")
 		n.del(kwID)
 		l.rebased = true
 	})
@@ -369,7 +369,7 @@ func (l *lowerer) bindBelow(from *node) {
 			leads = append(leads, n.ref)
 			return
 		}
-		l.lostf(dragoman.Dropped, dragoman.Serious, ref, "the reference %.100q does not lead into this schema", text)
+		l.addLossf(dragoman.Dropped, dragoman.Serious, ref, "the reference %.100q does not lead into this schema", text)
 		n.del(kwRef)
 		if text != "" {
 			l.note(n, "see "+text)
@@ -388,7 +388,7 @@ func (l *lowerer) bindBelow(from *node) {
 func (l *lowerer) plainRef(n *node) {
 	for _, k := range [...]keyword{kwDynamicRef, kwRecursiveRef} {
 		if v := n.get(k); v != nil {
-			l.lostf(dragoman.Renamed, dragoman.Info, v, "%s becomes $ref", keywords[k].name)
+			l.addLossf(dragoman.Renamed, dragoman.Info, v, "%s becomes $ref", keywords[k].name)
 			n.del(k)
 			n.set(kwRef, v)
 			return

@@ -100,7 +100,7 @@ func (l *lowerer) merge(dst, src *node, prefer bool) {
 					dst.set(m.kw, m.val)
 				}
 			default:
-				l.lostf(dragoman.Lowered, dragoman.Warn, m.val, "%s occurs twice in what is merged; the later one is kept", m.key)
+				l.addLossf(dragoman.Lowered, dragoman.Warn, m.val, "%s occurs twice in what is merged; the later one is kept", m.key)
 				dst.set(m.kw, m.val)
 			}
 		}
@@ -190,7 +190,7 @@ func (l *lowerer) bothUnions(dst *node, m member) {
 		l.refuse(m.val, "two "+name+" apply at once, which this target cannot express")
 	default:
 		l.note(dst, "and "+name+": "+noteValue(m.val))
-		l.lostf(dragoman.Moved, dragoman.Warn, m.val, "two %s apply at once; one is moved to the description", name)
+		l.addLossf(dragoman.Moved, dragoman.Warn, m.val, "two %s apply at once; one is moved to the description", name)
 	}
 }
 
@@ -226,7 +226,7 @@ func (l *lowerer) mergeTypes(dst, src *node) {
 		}
 	}
 	if len(both) == 0 {
-		l.lostf(dragoman.Lowered, dragoman.Serious, src.get(kwType), "types %v and %v exclude each other; the later ones are kept", a, b)
+		l.addLossf(dragoman.Lowered, dragoman.Serious, src.get(kwType), "types %v and %v exclude each other; the later ones are kept", a, b)
 		both = b
 	}
 	if !slices.Equal(both, a) {
@@ -244,7 +244,7 @@ func (l *lowerer) mergeEnums(dst, have, add *node) {
 	switch {
 	case len(both) == len(a):
 	case len(both) == 0:
-		l.lost(dragoman.Lowered, dragoman.Serious, add, "two lists of values exclude each other; the later one is kept")
+		l.addLoss(dragoman.Lowered, dragoman.Serious, add, "two lists of values exclude each other; the later one is kept")
 		dst.set(kwEnum, add)
 	default:
 		dst.set(kwEnum, arrayOf(both).at(have))
@@ -263,7 +263,7 @@ func (l *lowerer) mergeAllOf(n *node) (expanding []*node) {
 		if len(all.list) == 1 && all.list[0].ref != nil && len(all.list[0].members) == 1 && n.ref == nil && annotationsOnly(n) {
 			n.ref = all.list[0].ref
 			n.set(kwRef, all.list[0].get(kwRef))
-			l.lost(dragoman.Lowered, dragoman.Info, all, "allOf of one reference becomes the reference")
+			l.addLoss(dragoman.Lowered, dragoman.Info, all, "allOf of one reference becomes the reference")
 			continue
 		}
 		if n.ref != nil {
@@ -279,7 +279,7 @@ func (l *lowerer) mergeAllOf(n *node) (expanding []*node) {
 				switch t := m.ref; {
 				case t == nil:
 				case l.expanding[t]:
-					l.lost(dragoman.Dropped, dragoman.Serious, m, "a recursive reference in allOf cannot be merged")
+					l.addLoss(dragoman.Dropped, dragoman.Serious, m, "a recursive reference in allOf cannot be merged")
 					m.ref = nil
 					m.del(kwRef)
 				default:
@@ -291,7 +291,7 @@ func (l *lowerer) mergeAllOf(n *node) (expanding []*node) {
 			}
 		}
 		required.write(n)
-		l.lostf(dragoman.Lowered, dragoman.Info, all, "allOf of %d schemas merged into one", len(all.list))
+		l.addLossf(dragoman.Lowered, dragoman.Info, all, "allOf of %d schemas merged into one", len(all.list))
 	}
 	l.fail(n, dragoman.ErrTooLarge, "allOf is nested too deeply")
 	return expanding
@@ -333,6 +333,6 @@ func (l *lowerer) dropRequiredUnion(n *node, k keyword) bool {
 		n.setTypes([]string{"object"})
 	}
 	l.note(n, alternatives(u.list))
-	l.lostf(dragoman.Lowered, dragoman.Warn, u, "%s of required names told in the description", keywords[k].name)
+	l.addLossf(dragoman.Lowered, dragoman.Warn, u, "%s of required names told in the description", keywords[k].name)
 	return true
 }

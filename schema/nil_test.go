@@ -8,7 +8,7 @@ import (
 	"github.com/dragoman-go/dragoman/schema"
 )
 
-func TestANilValidatorTakesNothing(t *testing.T) {
+func TestNilValidatorRejectsEverything(t *testing.T) {
 	var v *schema.Validator
 	var violated *schema.ValidationError
 	if err := v.Validate(json.RawMessage(`{}`)); !errors.As(err, &violated) {

@@ -74,7 +74,7 @@ func (l *lowerer) combined(n *node) bool {
 	for _, m := range n.members {
 		switch m.kw {
 		case kwAnyOf, kwOneOf, kwAllOf, kwDynamicRef, kwRecursiveRef:
-			if l.p.takes(m.kw) {
+			if l.p.accepts(m.kw) {
 				return true
 			}
 		}
@@ -92,9 +92,9 @@ func (l *lowerer) lowerBool(n *node) bool {
 	case !l.p.noBooleans:
 		return false
 	case n.isTrue():
-		l.lost(dragoman.Lowered, dragoman.Info, n, "true becomes an empty schema")
+		l.addLoss(dragoman.Lowered, dragoman.Info, n, "true becomes an empty schema")
 	default:
-		l.lost(dragoman.Lowered, dragoman.Warn, n, "false becomes an empty schema")
+		l.addLoss(dragoman.Lowered, dragoman.Warn, n, "false becomes an empty schema")
 	}
 	n.kind, n.raw = isSchema, nil
 	return true
@@ -109,7 +109,7 @@ func (l *lowerer) lowerItems(n *node) {
 		l.refuse(n, "an array without items takes anything, which this target cannot express")
 		return
 	case items == nil:
-		l.lost(dragoman.Synthesized, dragoman.Info, n, "items added: an array must have them")
+		l.addLoss(dragoman.Synthesized, dragoman.Info, n, "items added: an array must have them")
 		n.set(kwItems, &node{kind: isSchema})
 	}
 	l.typeItems(n)
@@ -125,7 +125,7 @@ func (l *lowerer) typeItems(n *node) {
 		l.lowerBool(items)
 	}
 	if items.ref == nil && !items.has(kwType) && !l.combined(items) && inferTypes(items) == nil {
-		l.lostf(dragoman.Lowered, dragoman.Warn, items, "items of no type become items of type %s", strings.Join(l.p.itemTypes, ", "))
+		l.addLossf(dragoman.Lowered, dragoman.Warn, items, "items of no type become items of type %s", strings.Join(l.p.itemTypes, ", "))
 		items.setTypes(l.p.itemTypes)
 	}
 }
@@ -163,8 +163,8 @@ func (l *lowerer) bareRef(n *node) bool {
 		case m.kw == kwRef:
 		case m.kw == kwType && same:
 			return "the reference says the same type"
-		case annotation(m.kw), !l.p.takes(m.kw):
-			if !l.p.takes(m.kw) {
+		case annotation(m.kw), !l.p.accepts(m.kw):
+			if !l.p.accepts(m.kw) {
 				return "not taken by this target"
 			}
 		case l.expanding[n.ref]:
@@ -175,18 +175,18 @@ func (l *lowerer) bareRef(n *node) bool {
 		return ""
 	}, func(m member, why string) {
 		if m.kw == kwType && same {
-			l.lost(dragoman.Dropped, dragoman.Info, m.val, why)
+			l.addLoss(dragoman.Dropped, dragoman.Info, m.val, why)
 			return
 		}
-		l.tell(n, m, why)
+		l.describe(n, m, why)
 	})
 	if expand {
-		l.lost(dragoman.Lowered, dragoman.Info, n.get(kwRef), "the reference is replaced by its target, because it has constraints next to it")
+		l.addLoss(dragoman.Lowered, dragoman.Info, n.get(kwRef), "the reference is replaced by its target, because it has constraints next to it")
 		l.inline(n)
 		return false
 	}
 	if len(n.members) > 1 {
-		l.lost(dragoman.Lowered, dragoman.Info, n.get(kwRef), "a reference must be the only keyword: wrapped in anyOf")
+		l.addLoss(dragoman.Lowered, dragoman.Info, n.get(kwRef), "a reference must be the only keyword: wrapped in anyOf")
 		l.wrapAnyOf(n)
 	}
 	return true
@@ -197,9 +197,9 @@ func sameTypes(n, target *node) bool {
 	return have != nil && slices.Equal(have, n.types())
 }
 
-// removeEach removes the fields for which why returns a reason, and then calls told for each of
-// them.
-func (l *lowerer) removeEach(n *node, why func(member) string, told func(member, string)) {
+// removeEach removes the fields for which why returns a reason, and then calls removed for
+// each of them.
+func (l *lowerer) removeEach(n *node, why func(member) string, removed func(member, string)) {
 	var gone, kept []member
 	var reasons []string
 	for i, m := range n.members {
@@ -218,7 +218,7 @@ func (l *lowerer) removeEach(n *node, why func(member) string, told func(member,
 	}
 	n.members = kept
 	for i, m := range gone {
-		told(m, reasons[i])
+		removed(m, reasons[i])
 	}
 }
 
@@ -229,7 +229,7 @@ func (l *lowerer) hoistConditions(n *node) {
 	for _, k := range [...]keyword{kwThen, kwElse, kwDependentSchemas, kwDependencies} {
 		v := n.get(k)
 		switch {
-		case v == nil || l.p.takes(k):
+		case v == nil || l.p.accepts(k):
 		case v.kind == isMap:
 			v.entries(func(s *node) { parts = append(parts, s) })
 		case v.kind == isSchema:
@@ -255,7 +255,7 @@ func (l *lowerer) hoistConditions(n *node) {
 		}
 		for _, m := range add.members {
 			if props.name(m.key) == nil && m.val.kind == isSchema {
-				l.lostf(dragoman.Moved, dragoman.Warn, m.val, "property %.60q is only in a condition; declared as optional", m.key)
+				l.addLossf(dragoman.Moved, dragoman.Warn, m.val, "property %.60q is only in a condition; declared as optional", m.key)
 				props.members = append(props.members, m)
 			}
 		}
@@ -268,10 +268,10 @@ func (l *lowerer) lowerUnion(n *node) bool {
 	if one := n.get(kwOneOf); one != nil && !l.dropRequiredUnion(n, kwOneOf) {
 		n.del(kwOneOf)
 		if anyOf := n.get(kwAnyOf); anyOf != nil {
-			l.lost(dragoman.Lowered, dragoman.Warn, one, "oneOf and anyOf combined into one anyOf")
+			l.addLoss(dragoman.Lowered, dragoman.Warn, one, "oneOf and anyOf combined into one anyOf")
 			anyOf.list = append(anyOf.list, one.list...)
 		} else {
-			l.lost(dragoman.Lowered, dragoman.Info, one, "oneOf becomes anyOf")
+			l.addLoss(dragoman.Lowered, dragoman.Info, one, "oneOf becomes anyOf")
 			n.set(kwAnyOf, one)
 		}
 	}
@@ -281,7 +281,7 @@ func (l *lowerer) lowerUnion(n *node) bool {
 	}
 	u.list = slices.DeleteFunc(u.list, func(b *node) bool {
 		if b.isFalse() {
-			l.lost(dragoman.Dropped, dragoman.Info, b, "a branch that nothing satisfies")
+			l.addLoss(dragoman.Dropped, dragoman.Info, b, "a branch that nothing satisfies")
 		}
 		return b.isFalse()
 	})
@@ -300,10 +300,10 @@ func (l *lowerer) lowerUnion(n *node) bool {
 	}
 	n.members = slices.DeleteFunc(n.members, func(m member) bool { return m.kw != kwAnyOf && !annotation(m.kw) })
 	if len(beside.members) == 1 && beside.has(kwType) && !slices.ContainsFunc(u.list, func(b *node) bool { return !within(b, beside.types()) }) {
-		l.lost(dragoman.Dropped, dragoman.Info, beside.get(kwType), "every branch names its type")
+		l.addLoss(dragoman.Dropped, dragoman.Info, beside.get(kwType), "every branch names its type")
 		return true
 	}
-	l.lost(dragoman.Lowered, dragoman.Info, u, "keywords next to anyOf are copied into each branch")
+	l.addLoss(dragoman.Lowered, dragoman.Info, u, "keywords next to anyOf are copied into each branch")
 	for _, b := range u.list {
 		own := l.copy(beside)
 		if b.kind == isSchema {
@@ -330,7 +330,7 @@ func (l *lowerer) widenTuple(n *node) {
 	if pre == nil || len(pre.list) == 0 {
 		return
 	}
-	if l.p.takes(kwPrefixItems) {
+	if l.p.accepts(kwPrefixItems) {
 		l.endTuple(n, len(pre.list))
 		return
 	}
@@ -362,18 +362,18 @@ func (l *lowerer) widenTuple(n *node) {
 	if !open && !n.has(kwMaxItems) {
 		n.set(kwMaxItems, data(size).at(pre))
 	}
-	l.lostf(dragoman.Lowered, dragoman.Warn, pre, "a tuple of %s becomes an array whose items may have any of its forms", size)
+	l.addLossf(dragoman.Lowered, dragoman.Warn, pre, "a tuple of %s becomes an array whose items may have any of its forms", size)
 }
 
 // endTuple writes the end of a tuple as its length if the target does not accept false for the
 // rest: otherwise it would accept an array of any length (quirk A15).
 func (l *lowerer) endTuple(n *node, size int) {
 	rest := n.get(kwItems)
-	if rest == nil || !rest.isFalse() || !l.p.noBooleans || !l.p.takes(kwMaxItems) {
+	if rest == nil || !rest.isFalse() || !l.p.noBooleans || !l.p.accepts(kwMaxItems) {
 		return
 	}
-	l.lostf(dragoman.Lowered, dragoman.Info, rest, "items: false is written as the length of the tuple, %d", size)
-	if !n.has(kwMinItems) && l.p.takes(kwMinItems) {
+	l.addLossf(dragoman.Lowered, dragoman.Info, rest, "items: false is written as the length of the tuple, %d", size)
+	if !n.has(kwMinItems) && l.p.accepts(kwMinItems) {
 		n.set(kwMinItems, data(itoa(size)).at(rest))
 	}
 	if most := n.get(kwMaxItems); most == nil {
@@ -399,6 +399,6 @@ func (l *lowerer) addType(n *node) {
 			return // any JSON stays any JSON (quirk A40)
 		}
 	}
-	l.lostf(dragoman.Synthesized, dragoman.Info, n, "type %s added", strings.Join(types, ", "))
+	l.addLossf(dragoman.Synthesized, dragoman.Info, n, "type %s added", strings.Join(types, ", "))
 	n.setTypes(types)
 }

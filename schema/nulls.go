@@ -44,7 +44,7 @@ type omitter struct {
 
 // value copies one value to which all of the schemas apply.
 func (o *omitter) value(schemas []*node, depth int) {
-	schemas = together(schemas)
+	schemas = applicable(schemas)
 	k := o.r.Kind()
 	switch {
 	case len(schemas) == 0 || depth > maxArgumentDepth || k != '{' && k != '[':
@@ -76,8 +76,8 @@ func (o *omitter) value(schemas []*node, depth int) {
 	}
 }
 
-// together adds the schemas that apply to the same value.
-func together(schemas []*node) []*node {
+// applicable adds the schemas that apply to the same value.
+func applicable(schemas []*node) []*node {
 	var out []*node
 	for _, s := range schemas {
 		if !slices.Contains(out, s) {
@@ -94,8 +94,7 @@ func together(schemas []*node) []*node {
 	return out
 }
 
-// declared returns what the schemas say about a property, and whether one of
-// them requires it.
+// declared returns the schemas of a property, and whether the property is required.
 func declared(schemas []*node, name string) (below []*node, required bool) {
 	for _, s := range schemas {
 		if p := s.get(kwProperties); p != nil && p.kind == isMap {

@@ -7,8 +7,8 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// subject returns the type that a keyword applies to; empty means all.
-func subject(k keyword) string {
+// keywordType returns the type that a keyword applies to; empty means all.
+func keywordType(k keyword) string {
 	switch k {
 	case kwProperties, kwRequired, kwAdditionalProperties, kwPatternProperties, kwMinProperties, kwMaxProperties,
 		kwPropertyNames, kwPropertyOrdering, kwDependentRequired, kwDependentSchemas, kwUnevaluatedProperties:
@@ -30,11 +30,11 @@ func subject(k keyword) string {
 func (l *lowerer) dropForeign(n *node) {
 	types := n.types()
 	n.members = slices.DeleteFunc(n.members, func(m member) bool {
-		about := subject(m.kw)
+		about := keywordType(m.kw)
 		if about == "" || slices.Contains(types, about) || about == "number" && slices.Contains(types, "integer") {
 			return false
 		}
-		l.lostf(dragoman.Dropped, dragoman.Info, m.val, "%s does not apply to type %s", m.key, strings.Join(types, ", "))
+		l.addLossf(dragoman.Dropped, dragoman.Info, m.val, "%s does not apply to type %s", m.key, strings.Join(types, ", "))
 		return true
 	})
 }
@@ -49,7 +49,7 @@ func (l *lowerer) lowerObject(n *node) {
 			return
 		}
 		if props == nil {
-			l.lost(dragoman.Synthesized, dragoman.Info, n, "empty properties added")
+			l.addLoss(dragoman.Synthesized, dragoman.Info, n, "empty properties added")
 			props = &node{kind: isMap}
 			n.set(kwProperties, props)
 		}
@@ -57,7 +57,7 @@ func (l *lowerer) lowerObject(n *node) {
 	if props != nil && (p.closed || p.noBooleans) {
 		props.members = slices.DeleteFunc(props.members, func(m member) bool {
 			if m.val.isFalse() {
-				l.lostf(dragoman.Dropped, dragoman.Info, m.val, "property %.60q can never be given", m.key)
+				l.addLossf(dragoman.Dropped, dragoman.Info, m.val, "property %.60q can never be given", m.key)
 			}
 			return m.val.isFalse()
 		})
@@ -66,7 +66,7 @@ func (l *lowerer) lowerObject(n *node) {
 		l.completeRequired(n, props)
 	}
 	if p.noEmptyProps && props != nil && len(props.members) == 0 {
-		l.lost(dragoman.Dropped, dragoman.Info, props, "properties: empty")
+		l.addLoss(dragoman.Dropped, dragoman.Info, props, "properties: empty")
 		n.del(kwProperties)
 		props = nil
 	}
@@ -85,9 +85,9 @@ func (l *lowerer) closeObject(n *node, declared bool) {
 	case ap != nil && ap.isFalse():
 		return
 	case ap == nil && (declared || n == l.root):
-		l.lost(dragoman.Synthesized, dragoman.Info, n, "additionalProperties: false added; other properties are no longer accepted")
+		l.addLoss(dragoman.Synthesized, dragoman.Info, n, "additionalProperties: false added; other properties are no longer accepted")
 	case ap != nil && ap.anything() && declared:
-		l.lost(dragoman.Lowered, dragoman.Warn, ap, "other properties are no longer accepted")
+		l.addLoss(dragoman.Lowered, dragoman.Warn, ap, "other properties are no longer accepted")
 	default:
 		l.refuse(n, "a free-form map, which this target would always leave empty; send the tool without strict")
 		return
@@ -116,13 +116,13 @@ func (l *lowerer) completeRequired(n, props *node) {
 			names = append(names, r)
 			required[r] = true
 		} else {
-			l.lostf(dragoman.Dropped, dragoman.Info, n.get(kwRequired), "required names %.60q, which is not a property", r)
+			l.addLossf(dragoman.Dropped, dragoman.Info, n.get(kwRequired), "required names %.60q, which is not a property", r)
 		}
 	}
 	if l.p.allRequired {
 		for _, m := range props.members {
 			if !required[m.key] {
-				l.lostf(dragoman.Lowered, dragoman.Warn, m.val, "property %.60q was optional: required now, and null means absent", m.key)
+				l.addLossf(dragoman.Lowered, dragoman.Warn, m.val, "property %.60q was optional: required now, and null means absent", m.key)
 				names = append(names, m.key)
 				l.optional = append(l.optional, m.val)
 			}

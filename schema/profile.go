@@ -62,9 +62,9 @@ const (
 	anyEnum enumRule = iota
 	// scalarEnums: strings and numbers.
 	scalarEnums
-	// toldEnums: non-empty strings of type string; an enum of other values moves into the
+	// describedEnums: non-empty strings of type string; an enum of other values moves into the
 	// description.
-	toldEnums
+	describedEnums
 	// stringEnums: the same, but other values are written as strings and arguments are
 	// translated back (quirk A10).
 	stringEnums
@@ -164,7 +164,7 @@ var (
 		schemarules.PlainRegexps: plainRegexps, schemarules.GrammarRegexps: grammarRegexps,
 	}
 	enumRules = map[schemarules.Enums]enumRule{
-		schemarules.ScalarEnums: scalarEnums, schemarules.DescribedEnums: toldEnums, schemarules.StringEnums: stringEnums,
+		schemarules.ScalarEnums: scalarEnums, schemarules.DescribedEnums: describedEnums, schemarules.StringEnums: stringEnums,
 	}
 )
 
@@ -226,24 +226,24 @@ func (p *Profile) parts() string {
 // may return dragoman.ErrUnsupported for a valid schema.
 func (p Profile) Strict() bool { return p.closed }
 
-// takes reports whether the target accepts a keyword anywhere.
-func (p *Profile) takes(k keyword) bool {
+// accepts reports whether the target accepts a keyword anywhere.
+func (p *Profile) accepts(k keyword) bool {
 	if p.whitelist {
 		return p.allowed.has(k)
 	}
 	return !p.refused.has(k)
 }
 
-// takesAt is takes for one position.
-func (p *Profile) takesAt(k keyword, root bool) bool {
+// acceptsAt is takes for one position.
+func (p *Profile) acceptsAt(k keyword, root bool) bool {
 	if root && p.rootWhitelist {
 		return p.rootAllowed.has(k)
 	}
-	return p.takes(k)
+	return p.accepts(k)
 }
 
-// takesFormat reports whether a format is accepted for values of some types.
-func (p *Profile) takesFormat(f string, types []string) bool {
+// acceptsFormat reports whether a format is accepted for values of some types.
+func (p *Profile) acceptsFormat(f string, types []string) bool {
 	if p.formats == nil {
 		return true
 	}
@@ -255,7 +255,7 @@ func (p *Profile) takesFormat(f string, types []string) bool {
 	return false
 }
 
-func (p *Profile) takesRegexp(s string) bool {
+func (p *Profile) acceptsRegexp(s string) bool {
 	switch p.regexps {
 	case plainRegexps:
 		return plainRegexp(s)

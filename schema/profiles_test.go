@@ -2,8 +2,8 @@ package schema
 
 import "slices"
 
-// profiles are those of the dialects. The tests of this package cannot import
-// them; package schema_test can, and sets them.
+// profiles are the profiles of the dialects. The tests of this package cannot import the
+// dialects; package schema_test can, and sets them.
 var profiles []Profile
 
 // SetProfiles sets the profiles that tests use.

@@ -12,8 +12,8 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// anySchema draws the text of a schema: mostly sensible, sometimes not, with
-// keywords in any order and references to anywhere.
+// anySchema draws the text of a schema: mostly sensible, sometimes not, with keywords in any
+// order and references to anywhere.
 func anySchema(t *rapid.T, depth int) string {
 	if depth <= 0 || rapid.IntRange(0, 12).Draw(t, "leaf") == 0 {
 		return rapid.SampledFrom([]string{
@@ -123,12 +123,12 @@ func TestLowerIsPureTotalAndIdempotent(t *testing.T) {
 			}
 			return
 		}
-		soundDraw(t, src, out, p, report)
+		checkDrawn(t, src, out, p, report)
 	})
 }
 
-// soundDraw is sound for a drawn schema.
-func soundDraw(t *rapid.T, src string, out json.RawMessage, p Profile, report dragoman.Report) {
+// checkDrawn is checkLowered for a drawn schema.
+func checkDrawn(t *rapid.T, src string, out json.RawMessage, p Profile, report dragoman.Report) {
 	if v := Check(out, p); v != nil {
 		t.Fatalf("%s: Lower(%s) = %s breaks %v", p.Name(), src, out, v)
 	}
@@ -141,8 +141,7 @@ func soundDraw(t *rapid.T, src string, out json.RawMessage, p Profile, report dr
 	}
 }
 
-// The fast path is an optimisation: where it is sure, the whole engine must
-// agree.
+// The fast path is an optimization: if it accepts a schema, the full lowering must agree.
 func TestFastPathAgreesWithTheEngine(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := anyProfile(t)
@@ -150,18 +149,18 @@ func TestFastPathAgreesWithTheEngine(t *testing.T) {
 		if out, _, err := lowered(src, p); err == nil && rapid.Bool().Draw(t, "lowered") {
 			src = out
 		}
-		if !readsOneWay(src) || !fits(src, &p) { // it is asked about sound ones only
+		if !readsOneWay(src) || !fits(src, &p) { // it is only called for valid schemas
 			return
 		}
 		l := newLowerer(&p)
 		if _, err := l.run(src); err != nil || len(l.report.Losses) > 0 {
-			t.Fatalf("%s: %s was said to fit: %v %v", p.Name(), src, err, l.report)
+			t.Fatalf("%s: %s fits the fast path: %v %v", p.Name(), src, err, l.report)
 		}
 	})
 }
 
-// What a surface without strict takes after lowering is JSON Schema, by the
-// validator's own metaschema.
+// The lowered schema for a surface without strict is valid JSON Schema, by the metaschema of
+// the validator.
 func TestLoweredSchemasCompile(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		src, p := anyRoot(t), anyProfile(t)
@@ -171,7 +170,7 @@ func TestLoweredSchemasCompile(t *testing.T) {
 		}
 		for _, core := range []string{"$schema", "$id", "nchor", "$dynamic", "$recursive", "$vocabulary"} {
 			if strings.Contains(string(out), core) {
-				return // draws nonsense for these, which a validator rightly refuses
+				return // draws invalid values for these, which a validator rightly refuses
 			}
 		}
 		if _, err := Compile(out); err != nil && !errors.Is(err, dragoman.ErrTooLarge) {

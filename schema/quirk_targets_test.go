@@ -11,11 +11,10 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// prop is an object with one property.
+// prop returns an object schema with one property.
 func prop(a string) string { return `{"type":"object","properties":{"a":` + a + `}}` }
 
-// lowersTo runs lowerings of one property for one profile: source, result and
-// losses.
+// lowersTo runs lowerings of one property for one profile: source, result and losses.
 func lowersTo(t *testing.T, p Profile, cases [][]string) {
 	t.Helper()
 	for _, c := range cases {
@@ -27,8 +26,7 @@ func lowersTo(t *testing.T, p Profile, cases [][]string) {
 	}
 }
 
-// everyKeyword is a schema that says everything at once, so that no keyword
-// can hide.
+// everyKeyword is a schema with every keyword.
 func everyKeyword(below string) string {
 	return `{"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:x","$anchor":"y","$comment":"c","$vocabulary":{},
 	"$defs":{"d":{"type":"string"}},"definitions":{"e":{"type":"string"}},"title":"t","description":"d","default":1,"deprecated":true,
@@ -43,7 +41,7 @@ func everyKeyword(below string) string {
 	"nullable":true,"discriminator":{"propertyName":"k"},"propertyOrdering":["p"]}`
 }
 
-func TestQuirkA1_GeminiParametersHoldsOnlyItsOwnKeywordsAtEveryDepth(t *testing.T) {
+func TestQuirkA1_GeminiGetsOnlyItsKeywords(t *testing.T) {
 	known := strings.Fields(`anyOf default description enum example format items maxItems minItems maxLength minLength maxProperties
 		minProperties maximum minimum nullable pattern properties propertyOrdering required title type`)
 	leaf := `{"type":"number","exclusiveMinimum":0,"$comment":"x"}`
@@ -53,7 +51,7 @@ func TestQuirkA1_GeminiParametersHoldsOnlyItsOwnKeywordsAtEveryDepth(t *testing.
 		if err != nil {
 			t.Fatal(err)
 		}
-		sound(t, src, out, p, report)
+		checkLowered(t, src, out, p, report)
 		seen := 0
 		var walk func(v any)
 		walk = func(v any) {
@@ -91,7 +89,7 @@ func TestQuirkA1_GeminiParametersHoldsOnlyItsOwnKeywordsAtEveryDepth(t *testing.
 	}
 }
 
-func TestQuirkA2_GeminiHasTwoFormsAndTheRicherOneKeepsMore(t *testing.T) {
+func TestQuirkA2_GeminiJSONSchemaKeepsMore(t *testing.T) {
 	src := `{"type":"object","properties":{"a":{"$ref":"#/$defs/A"},"m":{"type":"object","additionalProperties":{"type":"integer"}},"n":{"type":["string","null"]}},"$defs":{"A":{"type":"string"}}}`
 	runLowerings(t, []lowering{
 		{"parametersJsonSchema keeps references, maps and lists of types", GeminiJSONSchema(), src, "", nil},
@@ -103,7 +101,7 @@ func TestQuirkA2_GeminiHasTwoFormsAndTheRicherOneKeepsMore(t *testing.T) {
 	})
 }
 
-func TestQuirkA3_ReferencesAreWrittenOutWhereThereAreNone(t *testing.T) {
+func TestQuirkA3_ReferencesAreInlinedIfUnsupported(t *testing.T) {
 	runLowerings(t, []lowering{
 		{
 			"a reference to another property", GeminiParameters(),
@@ -118,7 +116,7 @@ func TestQuirkA3_ReferencesAreWrittenOutWhereThereAreNone(t *testing.T) {
 			[]string{"dropped /definitions"},
 		},
 		{
-			"what leads nowhere is told", CompatTool(),
+			"what leads nowhere is described", CompatTool(),
 			prop(`{"$ref":"#/nowhere"}`), prop(`{"description":"(see #/nowhere)"}`),
 			[]string{"dropped /properties/a/$ref"},
 		},
@@ -133,7 +131,7 @@ func TestQuirkA3_ReferencesAreWrittenOutWhereThereAreNone(t *testing.T) {
 			continue
 		}
 		for _, n := range []int{3, 30, 200} {
-			out, report, err := lowered([]byte(doubling(n, "")), p)
+			out, report, err := lowered([]byte(doublingDefs(n, "")), p)
 			if err != nil || len(out) > 1<<18 {
 				t.Errorf("%s: %d levels that double: %d bytes, %v", p.Name(), n, len(out), err)
 			}
@@ -176,7 +174,7 @@ func TestQuirkA5_NoTargetGetsAUnionAtTheRoot(t *testing.T) {
 			t.Errorf("%s: %v", p.Name(), err)
 			continue
 		}
-		sound(t, src, out, p, report)
+		checkLowered(t, src, out, p, report)
 		if p.rootObject && (strings.Contains(string(out), "Of\"") || !strings.Contains(string(out), `"b"`)) {
 			t.Errorf("%s: %s", p.Name(), out)
 		}
@@ -186,7 +184,7 @@ func TestQuirkA5_NoTargetGetsAUnionAtTheRoot(t *testing.T) {
 	}
 }
 
-func TestQuirkA6_AllOfIsMergedAndASecondUnionTold(t *testing.T) {
+func TestQuirkA6_AllOfIsMergedAndASecondUnionDescribed(t *testing.T) {
 	lowersTo(t, GeminiParameters(), [][]string{
 		{"members are one object", `{"allOf":[{"type":"object","properties":{"x":{"type":"string"}},"required":["x"]},{"properties":{"y":{"type":"integer"}},"required":["y"]}]}`, `{"type":"object","properties":{"x":{"type":"string"},"y":{"type":"integer"}},"required":["x","y"]}`, "lowered /properties/a/allOf"},
 		{"two unions cannot be one", `{"allOf":[{"anyOf":[{"type":"string"},{"type":"integer"}]},{"anyOf":[{"minLength":1},{"minimum":1}]}]}`, `{"anyOf":[{"type":"string","description":"(and anyOf: [{\"minLength\":1},{\"minimum\":1}])"},{"type":"integer","description":"(and anyOf: [{\"minLength\":1},{\"minimum\":1}])"}]}`, "moved /properties/a/allOf/1/anyOf"},
@@ -195,19 +193,19 @@ func TestQuirkA6_AllOfIsMergedAndASecondUnionTold(t *testing.T) {
 
 func TestQuirkA7_OneOfByTarget(t *testing.T) {
 	src := `{"oneOf":[{"type":"string"},{"type":"integer"}],"discriminator":{"propertyName":"k"},"description":"d"}`
-	lowersTo(t, GeminiParameters(), [][]string{{"anyOf, with nothing beside it", src, `{"anyOf":[{"type":"string","description":"d"},{"type":"integer","description":"d"}]}`, "lowered /properties/a/oneOf", "dropped /properties/a/discriminator", "moved /properties/a/description"}})
+	lowersTo(t, GeminiParameters(), [][]string{{"anyOf without siblings", src, `{"anyOf":[{"type":"string","description":"d"},{"type":"integer","description":"d"}]}`, "lowered /properties/a/oneOf", "dropped /properties/a/discriminator", "moved /properties/a/description"}})
 	lowersTo(t, GeminiJSONSchema(), [][]string{{"taken, as anyOf", src, `{"oneOf":[{"type":"string"},{"type":"integer"}],"description":"d"}`}})
 	lowersTo(t, OllamaTool(), [][]string{{"anyOf", src, `{"description":"d","anyOf":[{"type":"string"},{"type":"integer"}]}`}})
 }
 
-func TestQuirkA8_ListsOfTypesBecomeOneTypeOrAUnion(t *testing.T) {
+func TestQuirkA8_TypeListsBecomeOneTypeOrAUnion(t *testing.T) {
 	lowersTo(t, GeminiParameters(), [][]string{
 		{"null is a flag", `{"type":["string","null"],"description":"d"}`, `{"type":"string","description":"d","nullable":true}`, "lowered /properties/a/type"},
 		{"one type in a list", `{"type":["string"]}`, `{"type":"string"}`},
 		{"keywords go to their branch", `{"type":["array","string"],"items":{"type":"integer"},"minItems":1,"maxLength":3}`, `{"anyOf":[{"type":"array","items":{"type":"integer"},"minItems":1},{"type":"string","maxLength":3}]}`},
 		{"an array branch gets items", `{"type":["array","string","null"]}`, `{"anyOf":[{"type":"array","nullable":true,"items":{"type":"string"}},{"type":"string","nullable":true}]}`},
 		{"values go to their branch", `{"type":["string","integer"],"enum":["a",1]}`, `{"anyOf":[{"type":"string","enum":["a"]},{"type":"string","enum":["1"]}]}`},
-		{"a type without a value says nothing", `{"type":["string","object"],"enum":["a"]}`, `{"type":"string","enum":["a"]}`},
+		{"a type without a value has no effect", `{"type":["string","object"],"enum":["a"]}`, `{"type":"string","enum":["a"]}`},
 		{"every integer is a number", `{"type":["integer","number"]}`, `{"type":"number"}`},
 	})
 	lowersTo(t, CompatTool(), [][]string{{"null is a branch", `{"type":["string","null"],"minLength":1}`, `{"anyOf":[{"type":"string","minLength":1},{"type":"null"}]}`}})
@@ -225,7 +223,7 @@ func TestQuirkA9_NullIsAFlagForGeminiAndATypeElsewhere(t *testing.T) {
 		{"the flag itself stays", `{"type":"string","nullable":true}`, ""},
 		{"and is dropped nowhere", `{"type":"STRING","nullable":false}`, ""},
 	})
-	// There and back: what was nullable is.
+	// Lowering the result again keeps nullable.
 	there, _, err := lowered([]byte(prop(`{"type":["integer","null"],"minimum":1}`)), GeminiParameters())
 	if err != nil {
 		t.Fatal(err)
@@ -236,18 +234,18 @@ func TestQuirkA9_NullIsAFlagForGeminiAndATypeElsewhere(t *testing.T) {
 	}
 }
 
-func TestQuirkA10_EnumsOfNumbersAreStringsForGeminiAndTurnedBack(t *testing.T) {
+func TestQuirkA10_GeminiNumberEnumsAreStrings(t *testing.T) {
 	lowersTo(t, GeminiParameters(), [][]string{
 		{"integers", `{"type":"integer","enum":[1,2],"minimum":1,"format":"int32"}`, `{"type":"string","enum":["1","2"]}`, "lowered /properties/a/enum"},
 		{"without a type", `{"enum":[1.5,2]}`, `{"type":"string","enum":["1.5","2"]}`},
 		{"booleans", `{"type":"boolean","enum":[true]}`, `{"type":"string","enum":["true"]}`},
-		{"values that are no scalars are told", `{"enum":[{"x":1}]}`, `{"type":"object","description":"(enum: [{\"x\":1}])"}`, "moved /properties/a/enum"},
+		{"values that are no scalars are described", `{"enum":[{"x":1}]}`, `{"type":"object","description":"(enum: [{\"x\":1}])"}`, "moved /properties/a/enum"},
 	})
-	lowersTo(t, GeminiResponseSchema(), [][]string{{"an answer is not turned back", `{"type":"integer","enum":[1,2]}`, `{"type":"integer","description":"(enum: [1,2])"}`, "moved /properties/a/enum"}})
+	lowersTo(t, GeminiResponseSchema(), [][]string{{"a response is not translated back", `{"type":"integer","enum":[1,2]}`, `{"type":"integer","description":"(enum: [1,2])"}`, "moved /properties/a/enum"}})
 	lowersTo(t, GeminiJSONSchema(), [][]string{
 		{"numbers are taken", `{"type":"integer","enum":[1,2]}`, ""},
 		{"null is a branch", `{"type":["string","null"],"enum":["x",null]}`, `{"anyOf":[{"type":"string","enum":["x"]},{"type":"null"}]}`},
-		{"other values are told", `{"type":"boolean","enum":[true]}`, `{"type":"boolean","description":"(enum: [true])"}`},
+		{"other values are described", `{"type":"boolean","enum":[true]}`, `{"type":"boolean","description":"(enum: [true])"}`},
 	})
 	lowersTo(t, OllamaTool(), [][]string{{"Ollama takes any value", `{"type":"integer","enum":[1,2]}`, ""}})
 
@@ -271,7 +269,7 @@ func TestQuirkA10_EnumsOfNumbersAreStringsForGeminiAndTurnedBack(t *testing.T) {
 	if err := v.Validate([]byte(`{"n":1}`)); err != nil {
 		t.Error(err)
 	}
-	// What a string may mean anyway stays a string.
+	// A string that the schema accepts as such stays a string.
 	both := prop(`{"anyOf":[{"type":"string"},{"type":"integer","enum":[1]}]}`)
 	if low, err = Lower([]byte(both), GeminiParameters()); err != nil {
 		t.Fatal(err)
@@ -281,8 +279,7 @@ func TestQuirkA10_EnumsOfNumbersAreStringsForGeminiAndTurnedBack(t *testing.T) {
 	}
 }
 
-// roundTrip checks that arguments become what the target would write, and
-// come back as they were.
+// roundTrip checks that arguments translate to the target's form and back.
 func roundTrip(t *testing.T, p Profile, src string, pairs [][2]string) {
 	t.Helper()
 	low, err := Lower([]byte(src), p)
@@ -307,7 +304,7 @@ func roundTrip(t *testing.T, p Profile, src string, pairs [][2]string) {
 	}
 }
 
-// writeCompact leaves out the blanks between tokens of these tests.
+// writeCompact removes the white space between tokens.
 func writeCompact(b *strings.Builder, s string) {
 	b.WriteString(strings.ReplaceAll(s, ", ", ","))
 }
@@ -315,7 +312,7 @@ func writeCompact(b *strings.Builder, s string) {
 func TestQuirkA11_TheEmptyStringIsNotListed(t *testing.T) {
 	lowersTo(t, GeminiParameters(), [][]string{
 		{"others stay", `{"type":"string","enum":["a",""],"description":"d"}`, `{"type":"string","description":"d (may be empty)","enum":["a"]}`, "lowered /properties/a/enum"},
-		{"alone it is told", `{"type":"string","enum":[""]}`, `{"type":"string","description":"(may be empty)"}`},
+		{"alone it is described", `{"type":"string","enum":[""]}`, `{"type":"string","description":"(may be empty)"}`},
 		{"null is no crash", `{"enum":["",null,"b"]}`, `{"type":"string","nullable":true,"description":"(may be empty)","enum":["b"]}`},
 	})
 	lowersTo(t, GeminiJSONSchema(), [][]string{{"the richer form lists it", `{"type":"string","enum":["a",""]}`, ""}})
@@ -348,7 +345,7 @@ func TestQuirkA13_BooleanSchemasBecomeObjectsOfKeywords(t *testing.T) {
 		if string(out) != want || err != nil || !ok {
 			t.Errorf("%s: %s %v", p, out, err)
 		}
-		sound(t, src, out, profile, report)
+		checkLowered(t, src, out, profile, report)
 	}
 	for _, p := range Profiles() {
 		if !p.rootObject && p.noBooleans {
@@ -358,7 +355,7 @@ func TestQuirkA13_BooleanSchemasBecomeObjectsOfKeywords(t *testing.T) {
 	}
 }
 
-// lowered is [Lower] without the way back.
+// lowered is [Lower] without the translation back.
 func lowered(src json.RawMessage, p Profile) (json.RawMessage, dragoman.Report, error) {
 	low, err := Lower(src, p)
 	return low.Schema, low.Report, err
@@ -378,7 +375,7 @@ func TestQuirkA14_GeminiGetsItemsWithAType(t *testing.T) {
 		{"described only", `{"type":"array","items":{"description":"d"}}`, `{"type":"array","items":{"type":"string","description":"d"}}`},
 		{"in a branch", `{"anyOf":[{"type":"array"},{"type":"null"}]}`, `{"type":"array","nullable":true,"items":{"type":"string"}}`},
 		{"a union of items stays", `{"type":"array","items":{"anyOf":[{"type":"string"},{"type":"integer"}]}}`, ""},
-		{"a union that says nothing does not", `{"type":"array","items":{"anyOf":[{}]}}`, `{"type":"array","items":{"type":"string"}}`},
+		{"a union without content does not", `{"type":"array","items":{"anyOf":[{}]}}`, `{"type":"array","items":{"type":"string"}}`},
 	})
 	lowersTo(t, GeminiJSONSchema(), [][]string{{"the richer form takes any", `{"type":"array"}`, `{"type":"array","items":{}}`}})
 }
@@ -439,7 +436,7 @@ func TestQuirkA17_BoundsByTarget(t *testing.T) {
 	}
 }
 
-func TestQuirkA18_GeminiRequiresWhatExists(t *testing.T) {
+func TestQuirkA18_GeminiRequiresOnlyExistingProperties(t *testing.T) {
 	src := `{"type":"object","properties":{"a":{"type":"object","properties":{"b":{"type":"string"}},"required":["ghost"]}},"required":["a","ghost"]}`
 	want := `{"type":"object","properties":{"a":{"type":"object","properties":{"b":{"type":"string"}}}},"required":["a"]}`
 	for _, p := range []Profile{GeminiParameters(), GeminiJSONSchema(), CompatTool()} {
@@ -462,7 +459,7 @@ func TestQuirkA20_NoArgumentsForEveryTarget(t *testing.T) {
 				t.Errorf("%s: %q: %v", p.Name(), src, err)
 				continue
 			}
-			sound(t, src, out, p, report)
+			checkLowered(t, src, out, p, report)
 			var s struct {
 				Type       any
 				Properties map[string]any
@@ -474,7 +471,7 @@ func TestQuirkA20_NoArgumentsForEveryTarget(t *testing.T) {
 	}
 	for _, src := range []string{`{"type":"object","properties":{}}`, `{"type":"object"}`, `{}`, ``} {
 		if out, _, err := lowered([]byte(src), GeminiParameters()); err != nil || string(out) != `{"type":"object"}` {
-			t.Errorf("of an object that names nothing Gemini takes the type only: %q became %s, %v", src, out, err)
+			t.Errorf("Gemini accepts only the type of an object without properties: %q became %s, %v", src, out, err)
 		}
 	}
 	lowersTo(t, GeminiParameters(), [][]string{{"an object inside that names nothing", `{"type":"object","properties":{}}`, `{"type":"object"}`, "dropped /properties/a/properties"}})
@@ -493,7 +490,7 @@ func TestQuirkA22_MetadataByTarget(t *testing.T) {
 	lowersTo(t, BedrockTool(), [][]string{{"all is taken", src, ""}})
 }
 
-func TestQuirkA23_NamesATargetForbidsGetAnAlias(t *testing.T) {
+func TestQuirkA23_ForbiddenNamesGetAnAlias(t *testing.T) {
 	src := `{"type":"object","properties":{"$filter":{"type":"string"},"foo-bar":{"type":"object","properties":{"@type":{"type":"string"},"ok":{"type":"array","items":{"type":"object","properties":{"$filter":{"type":"integer"}}}}},"required":["@type"]}},"required":["$filter"],"propertyOrdering":["foo-bar","$filter"]}`
 	runLowerings(t, []lowering{
 		{
@@ -534,7 +531,7 @@ func TestQuirkA23_NamesATargetForbidsGetAnAlias(t *testing.T) {
 	}
 }
 
-func TestQuirkA23_AliasesAreLegalDistinctAndStable(t *testing.T) {
+func TestQuirkA23_AliasesAreValidDistinctAndStable(t *testing.T) {
 	rules := map[string]nameRule{"gemini": geminiNames(), "claude": claudeNames()}
 	names := []string{"", "_", "$", "$$", "9", "9a", "-", "a b", "a  b", "a_b", "ü", "üü", strings.Repeat("x", 65), strings.Repeat("x", 66), strings.Repeat("é", 65), "a\x00", "日本"}
 	for what, r := range rules {
@@ -558,13 +555,13 @@ func TestQuirkA23_AliasesAreLegalDistinctAndStable(t *testing.T) {
 			taken[alias] = true
 		}
 	}
-	// Somebody foresaw the alias.
+	// An attacker precomputed the alias.
 	src := `{"type":"object","properties":{"$filter":{"type":"string"},"filter_0c097d40":{"type":"string"}}}`
-	roundTrip(t, GeminiJSONSchema(), src, [][2]string{{`{"$filter":"a","filter_0c097d40":"b"}`, foreseen(t, src)}})
+	roundTrip(t, GeminiJSONSchema(), src, [][2]string{{`{"$filter":"a","filter_0c097d40":"b"}`, expectedWire(t, src)}})
 }
 
-// foreseen is what the arguments of the test before look like on the wire.
-func foreseen(t *testing.T, src string) string {
+// expectedWire holds the arguments of the test above as they are on the wire.
+func expectedWire(t *testing.T, src string) string {
 	t.Helper()
 	low, err := Lower([]byte(src), GeminiJSONSchema())
 	if err != nil || len(low.Aliases) != 1 {
@@ -605,7 +602,7 @@ func TestQuirkA24_NamesAndDataAreNotKeywordsForAnyTarget(t *testing.T) {
 	}
 }
 
-func TestQuirkA27_GrammarsGetPatternsTheyCanRead(t *testing.T) {
+func TestQuirkA27_PatternsByTarget(t *testing.T) {
 	for _, p := range []Profile{LlamaCPPTool(), OllamaFormat()} {
 		lowersTo(t, p, [][]string{
 			{"anchored", `{"type":"string","pattern":"^[a-z]+(x|y)$"}`, ""},
@@ -654,11 +651,11 @@ func TestQuirkA29_RecursionIsCutOrOptional(t *testing.T) {
 			}
 			continue
 		}
-		sound(t, src, out, p, report)
+		checkLowered(t, src, out, p, report)
 	}
 }
 
-func TestQuirkA31_StrictOnBedrockIsAnthropicsStrict(t *testing.T) {
+func TestQuirkA31_BedrockStrictIsAnthropicStrict(t *testing.T) {
 	src := prop(`{"type":"string","minLength":1}`)
 	a, _, _ := lowered([]byte(src), AnthropicStrict())
 	b, _, err := lowered([]byte(src), BedrockStrict())
@@ -690,7 +687,7 @@ func TestQuirkA39_LargeSchemasAreCompactedInStages(t *testing.T) {
 				t.Errorf("%s: %d bytes for a budget of %d", p.Name(), len(out), budget)
 			}
 			last = len(out)
-			sound(t, src, out, p, report)
+			checkLowered(t, src, out, p, report)
 			var got struct {
 				Properties map[string]json.RawMessage
 				Required   []string
@@ -711,7 +708,7 @@ func TestQuirkA39_LargeSchemasAreCompactedInStages(t *testing.T) {
 		`{"type":"object","properties":{"a":{"type":"object","description":"the a","properties":{"x":{"type":"string"},"y":{"type":"array","items":{"type":"integer","minimum":1}}}}}}`,
 		[]string{"lowered "},
 	}})
-	if _, report, err := lowered([]byte(doubling(9, "")), XAITool()); err != nil || len(report.Losses) > 0 {
+	if _, report, err := lowered([]byte(doublingDefs(9, "")), XAITool()); err != nil || len(report.Losses) > 0 {
 		t.Errorf("a schema within the budget is touched: %v %v", report, err)
 	}
 }
@@ -723,14 +720,14 @@ func TestQuirkA40_AnyJSONIsNotTurnedIntoAnObject(t *testing.T) {
 	lowersTo(t, OllamaTool(), [][]string{{"every type where one must be named", `{}`, `{"type":["string","number","boolean","object","array","null"],"items":{"type":["string","number","boolean","object","null"]}}`}})
 }
 
-func TestQuirkA41_ConditionsAreToldToGemini(t *testing.T) {
+func TestQuirkA41_ConditionsAreDescribedForGemini(t *testing.T) {
 	lowersTo(t, GeminiParameters(), [][]string{
 		{"a property of a condition is declared", `{"type":"object","properties":{"k":{"type":"string"}},"if":{"required":["k"]},"then":{"properties":{"z":{"type":"integer"}},"required":["z"]}}`, `{"type":"object","properties":{"k":{"type":"string"},"z":{"type":"integer"}},"description":"(if: {\"required\":[\"k\"]}) (then: {\"properties\":{\"z\":{\"type\":\"integer\"}},\"required\":[\"z\"]})"}`, "moved /properties/a/then/properties/z", "moved /properties/a/if"},
 		{"not", `{"type":"string","not":{"const":"x"}}`, `{"type":"string","description":"(not: {\"const\":\"x\"})"}`, "moved /properties/a/not"},
 	})
 }
 
-func TestQuirkA42_MapsBecomeEntriesForGeminiAndAreTurnedBack(t *testing.T) {
+func TestQuirkA42_GeminiMapsAreLists(t *testing.T) {
 	entries := func(value string) string {
 		return `{"type":"array","items":{"type":"object","properties":{"key":{"type":"string"},"value":` + value + `},"required":["key","value"]}}`
 	}
@@ -738,11 +735,11 @@ func TestQuirkA42_MapsBecomeEntriesForGeminiAndAreTurnedBack(t *testing.T) {
 		{"a typed map", `{"type":"object","additionalProperties":{"type":"integer"}}`, entries(`{"type":"integer"}`), "lowered /properties/a/additionalProperties"},
 		{"a map of maps", `{"type":"object","additionalProperties":{"type":"object","additionalProperties":{"type":"string"}}}`, entries(entries(`{"type":"string"}`))},
 		{"its size is the list's", `{"type":"object","minProperties":1,"maxProperties":2,"additionalProperties":{"type":"string"},"description":"d"}`, `{"type":"array","minItems":1,"maxItems":2,"description":"d","items":{"type":"object","properties":{"key":{"type":"string"},"value":{"type":"string"}},"required":["key","value"]}}`},
-		{"beside properties it is told", `{"type":"object","properties":{"x":{"type":"string"}},"additionalProperties":{"type":"string"}}`, `{"type":"object","properties":{"x":{"type":"string"}},"description":"(additionalProperties: {\"type\":\"string\"})"}`, "moved /properties/a/additionalProperties"},
+		{"next to properties it is described", `{"type":"object","properties":{"x":{"type":"string"}},"additionalProperties":{"type":"string"}}`, `{"type":"object","properties":{"x":{"type":"string"}},"description":"(additionalProperties: {\"type\":\"string\"})"}`, "moved /properties/a/additionalProperties"},
 		{"one of anything is reported", `{"type":"object","additionalProperties":true}`, `{"type":"object"}`, "lowered /properties/a/additionalProperties"},
 	})
 	lowersTo(t, GeminiJSONSchema(), [][]string{{"the richer form has maps", `{"type":"object","additionalProperties":{"type":"integer"}}`, ""}})
-	lowersTo(t, GeminiResponseSchema(), [][]string{{"an answer is not turned back", `{"type":"object","additionalProperties":{"type":"integer"}}`, `{"type":"object","description":"(additionalProperties: {\"type\":\"integer\"})"}`}})
+	lowersTo(t, GeminiResponseSchema(), [][]string{{"a response is not translated back", `{"type":"object","additionalProperties":{"type":"integer"}}`, `{"type":"object","description":"(additionalProperties: {\"type\":\"integer\"})"}`}})
 
 	src := `{"type":"object","properties":{"m":{"type":"object","additionalProperties":{"enum":[1,2]}},"n":{"type":"object","additionalProperties":{"type":"object","additionalProperties":{"type":"object","properties":{"@x":{"type":"string"}}}}}}}`
 	low, err := Lower([]byte(src), GeminiParameters())
@@ -755,7 +752,7 @@ func TestQuirkA42_MapsBecomeEntriesForGeminiAndAreTurnedBack(t *testing.T) {
 		{`{"n":{"o":{"i":{"@x":"y"}}}}`, `{"n":[{"key":"o","value":[{"key":"i","value":{"x_37f6276f":"y"}}]}]}`},
 	})
 	for in, want := range map[string]string{
-		`{"m":{"a":"1"}}`:                        `{"m":{"a":"1"}}`, // a model that wrote a map after all
+		`{"m":{"a":"1"}}`:                        `{"m":{"a":"1"}}`, // the model wrote a map anyway
 		`{"m":[{"value":"1","key":"a"}]}`:        `{"m":{"a":1}}`,
 		`{"m":[{"key":"a","value":1,"x":2}]}`:    `{"m":[{"key":"a","value":1,"x":2}]}`,
 		`{"m":[{"key":"a"}]}`:                    `{"m":[{"key":"a"}]}`,
@@ -794,7 +791,7 @@ func TestQuirkA47_OllamaGetsTheWholeNestedStructure(t *testing.T) {
 	}
 }
 
-func TestQuirkA48_EveryNodeHasATypeWhereGrammarsAreMade(t *testing.T) {
+func TestQuirkA48_GrammarTargetsGetTypesEverywhere(t *testing.T) {
 	for _, p := range []Profile{OllamaTool(), LlamaCPPTool(), OllamaFormat()} {
 		lowersTo(t, p, [][]string{
 			{"from properties", `{"properties":{"x":{"type":"string"}}}`, `{"type":"object","properties":{"x":{"type":"string"}}}`, "synthesized /properties/a"},
@@ -807,7 +804,7 @@ func TestQuirkA48_EveryNodeHasATypeWhereGrammarsAreMade(t *testing.T) {
 	lowersTo(t, LlamaCPPTool(), [][]string{{"nor does a reference", `{"$ref":"#"}`, ""}})
 }
 
-func TestEachTargetOfBedrockHasItsRoot(t *testing.T) {
+func TestBedrockRootByTarget(t *testing.T) {
 	src := `{"$schema":"x","title":"T","type":"object","description":"d","properties":{"a":{"$ref":"#/$defs/A","description":"e"}},"additionalProperties":false,"$defs":{"A":{"type":"string","title":"t"}}}`
 	runLowerings(t, []lowering{
 		{"Claude takes all of JSON Schema", BedrockTool(), src, "", nil},

@@ -12,14 +12,14 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// lowering is one case: a source, a profile, and what must come out. An empty
-// want means that the source's own bytes come out.
+// lowering is one case: a source, a profile, and the expected result. An empty want means the
+// bytes of the source.
 type lowering struct {
 	name    string
 	profile Profile
 	src     string
 	want    string
-	// losses are "kind pointer" pairs that the report must contain.
+	// losses are the "kind pointer" pairs that the report must contain.
 	losses []string
 }
 
@@ -51,7 +51,7 @@ func runLowerings(t *testing.T, cases []lowering) {
 					t.Errorf("no loss %q in the report:\n%v", l, report)
 				}
 			}
-			sound(t, c.src, got, c.profile, report)
+			checkLowered(t, c.src, got, c.profile, report)
 		})
 	}
 }
@@ -65,8 +65,8 @@ func hasLoss(r dragoman.Report, kind, ptr string) bool {
 	return false
 }
 
-// sound checks what holds for every lowered schema.
-func sound(t testing.TB, src string, out json.RawMessage, p Profile, report dragoman.Report) {
+// checkLowered checks the properties that hold for every lowered schema.
+func checkLowered(t testing.TB, src string, out json.RawMessage, p Profile, report dragoman.Report) {
 	t.Helper()
 	if v := Check(out, p); v != nil {
 		t.Errorf("%s: Lower(%s) = %s breaks %v", p.Name(), src, out, v)
@@ -103,14 +103,14 @@ func refused(t *testing.T, kind error, p Profile, src string) {
 		t.Errorf("the error does not say why: %#v", err)
 	}
 	if p.Fits([]byte(src)) {
-		t.Errorf("%s: %s is said to fit", p.Name(), src)
+		t.Errorf("%s: %s fits the fast path", p.Name(), src)
 	}
 }
 
 func TestQuirkA3_DefinitionsFollowTheTarget(t *testing.T) {
 	src := `{"type":"object","properties":{"a":{"$ref":"#/definitions/A"}},"definitions":{"A":{"type":"string"}}}`
 	runLowerings(t, []lowering{
-		{"OpenAI takes the old name as it is", OpenAITool(), src, "", nil},
+		{"OpenAI accepts the old name", OpenAITool(), src, "", nil},
 		{
 			"Anthropic gets the new name and the reference follows", AnthropicTool(), src,
 			`{"type":"object","properties":{"a":{"$ref":"#/$defs/A"}},"$defs":{"A":{"type":"string"}}}`,
@@ -137,7 +137,7 @@ func TestQuirkA3_DefinitionsFollowTheTarget(t *testing.T) {
 			[]string{"dropped /components"},
 		},
 		{
-			"a reference that leads nowhere is dropped, and told", OpenAITool(),
+			"a reference that leads nowhere is dropped and reported", OpenAITool(),
 			`{"type":"object","properties":{"a":{"$ref":"#/nowhere","description":"an a"}}}`,
 			`{"type":"object","properties":{"a":{"description":"an a (see #/nowhere)"}}}`,
 			[]string{"dropped /properties/a/$ref"},
@@ -155,8 +155,8 @@ func TestQuirkA3_DefinitionsFollowTheTarget(t *testing.T) {
 	})
 }
 
-// doubling is a schema of n definitions, each naming the next one twice.
-func doubling(n int, ref string) string {
+// doublingDefs is a schema with n definitions, each of which refers to the next one twice.
+func doublingDefs(n int, ref string) string {
 	var b strings.Builder
 	b.WriteString(`{"type":"object","properties":{"a":{"$ref":"#/$defs/d0"` + ref + `}},"$defs":{`)
 	for i := range n {
@@ -167,9 +167,9 @@ func doubling(n int, ref string) string {
 	return b.String()
 }
 
-func TestQuirkA3_DoublingReferencesStaySmall(t *testing.T) {
+func TestQuirkA3_ExponentialReferencesStaySmall(t *testing.T) {
 	for _, ref := range []string{"", `,"type":"object"`, `,"required":["l"]`, `,"properties":{"x":{"type":"string"}}`} {
-		src := doubling(30, ref)
+		src := doublingDefs(30, ref)
 		for _, p := range all() {
 			start := time.Now()
 			out, _, err := lowered([]byte(src), p)
@@ -180,8 +180,8 @@ func TestQuirkA3_DoublingReferencesStaySmall(t *testing.T) {
 			if len(out) > maxSchemaBytes {
 				t.Errorf("%s %q: %d bytes", p.Name(), ref, len(out))
 			}
-			// 10 ms is what it takes; the race detector and a busy machine need
-			// air, and without the bound it would be days.
+			// It takes 10 ms. The margin is for the race detector and a busy machine; without
+			// the limit it would take days.
 			if took > 2*time.Second {
 				t.Errorf("%s %q took %v", p.Name(), ref, took)
 			}
@@ -189,7 +189,7 @@ func TestQuirkA3_DoublingReferencesStaySmall(t *testing.T) {
 	}
 }
 
-func TestQuirkA4_NothingStandsBesideAReference(t *testing.T) {
+func TestQuirkA4_ReferencesHaveNoSiblings(t *testing.T) {
 	defs := `"$defs":{"A":{"type":"object","properties":{"x":{"type":"string"}},"required":["x"],"additionalProperties":false}}`
 	runLowerings(t, []lowering{
 		{
@@ -199,7 +199,7 @@ func TestQuirkA4_NothingStandsBesideAReference(t *testing.T) {
 			[]string{"lowered /properties/a/$ref"},
 		},
 		{
-			"a default is told in the description", OpenAIStrict(),
+			"a default is described in the description", OpenAIStrict(),
 			`{"type":"object","properties":{"a":{"$ref":"#/$defs/A","default":{"x":"y"}}},"required":["a"],"additionalProperties":false,` + defs + `}`,
 			`{"type":"object","properties":{"a":{"description":"(default: {\"x\":\"y\"})","anyOf":[{"$ref":"#/$defs/A"}]}},"required":["a"],"additionalProperties":false,` + defs + `}`,
 			[]string{"moved /properties/a/default"},
@@ -260,7 +260,7 @@ func TestQuirkA5_RootUnionIsMerged(t *testing.T) {
 			`{"$defs":{"A":{"type":"object","properties":{"a":{"type":"string"}}},"B":{"type":"object","properties":{"b":{"$ref":"#/$defs/A"}}}},"type":"object","properties":{"a":{"type":"string"},"b":{"$ref":"#/$defs/A"}}}`, nil,
 		},
 		{
-			"a branch that is no object is dropped", OpenAITool(),
+			"a branch that is not an object is dropped", OpenAITool(),
 			`{"anyOf":[{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]},{"type":"null"}]}`,
 			`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}`,
 			[]string{"dropped /anyOf/1"},
@@ -327,13 +327,13 @@ func TestQuirkA7_OneOfBecomesAnyOf(t *testing.T) {
 			[]string{"lowered /properties/a/oneOf", "dropped /properties/a/discriminator"},
 		},
 		{
-			"combined with an anyOf beside it", AnthropicStrict(),
+			"combined with an anyOf next to it", AnthropicStrict(),
 			`{"type":"object","properties":{"a":{"anyOf":[{"type":"string"}],"oneOf":[{"type":"integer"}]}},"additionalProperties":false}`,
 			`{"type":"object","properties":{"a":{"anyOf":[{"type":"string"},{"type":"integer"}]}},"additionalProperties":false}`,
 			[]string{"lowered /properties/a/oneOf"},
 		},
 		{
-			"a type beside it goes into the branches", OpenAIStrict(),
+			"a type next to it goes into the branches", OpenAIStrict(),
 			`{"type":"object","properties":{"a":{"type":"string","anyOf":[{"enum":["x"]},{"pattern":"^y"}]}},"required":["a"],"additionalProperties":false}`,
 			`{"type":"object","properties":{"a":{"anyOf":[{"type":"string","enum":["x"]},{"type":"string","pattern":"^y"}]}},"required":["a"],"additionalProperties":false}`,
 			[]string{"lowered /properties/a/anyOf"},
@@ -360,12 +360,12 @@ func TestQuirkA8_TypeListsStay(t *testing.T) {
 
 func TestQuirkA9_NullableIsWrittenAsNull(t *testing.T) {
 	cases := [][3]string{
-		{"a type gets null beside it", `{"type":"string","nullable":true}`, `{"type":["string","null"]}`},
+		{"a type gets null next to it", `{"type":"string","nullable":true}`, `{"type":["string","null"]}`},
 		{"an enum lists null too", `{"type":"string","enum":["a"],"nullable":true}`, `{"type":["string","null"],"enum":["a",null]}`},
 		{"a union gets a branch", `{"anyOf":[{"type":"string"}],"nullable":true}`, `{"anyOf":[{"type":"string"},{"type":"null"}]}`},
 		{"a reference gets a union around it", `{"$ref":"#/$defs/A","description":"d","nullable":true}`, `{"description":"d","anyOf":[{"$ref":"#/$defs/A"},{"type":"null"}]}`},
 		{"a constant keeps its value", `{"const":0,"nullable":true}`, `{"anyOf":[{"const":0},{"type":"null"}]}`},
-		{"nullable false says nothing", `{"type":"string","nullable":false}`, `{"type":"string"}`},
+		{"nullable false has no effect", `{"type":"string","nullable":false}`, `{"type":"string"}`},
 		{"a string is taken for the boolean", `{"type":"string","nullable":"true"}`, `{"type":["string","null"]}`},
 	}
 	doc := func(s string) string {
@@ -378,7 +378,7 @@ func TestQuirkA9_NullableIsWrittenAsNull(t *testing.T) {
 	}
 }
 
-func TestQuirkA12_ConstBecomesEnumWhereATargetHasNone(t *testing.T) {
+func TestQuirkA12_ConstBecomesEnumIfUnsupported(t *testing.T) {
 	p := OpenAIStrict()
 	p.allowed[kwConst/64] &^= 1 << (kwConst % 64)
 	for _, v := range []string{`0`, `false`, `""`, `"a"`, `1.5`} {
@@ -441,7 +441,7 @@ func TestQuirkA15_Tuples(t *testing.T) {
 			[]string{"lowered /properties/p/items"},
 		},
 		{
-			"bounds that a target lacks are told", AnthropicStrict(), src,
+			"bounds that a target lacks are described", AnthropicStrict(), src,
 			`{"type":"object","properties":{"p":{"type":"array","items":{"anyOf":[{"type":"number"},{"type":"string"}]},"description":"(minItems: 3) (maxItems: 3)"}},"required":["p"],"additionalProperties":false}`, nil,
 		},
 		{
@@ -453,7 +453,7 @@ func TestQuirkA15_Tuples(t *testing.T) {
 	})
 }
 
-func TestQuirkA16_UnknownFormatsAreTold(t *testing.T) {
+func TestQuirkA16_UnknownFormatsAreDescribed(t *testing.T) {
 	doc := func(f, desc string) string {
 		if desc != "" {
 			return `{"type":"object","properties":{"a":{"type":"string","description":"` + desc + `"}},"required":["a"],"additionalProperties":false}`
@@ -468,7 +468,7 @@ func TestQuirkA16_UnknownFormatsAreTold(t *testing.T) {
 	runLowerings(t, []lowering{
 		{"OpenAI strict does not know uri", OpenAIStrict(), doc("uri", ""), doc("", "(format: uri)"), []string{"moved /properties/a/format"}},
 		{"Anthropic strict does", AnthropicStrict(), doc("uri", ""), "", nil},
-		{"nobody strict knows a made-up one", AnthropicStrict(), doc("zip", ""), doc("", "(format: zip)"), nil},
+		{"no strict target knows an invented one", AnthropicStrict(), doc("zip", ""), doc("", "(format: zip)"), nil},
 		{"without strict it stays", OpenAITool(), doc("zip", ""), "", nil},
 	})
 }
@@ -478,19 +478,19 @@ func TestQuirkA17_ConstraintsMoveIntoTheDescription(t *testing.T) {
 		return `{"type":"object","properties":{"a":` + a + `},"required":["a"],"additionalProperties":false}`
 	}
 	runLowerings(t, []lowering{
-		{"zod's positive is told to Anthropic", AnthropicStrict(), doc(`{"type":"number","exclusiveMinimum":0}`), doc(`{"type":"number","description":"(exclusiveMinimum: 0)"}`), []string{"moved /properties/a/exclusiveMinimum"}},
+		{"zod's positive is described to Anthropic", AnthropicStrict(), doc(`{"type":"number","exclusiveMinimum":0}`), doc(`{"type":"number","description":"(exclusiveMinimum: 0)"}`), []string{"moved /properties/a/exclusiveMinimum"}},
 		{"OpenAI strict enforces it", OpenAIStrict(), doc(`{"type":"number","exclusiveMinimum":0}`), "", nil},
-		{"string lengths are told to both", OpenAIStrict(), doc(`{"type":"string","description":"A name.","minLength":1,"maxLength":20}`), doc(`{"type":"string","description":"A name. (minLength: 1) (maxLength: 20)"}`), nil},
+		{"string lengths are described to both", OpenAIStrict(), doc(`{"type":"string","description":"A name.","minLength":1,"maxLength":20}`), doc(`{"type":"string","description":"A name. (minLength: 1) (maxLength: 20)"}`), nil},
 		{"minItems of one is enforced by Anthropic", AnthropicStrict(), doc(`{"type":"array","items":{"type":"string"},"minItems":1}`), "", nil},
-		{"more is told", AnthropicStrict(), doc(`{"type":"array","items":{"type":"string"},"minItems":2}`), doc(`{"type":"array","items":{"type":"string"},"description":"(minItems: 2)"}`), nil},
-		{"uniqueItems is told", OpenAIStrict(), doc(`{"type":"array","items":{"type":"string"},"uniqueItems":true}`), doc(`{"type":"array","items":{"type":"string"},"description":"(uniqueItems: true)"}`), nil},
-		{"what says nothing is dropped without a word", OpenAIStrict(), doc(`{"type":"string","minLength":0}`), doc(`{"type":"string"}`), []string{"dropped /properties/a/minLength"}},
+		{"more is described", AnthropicStrict(), doc(`{"type":"array","items":{"type":"string"},"minItems":2}`), doc(`{"type":"array","items":{"type":"string"},"description":"(minItems: 2)"}`), nil},
+		{"uniqueItems is described", OpenAIStrict(), doc(`{"type":"array","items":{"type":"string"},"uniqueItems":true}`), doc(`{"type":"array","items":{"type":"string"},"description":"(uniqueItems: true)"}`), nil},
+		{"keywords without effect are dropped silently", OpenAIStrict(), doc(`{"type":"string","minLength":0}`), doc(`{"type":"string"}`), []string{"dropped /properties/a/minLength"}},
 		{"a number keeps its text", OpenAIStrict(), doc(`{"type":"number","minimum":1.50,"maximum":1e2,"default":3}`), doc(`{"type":"number","minimum":1.50,"maximum":1e2,"description":"(default: 3)"}`), nil},
 		{"without strict all stays", AnthropicTool(), doc(`{"type":"string","minLength":1,"maxLength":20}`), "", nil},
 	})
 }
 
-func TestQuirkA18_RequiredNamesWhatExists(t *testing.T) {
+func TestQuirkA18_RequiredNamesExist(t *testing.T) {
 	runLowerings(t, []lowering{
 		{
 			"strict drops unknown names", AnthropicStrict(),
@@ -533,7 +533,7 @@ func TestQuirkA20_NoArguments(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				sound(t, src, out, p, report)
+				checkLowered(t, src, out, p, report)
 				var s struct {
 					Type       string
 					Properties map[string]any
@@ -638,7 +638,7 @@ func TestQuirkA25_StrictFitsOnlyAsWritten(t *testing.T) {
 	}
 }
 
-func TestQuirkA26_OptionalBecomesNullableAndNullIsLeftOut(t *testing.T) {
+func TestQuirkA26_OptionalBecomesNullableAndNullIsOmitted(t *testing.T) {
 	src := `{"type":"object","properties":{"a":{"type":"string"},"b":{"enum":["x"]},"c":{"$ref":"#/$defs/C"},"d":{"type":["string","null"]},"e":{"const":1},"f":{"properties":{"g":{"type":"string"}}}},"required":["a"],"$defs":{"C":{"type":"integer"}}}`
 	runLowerings(t, []lowering{{
 		"each kind of schema learns null", OpenAIStrict(), src,
@@ -661,7 +661,7 @@ func TestQuirkA26_OptionalBecomesNullableAndNullIsLeftOut(t *testing.T) {
 	}
 }
 
-func TestQuirkA27_LookAroundIsTold(t *testing.T) {
+func TestQuirkA27_LookAroundIsDescribed(t *testing.T) {
 	doc := func(a string) string {
 		return `{"type":"object","properties":{"a":{"type":"string",` + a + `}},"required":["a"],"additionalProperties":false}`
 	}
@@ -692,11 +692,11 @@ func TestQuirkA29_RootReferenceIsHoisted(t *testing.T) {
 	refused(t, dragoman.ErrUnsupported, AnthropicStrict(), src)
 	runLowerings(t, []lowering{
 		{
-			"what stands beside the reference outweighs it", OpenAITool(),
+			"keywords next to the reference override it", OpenAITool(),
 			`{"$ref":"#/$defs/T","description":"mine","$defs":{"T":{"type":"object","description":"theirs","properties":{"t":{"$ref":"#/$defs/T"}}}}}`,
 			`{"type":"object","description":"mine","properties":{"t":{"$ref":"#/$defs/T"}},"$defs":{"T":{"type":"object","description":"theirs","properties":{"t":{"$ref":"#/$defs/T"}}}}}`, nil,
 		},
-		{"a reference to itself says nothing", OpenAITool(), `{"$ref":"#","type":"object"}`, `{"type":"object","properties":{}}`, []string{"dropped /$ref"}},
+		{"a reference to itself has no effect", OpenAITool(), `{"$ref":"#","type":"object"}`, `{"type":"object","properties":{}}`, []string{"dropped /$ref"}},
 		{
 			"nor does one in a circle", AnthropicTool(),
 			`{"type":"object","properties":{"a":{"$ref":"#/$defs/A"}},"$defs":{"A":{"anyOf":[{"$ref":"#/$defs/B"}]},"B":{"$ref":"#/$defs/A"}}}`,
@@ -735,7 +735,7 @@ func TestQuirkA40_AnyJSONStaysAnyJSON(t *testing.T) {
 	}
 }
 
-func TestQuirkA41_ConditionsAreHoistedAndTold(t *testing.T) {
+func TestQuirkA41_ConditionsAreHoistedAndDescribed(t *testing.T) {
 	runLowerings(t, []lowering{
 		{
 			"a property of then is declared", AnthropicStrict(),
@@ -744,7 +744,7 @@ func TestQuirkA41_ConditionsAreHoistedAndTold(t *testing.T) {
 			[]string{"moved /then/properties/z", "moved /if", "moved /then"},
 		},
 		{
-			"not is told", OpenAIStrict(),
+			"not is described", OpenAIStrict(),
 			`{"type":"object","properties":{"k":{"type":"string","not":{"enum":["x"]}}},"required":["k"],"additionalProperties":false}`,
 			`{"type":"object","properties":{"k":{"type":"string","description":"(not: {\"enum\":[\"x\"]})"}},"required":["k"],"additionalProperties":false}`,
 			[]string{"moved /properties/k/not"},
@@ -753,7 +753,7 @@ func TestQuirkA41_ConditionsAreHoistedAndTold(t *testing.T) {
 	})
 }
 
-func TestQuirkA45_OneBrokenToolLeavesTheOthersAlone(t *testing.T) {
+func TestQuirkA45_InvalidToolDoesNotAffectOthers(t *testing.T) {
 	good := `{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false}`
 	for _, p := range all() {
 		for _, bad := range []string{`{`, `[]`, `7`, `"object"`, `{"type":"string"}`, `{"type":"array","items":{}}`, `{"type":"object"}{}`, strings.Repeat(`{"items":`, 5000)} {
@@ -761,7 +761,7 @@ func TestQuirkA45_OneBrokenToolLeavesTheOthersAlone(t *testing.T) {
 				t.Errorf("%s: %.40s: %s, %v", p.Name(), bad, low.Schema, err)
 			}
 			if low, err := Lower(json.RawMessage(good), p); err != nil || string(low.Schema) != good || len(low.Report.Losses) > 0 {
-				t.Errorf("%s: the good tool beside %.40s: %s, %v", p.Name(), bad, low.Schema, err)
+				t.Errorf("%s: the valid tool next to %.40s: %s, %v", p.Name(), bad, low.Schema, err)
 			}
 		}
 		repaired, err := Lower(json.RawMessage(`{"type":"dict","properties":{}}`), p)
@@ -772,7 +772,7 @@ func TestQuirkA45_OneBrokenToolLeavesTheOthersAlone(t *testing.T) {
 }
 
 func TestQuirkA46_TheSourceIsNeverChanged(t *testing.T) {
-	src := doubling(5, `,"nullable":true,"minLength":"3"`)
+	src := doublingDefs(5, `,"nullable":true,"minLength":"3"`)
 	in := []byte(src)
 	for _, p := range all() {
 		_, _, _ = lowered(in, p)
@@ -796,7 +796,7 @@ func TestQuirkA48_TypesAreInferredForStrict(t *testing.T) {
 	})
 }
 
-func TestQuirkC17_TextThatIsNotUnicodeIsReplaced(t *testing.T) {
+func TestQuirkC17_InvalidUnicodeIsReplaced(t *testing.T) {
 	for _, src := range []string{"{\"type\":\"object\",\"properties\":{\"a\":{\"description\":\"x\xff\"}}}", `{"type":"object","properties":{"a":{"description":"x\ud800"}}}`} {
 		out, report, err := lowered([]byte(src), OpenAITool())
 		want := "{\"type\":\"object\",\"properties\":{\"a\":{\"description\":\"x\uFFFD\"}}}"
@@ -829,7 +829,7 @@ func TestQuirkF3_EachSurfaceHasItsOwnProfile(t *testing.T) {
 	}
 }
 
-func TestQuirkF6_RootsThatAreNoObjectAreWrapped(t *testing.T) {
+func TestQuirkF6_NonObjectRootsAreWrapped(t *testing.T) {
 	cases := []struct{ name, src, want string }{
 		{
 			"an array", `{"type":"array","items":{"$ref":"#/$defs/I"},"$defs":{"I":{"type":"object","properties":{"l":{"$ref":"#"}}}}}`,
@@ -876,7 +876,7 @@ func TestQuirkH1_BrokenRootsBecomeObjects(t *testing.T) {
 			`{"type":"object","properties":{"a":{"type":"number"},"b":{"type":"array","items":{"type":"integer"}},"c":{},"d":{"type":"boolean"},"e":{}}}`,
 			[]string{"lowered /type", "lowered /properties/a/type", "dropped /properties/e/type"},
 		},
-		{"a name that stands twice", OpenAITool(), `{"type":"string","type":"object","properties":{"a":{"type":"string"},"a":{"type":"integer"}}}`, `{"type":"object","properties":{"a":{"type":"integer"}}}`, []string{"dropped /type"}},
+		{"a duplicate name", OpenAITool(), `{"type":"string","type":"object","properties":{"a":{"type":"string"},"a":{"type":"integer"}}}`, `{"type":"object","properties":{"a":{"type":"integer"}}}`, []string{"dropped /type"}},
 		{
 			"keywords of the wrong shape", AnthropicTool(),
 			`{"type":"object","properties":{"a":{"enum":"x","items":null,"anyOf":[],"description":5,"required":"b"},"b":{"enum":[],"oneOf":{"type":"string"}}}}`,

@@ -81,7 +81,7 @@ func TestRequirementT1_SchemaFromAType(t *testing.T) {
 	}
 	for range 20 {
 		if again, _ := For[everything](); string(again) != string(got) {
-			t.Fatalf("another answer: %s", again)
+			t.Fatalf("another schema: %s", again)
 		}
 	}
 	for _, p := range []Profile{OpenAITool(), AnthropicTool()} {
@@ -91,7 +91,7 @@ func TestRequirementT1_SchemaFromAType(t *testing.T) {
 	}
 }
 
-// What Go's own encoder writes for a type, the type's schema accepts.
+// The schema of a type accepts every value that encoding/json encodes for it.
 func TestSchemaAcceptsWhatTheTypeEncodes(t *testing.T) {
 	s, err := For[everything]()
 	if err != nil {
@@ -151,7 +151,7 @@ func TestRecursiveTypesBecomeReferences(t *testing.T) {
 			"a type that contains one, and a circle", reflect.TypeFor[forest](),
 			`{"type":"object","properties":{"first":{"$ref":"#/$defs/treeNode"},"second":{"type":"object","properties":{"up":{"$ref":"#"},"self":{"type":"object"}},"additionalProperties":false}},"required":["first"],"additionalProperties":false,"$defs":{"treeNode":{"type":"object","properties":{"value":{"type":"string"},"kids":{"type":"array","items":{"$ref":"#/$defs/treeNode"}}},"required":["value"],"additionalProperties":false}}}`,
 		},
-		{"a map of itself", reflect.TypeFor[namedMap](), `{"type":"object","additionalProperties":{"$ref":"#"}}`},
+		{"a map that contains itself", reflect.TypeFor[namedMap](), `{"type":"object","additionalProperties":{"$ref":"#"}}`},
 		{"no arguments", reflect.TypeFor[struct{}](), `{"type":"object","properties":{},"additionalProperties":false}`},
 		{"a map", reflect.TypeFor[map[string]int](), `{"type":"object","additionalProperties":{"type":"integer"}}`},
 		{
@@ -189,7 +189,7 @@ func TestRecursiveTypesBecomeReferences(t *testing.T) {
 type selfPointer *selfPointer
 
 type selfEmbed struct {
-	*selfEmbed //nolint:unused // found by reflection
+	*selfEmbed //nolint:unused // found by fuzzing
 }
 
 type shadow struct {
@@ -228,7 +228,7 @@ func TestTypesThatCannotBeArguments(t *testing.T) {
 	}
 }
 
-func TestTagsAreKeptOrRefused(t *testing.T) {
+func TestTagsAreAppliedOrRefused(t *testing.T) {
 	type field struct {
 		typ reflect.Type
 		tag string
@@ -306,7 +306,7 @@ func TestTagTextsAreNotHTMLEscaped(t *testing.T) {
 	}
 }
 
-func TestTagsOfOtherLibrariesAreKeptOrRefused(t *testing.T) {
+func TestForeignTagsAreAppliedOrRefused(t *testing.T) {
 	str, num, list := reflect.TypeFor[string](), reflect.TypeFor[int](), reflect.TypeFor[[]string]()
 	of := func(typ reflect.Type, tag string) reflect.Type {
 		return reflect.StructOf([]reflect.StructField{{Name: "F", Type: typ, Tag: reflect.StructTag(tag)}})
@@ -338,7 +338,7 @@ func TestTagsOfOtherLibrariesAreKeptOrRefused(t *testing.T) {
 	}
 	for _, f := range []struct {
 		typ       reflect.Type
-		tag, same string // the schema is that of
+		tag, same string // the schema is the same as for
 	}{
 		{str, `validate:"required,oneof=a b" binding:"required" example:"a" yaml:"f" env:"F"`, ``},
 		{str, `enum:"a,b" jsonschema:"enum=a,enum=b"`, `jsonschema:"enum=a,enum=b"`},

@@ -40,7 +40,7 @@ func (l *lowerer) repairMember(n *node, m member) {
 		switch s, _ := v.str(); {
 		case v.kind == isData && (string(v.raw) == "true" || string(v.raw) == "false"):
 		case s == "true", s == "false":
-			l.lostf(dragoman.Lowered, dragoman.Info, v, "%s was a string", m.key)
+			l.addLossf(dragoman.Lowered, dragoman.Info, v, "%s was a string", m.key)
 			n.set(m.kw, data(s).at(v))
 		default:
 			l.dropMalformed(n, m, "a boolean")
@@ -59,7 +59,7 @@ func (l *lowerer) repairMember(n *node, m member) {
 		case 'n':
 			l.dropMalformed(n, m, "a list of values")
 		default:
-			l.lostf(dragoman.Lowered, dragoman.Info, v, "%s was a single value; it is now a list", m.key)
+			l.addLossf(dragoman.Lowered, dragoman.Info, v, "%s was a single value; it is now a list", m.key)
 			n.set(m.kw, arrayOf([][]byte{v.raw}).at(v))
 		}
 	case shapeNames:
@@ -86,7 +86,7 @@ func (l *lowerer) dropMalformed(n *node, m member, want string) {
 	if string(m.val.raw) == "null" {
 		sev = dragoman.Info
 	}
-	l.lostf(dragoman.Dropped, sev, m.val, "%s must be %s", m.key, want)
+	l.addLossf(dragoman.Dropped, sev, m.val, "%s must be %s", m.key, want)
 	n.del(m.kw)
 }
 
@@ -107,7 +107,7 @@ func (l *lowerer) repairNumber(n *node, m member) {
 		}
 		l.dropMalformed(n, m, want)
 	case &raw[0] != &m.val.raw[0]:
-		l.lostf(dragoman.Lowered, dragoman.Info, m.val, "%s was a string", m.key)
+		l.addLossf(dragoman.Lowered, dragoman.Info, m.val, "%s was a string", m.key)
 		n.set(m.kw, (&node{raw: raw}).at(m.val))
 	}
 }
@@ -147,15 +147,15 @@ func (l *lowerer) repairBounds(n *node) {
 		switch string(v.raw) {
 		case "true":
 			if bound == nil {
-				l.lostf(dragoman.Dropped, dragoman.Warn, v, "%s without %s", keywords[pair[0]].name, keywords[pair[1]].name)
+				l.addLossf(dragoman.Dropped, dragoman.Warn, v, "%s without %s", keywords[pair[0]].name, keywords[pair[1]].name)
 				n.del(pair[0])
 				continue
 			}
-			l.lostf(dragoman.Lowered, dragoman.Info, v, "%s is a number since draft-06", keywords[pair[0]].name)
+			l.addLossf(dragoman.Lowered, dragoman.Info, v, "%s is a number since draft-06", keywords[pair[0]].name)
 			n.set(pair[0], bound)
 			n.del(pair[1])
 		case "false":
-			l.lostf(dragoman.Dropped, dragoman.Info, v, "%s is a number since draft-06", keywords[pair[0]].name)
+			l.addLossf(dragoman.Dropped, dragoman.Info, v, "%s is a number since draft-06", keywords[pair[0]].name)
 			n.del(pair[0])
 		}
 	}
@@ -168,7 +168,7 @@ func (l *lowerer) repairEnum(n *node, v *node) {
 		l.dropMalformed(n, member{"enum", kwEnum, v}, "a list of values")
 		return
 	default:
-		l.lost(dragoman.Lowered, dragoman.Info, v, "enum was a single value; it is now a list")
+		l.addLoss(dragoman.Lowered, dragoman.Info, v, "enum was a single value; it is now a list")
 		n.set(kwEnum, arrayOf([][]byte{v.raw}).at(v))
 		return
 	}
@@ -176,17 +176,17 @@ func (l *lowerer) repairEnum(n *node, v *node) {
 	kept := unique(values)
 	switch {
 	case len(kept) == 0:
-		l.lost(dragoman.Dropped, dragoman.Warn, v, "enum is empty")
+		l.addLoss(dragoman.Dropped, dragoman.Warn, v, "enum is empty")
 		n.del(kwEnum)
 	case len(kept) < len(values):
-		l.lost(dragoman.Lowered, dragoman.Info, v, "enum listed a value twice")
+		l.addLoss(dragoman.Lowered, dragoman.Info, v, "enum listed a value twice")
 		n.set(kwEnum, arrayOf(kept).at(v))
 	}
 }
 
 // unique removes duplicates of the same text, keeping the first.
 func unique(values [][]byte) [][]byte {
-	if len(values) <= few && distinct(values) {
+	if len(values) <= fewTexts && distinct(values) {
 		return values
 	}
 	seen := make(map[string]bool, len(values))
@@ -204,7 +204,7 @@ func unique(values [][]byte) [][]byte {
 func (l *lowerer) repairRequired(n *node, m member) {
 	v := m.val
 	if s, ok := v.str(); ok {
-		l.lostf(dragoman.Lowered, dragoman.Info, v, "%s was a single name; it is now a list", m.key)
+		l.addLossf(dragoman.Lowered, dragoman.Info, v, "%s was a single name; it is now a list", m.key)
 		n.set(m.kw, stringsOf([]string{s}).at(v))
 		return
 	}
@@ -219,7 +219,7 @@ func (l *lowerer) repairRequired(n *node, m member) {
 	names := slices.DeleteFunc(slices.Clone(values), func(e []byte) bool { return e[0] != '"' })
 	kept := unique(names)
 	if len(kept) < len(values) {
-		l.lostf(dragoman.Lowered, dragoman.Info, v, "%s keeps names only, each once", m.key)
+		l.addLossf(dragoman.Lowered, dragoman.Info, v, "%s keeps names only, each once", m.key)
 		n.set(m.kw, arrayOf(kept).at(v))
 	}
 }
@@ -246,7 +246,7 @@ func (l *lowerer) repairNames(n *node, m member) {
 	}
 	w.EndObject()
 	if bad {
-		l.lostf(dragoman.Lowered, dragoman.Warn, m.val, "%s keeps lists of names only", m.key)
+		l.addLossf(dragoman.Lowered, dragoman.Warn, m.val, "%s keeps lists of names only", m.key)
 		n.set(m.kw, (&node{raw: w.Buf}).at(m.val))
 	}
 }
@@ -270,7 +270,7 @@ func (l *lowerer) liftRequired(n *node) {
 			if v == nil || v.kind != isData || string(v.raw) != "true" {
 				continue
 			}
-			l.lost(dragoman.Moved, dragoman.Info, v, "required: true belongs in the object's list of required names")
+			l.addLoss(dragoman.Moved, dragoman.Info, v, "required: true belongs in the object's list of required names")
 			p.val.del(kwRequired)
 			names := n.required()
 			if !slices.Contains(names, p.key) {
@@ -311,7 +311,7 @@ func (l *lowerer) asSchema(v *node) (*node, bool) {
 	n := (&node{kind: isSchema}).at(v)
 	if s, ok := v.str(); ok {
 		if t, known := typeWord(s); known && t != "" {
-			l.lostf(dragoman.Lowered, dragoman.Info, v, "%.60q is read as a schema of that type", s)
+			l.addLossf(dragoman.Lowered, dragoman.Info, v, "%.60q is read as a schema of that type", s)
 			n.set(kwType, dataString(t))
 			return n, true
 		}
@@ -340,7 +340,7 @@ func (l *lowerer) repairList(n *node, m member) {
 			l.dropMalformed(n, m, "a list of schemas")
 			return
 		}
-		l.lostf(dragoman.Lowered, dragoman.Info, v, "%s was a single schema; it is now a list", m.key)
+		l.addLossf(dragoman.Lowered, dragoman.Info, v, "%s was a single schema; it is now a list", m.key)
 		v = (&node{kind: isList, list: []*node{sub.at(v)}}).at(v)
 		n.set(m.kw, v)
 	}
@@ -349,7 +349,7 @@ func (l *lowerer) repairList(n *node, m member) {
 		if s, ok := l.asSchema(e); ok {
 			keep = append(keep, s)
 		} else {
-			l.lostf(dragoman.Dropped, dragoman.Warn, e, "%s lists something that is no schema", m.key)
+			l.addLossf(dragoman.Dropped, dragoman.Warn, e, "%s lists something that is no schema", m.key)
 		}
 	}
 	v.list = keep
@@ -363,7 +363,7 @@ func (l *lowerer) repairMap(n *node, m member) {
 	if v.kind != isMap {
 		// PHP servers write an empty object as [], others as null.
 		if text := string(v.raw); m.kw == kwProperties && (text == "null" || text == "[]") {
-			l.lostf(dragoman.Lowered, dragoman.Info, v, "properties was %s; it is now an object", text)
+			l.addLossf(dragoman.Lowered, dragoman.Info, v, "properties was %s; it is now an object", text)
 			n.set(kwProperties, (&node{kind: isMap}).at(v))
 			return
 		}
@@ -378,7 +378,7 @@ func (l *lowerer) repairMap(n *node, m member) {
 		}
 		s, ok := l.asSchema(e.val)
 		if !ok {
-			l.lostf(dragoman.Lowered, dragoman.Warn, e.val, "%.60q is no schema; anything is taken", e.key)
+			l.addLossf(dragoman.Lowered, dragoman.Warn, e.val, "%.60q is no schema; anything is taken", e.key)
 		}
 		e.val = s
 		keep = append(keep, e)
@@ -392,10 +392,10 @@ func (l *lowerer) repairTuple(n *node) {
 	if v == nil || v.kind != isList {
 		return
 	}
-	l.lost(dragoman.Renamed, dragoman.Info, v, "a list of items is prefixItems in draft 2020-12")
+	l.addLoss(dragoman.Renamed, dragoman.Info, v, "a list of items is prefixItems in draft 2020-12")
 	n.del(kwItems)
 	if s := l.root.get(kwSchema); s != nil {
-		l.lost(dragoman.Dropped, dragoman.Info, s, "the schema no longer follows the draft it named")
+		l.addLoss(dragoman.Dropped, dragoman.Info, s, "the schema no longer follows the draft it named")
 		l.root.del(kwSchema)
 	}
 	list := v.list[:0]
@@ -420,10 +420,10 @@ func (l *lowerer) repairNullable(n *node, v *node) {
 	}
 	n.del(kwNullable)
 	if string(v.raw) != "true" {
-		l.lost(dragoman.Dropped, dragoman.Info, v, "nullable: false has no effect in JSON Schema")
+		l.addLoss(dragoman.Dropped, dragoman.Info, v, "nullable: false has no effect in JSON Schema")
 		return
 	}
-	l.lost(dragoman.Lowered, dragoman.Info, v, "nullable becomes the type null")
+	l.addLoss(dragoman.Lowered, dragoman.Info, v, "nullable becomes the type null")
 	// References are not bound yet, so null is added next to one.
 	if n.has(kwRef) {
 		l.wrapAnyOf(n)

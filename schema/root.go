@@ -12,7 +12,7 @@ func (l *lowerer) flattenRoot() {
 	root := l.root
 	if root.ref != nil {
 		l.hoisted = true
-		l.lost(dragoman.Lowered, dragoman.Info, root.get(kwRef), "the root's reference is replaced by its target")
+		l.addLoss(dragoman.Lowered, dragoman.Info, root.get(kwRef), "the root's reference is replaced by its target")
 		l.hoistRoot()
 	}
 	l.flatten(root, 0)
@@ -20,7 +20,7 @@ func (l *lowerer) flattenRoot() {
 		if v := root.get(k); v != nil {
 			root.del(k)
 			l.note(root, keywords[k].name+": "+noteValue(v))
-			l.lostf(dragoman.Moved, dragoman.Warn, v, "%s is not allowed at the root; told in the description", keywords[k].name)
+			l.addLossf(dragoman.Moved, dragoman.Warn, v, "%s is not allowed at the root; told in the description", keywords[k].name)
 		}
 	}
 	if l.err != nil {
@@ -32,22 +32,22 @@ func (l *lowerer) flattenRoot() {
 			l.fail(root, ErrInvalid, "the root describes "+t[0]+", and "+l.p.whole())
 			return
 		}
-		l.lost(dragoman.Synthesized, dragoman.Info, root, `type "object" added`)
+		l.addLoss(dragoman.Synthesized, dragoman.Info, root, `type "object" added`)
 		root.setFirst(kwType, dataString("object"))
 	case len(types) == 1 && types[0] == "object":
 		if v := root.get(kwType); v.raw[0] == '[' {
-			l.lost(dragoman.Lowered, dragoman.Info, v, "a list of one type becomes the type")
+			l.addLoss(dragoman.Lowered, dragoman.Info, v, "a list of one type becomes the type")
 			root.setTypes(types)
 		}
 	case slices.Contains(types, "object"):
-		l.lostf(dragoman.Lowered, dragoman.Warn, root.get(kwType), "of %v only object is allowed at the root", types)
+		l.addLossf(dragoman.Lowered, dragoman.Warn, root.get(kwType), "of %v only object is allowed at the root", types)
 		root.setTypes([]string{"object"})
 	default:
 		l.fail(root, ErrInvalid, "the root is of type "+types[0]+", and "+l.p.whole())
 		return
 	}
 	if !root.has(kwProperties) && !l.p.noEmptyProps {
-		l.lost(dragoman.Synthesized, dragoman.Info, root, "empty properties added")
+		l.addLoss(dragoman.Synthesized, dragoman.Info, root, "empty properties added")
 		root.set(kwProperties, &node{kind: isMap})
 	}
 }
@@ -121,7 +121,7 @@ func (l *lowerer) flattenAllOf(n *node, depth int) {
 		l.mergeBranch(n, m, &required)
 	}
 	required.write(n)
-	l.lostf(dragoman.Lowered, dragoman.Info, all, "allOf of %d schemas merged into the object", len(all.list))
+	l.addLossf(dragoman.Lowered, dragoman.Info, all, "allOf of %d schemas merged into the object", len(all.list))
 }
 
 func (l *lowerer) flattenUnion(n *node, k keyword, depth int) {
@@ -136,7 +136,7 @@ func (l *lowerer) flattenUnion(n *node, k keyword, depth int) {
 			b = (&node{kind: isSchema}).at(b)
 		}
 		if b.kind != isSchema {
-			l.lost(dragoman.Dropped, dragoman.Warn, b, "a branch that nothing satisfies")
+			l.addLoss(dragoman.Dropped, dragoman.Warn, b, "a branch that nothing satisfies")
 			continue
 		}
 		c := l.part(b)
@@ -145,11 +145,11 @@ func (l *lowerer) flattenUnion(n *node, k keyword, depth int) {
 			return
 		}
 		if t := c.types(); t != nil && !slices.Contains(t, "object") {
-			l.lostf(dragoman.Dropped, dragoman.Warn, b, "a branch of type %s: %s", t[0], l.p.whole())
+			l.addLossf(dragoman.Dropped, dragoman.Warn, b, "a branch of type %s: %s", t[0], l.p.whole())
 			continue
 		}
 		if t := inferTypes(c); t != nil && !slices.Contains(t, "object") && !c.has(kwType) {
-			l.lostf(dragoman.Dropped, dragoman.Warn, b, "a branch of type %s: %s", t[0], l.p.whole())
+			l.addLossf(dragoman.Dropped, dragoman.Warn, b, "a branch of type %s: %s", t[0], l.p.whole())
 			continue
 		}
 		objects = append(objects, c)
@@ -158,17 +158,17 @@ func (l *lowerer) flattenUnion(n *node, k keyword, depth int) {
 		l.fail(u, ErrInvalid, "no branch describes an object, and "+l.p.whole())
 		return
 	}
-	l.unite(n, objects)
+	l.addUnion(n, objects)
 	if len(objects) > 1 {
 		if note := alternatives(objects); note != "one of: " {
 			l.note(n, note)
 		}
 	}
-	l.lostf(dragoman.Lowered, dragoman.Warn, u, "%s of %d object shapes merged into one object", keywords[k].name, len(objects))
+	l.addLossf(dragoman.Lowered, dragoman.Warn, u, "%s of %d object shapes merged into one object", keywords[k].name, len(objects))
 }
 
-// unite adds the union of some objects to n.
-func (l *lowerer) unite(n *node, objects []*node) {
+// addUnion adds the union of some objects to n.
+func (l *lowerer) addUnion(n *node, objects []*node) {
 	var required []string
 	for i, o := range objects {
 		names := o.required()
@@ -209,7 +209,7 @@ func (l *lowerer) unite(n *node, objects []*node) {
 		s := (&node{kind: isSchema}).at(vs[0])
 		s.set(kwAnyOf, (&node{kind: isList, list: vs}).at(vs[0]))
 		props.members[i].val = s
-		l.lostf(dragoman.Lowered, dragoman.Info, vs[0], "property %.60q has %d forms in the branches: anyOf", key, len(vs))
+		l.addLossf(dragoman.Lowered, dragoman.Info, vs[0], "property %.60q has %d forms in the branches: anyOf", key, len(vs))
 	}
 	sum := &node{kind: isSchema, parent: n.parent, token: n.token}
 	if !n.has(kwType) {

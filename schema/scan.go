@@ -43,7 +43,7 @@ func atMost(have, max int) bool { return max == 0 || have <= max }
 // scanners pools buffers; results never leave a scan.
 var scanners = sync.Pool{New: func() any { return new(scanner) }}
 
-// scanner is one pass over a schema.
+// scanner reads a schema once.
 type scanner struct {
 	r    cursor
 	p    *Profile
@@ -52,7 +52,7 @@ type scanner struct {
 	names [][]byte
 }
 
-// facts is what the end of a schema object needs to judge it.
+// facts holds the data that the end of a schema object needs to judge it.
 type facts struct {
 	keys          keywordSet
 	types         typeBits
@@ -84,7 +84,7 @@ func (s *scanner) schema(depth, level int) bool {
 		key := r.key()
 		kw := lookup(key)
 		// An escaped name may be a keyword.
-		if bytes.IndexByte(key, '\\') >= 0 || !p.takesAt(kw, depth == 0) || !s.member(kw, &f, depth, level) {
+		if bytes.IndexByte(key, '\\') >= 0 || !p.acceptsAt(kw, depth == 0) || !s.member(kw, &f, depth, level) {
 			ok = false
 			break
 		}
@@ -95,7 +95,7 @@ func (s *scanner) schema(depth, level int) bool {
 	return ok
 }
 
-// member checks the value of one keyword. False means uncertain.
+// member checks the value of one keyword. It returns false if it is not certain.
 func (s *scanner) member(kw keyword, f *facts, depth, level int) bool {
 	r, p := &s.r, s.p
 	root := depth == 0
@@ -196,12 +196,12 @@ func (s *scanner) leaf(kw keyword, sh shape, raw []byte, f *facts, root bool) bo
 		case kwFormat:
 			if p.formats != nil {
 				text, ok := (&node{raw: raw}).str()
-				return ok && p.takesFormat(text, nil)
+				return ok && p.acceptsFormat(text, nil)
 			}
 		case kwPattern:
 			if p.regexps != anyRegexp {
 				text, ok := (&node{raw: raw}).str()
-				return ok && p.takesRegexp(text)
+				return ok && p.acceptsRegexp(text)
 			}
 		}
 		return true
@@ -334,7 +334,7 @@ func (s *scanner) foreign(f *facts) bool {
 			continue
 		}
 		about := typeBits(0)
-		switch subject(k) {
+		switch keywordType(k) {
 		case "object":
 			about = typeObject
 		case "array":
@@ -388,12 +388,12 @@ func bitOf(quoted []byte) typeBits {
 	}
 }
 
-// few is the number of texts up to which pairs are compared.
-const few = 32
+// fewTexts is the number of texts up to which pairs are compared.
+const fewTexts = 32
 
 // distinct reports whether no text occurs twice.
 func distinct(list [][]byte) bool {
-	if len(list) > few {
+	if len(list) > fewTexts {
 		return len(unique(list)) == len(list)
 	}
 	for i, v := range list {
@@ -414,12 +414,12 @@ func subset(quoted, names [][]byte) bool {
 	for _, q := range quoted {
 		q = q[1 : len(q)-1]
 		if bytes.IndexByte(q, '\\') >= 0 {
-			return false // unsure
+			return false // not certain
 		}
 		found := false
 		for range names {
 			if steps++; steps > 100_000 {
-				return false // unsure
+				return false // not certain
 			}
 			if at == len(names) {
 				at = 0

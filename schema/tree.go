@@ -258,7 +258,7 @@ func (p *parser) raw(r *jsonwire.Reader, parent *node, token string) *node {
 	n := p.make(node{raw: r.Raw(), parent: parent, token: token})
 	if p.repeats && len(n.raw) > 0 && jsonwire.Check(n.raw) != nil {
 		var w jsonwire.Writer
-		if !once(jsonwire.NewReader(n.raw), &w, 0) {
+		if !dedup(jsonwire.NewReader(n.raw), &w, 0) {
 			r.Fail(errTooDeep)
 			return n
 		}
@@ -268,9 +268,9 @@ func (p *parser) raw(r *jsonwire.Reader, parent *node, token string) *node {
 	return n
 }
 
-// once copies a value with only the last field of a repeated name. It gives up on deep values,
+// dedup copies a value with only the last field of a repeated name. It gives up on deep values,
 // because it reads each level again.
-func once(r *jsonwire.Reader, w *jsonwire.Writer, depth int) bool {
+func dedup(r *jsonwire.Reader, w *jsonwire.Writer, depth int) bool {
 	if depth > 64 {
 		return false
 	}
@@ -289,13 +289,13 @@ func once(r *jsonwire.Reader, w *jsonwire.Writer, depth int) bool {
 		w.BeginObject()
 		for _, name := range names {
 			w.QuotedKey(name)
-			ok = ok && once(jsonwire.NewReader(values[name]), w, depth+1)
+			ok = ok && dedup(jsonwire.NewReader(values[name]), w, depth+1)
 		}
 		w.EndObject()
 	case '[':
 		w.BeginArray()
 		for range r.Array() {
-			ok = once(r, w, depth+1) && ok
+			ok = dedup(r, w, depth+1) && ok
 			if !ok {
 				return false
 			}

@@ -317,16 +317,16 @@ func (l *lowerer) repairType(n *node, v *node) {
 		switch {
 		case !known:
 			changed, said = true, true
-			l.lostf(dragoman.Dropped, dragoman.Serious, v, "%.60q is not a JSON type", w)
+			l.addLossf(dragoman.Dropped, dragoman.Serious, v, "%.60q is not a JSON type", w)
 		case t == "":
 			any, changed = true, true
-			l.lostf(dragoman.Lowered, dragoman.Info, v, "type %.60q means any type, which is written by omitting the type", w)
+			l.addLossf(dragoman.Lowered, dragoman.Info, v, "type %.60q means any type, which is written by omitting the type", w)
 		case slices.Contains(types, t):
 			changed = true
-			l.lostf(dragoman.Lowered, dragoman.Info, v, "duplicate type %.60q", w)
+			l.addLossf(dragoman.Lowered, dragoman.Info, v, "duplicate type %.60q", w)
 		default:
 			if changed = changed || t != w; t != w && !(l.p.anyCase && strings.EqualFold(t, w)) {
-				l.lostf(dragoman.Lowered, dragoman.Info, v, "type %.60q is written %q in JSON Schema", w, t)
+				l.addLossf(dragoman.Lowered, dragoman.Info, v, "type %.60q is written %q in JSON Schema", w, t)
 			}
 			types = append(types, t)
 		}
@@ -335,12 +335,12 @@ func (l *lowerer) repairType(n *node, v *node) {
 	case !changed && len(types) > 0:
 	case any || len(types) == 0:
 		if !any && !said {
-			l.lost(dragoman.Dropped, dragoman.Warn, v, "type names no JSON type")
+			l.addLoss(dragoman.Dropped, dragoman.Warn, v, "type names no JSON type")
 		}
 		n.del(kwType)
 	default:
 		if bad {
-			l.lost(dragoman.Lowered, dragoman.Warn, v, "type keeps only what is a JSON type")
+			l.addLoss(dragoman.Lowered, dragoman.Warn, v, "type keeps only what is a JSON type")
 		}
 		n.setTypes(types)
 	}

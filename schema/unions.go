@@ -17,7 +17,7 @@ func (l *lowerer) finishUnion(n *node) {
 	}
 	l.keepAllowed(n)
 	if l.p.loneAnyOf {
-		l.standAlone(n)
+		l.moveAnnotations(n)
 	}
 	l.lowerChildren(n)
 	if l.err == nil && l.dropRequiredUnion(n, kwAnyOf) {
@@ -47,7 +47,7 @@ func (l *lowerer) foldNull(n *node) bool {
 	rest := slices.DeleteFunc(slices.Clone(u.list), onlyNull)
 	null := len(rest) < len(u.list)
 	if null {
-		l.lost(dragoman.Lowered, dragoman.Info, u, "a branch for null becomes nullable")
+		l.addLoss(dragoman.Lowered, dragoman.Info, u, "a branch for null becomes nullable")
 	}
 	switch len(rest) {
 	case 0:
@@ -55,7 +55,7 @@ func (l *lowerer) foldNull(n *node) bool {
 		n.setTypes([]string{"null"})
 		return true
 	case 1:
-		l.lost(dragoman.Lowered, dragoman.Info, u, "a union of one schema becomes that schema")
+		l.addLoss(dragoman.Lowered, dragoman.Info, u, "a union of one schema becomes that schema")
 		n.del(kwAnyOf)
 		l.absorb(n, rest[0])
 		if null {
@@ -99,9 +99,9 @@ func (l *lowerer) flagNull(n *node) {
 	}
 }
 
-// standAlone moves the annotations of a union into its branches, because the target allows no
+// moveAnnotations moves the annotations of a union into its branches, because the target allows no
 // keywords next to anyOf.
-func (l *lowerer) standAlone(n *node) {
+func (l *lowerer) moveAnnotations(n *node) {
 	if len(n.members) == 1 {
 		return
 	}
@@ -111,14 +111,14 @@ func (l *lowerer) standAlone(n *node) {
 			return ""
 		}
 		return "anyOf must be the only keyword"
-	}, func(m member, why string) { l.tell(n, m, why) })
+	}, func(m member, why string) { l.describe(n, m, why) })
 	d := n.get(kwDescription)
 	if d == nil {
 		return
 	}
 	text, _ := d.str()
 	n.del(kwDescription)
-	l.lost(dragoman.Moved, dragoman.Info, d, "the description of a union is copied into each of its branches")
+	l.addLoss(dragoman.Moved, dragoman.Info, d, "the description of a union is copied into each of its branches")
 	for i, b := range u.list {
 		if b.isTrue() {
 			b = (&node{kind: isSchema}).at(b)
@@ -150,7 +150,7 @@ func (l *lowerer) splitTypes(n *node) bool {
 		n.setTypes(types)
 		return false
 	}
-	l.lost(dragoman.Lowered, dragoman.Info, n.get(kwType), "a list of types becomes a union")
+	l.addLoss(dragoman.Lowered, dragoman.Info, n.get(kwType), "a list of types becomes a union")
 	u := (&node{kind: isList}).at(n.get(kwType))
 	for _, t := range types {
 		u.list = append(u.list, typeBranch(n, t))
@@ -184,9 +184,9 @@ func (l *lowerer) possibleTypes(n *node) []string {
 		}
 	}
 	if len(types) < len(declared) {
-		l.lostf(dragoman.Lowered, dragoman.Info, n.get(kwType), "of %v only %v has an effect", declared, types)
+		l.addLossf(dragoman.Lowered, dragoman.Info, n.get(kwType), "of %v only %v has an effect", declared, types)
 	} else if v := n.get(kwType); len(types) == 1 && v.raw[0] == '[' {
-		l.lost(dragoman.Lowered, dragoman.Info, v, "a list of one type becomes the type")
+		l.addLoss(dragoman.Lowered, dragoman.Info, v, "a list of one type becomes the type")
 	}
 	return types
 }
@@ -211,7 +211,7 @@ func (l *lowerer) splitNull(n *node, types []string) []string {
 		values := elements(e)
 		rest := slices.DeleteFunc(slices.Clone(values), func(v []byte) bool { return string(v) == "null" })
 		if len(rest) < len(values) {
-			l.lost(dragoman.Lowered, dragoman.Info, e, "null among the values becomes nullable")
+			l.addLoss(dragoman.Lowered, dragoman.Info, e, "null among the values becomes nullable")
 			n.del(kwEnum)
 			if len(rest) > 0 {
 				n.set(kwEnum, arrayOf(rest).at(e))
@@ -224,11 +224,11 @@ func (l *lowerer) splitNull(n *node, types []string) []string {
 	}
 	types = slices.DeleteFunc(types, func(t string) bool { return t == "null" })
 	if len(types) == 0 {
-		l.lost(dragoman.Lowered, dragoman.Warn, n.get(kwType), "a schema for null alone becomes a string that may be null")
+		l.addLoss(dragoman.Lowered, dragoman.Warn, n.get(kwType), "a schema for null alone becomes a string that may be null")
 		l.note(n, "always null")
 		types = []string{"string"}
 	} else {
-		l.lost(dragoman.Lowered, dragoman.Info, n.get(kwType), "the type null becomes nullable")
+		l.addLoss(dragoman.Lowered, dragoman.Info, n.get(kwType), "the type null becomes nullable")
 	}
 	l.flagNull(n)
 	return types
@@ -257,7 +257,7 @@ func typeBranch(n *node, t string) *node {
 			if t == "string" || t == "number" || t == "integer" {
 				b.members = append(b.members, m)
 			}
-		case subject(m.kw) == "" || subject(m.kw) == about:
+		case keywordType(m.kw) == "" || keywordType(m.kw) == about:
 			b.members = append(b.members, m)
 		}
 	}

@@ -64,7 +64,7 @@ func (d *decoder) value(depth int) any {
 		return r.String()
 	case '0':
 		raw := r.Raw()
-		if d.exact && !modest(raw) {
+		if d.exact && !isSmallNumber(raw) {
 			r.Fail(fmt.Errorf("%w: %w", dragoman.ErrTooLarge, errNumber))
 		}
 		return json.Number(raw)
@@ -76,8 +76,8 @@ func (d *decoder) value(depth int) any {
 	}
 }
 
-// modest reports whether the exact value of a number needs little memory.
-func modest(raw []byte) bool {
+// isSmallNumber reports whether the exact value of a number needs little memory.
+func isSmallNumber(raw []byte) bool {
 	if len(raw) > maxNumberText {
 		return false
 	}

@@ -13,11 +13,11 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// toolzoo is a folder of real tool definitions, beside the project.
+// toolzoo is a directory of real tool definitions, next to the project.
 const toolzoo = "../../shared/toolzoo"
 
-// zooSchemas reads every schema of the folder. Each file has another shape;
-// what they share is the name of the member that holds the schema.
+// zooSchemas reads every schema of the directory. The files have different shapes, but all use
+// the same field for the schema.
 func zooSchemas(t testing.TB) map[string]json.RawMessage {
 	t.Helper()
 	files, _ := filepath.Glob(filepath.Join(toolzoo, "*.json"))
@@ -102,7 +102,7 @@ func TestRealToolSchemasLowerForEveryProfile(t *testing.T) {
 			} else {
 				repaired++
 			}
-			sound(t, string(src), out, p, report)
+			checkLowered(t, string(src), out, p, report)
 			if _, err := Compile(out); err != nil {
 				t.Errorf("%s: %s: lowered, it does not compile: %v\n%s", p.Name(), at, err, out)
 			}

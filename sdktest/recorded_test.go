@@ -14,10 +14,10 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit"
 )
 
-// TestWeDecodeWhatSDKsDecode compares us with the vendor's SDK on every recorded 2xx response. We must
+// TestDecodersAgreeWithSDKs compares us with the vendor's SDK on every recorded 2xx response. We must
 // accept what the SDK accepts, with the same content. Responses that only we accept are counted, with
 // the reason of the SDK.
-func TestWeDecodeWhatSDKsDecode(t *testing.T) {
+func TestDecodersAgreeWithSDKs(t *testing.T) {
 	for _, v := range vendors() {
 		t.Run(v.file, func(t *testing.T) {
 			counts := map[string]int{}

@@ -27,8 +27,8 @@ func stores(t testing.TB) map[string]session.Store {
 	return map[string]session.Store{"memory": &session.Memory{}, "sqlite": file}
 }
 
-// said is a message of ordinary length.
-func said(i int) dragoman.Message {
+// userMessage is a message of ordinary length.
+func userMessage(i int) dragoman.Message {
 	return dragoman.UserText(fmt.Sprintf("%d: %s", i, strings.Repeat("the quick brown fox ", 40)))
 }
 
@@ -37,7 +37,7 @@ func fill(ctx context.Context, store session.Store, id string, n int) error {
 	for i := 0; err == nil && i < n; i += 100 {
 		messages := make([]dragoman.Message, min(100, n-i))
 		for j := range messages {
-			messages[j] = said(i + j)
+			messages[j] = userMessage(i + j)
 		}
 		err = s.Save(ctx, messages, nil)
 	}
@@ -99,7 +99,7 @@ func BenchmarkAppend(b *testing.B) {
 	for name, store := range stores(b) {
 		b.Run(name, func(b *testing.B) {
 			s := created(b, store)
-			messages := []dragoman.Message{said(1)}
+			messages := []dragoman.Message{userMessage(1)}
 			b.ReportAllocs()
 			for b.Loop() {
 				if err := s.Save(b.Context(), messages, nil); err != nil {

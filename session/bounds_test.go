@@ -182,10 +182,10 @@ func TestX9_ElementThatIsNotAMessageIsRefused(t *testing.T) {
 	}
 }
 
-// doubling is a codec that reads an element with the text "twice" as two messages.
-type doubling struct{ openaichat.Codec }
+// duplicatingCodec is a codec that reads an element with the text "twice" as two messages.
+type duplicatingCodec struct{ openaichat.Codec }
 
-func (c doubling) DecodeRequest(body []byte, o dialect.DecodeOptions) (*dragoman.Request, dragoman.Report, error) {
+func (c duplicatingCodec) DecodeRequest(body []byte, o dialect.DecodeOptions) (*dragoman.Request, dragoman.Report, error) {
 	req, rep, err := c.Codec.DecodeRequest(body, o)
 	if err == nil && bytes.Contains(body, []byte("twice")) {
 		req.Messages = append(req.Messages, req.Messages...)
@@ -196,7 +196,7 @@ func (c doubling) DecodeRequest(body []byte, o dialect.DecodeOptions) (*dragoman
 func TestX9_ElementThatIsTwoMessagesIsRefused(t *testing.T) {
 	s := created(t, &session.Memory{})
 	save(t, s, pair("q1", "r1")...)
-	w := on(t, doubling{}, step{"make", func(in extension.ActionInput) (extension.ActionResult, error) {
+	w := on(t, duplicatingCodec{}, step{"make", func(in extension.ActionInput) (extension.ActionResult, error) {
 		return extension.ActionResult{Native: append(in.Native[:1:1], json.RawMessage(`{"role":"user","content":"twice"}`))}, nil
 	}})
 	if err := s.Act(t.Context(), w, session.Action{ID: "make"}); !errors.Is(err, session.ErrInvalid) || !strings.Contains(err.Error(), "exactly one message") {
@@ -205,7 +205,7 @@ func TestX9_ElementThatIsTwoMessagesIsRefused(t *testing.T) {
 }
 
 // The policy of a run knows the model of an action by its provider and name.
-func TestP1_ActionsAskThePolicyByTheNameOfTheirModel(t *testing.T) {
+func TestP1_PolicySeesTheModelNameOfActions(t *testing.T) {
 	for provider, want := range map[string]string{"p": "p/m", "": "m"} {
 		s := created(t, &session.Memory{})
 		save(t, s, append(pair("q1", "r1"), pair("q2", "r2")...)...)
@@ -369,7 +369,7 @@ func TestS3_BranchInheritsTitle(t *testing.T) {
 	}
 }
 
-func TestS3_LastReadsAcrossARewindWithoutMessagesBehindIt(t *testing.T) {
+func TestS3_LastReadsAcrossARewindWithoutLaterMessages(t *testing.T) {
 	s := created(t, &session.Memory{})
 	save(t, s, append(pair("q1", "r1"), pair("q2", "r2")...)...)
 	if err := s.Rewind(t.Context(), 2); err != nil {
@@ -495,12 +495,12 @@ func (streaming) Stream(context.Context, *dragoman.Request) iter.Seq2[dragoman.E
 	}
 }
 
-// asking is an extension whose action streams from the model.
-type asking struct{ events *[]error }
+// streamingAction is an extension whose action streams from the model.
+type streamingAction struct{ events *[]error }
 
-func (asking) Info() extension.Info { return extension.Info{Name: "asking"} }
+func (streamingAction) Info() extension.Info { return extension.Info{Name: "asking"} }
 
-func (a asking) Actions(extension.Env) []extension.Action {
+func (a streamingAction) Actions(extension.Env) []extension.Action {
 	return []extension.Action{{ID: "ask", Run: func(ctx context.Context, in extension.ActionInput) (extension.ActionResult, error) {
 		*a.events = nil
 		for _, err := range in.Runtime.Model.Stream(ctx, &dragoman.Request{}) {
@@ -511,7 +511,7 @@ func (a asking) Actions(extension.Env) []extension.Action {
 }
 
 // The policy also decides on model calls that stream, and the run counts them.
-func TestP1_ActionsThatStreamAskThePolicy(t *testing.T) {
+func TestP1_PolicyAppliesToStreamingActions(t *testing.T) {
 	denied := errors.New("denied")
 	for _, gate := range []error{nil, denied} {
 		var events []error
@@ -519,7 +519,7 @@ func TestP1_ActionsThatStreamAskThePolicy(t *testing.T) {
 		s := created(t, &session.Memory{})
 		ctx := contexts.WithModelGate(t.Context(), func(context.Context, string) error { return gate })
 		ctx = contexts.WithMeter(ctx, func(u dragoman.Usage) { spent += u.Input.N })
-		if err := s.Act(ctx, streaming{on(t, openaichat.Codec{}, asking{&events})}, session.Action{ID: "ask"}); err != nil {
+		if err := s.Act(ctx, streaming{on(t, openaichat.Codec{}, streamingAction{&events})}, session.Action{ID: "ask"}); err != nil {
 			t.Fatal(err)
 		}
 		if gate == nil && (!slices.Equal(events, []error{nil, nil}) || spent != 12) || gate != nil && (!slices.Equal(events, []error{denied}) || spent != 0) {

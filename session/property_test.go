@@ -32,7 +32,7 @@ func (m *model) now() point { return m.at[len(m.at)-1] }
 
 func (m *model) add(p point) { m.at = append(m.at, p) }
 
-func (m *model) say(text string) {
+func (m *model) addText(text string) {
 	p := m.now()
 	m.add(point{append(slices.Clone(p.messages), text), p.state})
 }
@@ -47,7 +47,7 @@ type machine struct {
 	ids      []string
 	sessions map[string]*session.Session
 	models   map[string]*model
-	told     int // texts that were made
+	texts    int // texts that were made
 }
 
 func (m *machine) pick(t *rapid.T) (string, *session.Session, *model) {
@@ -72,15 +72,15 @@ func (m *machine) save(t *rapid.T) {
 	_, s, mod := m.pick(t)
 	var messages []dragoman.Message
 	for range rapid.IntRange(0, 4).Draw(t, "messages") {
-		m.told++
-		text := fmt.Sprint(m.told)
+		m.texts++
+		text := fmt.Sprint(m.texts)
 		messages = append(messages, dragoman.UserText(text))
-		mod.say(text)
+		mod.addText(text)
 	}
 	var state []byte
 	if rapid.Bool().Draw(t, "with a state") {
-		m.told++
-		state = fmt.Append(nil, m.told)
+		m.texts++
+		state = fmt.Append(nil, m.texts)
 		mod.set(string(state))
 	}
 	if err := s.Save(t.Context(), messages, state); err != nil {

@@ -106,7 +106,7 @@ func TestT8_OutputsHaveABoundAndAreText(t *testing.T) {
 }
 
 // A session looks once whether its log has native histories.
-func TestS5_NativeHistoriesAreLookedForOnce(t *testing.T) {
+func TestS5_NativeHistoriesAreReadOnce(t *testing.T) {
 	for name, compacts := range map[string]bool{"without": false, "with": true} {
 		store := &countingStore{Store: &session.Memory{}}
 		s := created(t, store)

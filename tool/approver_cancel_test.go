@@ -13,7 +13,7 @@ import (
 	"github.com/dragoman-go/dragoman/tool/policy"
 )
 
-func TestACanceledApprovalIsNotLogged(t *testing.T) {
+func TestCanceledApprovalIsNotLogged(t *testing.T) {
 	for name, cancels := range map[string]bool{"the run is canceled": true, "the approver fails": false} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())

@@ -35,8 +35,8 @@ const (
 	stepPolicy = "policy"
 	stepHook   = "hook"
 	stepEdit   = "edit"
-	// stepMatch is a text that does not match the grammar of its tool.
-	stepMatch = "grammar"
+	// stepGrammar is a text that does not match the grammar of its tool.
+	stepGrammar = "grammar"
 )
 
 // failure ends a call before its tool is reached, or describes how its run failed. The message
@@ -78,7 +78,7 @@ func (x *execution) read(ctx context.Context) (Input, []Step, *failure) {
 	if p == nil {
 		return in, steps, f
 	}
-	mended, how, what := mend(c.Arguments, p)
+	mended, how, what := repairArguments(c.Arguments, p)
 	if how == "" {
 		return Input{}, []Step{{stepParse, p.Message}}, e.badArguments(p.Message)
 	}
@@ -146,9 +146,9 @@ func (e *entry) fits(args json.RawMessage) bool {
 	return e.validator.Validate(completed) == nil
 }
 
-// mend repairs invalid arguments if that cannot change their meaning. An empty step means that
+// repairArguments repairs invalid arguments if that cannot change their meaning. An empty step means that
 // it cannot.
-func mend(text string, p *dragoman.CallProblem) (mended string, step string, what []string) {
+func repairArguments(text string, p *dragoman.CallProblem) (repaired string, step string, what []string) {
 	switch p.Code {
 	case codes.ProblemNotObject:
 		// Encoded twice: unwrapped once.
@@ -159,8 +159,8 @@ func mend(text string, p *dragoman.CallProblem) (mended string, step string, wha
 			}
 		}
 	case codes.ProblemInvalidJSON:
-		if mended, what, ok := repairJSON(text); ok {
-			return mended, stepRepair, what
+		if repaired, what, ok := repairJSON(text); ok {
+			return repaired, stepRepair, what
 		}
 	}
 	return "", "", nil
@@ -228,7 +228,7 @@ func (x *execution) check(ctx context.Context, in *Input, steps *[]Step) *failur
 			return failf(ErrorArguments, "%s takes text, not arguments", e.key.QualifiedName())
 		}
 		if err := e.matches(in.Text); err != nil {
-			*steps = append(*steps, Step{stepMatch, err.Error()})
+			*steps = append(*steps, Step{stepGrammar, err.Error()})
 			return e.badArguments(err.Error())
 		}
 	} else if err := e.validate(in); err != nil {
@@ -239,7 +239,7 @@ func (x *execution) check(ctx context.Context, in *Input, steps *[]Step) *failur
 		bound, err := x.bind(ctx, b, *in)
 		switch {
 		case err != nil && ctx.Err() != nil:
-			return x.cancelled(ctx)
+			return x.canceled(ctx)
 		case err != nil:
 			*steps = append(*steps, Step{stepValidate, firstLine(err.Error())})
 			return e.badArguments(err.Error())
@@ -249,7 +249,7 @@ func (x *execution) check(ctx context.Context, in *Input, steps *[]Step) *failur
 	return nil
 }
 
-var errNoObject = errors.New("(root): must be object")
+var errNotObject = errors.New("(root): must be object")
 
 // validate validates arguments against the tool's schema. They must be an object, whatever the
 // schema says.
@@ -260,7 +260,7 @@ func (e *entry) validate(in *Input) error {
 	}
 	err := e.validator.Validate(in.Arguments)
 	if err == nil && len(text) > 0 && text[0] != '{' {
-		return errNoObject
+		return errNotObject
 	}
 	return err
 }
@@ -274,7 +274,7 @@ func (x *execution) bind(ctx context.Context, b binder, in Input) (bound any, er
 			return bound, snapshot(err)
 		})
 	} else {
-		bound, err = contained(func() (any, error) { return b.bind(in) })
+		bound, err = withoutPanic(func() (any, error) { return b.bind(in) })
 	}
 	if err == nil {
 		return bound, nil

@@ -15,20 +15,20 @@ import (
 	"pgregory.net/rapid"
 )
 
-// given is a tool that returns the arguments it was given.
-func given(schema string, opts ...tool.Option) tool.Tool {
+// argumentsTool is a tool that returns its arguments.
+func argumentsTool(schema string, opts ...tool.Option) tool.Tool {
 	return tool.Raw("f", "", json.RawMessage(schema), func(_ context.Context, args json.RawMessage) (any, error) {
 		return tool.Output{Display: string(args)}, nil
 	}, opts...)
 }
 
-func TestT4_ArgumentsAreReadAndEveryStepIsOnTheRecord(t *testing.T) {
+func TestT4_RecordListsEveryStepOfReadingArguments(t *testing.T) {
 	const n = `{"type":"object","properties":{"n":{"type":"integer"},"s":{"type":"string"},"d":{"type":"string","default":"x"}},"required":["n"]}`
 	coerce := tool.Set(func(s *tool.Settings) { s.Coerce = true })
 	for _, tc := range []struct {
 		name, args string
 		opts       []tool.Option
-		want       string // the arguments that run; empty: they do not
+		want       string // the arguments that run; empty if the call does not run
 		steps      []string
 	}{
 		{"as it should be", `{"n":1,"d":"y"}`, nil, `{"n":1,"d":"y"}`, nil},
@@ -60,7 +60,7 @@ func TestT4_ArgumentsAreReadAndEveryStepIsOnTheRecord(t *testing.T) {
 		{"nothing", "", nil, "", []string{"complete", "validate"}},
 		{"null where strict decoding made the model say it", `{"n":1,"s":null,"d":"y"}`, []tool.Option{toolopt.Strict(codes.StrictOn)}, `{"n":1,"d":"y"}`, []string{"complete"}},
 	} {
-		box := mustBox(t, given(n, tc.opts...))
+		box := mustBox(t, argumentsTool(n, tc.opts...))
 		res, rec := do(t, &tool.Runner{}, box, call("1", "f", tc.args))
 		var steps []string
 		for _, s := range rec.Steps {
@@ -83,7 +83,7 @@ func TestT4_AllErrorsAreReportedWithPaths(t *testing.T) {
 	wantKind(t, res, rec, tool.ErrorArguments)
 	for _, want := range []string{"/count", "/size", "/next/item", `lacks "item"`, `"minimum":1`, "call the tool again"} {
 		if !strings.Contains(res.Text(), want) {
-			t.Errorf("%q is not told:\n%s", want, res.Text())
+			t.Errorf("the error lacks %q:\n%s", want, res.Text())
 		}
 	}
 	if n := strings.Count(res.Text(), "\n"); n > 8 || len(res.Text()) > 2000 {
@@ -91,7 +91,7 @@ func TestT4_AllErrorsAreReportedWithPaths(t *testing.T) {
 	}
 }
 
-func TestQuirkB31_WholeNumberIsAnIntegerHoweverItIsWritten(t *testing.T) {
+func TestQuirkB31_WholeNumberInAnyNotationIsAnInteger(t *testing.T) {
 	type in struct {
 		N    int    `json:"n"`
 		List []int8 `json:"list,omitempty"`
@@ -131,8 +131,8 @@ func TestT4_DecodingErrorsHaveAPath(t *testing.T) {
 	}
 }
 
-func TestCallsThatMustNotRunDoNotWhateverTheirArgumentsSay(t *testing.T) {
-	box := mustBox(t, given(`{"type":"object"}`), tool.Freeform("free", "", nil, func(context.Context, string) (any, error) { return "ran", nil }))
+func TestCallWithAProblemNeverRuns(t *testing.T) {
+	box := mustBox(t, argumentsTool(`{"type":"object"}`), tool.Freeform("free", "", nil, func(context.Context, string) (any, error) { return "ran", nil }))
 	for _, code := range []string{
 		codes.ProblemTruncated, codes.ProblemDuplicateKey, codes.ProblemNoName, codes.ProblemUnreadable, codes.ProblemStopped, "new",
 	} {
@@ -159,7 +159,7 @@ func TestFieldNamesAreCaseSensitive(t *testing.T) {
 	var got in
 	open := tool.New("f", "", func(_ context.Context, i in) (string, error) { got = i; return "", nil },
 		tool.Set(func(*tool.Settings) {}))
-	open.Spec().Parameters = json.RawMessage(`{"type":"object"}`) // takes anything
+	open.Spec().Parameters = json.RawMessage(`{"type":"object"}`) // accepts anything
 	res, rec := do(t, &tool.Runner{}, mustBox(t, open), call("1", "f", `{"path":"safe","PATH":"evil"}`))
 	wantKind(t, res, rec, "")
 	if got.Path != "safe" {
@@ -167,10 +167,10 @@ func TestFieldNamesAreCaseSensitive(t *testing.T) {
 	}
 }
 
-// Repair never invents: whatever runs was in what the model wrote, in order, but
-// for what repair says it leaves out or rewrites.
-func TestRepairNeverClosesWhatWasCutOff(t *testing.T) {
-	box := mustBox(t, given(`{"type":"object"}`))
+// Repair never invents content: everything that runs was in the text of the model, in order,
+// except for the parts that repair says it drops or rewrites.
+func TestRepairNeverClosesTruncatedArguments(t *testing.T) {
+	box := mustBox(t, argumentsTool(`{"type":"object"}`))
 	whole := `{"a":"x\"y","b":[1,2,{"c":null}],"d":"e"}`
 	rapid.Check(t, func(rt *rapid.T) {
 		cut := rapid.IntRange(1, len(whole)-1).Draw(rt, "cut")
@@ -186,7 +186,7 @@ func FuzzArguments(f *testing.F) {
 	for _, s := range []string{`{}`, `{"n":1,}`, "```json\n{\"n\":\"1\"}\n```", `"{\"n\":1}"`, `{"n":True}`, `{"arguments":{"n":1}}`, `{"n":"`, "\xff", `{"n":1e999}`, `[[[[`} {
 		f.Add(s)
 	}
-	box := mustBox(f, given(`{"type":"object","properties":{"n":{"type":"integer","default":1},"o":{"type":"object"}},"additionalProperties":false}`,
+	box := mustBox(f, argumentsTool(`{"type":"object","properties":{"n":{"type":"integer","default":1},"o":{"type":"object"}},"additionalProperties":false}`,
 		tool.Set(func(s *tool.Settings) { s.Coerce = true })))
 	f.Fuzz(func(t *testing.T, args string) {
 		res, rec := do(t, &tool.Runner{}, box, call("1", "f", args))

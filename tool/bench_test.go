@@ -8,7 +8,7 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// BenchmarkLookup finds one of many tools: there is no scan.
+// BenchmarkLookup looks up one of many tools, which must not scan the list.
 func BenchmarkLookup(b *testing.B) {
 	for _, n := range []int{10, 1000} {
 		tools := make([]tool.Tool, n)

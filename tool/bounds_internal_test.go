@@ -17,7 +17,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/text/toolname"
 )
 
-// The tests in this file hold bounds and branches that mutation testing showed to be untested.
+// The tests in this file check limits and branches that mutation testing showed to be
+// untested.
 
 func text(s string) dragoman.Part { return &dragoman.Text{Text: s} }
 
@@ -62,14 +63,14 @@ func TestT8_LongErrorsKeepBothEnds(t *testing.T) {
 	}
 }
 
-func TestT8_ANativeResultFitsUpToAllLimitsTogether(t *testing.T) {
+func TestT8_NativeResultMayUseTheSumOfTheLimits(t *testing.T) {
 	native := func(n int) *dragoman.Native { return &dragoman.Native{JSON: json.RawMessage(strings.Repeat("x", n))} }
 	for _, tc := range []struct {
 		limits Limits
 		bytes  int
 		fits   bool
 	}{
-		{Limits{Chars: 10, Binary: 30}, 80, true}, // 10 characters of 4 bytes, 30 bytes as base64
+		{Limits{Chars: 10, Binary: 30}, 80, true}, // 10 characters of 4 bytes, and 30 bytes as base64
 		{Limits{Chars: 10, Binary: 30}, 81, false},
 		{Limits{Chars: 0, Binary: 30}, 40, true},
 		{Limits{Chars: 0, Binary: 30}, 41, false},
@@ -84,7 +85,7 @@ func TestT8_ANativeResultFitsUpToAllLimitsTogether(t *testing.T) {
 	}
 }
 
-func TestT8_EveryBoundIsInclusive(t *testing.T) {
+func TestT8_EveryLimitIsInclusive(t *testing.T) {
 	image := func(n int) dragoman.Part {
 		return &dragoman.Media{Media: codes.MediaImage, MIME: "image/png", Base64: strings.Repeat("A", n/3*4)}
 	}
@@ -112,7 +113,7 @@ func TestT8_EveryBoundIsInclusive(t *testing.T) {
 		{"no media", Limits{Chars: -1, Binary: 0, Items: -1}, nil, []dragoman.Part{image(3)}, true},
 		{"long addresses", Limits{Chars: -1, Binary: 6, Items: -1}, nil, []dragoman.Part{&dragoman.Media{URL: "data:abc"}}, false},
 		{"longer addresses", Limits{Chars: -1, Binary: 6, Items: -1}, nil, []dragoman.Part{&dragoman.Media{URL: "data:abcdefg"}}, true},
-		{"an address beside data", Limits{Chars: -1, Binary: 8, Items: -1}, nil, []dragoman.Part{&dragoman.Media{URL: "data:abc", Base64: "AAAA"}}, true},
+		{"a URL and data", Limits{Chars: -1, Binary: 8, Items: -1}, nil, []dragoman.Part{&dragoman.Media{URL: "data:abc", Base64: "AAAA"}}, true},
 		{"tokens by length", Limits{Chars: -1, Tokens: 2, Binary: -1, Items: -1}, nil, []dragoman.Part{text("01234567")}, false},
 		{"tokens by length, one more", Limits{Chars: -1, Tokens: 2, Binary: -1, Items: -1}, nil, []dragoman.Part{text("012345678")}, true},
 		{"counted tokens", Limits{Chars: -1, Tokens: 3, Binary: -1, Items: -1}, func(s string) int { return len(s) }, []dragoman.Part{text("abc")}, false},
@@ -135,7 +136,7 @@ func TestT8_EveryBoundIsInclusive(t *testing.T) {
 	}
 }
 
-// Media are kept as long as they fit into the rest of the limit.
+// Media are kept if they fit into the remaining limit.
 func TestT8_MediaMayUseTheWholeLimit(t *testing.T) {
 	image := func(n int) dragoman.Part { return &dragoman.Media{Base64: strings.Repeat("A", n/3*4)} }
 	b := &bounder{limits: Limits{Chars: -1, Binary: 9, Items: -1}}
@@ -166,7 +167,7 @@ func render(parts []dragoman.Part) []string {
 	return out
 }
 
-func TestT8_ATokenBoundCountsTheTextsTogether(t *testing.T) {
+func TestT8_TokenLimitCoversAllTexts(t *testing.T) {
 	b := &bounder{limits: Limits{Chars: -1, Tokens: 10}}
 	parts := []dragoman.Part{text("01234"), text("56789")}
 	for chars, want := range map[int]int{0: 0, 1: 1, 4: 1, 5: 2, 6: 3, 10: 4, 20: 4} {
@@ -180,7 +181,7 @@ func TestT8_ATokenBoundCountsTheTextsTogether(t *testing.T) {
 	}
 }
 
-func TestT8_StringsOfDataAreShortenedBeyondTwoThousandBytes(t *testing.T) {
+func TestT8_DataStringsOver2000BytesAreShortened(t *testing.T) {
 	quoted := func(n int) string { return `"` + strings.Repeat("x", n) + `"` }
 	b := &bounder{}
 	where := func(string) string { return b.stored(context.Background()) }
@@ -200,8 +201,8 @@ func TestT8_StringsOfDataAreShortenedBeyondTwoThousandBytes(t *testing.T) {
 	}
 }
 
-// Only the texts in the middle are cut; the note is in the first of them.
-func TestT8_HeadAndTailGoOverAllTexts(t *testing.T) {
+// Only the texts in the middle are cut. The note is in the first of them.
+func TestT8_HeadAndTailSpanAllTexts(t *testing.T) {
 	b := &bounder{limits: Limits{Chars: 6, Binary: -1, Items: -1}}
 	got := render(b.bound(context.Background(), []dragoman.Part{text("abc"), text("defg"), text("hij"), text("klm")}))
 	want := []string{"abc", "\n[… 7 characters cut here; the rest was not kept …]\n", "klm"}
@@ -216,7 +217,7 @@ func TestT8_HeadAndTailGoOverAllTexts(t *testing.T) {
 	}
 }
 
-func TestT8_MemoryKeepsUpToItsBound(t *testing.T) {
+func TestT8_MemorySpillRespectsMaxBytes(t *testing.T) {
 	m := &MemorySpill{MaxBytes: 10}
 	put := func(id, content string) (string, error) {
 		return m.Put(context.Background(), CallRef{Run: "run", CallID: id}, 0, content)
@@ -246,7 +247,7 @@ func TestT8_MemoryKeepsUpToItsBound(t *testing.T) {
 	}
 }
 
-func TestT8_MemoryReadsWholeCharacters(t *testing.T) {
+func TestT8_MemorySpillReadsWholeCharacters(t *testing.T) {
 	m := &MemorySpill{}
 	name, err := m.Put(context.Background(), CallRef{Run: "run"}, 0, "aäbcdef")
 	if err != nil {
@@ -259,7 +260,7 @@ func TestT8_MemoryReadsWholeCharacters(t *testing.T) {
 	}{
 		{0, 4, "aäb", false},
 		{1, 4, "äbc", false},
-		{2, 4, "äbc", false}, // amid ä
+		{2, 4, "äbc", false}, // inside ä
 		{3, 4, "bcde", false},
 		{0, 100, "aäbcdef", false},
 		{8, 10, "", false},
@@ -273,7 +274,7 @@ func TestT8_MemoryReadsWholeCharacters(t *testing.T) {
 	}
 }
 
-func TestT8_MemoryReadsWhatIsNoText(t *testing.T) {
+func TestT8_MemorySpillReadsInvalidUTF8(t *testing.T) {
 	m := &MemorySpill{}
 	name, err := m.Put(context.Background(), CallRef{Run: "run"}, 0, "\x80abc")
 	if err != nil {
@@ -284,7 +285,7 @@ func TestT8_MemoryReadsWhatIsNoText(t *testing.T) {
 	}
 }
 
-func TestR10_AContributionOfAnyKindIsNotEmpty(t *testing.T) {
+func TestR10_ContributionWithAnyFieldIsNotEmpty(t *testing.T) {
 	schemas, calls, results, adapters := make([]dragoman.SchemaAccessor, 1), make([]dragoman.CallAccessor, 1), make([]dragoman.ResultAccessor, 1), make([]dragoman.Adapter, 1)
 	for _, c := range []dragoman.Contribution{
 		{Schemas: schemas},
@@ -305,7 +306,7 @@ func TestR10_AContributionOfAnyKindIsNotEmpty(t *testing.T) {
 	}
 }
 
-func TestT14_ASecretAtTheBeginningOfABase64TextIsFoundWhole(t *testing.T) {
+func TestT14_SecretAtTheStartOfBase64IsRedacted(t *testing.T) {
 	r := &Redactor{Secrets: []string{"hunter22"}}
 	for before, text := range []string{"hunter22and more", "xhunter22and more", "xyhunter22and more"} {
 		got := r.Redact(base64.StdEncoding.EncodeToString([]byte(text)))
@@ -326,7 +327,7 @@ func TestT4_SpacesInRepairedStringsAreNotControlCharacters(t *testing.T) {
 	}
 }
 
-func TestT14_EverySpellingOfASecretIsFound(t *testing.T) {
+func TestT14_EveryEncodingOfASecretIsRedacted(t *testing.T) {
 	const secret = `p/s"w<rd+é` + "\n"
 	r := &Redactor{Secrets: []string{secret}}
 	encoded, _ := json.Marshal(secret)
@@ -343,7 +344,7 @@ func TestT14_EverySpellingOfASecretIsFound(t *testing.T) {
 	}
 }
 
-func TestT14_KeysHaveALeastLengthAndADigitWhereTheirShapeHasOne(t *testing.T) {
+func TestT14_ShortKeysAndKeysWithoutDigitsAreNotRedacted(t *testing.T) {
 	r := &Redactor{}
 	for _, k := range &shapes {
 		body := strings.Repeat("a", k.min-1) + "0"
@@ -366,7 +367,7 @@ func TestT14_KeysHaveALeastLengthAndADigitWhereTheirShapeHasOne(t *testing.T) {
 	}
 }
 
-// shorterShape reports whether another shape matches the same text.
+// shorterShape reports whether a shorter shape matches the same text.
 func shorterShape(of shape, body string) bool {
 	s := of.begins + body
 	for _, k := range &shapes {
@@ -393,7 +394,7 @@ func TestT14_AdjacentKeysAreRedacted(t *testing.T) {
 	}
 }
 
-func TestT14_WhatAPolicySaysIsRedacted(t *testing.T) {
+func TestT14_PolicyReasonsAreRedacted(t *testing.T) {
 	r := &Redactor{Secrets: []string{"hunter22"}}
 	if r.decision(nil) != nil {
 		t.Error("no decision became one")
@@ -412,7 +413,7 @@ func TestT14_WhatAPolicySaysIsRedacted(t *testing.T) {
 	}
 }
 
-func TestT14_TextAfterAPrivateKeyThatDoesNotEndIsMasked(t *testing.T) {
+func TestT14_TextAfterAnUnterminatedPrivateKeyIsMasked(t *testing.T) {
 	open := "-----BEGIN PRIVATE KEY-----\nabc"
 	raw, err := json.Marshal([]string{open, "the rest"})
 	if err != nil {
@@ -429,7 +430,7 @@ func TestT14_TextAfterAPrivateKeyThatDoesNotEndIsMasked(t *testing.T) {
 	}
 }
 
-func TestT14_APrivateKeyWithoutABodyEnds(t *testing.T) {
+func TestT14_PrivateKeyWithoutBodyEnds(t *testing.T) {
 	const kind = "PRIVATE KEY-----"
 	if got := (&Redactor{}).Redact("-----BEGIN " + kind + kind + " and the rest"); !strings.HasSuffix(got, " and the rest") {
 		t.Errorf("%q", got)
@@ -467,7 +468,7 @@ func TestChangedToolPinsHaveEveryField(t *testing.T) {
 	}
 	broken := pinOf(&dragoman.ToolSpec{Parameters: json.RawMessage(`{broken`)})
 	if string(broken["parameters"]) != `"{broken"` {
-		t.Errorf("parameters that are no JSON: %s", broken["parameters"])
+		t.Errorf("parameters that are not JSON: %s", broken["parameters"])
 	}
 }
 
@@ -477,7 +478,7 @@ func TestI9_HandoffNamesKeepLettersAndDigits(t *testing.T) {
 	}
 }
 
-func TestI2_ASuggestionIsHalfAlikeAndTheNearestIsFirst(t *testing.T) {
+func TestI2_NearestNamesAreSuggestedFirst(t *testing.T) {
 	keys := []Key{bare("abcz"), bare("abxy"), bare("axyz"), bare("abcd")}
 	if got := fmt.Sprint(nearest(bare("abce"), keys, 5)); got != "[abcz abcd abxy]" {
 		t.Errorf("%s", got)
@@ -503,7 +504,7 @@ func TestT16_ABreakerHasDefaults(t *testing.T) {
 	}
 }
 
-func TestT16_FailuresOfOneMinuteOpenABreaker(t *testing.T) {
+func TestT16_BreakerCountsFailuresWithinOneMinute(t *testing.T) {
 	for apart, opens := range map[time.Duration]bool{50 * time.Second: true, 70 * time.Second: false} {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBreaker(Breaker{Failures: 2})
@@ -517,7 +518,7 @@ func TestT16_FailuresOfOneMinuteOpenABreaker(t *testing.T) {
 	}
 }
 
-func TestA4_AHashHasItsLength(t *testing.T) {
+func TestA4_HashOfWrongLengthIsAnError(t *testing.T) {
 	var h Hash
 	for text, ok := range map[string]bool{
 		strings.Repeat("0a", len(h)): true, strings.Repeat("0a", len(h)-1): false, strings.Repeat("0g", len(h)): false, "": false,

@@ -30,7 +30,7 @@ type Config struct {
 	// error. With "win", a handoff wins over a local tool, and a local tool over an MCP tool;
 	// [Box.Shadowed] lists the tools that were removed.
 	Collisions string
-	// Recent is how many call records the toolbox stores; zero means 100.
+	// Recent is the number of call records that the toolbox stores; zero means 100.
 	Recent int
 }
 
@@ -103,14 +103,14 @@ func (b *Box) With(tools ...Tool) (*Box, error) {
 		errs = append(errs, fmt.Errorf("%w: unknown collision policy %q; leave it empty or use win", ErrDefinition, c))
 	}
 	if b.config.Collisions == collisionsWin {
-		stay, lost := winners(out.named())
+		stay, lost := winners(out.identities())
 		kept := make([]*entry, len(stay))
 		for i, at := range stay {
 			kept[i] = out.entries[at]
 		}
 		out.entries, out.lost = kept, append(out.lost, lost...)
 	}
-	errs = append(errs, checkNames(out.named()))
+	errs = append(errs, checkNames(out.identities()))
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
@@ -118,10 +118,10 @@ func (b *Box) With(tools ...Tool) (*Box, error) {
 	return out, nil
 }
 
-func (b *Box) named() []named {
-	out := make([]named, len(b.entries))
+func (b *Box) identities() []toolIdentity {
+	out := make([]toolIdentity, len(b.entries))
 	for i, e := range b.entries {
-		out[i] = named{e.spec, e.settings.Source}
+		out[i] = toolIdentity{e.spec, e.settings.Source}
 	}
 	return out
 }
@@ -365,7 +365,7 @@ func (b *Box) Recent() []Record {
 	return append(slices.Clone(b.recent[b.next:]), b.recent[:b.next]...)
 }
 
-func (b *Box) remember(r Record) {
+func (b *Box) addRecord(r Record) {
 	most := b.config.Recent
 	if most <= 0 {
 		most = defaultRecent

@@ -19,11 +19,11 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// The tests in this file hold branches that mutation testing showed to be untested.
+// The tests in this file check branches that mutation testing showed to be untested.
 
 const leafFormat dragoman.Format = "leaf.tool"
 
-// leaf reads definitions of a made-up format: a tool as canonical JSON, or several.
+// leaf reads definitions in a made-up format: the canonical JSON of one tool, or of several.
 type leaf struct{}
 
 func (leaf) Format() dragoman.Format { return leafFormat }
@@ -59,17 +59,17 @@ func (leaf) InspectSchema(obj json.RawMessage) ([]dragoman.ToolSpec, dragoman.Re
 	return out, dragoman.Report{}, nil
 }
 
-func sourced(spec dragoman.ToolSpec, source string) tool.Tool {
+func withSource(spec dragoman.ToolSpec, source string) tool.Tool {
 	spec.Source = &dragoman.ToolSource{Format: leafFormat, JSON: json.RawMessage(source)}
 	return tool.Remote(spec, func(context.Context, tool.Input) (tool.Output, error) { return tool.Output{}, nil },
 		tool.Contribute(dragoman.Contribution{Schemas: []dragoman.SchemaAccessor{leaf{}}}))
 }
 
-func TestR10_ASourceFillsInWhatASpecLeavesOut(t *testing.T) {
+func TestR10_SourceFillsInUnsetFields(t *testing.T) {
 	const source = `{"name":"tree","text":"of the source","needs":"water"}`
 	get := func(spec dragoman.ToolSpec) *dragoman.ToolSpec {
 		t.Helper()
-		box := mustBox(t, sourced(spec, source))
+		box := mustBox(t, withSource(spec, source))
 		specs := box.Specs()
 		if len(specs) != 1 {
 			t.Fatalf("%d specs", len(specs))
@@ -100,33 +100,33 @@ func TestR10_ASourceFillsInWhatASpecLeavesOut(t *testing.T) {
 	}
 }
 
-func TestR10_ASourceThatCannotBeReadIsAnError(t *testing.T) {
+func TestR10_UnreadableSourceIsAnError(t *testing.T) {
 	for source, want := range map[string]string{
 		`{"wrong":"no leaf"}`:         "no leaf",
 		`{"name":"tree","times":1}`:   "defines 2 tools",
 		`{"name":"tree","text":"\n"}`: "",
 	} {
-		_, err := tool.NewBox(sourced(dragoman.ToolSpec{}, source))
+		_, err := tool.NewBox(withSource(dragoman.ToolSpec{}, source))
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", source, err, want)
 		}
 	}
 }
 
-func TestR10_ContributionsOfAToolboxAreThoseThatHoldSomething(t *testing.T) {
+func TestR10_EmptyContributionsAreNotListed(t *testing.T) {
 	var none *tool.Box
 	if got := none.Contributions(); got != nil {
 		t.Errorf("no toolbox contributes %v", got)
 	}
 	named := tool.New("b", "", func(context.Context, struct{}) (string, error) { return "", nil },
 		tool.Contribute(dragoman.Contribution{Source: "mine", Schemas: []dragoman.SchemaAccessor{leaf{}}}))
-	got := mustBox(t, echo("a"), sourced(dragoman.ToolSpec{}, `{"name":"tree","needs":"x"}`), named).Contributions()
+	got := mustBox(t, echo("a"), withSource(dragoman.ToolSpec{}, `{"name":"tree","needs":"x"}`), named).Contributions()
 	if len(got) != 2 || got[0].Source != "tool leaves.tree" || got[1].Source != "mine" {
 		t.Errorf("%d: %+v", len(got), got)
 	}
 }
 
-func TestP3_AHandoffIsAQuestionOfItsOwn(t *testing.T) {
+func TestP3_PolicySeesHandoffsAsTheirOwnSubject(t *testing.T) {
 	var asked []tool.Question
 	r := &tool.Runner{Policy: policyFunc(func(_ context.Context, q *tool.Question) (tool.Decision, error) {
 		asked = append(asked, *q)
@@ -141,11 +141,11 @@ func TestP3_AHandoffIsAQuestionOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestP3_ADecisionOnAModelIsAllowOrDeny(t *testing.T) {
+func TestP3_ModelCallIsAllowedOrDenied(t *testing.T) {
 	for _, tc := range []struct {
 		decision tool.Decision
 		err      error
-		want     string // a part of the error
+		want     string // a substring of the error
 	}{
 		{tool.Decision{Effect: tool.Allow}, nil, ""},
 		{tool.Decision{Effect: tool.Deny}, nil, `denies calling the model "m", by its default`},
@@ -189,8 +189,8 @@ func TestP3_ADecisionOnAModelIsAllowOrDeny(t *testing.T) {
 	}
 }
 
-// A toolbox lists at most twenty tools to a model that asked for another.
-func TestI2_AnUnknownToolIsAnsweredWithTheTools(t *testing.T) {
+// If a model calls an unknown tool, it gets a list of at most twenty tools.
+func TestI2_UnknownToolErrorListsTheTools(t *testing.T) {
 	var tools []tool.Tool
 	for i := range 21 {
 		tools = append(tools, echo(fmt.Sprintf("t%02d", i)))
@@ -209,8 +209,8 @@ func TestI2_AnUnknownToolIsAnsweredWithTheTools(t *testing.T) {
 	}
 }
 
-// The schema in an error is compact, and cut where it is long.
-func TestT4_AnErrorShowsTheSchema(t *testing.T) {
+// The schema in an error is compact, and truncated if it is long.
+func TestT4_ArgumentErrorShowsTheSchema(t *testing.T) {
 	long := func(n int) string {
 		head, tail := `{"type":"object","required":["a"],"description":"`, `"}`
 		return head + strings.Repeat("x", n-len(head)-len(tail)) + tail
@@ -222,7 +222,7 @@ func TestT4_AnErrorShowsTheSchema(t *testing.T) {
 		{long(1200), long(1200) + "\n"},
 		{long(1201), long(1201)[:1200] + " …\n"},
 	} {
-		res, rec := do(t, &tool.Runner{}, mustBox(t, given(tc.schema)), call("1", "f", "{}"))
+		res, rec := do(t, &tool.Runner{}, mustBox(t, argumentsTool(tc.schema)), call("1", "f", "{}"))
 		wantKind(t, res, rec, tool.ErrorArguments)
 		if !strings.Contains(res.Text(), tc.want) {
 			t.Errorf("%s\nlacks %s", res.Text(), tc.want)
@@ -284,7 +284,7 @@ func TestT7_RefusalsOfHooksAreLoggedOnlyWithALog(t *testing.T) {
 	}
 }
 
-func TestA7_OnlyToolsWithAPreviewHaveOne(t *testing.T) {
+func TestA7_RequestHasAPreviewOnlyIfTheToolHasOne(t *testing.T) {
 	var previews []string
 	r := &tool.Runner{Approver: approverFunc(func(ctx context.Context, req *tool.ApprovalRequest) (tool.Answer, error) {
 		text := "none"
@@ -303,7 +303,7 @@ func TestA7_OnlyToolsWithAPreviewHaveOne(t *testing.T) {
 	}
 }
 
-func TestT10_ACallThatFailedHasItsCause(t *testing.T) {
+func TestT10_FailedCallRecordHasItsCause(t *testing.T) {
 	own := errors.New("own")
 	box := mustBox(t, tool.New("f", "", func(context.Context, struct{}) (string, error) { return "", own }), echo("g"))
 	_, rec := do(t, &tool.Runner{}, box, call("1", "f", "{}"))
@@ -319,7 +319,7 @@ func TestT10_ACallThatFailedHasItsCause(t *testing.T) {
 	}
 }
 
-func TestL11_AnObserverThatPanicsIsLogged(t *testing.T) {
+func TestL11_ObserverPanicIsLogged(t *testing.T) {
 	var log bytes.Buffer
 	r := &tool.Runner{Log: slog.New(slog.NewTextHandler(&log, nil)), Observe: func(tool.Event) {}}
 	do(t, r, mustBox(t, echo("a")), call("1", "a", "{}"))
@@ -392,7 +392,7 @@ func TestT13_OutcomeIsDeliveredWhenTaken(t *testing.T) {
 		t.Fatalf("at the end of its time: %v, %v", ms, err)
 	}
 	now = ticket.Expires.Add(time.Nanosecond)
-	for range 2 { // until it is taken
+	for range 2 { // not delivered until taken is called
 		ms, _, err := run.Outcomes(t.Context(), box)
 		if err != nil || len(ms) != 1 || !strings.Contains(ms[0].Text(), "expired") {
 			t.Fatalf("an expired ticket: %v, %v", ms, err)
@@ -420,11 +420,11 @@ func TestA7_RejectionWithoutApproverIsExplained(t *testing.T) {
 	}
 }
 
-// Nulls of optional arguments are left out only where the schema is strict.
-func TestT4_NullsAreOmittedInStrictSchemasAlone(t *testing.T) {
+// Null values of optional arguments are dropped only if the schema is strict.
+func TestT4_NullsAreOmittedOnlyForStrictSchemas(t *testing.T) {
 	const schema = `{"type":"object","properties":{"a":{"type":"string"}},"additionalProperties":false}`
 	for strict, kind := range map[string]tool.ErrorKind{codes.StrictOff: tool.ErrorArguments, codes.StrictOn: "", codes.StrictAuto: ""} {
-		box := mustBox(t, given(schema, toolopt.Strict(strict)))
+		box := mustBox(t, argumentsTool(schema, toolopt.Strict(strict)))
 		res, rec := do(t, &tool.Runner{}, box, call("1", "f", `{"a":null}`))
 		if rec.ErrorKind != kind {
 			t.Errorf("strict %q: %q: %s", strict, rec.ErrorKind, res.Text())
@@ -432,21 +432,21 @@ func TestT4_NullsAreOmittedInStrictSchemasAlone(t *testing.T) {
 	}
 }
 
-// leaving is an argument whose decoder ends the run.
-type leaving struct{ Name string }
+// cancelingArgument is an argument whose decoder cancels the run.
+type cancelingArgument struct{ Name string }
 
-var leave func()
+var cancelRun func()
 
-func (l *leaving) UnmarshalJSON([]byte) error {
-	leave()
+func (l *cancelingArgument) UnmarshalJSON([]byte) error {
+	cancelRun()
 	return errors.New("it has ended")
 }
 
-func TestL12_ARunThatEndsWhileArgumentsAreDecodedIsCancelled(t *testing.T) {
+func TestL12_CancelDuringDecodingIsACancellation(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	leave = cancel
+	cancelRun = cancel
 	box := mustBox(t, tool.New("f", "", func(context.Context, struct {
-		L leaving `json:"l"`
+		L cancelingArgument `json:"l"`
 	},
 	) (string, error) {
 		return "", nil
@@ -457,7 +457,7 @@ func TestL12_ARunThatEndsWhileArgumentsAreDecodedIsCancelled(t *testing.T) {
 	}
 }
 
-func TestT4_AToolWithoutASchemaShowsNone(t *testing.T) {
+func TestT4_ArgumentErrorWithoutSchema(t *testing.T) {
 	box := mustBox(t, tool.Remote(dragoman.ToolSpec{Name: "f"}, func(context.Context, tool.Input) (tool.Output, error) { return tool.Output{}, nil }))
 	res, rec := do(t, &tool.Runner{}, box, call("1", "f", `[1]`))
 	wantKind(t, res, rec, tool.ErrorArguments)
@@ -467,9 +467,9 @@ func TestT4_AToolWithoutASchemaShowsNone(t *testing.T) {
 }
 
 // A remote tool whose definition has no schema cannot be validated, so calls need approval.
-func TestA1_ARemoteToolWithoutASchemaNeedsApproval(t *testing.T) {
+func TestA1_RemoteToolWithoutSchemaNeedsApproval(t *testing.T) {
 	for source, pending := range map[string]int{`{"name":"tree","needs":"water"}`: 0, `{"name":"tree"}`: 1} {
-		box := mustBox(t, sourced(dragoman.ToolSpec{}, source))
+		box := mustBox(t, withSource(dragoman.ToolSpec{}, source))
 		b, err := (&tool.Runner{}).Start("run").Do(t.Context(), box, tool.Turn{Number: 1, Calls: []*dragoman.ToolCall{{ID: "1", Namespace: "leaves", Name: "tree", Arguments: "{}"}}})
 		if err != nil || len(b.Pending) != pending {
 			t.Errorf("%s: %d pending, want %d: %+v, %v", source, len(b.Pending), pending, b.Records, err)
@@ -477,15 +477,15 @@ func TestA1_ARemoteToolWithoutASchemaNeedsApproval(t *testing.T) {
 	}
 }
 
-func TestT1_ABadNameOfAPropertyIsNamed(t *testing.T) {
-	_, err := tool.NewBox(given(`{"type":"object","properties":{"good":{},"b\u0007d":{}}}`))
+func TestT1_ErrorNamesTheBadProperty(t *testing.T) {
+	_, err := tool.NewBox(argumentsTool(`{"type":"object","properties":{"good":{},"b\u0007d":{}}}`))
 	if err == nil || !strings.Contains(err.Error(), "the name of a property") {
 		t.Errorf("%v", err)
 	}
 }
 
-// Middleware adds its own time to that of the tool, the toolbox's and the tool's alike.
-func TestT6_MiddlewareAddsToTheTimeOfATool(t *testing.T) {
+// Middleware of the tool and of the toolbox adds its own time to the timeout of the tool.
+func TestT6_MiddlewareExtendsTheToolTimeout(t *testing.T) {
 	slow := func(d time.Duration) tool.Middleware {
 		return func(next tool.Handler) tool.Handler {
 			return func(ctx context.Context, in tool.Input) (tool.Output, error) {
@@ -500,7 +500,7 @@ func TestT6_MiddlewareAddsToTheTimeOfATool(t *testing.T) {
 	}
 	for _, tc := range []struct {
 		name       string
-		outer, own []time.Duration // how long each middleware takes
+		outer, own []time.Duration // duration of each middleware
 		ok         bool
 	}{
 		{"of the toolbox", []time.Duration{2500 * time.Millisecond}, nil, true},
@@ -533,9 +533,9 @@ func TestT6_MiddlewareAddsToTheTimeOfATool(t *testing.T) {
 	}
 }
 
-func TestT8_ATextOfJustTheBoundIsNotStored(t *testing.T) {
+func TestT8_TextAtTheLimitIsNotStored(t *testing.T) {
 	store := &countingSpill{}
-	box := mustBox(t, returns(strings.Repeat("ä", 10), limits(tool.Limits{Chars: 10})))
+	box := mustBox(t, returnTool(strings.Repeat("ä", 10), limits(tool.Limits{Chars: 10})))
 	res, _ := do(t, &tool.Runner{Spill: store}, box, call("1", "f", "{}"))
 	if store.puts != 0 || !strings.Contains(res.Text(), strings.Repeat("ä", 10)) {
 		t.Errorf("%d are stored: %s", store.puts, res.Text())
@@ -552,13 +552,13 @@ func (s *countingSpill) Put(ctx context.Context, of tool.CallRef, part int, cont
 	return s.MemorySpill.Put(ctx, of, part, content)
 }
 
-func TestT5_ANilOutputIsEmpty(t *testing.T) {
+func TestT5_NilOutputIsEmpty(t *testing.T) {
 	box := mustBox(t, tool.New("f", "", func(context.Context, struct{}) (*tool.Output, error) { return nil, nil }))
 	res, rec := do(t, &tool.Runner{}, box, call("1", "f", "{}"))
 	wantKind(t, res, rec, "")
 }
 
-// ownKind is a tool of a type of its own, whose definition is in a made-up format.
+// ownKind is a custom tool type whose definition is in a made-up format.
 type ownKind struct {
 	spec    dragoman.ToolSpec
 	accepts []dragoman.Format
@@ -572,7 +572,7 @@ func (o ownKind) Contribution() dragoman.Contribution {
 	return dragoman.Contribution{Schemas: []dragoman.SchemaAccessor{leaf{}}, Accepts: o.accepts}
 }
 
-func TestR10_AToolOfAnotherTypeIsReadFromItsSource(t *testing.T) {
+func TestR10_CustomToolTypeIsReadFromItsSource(t *testing.T) {
 	own := ownKind{spec: dragoman.ToolSpec{Source: &dragoman.ToolSource{Format: leafFormat, JSON: json.RawMessage(`{"name":"tree","needs":"water"}`)}}}
 	specs := mustBox(t, own).Specs()
 	if len(specs) != 1 || specs[0].Name != "tree" || !strings.Contains(string(specs[0].Parameters), "water") {
@@ -584,7 +584,7 @@ func TestR10_AToolOfAnotherTypeIsReadFromItsSource(t *testing.T) {
 	}
 }
 
-// hungStore is a store that never answers by itself.
+// hungStore is a store that returns only when its context ends.
 type hungStore struct{ tool.MemorySpill }
 
 func (*hungStore) Put(ctx context.Context, _ tool.CallRef, _ int, _ string) (string, error) {
@@ -592,9 +592,9 @@ func (*hungStore) Put(ctx context.Context, _ tool.CallRef, _ int, _ string) (str
 	return "", ctx.Err()
 }
 
-func TestT8_AStoreThatHangsIsGivenUp(t *testing.T) {
+func TestT8_HungSpillStoreTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		box := mustBox(t, returns(strings.Repeat("x", 100), limits(tool.Limits{Chars: 10})))
+		box := mustBox(t, returnTool(strings.Repeat("x", 100), limits(tool.Limits{Chars: 10})))
 		began := time.Now()
 		res, rec := do(t, &tool.Runner{Spill: &hungStore{}}, box, call("1", "f", "{}"))
 		wantKind(t, res, rec, "")
@@ -604,7 +604,7 @@ func TestT8_AStoreThatHangsIsGivenUp(t *testing.T) {
 	})
 }
 
-func TestR9_AFailedResultMayBeNativeToo(t *testing.T) {
+func TestR9_FailedResultMayBeNative(t *testing.T) {
 	native := json.RawMessage(`{"type":"provider_native_tool_result","format":"anthropic","content":[{"type":"text","text":"native"}]}`)
 	box := mustBox(t, tool.New("f", "", func(context.Context, struct{}) (tool.Output, error) {
 		return tool.Output{Failed: true, Content: []dragoman.Part{&dragoman.Data{JSON: native}}}, nil
@@ -623,7 +623,7 @@ func middleware(f func(ctx context.Context, in tool.Input, next tool.Handler) (t
 	}
 }
 
-func TestT6_ImmediateMiddlewareRunsInPlace(t *testing.T) {
+func TestT6_ImmediateMiddlewareRunsOnTheCallersGoroutine(t *testing.T) {
 	for _, tc := range []struct {
 		name          string
 		outer, own    bool // whether there is middleware
@@ -640,7 +640,7 @@ func TestT6_ImmediateMiddlewareRunsInPlace(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			placed := false
 			use := []tool.Middleware{middleware(func(ctx context.Context, in tool.Input, next tool.Handler) (tool.Output, error) {
-				placed = inPlace()
+				placed = onTestGoroutine()
 				return next(ctx, in)
 			})}
 			outer, own := tool.Hooks{Immediate: tc.outerI}, tool.Hooks{Immediate: tc.ownI}
@@ -683,7 +683,7 @@ func TestL14_HungJournalTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		b, err := (&tool.Runner{Journal: &hungJournal{}}).Start("r").Do(t.Context(), mustBox(t, echo("f")), turn(1, call("1", "f", `{"text":"x"}`)))
-		if !errors.Is(err, tool.ErrJournal) || len(b.Results) != 1 || unfenced(t, b.Results[0].Text()) != "x" {
+		if !errors.Is(err, tool.ErrJournal) || len(b.Results) != 1 || withoutFence(t, b.Results[0].Text()) != "x" {
 			t.Errorf("%v: %+v", err, b)
 		}
 		if took := time.Since(began); took != 30*time.Second {
@@ -702,7 +702,7 @@ func TestT8_ToolWithoutLimitsUsesToolboxLimits(t *testing.T) {
 		"of the tool": {tool.Limits{Chars: 50}, 50},
 		"other ones":  {tool.Limits{Items: 3}, 80},
 	} {
-		box, err := tool.Config{Limits: tool.Limits{Chars: 20}}.Box(returns(long, limits(tc.own)))
+		box, err := tool.Config{Limits: tool.Limits{Chars: 20}}.Box(returnTool(long, limits(tc.own)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -833,7 +833,7 @@ func TestT13_EveryOutcomeIsDeliveredOnce(t *testing.T) {
 	if err := tickets.Fail(t.Context(), ids[1], "no luck"); err != nil {
 		t.Fatal(err)
 	}
-	now = now.Add(time.Hour) // the last expires
+	now = now.Add(time.Hour) // the last one expires
 	ms, taken, err := run.Outcomes(t.Context(), box)
 	if err != nil || len(ms) != 3 {
 		t.Fatalf("%d outcomes: %v", len(ms), err)
@@ -1000,7 +1000,7 @@ func TestA6_SuspendingWithoutAStateIsAnError(t *testing.T) {
 		return next(ctx, in)
 	})))
 	res, rec := do(t, &tool.Runner{}, mustBox(t, waits), call("1", "wait", "{}"))
-	if wantKind(t, res, rec, ""); ran != 2 || unfenced(t, res.Text()) != "done" {
+	if wantKind(t, res, rec, ""); ran != 2 || withoutFence(t, res.Text()) != "done" {
 		t.Errorf("ran %d times: %s", ran, res.Text())
 	}
 }
@@ -1041,14 +1041,14 @@ func TestT14_RunsMayShareSecretsToHide(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return unfenced(t, b.Results[0].Text())
+		return withoutFence(t, b.Results[0].Text())
 	}
 	get(first, "a")
 	if got := tell(second, 2); got != "hunter2-correct battery-staple9" {
 		t.Errorf("a run that shares no secrets: %s", got)
 	}
 	first.HideSecretsOf(second)
-	first.HideSecretsOf(second) // a second time changes nothing
+	first.HideSecretsOf(second) // the second time changes nothing
 	get(second, "b")
 	for _, run := range []*tool.Run{first, second} {
 		if got := tell(run, 3); got != "[redacted]"+" "+"[redacted]" {
@@ -1057,8 +1057,8 @@ func TestT14_RunsMayShareSecretsToHide(t *testing.T) {
 	}
 }
 
-// An approval request describes how its tool changed while the call was pending, and so does
-// the next request.
+// An approval request describes how its tool changed while the call was pending, and the next
+// request describes it again.
 func TestA4_ApprovalRequestDescribesChangeOfItsTool(t *testing.T) {
 	define := func(description string) *tool.Box {
 		return mustBox(t, tool.New("pay", description, func(context.Context, struct{}) (string, error) { return "paid", nil }, tool.NeedsApproval()))

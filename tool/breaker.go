@@ -19,7 +19,7 @@ type Breaker struct {
 	Failures int
 	// Window is the time in which they must occur; zero means one minute.
 	Window time.Duration
-	// Pause is how long it stays open; zero means 30 seconds.
+	// Pause is the time that it stays open; zero means 30 seconds.
 	Pause time.Duration
 }
 
@@ -60,7 +60,7 @@ func (b *breaker) settle(f *failure) {
 	}
 }
 
-// release cancels an admission that says nothing about the tool. A canceled trial does not
+// release cancels an admission whose outcome does not show whether the tool works. A canceled trial does not
 // close the breaker.
 func (b *breaker) release() {
 	switch {

@@ -12,8 +12,8 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// An agent makes a toolbox for every run: the breaker of a tool is the same in all.
-func TestT16_ABreakerIsTheToolsInWhicheverToolboxItIs(t *testing.T) {
+// An agent makes a toolbox for every run. All of them share the breaker of a tool.
+func TestT16_ToolboxesShareTheBreakerOfATool(t *testing.T) {
 	broken := tool.New("f", "Fails.", func(context.Context, struct{}) (string, error) { return "", errors.New("broken") },
 		tool.Set(func(s *tool.Settings) { s.Breaker = tool.Breaker{Failures: 2, Pause: time.Hour} }))
 	var kinds []tool.ErrorKind

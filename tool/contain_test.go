@@ -20,19 +20,19 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// turn is a turn of one call.
+// turn is a turn with one call.
 func turn(number int, calls ...*dragoman.ToolCall) tool.Turn {
 	return tool.Turn{Number: number, Calls: calls}
 }
 
-// counting is a tool that counts its runs.
-func counting(n *atomic.Int32) tool.Tool {
+// countingTool is a tool that counts its runs.
+func countingTool(n *atomic.Int32) tool.Tool {
 	return tool.New("pay", "", func(context.Context, struct{}) (string, error) { n.Add(1); return "paid", nil })
 }
 
-func TestATurnThatIsHandedInAgainLaterNeverRunsAgain(t *testing.T) {
+func TestRepeatedTurnNeverRunsAgain(t *testing.T) {
 	var n atomic.Int32
-	run, box := (&tool.Runner{}).Start("r"), mustBox(t, counting(&n))
+	run, box := (&tool.Runner{}).Start("r"), mustBox(t, countingTool(&n))
 	var first *dragoman.ToolResult
 	const turns = 20
 	for i := range turns {
@@ -44,7 +44,8 @@ func TestATurnThatIsHandedInAgainLaterNeverRunsAgain(t *testing.T) {
 			first = b.Results[0]
 		}
 	}
-	// A repetition of one of the last eight turns gets its results; an older one is an error.
+	// A repetition of one of the last eight turns gets the stored results. An older one is an
+	// error.
 	b, err := run.Do(t.Context(), box, turn(turns-8, call("c", "pay", "")))
 	if err != nil || !b.Records[0].Replayed || b.Results[0] == nil {
 		t.Errorf("%v: %+v", err, b)
@@ -53,7 +54,7 @@ func TestATurnThatIsHandedInAgainLaterNeverRunsAgain(t *testing.T) {
 	if !errors.Is(err, tool.ErrRepeated) || !strings.Contains(err.Error(), "Turn.Results") || len(b.Results) != 0 {
 		t.Errorf("%v: %+v", err, b)
 	}
-	// Following the error's advice works.
+	// The advice in the error works.
 	again := turn(0, call("c", "pay", ""))
 	again.Results = []*dragoman.ToolResult{first}
 	if b, err = run.Do(t.Context(), box, again); err != nil || b.Results[0] != first {
@@ -64,7 +65,7 @@ func TestATurnThatIsHandedInAgainLaterNeverRunsAgain(t *testing.T) {
 	}
 }
 
-func TestRunningTurnIsNotRunAgain(t *testing.T) {
+func TestRunningTurnCannotBeStartedAgain(t *testing.T) {
 	var n atomic.Int32
 	inside, goOn := make(chan struct{}), make(chan struct{})
 	slow := tool.New("pay", "", func(context.Context, struct{}) (string, error) {
@@ -92,7 +93,7 @@ func TestRunningTurnIsNotRunAgain(t *testing.T) {
 	}
 }
 
-func TestMiddlewareSecondCallWithOtherInput(t *testing.T) {
+func TestMiddlewareRetryWithOtherInputIsAMismatch(t *testing.T) {
 	var n atomic.Int32
 	twice := toolopt.Use(func(next tool.Handler) tool.Handler {
 		return func(ctx context.Context, in tool.Input) (tool.Output, error) {
@@ -116,18 +117,18 @@ func TestMiddlewareSecondCallWithOtherInput(t *testing.T) {
 	}
 }
 
-func TestMiddlewareThatComesTooLateRunsNothing(t *testing.T) {
+func TestLateMiddlewareCannotRunTheTool(t *testing.T) {
 	var n atomic.Int32
 	goOn, returned := make(chan struct{}), make(chan error, 1)
 	late := func(next tool.Handler) tool.Handler {
 		return func(ctx context.Context, in tool.Input) (tool.Output, error) {
-			<-goOn // long after its time
+			<-goOn // long after the timeout
 			out, err := next(context.WithoutCancel(ctx), in)
 			returned <- err
 			return out, err
 		}
 	}
-	box, err := tool.Config{Hooks: tool.Hooks{Use: []tool.Middleware{late}, Timeout: time.Millisecond}, Timeout: time.Millisecond}.Box(counting(&n))
+	box, err := tool.Config{Hooks: tool.Hooks{Use: []tool.Middleware{late}, Timeout: time.Millisecond}, Timeout: time.Millisecond}.Box(countingTool(&n))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,10 +140,10 @@ func TestMiddlewareThatComesTooLateRunsNothing(t *testing.T) {
 	}
 }
 
-// stubborn decodes itself, in ways that no decoder should.
-type stubborn struct{ how string }
+// misbehavingDecoder has a custom decoder that misbehaves.
+type misbehavingDecoder struct{ how string }
 
-func (s *stubborn) UnmarshalJSON(b []byte) error {
+func (s *misbehavingDecoder) UnmarshalJSON(b []byte) error {
 	switch s.how = string(b); s.how {
 	case `"hang"`:
 		select {}
@@ -160,9 +161,9 @@ type oddError struct{}
 
 func (oddError) Error() string { panic("no text") }
 
-func TestTypesThatDecodeThemselvesCannotHangPanicOrEnd(t *testing.T) {
+func TestCustomDecodersAreContained(t *testing.T) {
 	f := tool.New("f", "", func(context.Context, struct {
-		S stubborn `json:"s"`
+		S misbehavingDecoder `json:"s"`
 	},
 	) (string, error) {
 		return "ran", nil
@@ -179,38 +180,38 @@ func TestTypesThatDecodeThemselvesCannotHangPanicOrEnd(t *testing.T) {
 	wantKind(t, res, rec, "")
 }
 
-// brittle is a store of everything that panics.
-type brittle struct{ begin, end bool }
+// panickyStore is a journal and a spill store whose methods panic.
+type panickyStore struct{ begin, end bool }
 
-func (j brittle) Begin(context.Context, tool.Intent) (tool.Prior, error) {
+func (j panickyStore) Begin(context.Context, tool.Intent) (tool.Prior, error) {
 	if j.begin {
 		panic("begin")
 	}
 	return tool.Prior{}, nil
 }
 
-func (j brittle) End(context.Context, tool.Intent, *dragoman.ToolResult) error {
+func (j panickyStore) End(context.Context, tool.Intent, *dragoman.ToolResult) error {
 	if j.end {
 		panic("end")
 	}
 	return nil
 }
 
-func (brittle) Put(context.Context, tool.CallRef, int, string) (string, error) { panic("put") }
-func (brittle) Read(context.Context, string, string, int, int) (string, int, error) {
+func (panickyStore) Put(context.Context, tool.CallRef, int, string) (string, error) { panic("put") }
+func (panickyStore) Read(context.Context, string, string, int, int) (string, int, error) {
 	panic("read")
 }
 
-func TestT7_WhateverOfTheHostPanicsTheCallIsAnswered(t *testing.T) {
+func TestT7_HostPanicsBecomeErrorResults(t *testing.T) {
 	for name, r := range map[string]*tool.Runner{
-		"a journal before":     {Journal: brittle{begin: true}},
-		"a journal after":      {Journal: brittle{end: true}},
-		"a store of outputs":   {Spill: brittle{}, Limits: tool.Limits{Chars: 10}},
+		"a journal before":     {Journal: panickyStore{begin: true}},
+		"a journal after":      {Journal: panickyStore{end: true}},
+		"a store of outputs":   {Spill: panickyStore{}, Limits: tool.Limits{Chars: 10}},
 		"a counter of tokens":  {Count: func(string) int { panic("count") }, Limits: tool.Limits{Tokens: 1}},
 		"a source of chance":   {Random: panicReader{}},
 		"an observer":          {Observe: func(tool.Event) { panic("observe") }},
 		"a logger":             {Log: slog.New(panicHandler{}), Policy: policyFunc(func(context.Context, *tool.Question) (tool.Decision, error) { panic("policy") })},
-		"a policy's quickness": {Policy: brittlePolicy{}},
+		"a policy's quickness": {Policy: panickyPolicy{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var n atomic.Int32
@@ -235,55 +236,57 @@ type panicHandler struct{ slog.Handler }
 func (panicHandler) Enabled(context.Context, slog.Level) bool  { return true }
 func (panicHandler) Handle(context.Context, slog.Record) error { panic("log") }
 
-type brittlePolicy struct{ policyFunc }
+type panickyPolicy struct{ policyFunc }
 
-func (brittlePolicy) Immediate() bool { panic("immediate") }
+func (panickyPolicy) Immediate() bool { panic("immediate") }
 
-// quickPolicy says that it takes no time.
+// quickPolicy is an immediate policy.
 type quickPolicy struct{ policyFunc }
 
 func (quickPolicy) Immediate() bool { return true }
 
-// stuck is an error, and a value, whose own code never returns; asked for its text
-// for the first time it may answer.
-type stuck struct {
+// hungError is an error and a panic value whose methods never return. The first call of Error may
+// return.
+type hungError struct {
 	asked atomic.Int32
 	once  bool
 	end   <-chan struct{}
 }
 
-func (s *stuck) Error() string {
+func (s *hungError) Error() string {
 	if s.asked.Add(1) > 1 || !s.once {
 		<-s.end
 	}
 	return "stuck"
 }
 
-func (s *stuck) Is(error) bool {
+func (s *hungError) Is(error) bool {
 	if !s.once {
 		<-s.end
 	}
 	return false
 }
 
-func TestT6_ErrorsAndPanicsWhoseOwnCodeNeverReturnsAreNotWaitedFor(t *testing.T) {
+func TestT6_HungErrorMethodsTimeOut(t *testing.T) {
 	end := make(chan struct{})
 	defer close(end)
 	short := tool.Set(func(s *tool.Settings) { s.Timeout, s.Hooks.Timeout = time.Millisecond, time.Millisecond })
 	returns := func(once bool) func(context.Context, struct{}) (string, error) {
-		return func(context.Context, struct{}) (string, error) { return "", &stuck{once: once, end: end} }
+		return func(context.Context, struct{}) (string, error) { return "", &hungError{once: once, end: end} }
 	}
 	pass := toolopt.Use(func(next tool.Handler) tool.Handler { return next })
 	box := mustBox(t,
 		tool.New("never", "", returns(false), short),
 		tool.New("once", "", returns(true), short),
 		tool.New("wrapped", "", returns(true), short, pass),
-		tool.New("panics", "", func(context.Context, struct{}) (string, error) { panic(&stuck{end: end}) }, short),
-		echo("pre", short, toolopt.Pre(func(_ context.Context, in tool.Input) (tool.Input, error) { return in, &stuck{once: true, end: end} })),
-		echo("post", short, toolopt.Post(func(_ context.Context, _ tool.Input, out tool.Output) (tool.Output, error) {
-			return out, &stuck{once: true, end: end}
+		tool.New("panics", "", func(context.Context, struct{}) (string, error) { panic(&hungError{end: end}) }, short),
+		echo("pre", short, toolopt.Pre(func(_ context.Context, in tool.Input) (tool.Input, error) {
+			return in, &hungError{once: true, end: end}
 		})),
-		echo("asks", short, toolopt.NeedsApprovalFor(func(context.Context, tool.Input) (bool, error) { return false, &stuck{once: true, end: end} })),
+		echo("post", short, toolopt.Post(func(_ context.Context, _ tool.Input, out tool.Output) (tool.Output, error) {
+			return out, &hungError{once: true, end: end}
+		})),
+		echo("asks", short, toolopt.NeedsApprovalFor(func(context.Context, tool.Input) (bool, error) { return false, &hungError{once: true, end: end} })),
 	)
 	var calls []*dragoman.ToolCall
 	for _, l := range box.List() {
@@ -295,9 +298,9 @@ func TestT6_ErrorsAndPanicsWhoseOwnCodeNeverReturnsAreNotWaitedFor(t *testing.T)
 	}
 }
 
-// A goroutine that is ended takes its step with it: what comes after must not take
-// the call for one that was let through.
-func TestP5_CodeThatEndsItsGoroutineLetsNoCallThrough(t *testing.T) {
+// If host code ends its goroutine, the step fails. Later steps must not run as if it had
+// passed.
+func TestP5_GoexitInHostCodeDeniesTheCall(t *testing.T) {
 	ends := func(when func(tool.Event) bool) func(tool.Event) {
 		return func(ev tool.Event) {
 			if when(ev) {
@@ -319,7 +322,7 @@ func TestP5_CodeThatEndsItsGoroutineLetsNoCallThrough(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var n atomic.Int32
-			b, err := r.Start("r").Do(t.Context(), mustBox(t, counting(&n)), turn(1, call("1", "pay", ""), call("2", "pay", "")))
+			b, err := r.Start("r").Do(t.Context(), mustBox(t, countingTool(&n)), turn(1, call("1", "pay", ""), call("2", "pay", "")))
 			if err != nil || n.Load() != 0 {
 				t.Fatalf("%v, and it ran %d times", err, n.Load())
 			}
@@ -332,7 +335,7 @@ func TestP5_CodeThatEndsItsGoroutineLetsNoCallThrough(t *testing.T) {
 	}
 }
 
-func TestP5_AnImmediatePolicyThatFailsOrPanicsDenies(t *testing.T) {
+func TestP5_FailingImmediatePolicyDenies(t *testing.T) {
 	for name, decide := range map[string]policyFunc{
 		"fails": func(context.Context, *tool.Question) (tool.Decision, error) {
 			return tool.Decision{Effect: tool.Allow}, errors.New("no")
@@ -341,7 +344,7 @@ func TestP5_AnImmediatePolicyThatFailsOrPanicsDenies(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var n atomic.Int32
-			res, rec := do(t, &tool.Runner{Policy: quickPolicy{decide}}, mustBox(t, counting(&n)), call("1", "pay", ""))
+			res, rec := do(t, &tool.Runner{Policy: quickPolicy{decide}}, mustBox(t, countingTool(&n)), call("1", "pay", ""))
 			if wantKind(t, res, rec, tool.ErrorDenied); n.Load() != 0 {
 				t.Error("it ran")
 			}
@@ -349,7 +352,7 @@ func TestP5_AnImmediatePolicyThatFailsOrPanicsDenies(t *testing.T) {
 	}
 }
 
-func TestT14_SecretsAreTakenOutOfLogsTicketsAndOtherOutputsOfTheRun(t *testing.T) {
+func TestT14_SecretsAreRedactedInLogsTicketsAndLaterOutputs(t *testing.T) {
 	const secret = "hunter2-correct/horse"
 	var log bytes.Buffer
 	tickets := &tool.Tickets{Store: &tool.MemoryTickets{}}
@@ -382,7 +385,7 @@ func TestT14_SecretsAreTakenOutOfLogsTicketsAndOtherOutputsOfTheRun(t *testing.T
 	if err != nil {
 		t.Fatal(err)
 	}
-	told, err := run.Do(t.Context(), box, turn(2, call("1", "tells", "")))
+	reported, err := run.Do(t.Context(), box, turn(2, call("1", "tells", "")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -391,7 +394,7 @@ func TestT14_SecretsAreTakenOutOfLogsTicketsAndOtherOutputsOfTheRun(t *testing.T
 		t.Fatal(delivered, err)
 	}
 	for what, text := range map[string]string{
-		"log": log.String(), "results": string(mustJSON(b)), "another tool": told.Results[0].Text() + string(mustJSON(told.Records)), "delivery": string(mustJSON(delivered)),
+		"log": log.String(), "results": string(mustJSON(b)), "another tool": reported.Results[0].Text() + string(mustJSON(reported.Records)), "delivery": string(mustJSON(delivered)),
 	} {
 		if strings.Contains(text, "hunter2") {
 			t.Errorf("%s: %s", what, text)
@@ -402,8 +405,8 @@ func TestT14_SecretsAreTakenOutOfLogsTicketsAndOtherOutputsOfTheRun(t *testing.T
 	}
 }
 
-// A policy may set an argument to what no record must show.
-func TestT14_SecretsAreTakenOutOfTheDecisionOnTheRecord(t *testing.T) {
+// A policy may set an argument to a secret, which the record must not contain.
+func TestT14_SecretsAreRedactedInRecordedDecisions(t *testing.T) {
 	const secret = "hunter2-correct"
 	edit := tool.Edit{Argument: "text", Value: json.RawMessage(`"` + secret + `"`)}
 	runner := &tool.Runner{
@@ -429,7 +432,7 @@ func TestT14_SecretsAreTakenOutOfTheDecisionOnTheRecord(t *testing.T) {
 	}
 }
 
-func TestT9_TheLongerOfTwoSecretsIsTakenOutWhole(t *testing.T) {
+func TestT9_LongerSecretIsRedactedFirst(t *testing.T) {
 	for _, secrets := range [][]string{{"abcdef", "abcdef-and-the-rest"}, {"abcdef-and-the-rest", "abcdef"}} {
 		r := &tool.Redactor{Secrets: secrets}
 		if got := r.Redact("x abcdef-and-the-rest y abcdef"); got != "x "+"[redacted]"+" y "+"[redacted]" {
@@ -438,7 +441,7 @@ func TestT9_TheLongerOfTwoSecretsIsTakenOutWhole(t *testing.T) {
 	}
 }
 
-// ledger is a journal that writes down what it is told.
+// ledger is a journal that records the calls of its methods.
 type ledger struct {
 	mu    sync.Mutex
 	begun []string
@@ -462,7 +465,7 @@ func (l *ledger) End(_ context.Context, in tool.Intent, res *dragoman.ToolResult
 	return nil
 }
 
-func TestL14_ACallThatWasCancelledOnItsWayKeepsItsIntentWithoutAResult(t *testing.T) {
+func TestL14_CanceledCallKeepsItsIntentWithoutResult(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	stuck := tool.New("stuck", "", func(ctx context.Context, _ struct{}) (string, error) {

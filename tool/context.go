@@ -26,17 +26,17 @@ type Info struct {
 
 // runningCall is the call in the context of a handler.
 type runningCall struct {
-	of *execution
+	ref *execution
 	// agent and metadata are those of the run when the call began.
 	agent    []string
 	metadata map[string]string
 	// state is the state that the tool left when it was suspended.
 	state json.RawMessage
-	// tell forwards progress until the call ends.
-	mu   sync.Mutex
-	tell func(parts []dragoman.Part)
-	// over reports that the call has ended; ticket is the ticket that it opened, or empty.
-	over   bool
+	// progress forwards progress reports until the call ends.
+	mu       sync.Mutex
+	progress func(parts []dragoman.Part)
+	// ended reports that the call has ended; ticket is the ticket that it opened, or empty.
+	ended  bool
 	ticket string
 }
 
@@ -50,8 +50,8 @@ func callFrom(ctx context.Context) *runningCall {
 // InfoFrom returns the description of the call that a handler, hook or middleware runs for.
 func InfoFrom(ctx context.Context) (Info, bool) {
 	if c := callFrom(ctx); c != nil {
-		of := c.of.ref()
-		return Info{CallRef: of, Agent: c.agent, Attempt: max(1, c.of.attempt), IdempotencyKey: idempotencyKey(of), Metadata: c.metadata}, true
+		of := c.ref.ref()
+		return Info{CallRef: of, Agent: c.agent, Attempt: max(1, c.ref.attempt), IdempotencyKey: idempotencyKey(of), Metadata: c.metadata}, true
 	}
 	return Info{}, false
 }
@@ -73,8 +73,8 @@ func Report(ctx context.Context, parts ...dragoman.Part) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.tell != nil {
-		c.tell(parts)
+	if c.progress != nil {
+		c.progress(parts)
 	}
 }
 
@@ -87,14 +87,14 @@ var ErrNoSecret = errors.New("tool: unknown secret")
 // there, as in the outcome of background work, add it to [Redactor.Secrets].
 func Secret(ctx context.Context, name string) (string, error) {
 	c := callFrom(ctx)
-	if c == nil || c.of.runner.Secrets == nil {
+	if c == nil || c.ref.runner.Secrets == nil {
 		return "", fmt.Errorf("%w: %q", ErrNoSecret, name)
 	}
-	s, err := c.of.runner.Secrets(ctx, name)
+	s, err := c.ref.runner.Secrets(ctx, name)
 	if err != nil {
 		return "", fmt.Errorf("tool: secret %q: %w", name, err)
 	}
-	c.of.run.learn(s)
+	c.ref.run.addSecret(s)
 	return s, nil
 }
 
@@ -102,16 +102,16 @@ func Secret(ctx context.Context, name string) (string, error) {
 func (c *runningCall) end() (ticket string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.tell, c.over = nil, true
+	c.progress, c.ended = nil, true
 	return c.ticket
 }
 
-// opens notes a ticket of the call, and reports whether the call still runs.
-func (c *runningCall) opens(ticket string) bool {
+// setTicket notes a ticket of the call, and reports whether the call still runs.
+func (c *runningCall) setTicket(ticket string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.over {
+	if !c.ended {
 		c.ticket = ticket
 	}
-	return !c.over
+	return !c.ended
 }

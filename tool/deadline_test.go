@@ -11,9 +11,9 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// A decision that is made because the time is over does not count: code that ignores the
-// error of its context must not allow a call by that (requirements A1, A7, P5).
-func TestP5_ADecisionAfterTheDeadlineDoesNotCount(t *testing.T) {
+// A decision that arrives after the deadline is discarded. Code that ignores the error of its
+// context must not allow a call this way (requirements A1, A7, P5).
+func TestP5_LateDecisionIsDiscarded(t *testing.T) {
 	allow := policyFunc(func(ctx context.Context, _ *tool.Question) (tool.Decision, error) {
 		<-ctx.Done()
 		return tool.Decision{Effect: tool.Allow}, nil
@@ -30,7 +30,7 @@ func TestP5_ADecisionAfterTheDeadlineDoesNotCount(t *testing.T) {
 	for name, tc := range map[string]struct {
 		runner *tool.Runner
 		opts   []tool.Option
-		kind   tool.ErrorKind // empty: the call is pending
+		kind   tool.ErrorKind // empty if the call is pending
 	}{
 		"a policy":             {runner: &tool.Runner{Policy: allow}, kind: tool.ErrorDenied},
 		"an approver":          {runner: &tool.Runner{Approver: approve}, opts: []tool.Option{tool.NeedsApproval()}},
@@ -38,7 +38,7 @@ func TestP5_ADecisionAfterTheDeadlineDoesNotCount(t *testing.T) {
 	} {
 		tc.runner.PolicyTimeout, tc.runner.ApproverTimeout, tc.runner.Log = time.Millisecond, time.Millisecond, quiet
 		box := mustBox(t, echo("a", tc.opts...))
-		for range 50 { // which timer fires first differs
+		for range 50 { // either timer may fire first
 			batch, err := tc.runner.Start("run").Do(t.Context(), box, tool.Turn{Number: 1, Calls: []*dragoman.ToolCall{call("1", "a", "")}})
 			if err != nil {
 				t.Fatal(err)

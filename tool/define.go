@@ -64,7 +64,7 @@ type definition struct {
 func New[In, Out any](name, description string, f func(context.Context, In) (Out, error), opts ...Option) Tool {
 	t, err := Make(name, description, f, opts...)
 	if err != nil {
-		return &broken{spec: dragoman.ToolSpec{Name: name, Description: description}, err: err}
+		return &invalidTool{spec: dragoman.ToolSpec{Name: name, Description: description}, err: err}
 	}
 	return t
 }
@@ -73,7 +73,7 @@ func New[In, Out any](name, description string, f func(context.Context, In) (Out
 func Make[In, Out any](name, description string, f func(context.Context, In) (Out, error), opts ...Option) (Tool, error) {
 	in := reflect.TypeFor[In]()
 	d := definition{spec: dragoman.ToolSpec{Name: name, Description: description}, output: reflect.TypeFor[Out]()}
-	t := &typed[In, Out]{f: f}
+	t := &typedTool[In, Out]{f: f}
 	switch {
 	case f == nil:
 		d.fail(errors.New("the function is nil"))
@@ -90,7 +90,7 @@ func Make[In, Out any](name, description string, f func(context.Context, In) (Ou
 	if err := d.apply(opts); err != nil {
 		return nil, err
 	}
-	t.made = made{spec: d.spec, settings: d.settings, contribution: d.contribution}
+	t.definedTool = definedTool{spec: d.spec, settings: d.settings, contribution: d.contribution}
 	t.custom = decodesItself(in, map[reflect.Type]bool{})
 	return t, nil
 }
@@ -141,9 +141,9 @@ func fromSpec(spec dragoman.ToolSpec, f func(context.Context, Input) (any, error
 	}
 	opts = append(slices.Clone(opts), func(d *definition) { d.fail(d.readSource()) })
 	if err := d.apply(opts); err != nil {
-		return &broken{spec: spec, err: err}
+		return &invalidTool{spec: spec, err: err}
 	}
-	return &plain{made: made{spec: d.spec, settings: d.settings, contribution: d.contribution}, f: f}
+	return &rawTool{definedTool: definedTool{spec: d.spec, settings: d.settings, contribution: d.contribution}, f: f}
 }
 
 func (d *definition) fail(err error) {
@@ -249,8 +249,8 @@ func checkSchemaTexts(r *jsonwire.Reader, named bool) (at string, err error) {
 	return at, err
 }
 
-// made is the part that all tools of this package share.
-type made struct {
+// definedTool is the part that all tools of this package share.
+type definedTool struct {
 	spec     dragoman.ToolSpec
 	settings Settings
 
@@ -266,26 +266,26 @@ type made struct {
 
 // prepared returns the toolbox entry. Schemas are compiled once for all toolboxes that contain
 // the tool, and the tool has the same breaker in all of them.
-func (m *made) prepared(prepare func() (*entry, error)) (*entry, error) {
+func (m *definedTool) prepared(prepare func() (*entry, error)) (*entry, error) {
 	m.once.Do(func() { m.ready, m.err = prepare() })
 	return m.ready, m.err
 }
 
 // compiled returns the compiled schema of the arguments, or nil.
-func (m *made) compiled() *schema.Validator { return m.validator }
+func (m *definedTool) compiled() *schema.Validator { return m.validator }
 
 // Spec returns the definition that models get.
-func (m *made) Spec() *dragoman.ToolSpec { return &m.spec }
+func (m *definedTool) Spec() *dragoman.ToolSpec { return &m.spec }
 
 // Settings returns the settings of the tool.
-func (m *made) Settings() Settings { return m.settings }
+func (m *definedTool) Settings() Settings { return m.settings }
 
 // Contribution holds the tool's additions to the interop registry.
-func (m *made) Contribution() dragoman.Contribution { return m.contribution }
+func (m *definedTool) Contribution() dragoman.Contribution { return m.contribution }
 
-// typed is a tool made from a function with Go types.
-type typed[In, Out any] struct {
-	made
+// typedTool is a tool made from a function with Go types.
+type typedTool[In, Out any] struct {
+	definedTool
 	f        func(context.Context, In) (Out, error)
 	freeform bool
 	// custom reports that types within In have custom decoding.
@@ -298,7 +298,7 @@ type typed[In, Out any] struct {
 // correct it.
 var strictNames = json.JoinOptions(jsonv1.DefaultOptionsV1(), json.MatchCaseInsensitiveNames(false), jsonv1.ReportErrorsWithLegacySemantics(false))
 
-func (t *typed[In, Out]) bind(in Input) (any, error) {
+func (t *typedTool[In, Out]) bind(in Input) (any, error) {
 	value := new(In)
 	if t.freeform {
 		reflect.ValueOf(value).Elem().SetString(in.Text)
@@ -314,7 +314,7 @@ func (t *typed[In, Out]) bind(in Input) (any, error) {
 	return value, nil
 }
 
-func (t *typed[In, Out]) decodesItself() bool { return t.custom }
+func (t *typedTool[In, Out]) decodesItself() bool { return t.custom }
 
 // decodesItself reports whether a type, or a type within it, has custom decoding. The standard
 // library's is trusted to terminate.
@@ -356,7 +356,7 @@ func isStandard(t reflect.Type) bool {
 }
 
 // Call runs the function.
-func (t *typed[In, Out]) Call(ctx context.Context, in Input) (Output, error) {
+func (t *typedTool[In, Out]) Call(ctx context.Context, in Input) (Output, error) {
 	value, ok := in.bound.(*In)
 	if !ok {
 		bound, err := t.bind(in)
@@ -372,14 +372,14 @@ func (t *typed[In, Out]) Call(ctx context.Context, in Input) (Output, error) {
 	return outputOf(out, &t.settings)
 }
 
-// plain is a tool made from a function of bytes or text.
-type plain struct {
-	made
+// rawTool is a tool made from a function of bytes or text.
+type rawTool struct {
+	definedTool
 	f func(context.Context, Input) (any, error)
 }
 
 // Call runs the function.
-func (p *plain) Call(ctx context.Context, in Input) (Output, error) {
+func (p *rawTool) Call(ctx context.Context, in Input) (Output, error) {
 	out, err := p.f(ctx, in)
 	if err != nil {
 		return Output{}, err
@@ -387,17 +387,17 @@ func (p *plain) Call(ctx context.Context, in Input) (Output, error) {
 	return outputOf(out, &p.settings)
 }
 
-// broken is a tool with an invalid definition. A toolbox refuses it.
-type broken struct {
+// invalidTool is a tool with an invalid definition. A toolbox refuses it.
+type invalidTool struct {
 	spec dragoman.ToolSpec
 	err  error
 }
 
-func (b *broken) Spec() *dragoman.ToolSpec                    { return &b.spec }
-func (b *broken) Call(context.Context, Input) (Output, error) { return Output{}, b.err }
+func (b *invalidTool) Spec() *dragoman.ToolSpec                    { return &b.spec }
+func (b *invalidTool) Call(context.Context, Input) (Output, error) { return Output{}, b.err }
 
 // Err returns what is wrong with the definition.
-func (b *broken) Err() error { return b.err }
+func (b *invalidTool) Err() error { return b.err }
 
 // ReadOnly marks the tool as one that changes nothing.
 func ReadOnly() Option { return annotate(func(a *dragoman.Annotations) { a.ReadOnly = new(true) }) }

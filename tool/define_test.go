@@ -45,7 +45,7 @@ func TestT1_ATypedFunctionBecomesATool(t *testing.T) {
 	if got.Item != "tea" || got.Count != 2 || got.Size != "large" || got.When.Year() != 2026 || got.Next.Item != "cake" || len(got.Notes) != 1 {
 		t.Errorf("%+v", got)
 	}
-	if text := unfenced(t, res.Text()); text != `{"id":7}` {
+	if text := withoutFence(t, res.Text()); text != `{"id":7}` {
 		t.Errorf("%q", text)
 	}
 	for args, want := range map[string]string{
@@ -63,20 +63,20 @@ func TestT1_ATypedFunctionBecomesATool(t *testing.T) {
 	}
 }
 
-func TestT1_AMalformedDefinitionIsAnErrorOfTheToolbox(t *testing.T) {
+func TestT1_ToolboxRefusesInvalidDefinitions(t *testing.T) {
 	ok := func(context.Context, city) (string, error) { return "", nil }
 	for name, tl := range map[string]tool.Tool{
-		"a tag that says nothing": tool.New("a", "", func(context.Context, struct {
+		"an empty tag": tool.New("a", "", func(context.Context, struct {
 			N int `json:"n" jsonschema:"minimum=many"`
 		},
 		) (string, error) {
 			return "", nil
 		}),
-		"an input that is no object":      tool.New("a", "", func(context.Context, int) (string, error) { return "", nil }),
+		"an input that is not an object":  tool.New("a", "", func(context.Context, int) (string, error) { return "", nil }),
 		"a map without string keys":       tool.New("a", "", func(context.Context, map[int]string) (string, error) { return "", nil }),
 		"no function":                     tool.New[city, string]("a", "", nil),
 		"no name":                         tool.New("", "", ok),
-		"a raw schema that is none":       tool.Raw("a", "", json.RawMessage(`{"type":"objec"}`), func(context.Context, json.RawMessage) (any, error) { return nil, nil }),
+		"an invalid raw schema":           tool.Raw("a", "", json.RawMessage(`{"type":"objec"}`), func(context.Context, json.RawMessage) (any, error) { return nil, nil }),
 		"a regular expression that fails": tool.Freeform("a", "", &dragoman.Grammar{Syntax: "regex", Definition: "("}, func(context.Context, string) (any, error) { return nil, nil }),
 		"a regular expression in pieces":  tool.Freeform("a", "", &dragoman.Grammar{Syntax: "regex", Definition: "a)|(?:b"}, func(context.Context, string) (any, error) { return nil, nil }),
 		"a Lark grammar without a start":  tool.Freeform("a", "", &dragoman.Grammar{Syntax: "lark", Definition: "x: y"}, func(context.Context, string) (any, error) { return nil, nil }),
@@ -102,7 +102,7 @@ func (panicky) Call(context.Context, tool.Input) (tool.Output, error) {
 	return tool.Output{}, nil
 }
 
-func TestT1_ResultsOfEveryTypePassAsWhatTheyAre(t *testing.T) {
+func TestT1_ResultTypes(t *testing.T) {
 	image := dragoman.Image("image/png", []byte("x"))
 	for _, tc := range []struct {
 		name string
@@ -129,7 +129,7 @@ func TestT1_ResultsOfEveryTypePassAsWhatTheyAre(t *testing.T) {
 		for _, p := range res.Content {
 			kinds = append(kinds, p.Kind())
 			if x, ok := p.(*dragoman.Text); ok {
-				if got := unfenced(t, x.Text); got != tc.text {
+				if got := withoutFence(t, x.Text); got != tc.text {
 					t.Errorf("%s: %q", tc.name, got)
 				}
 			}
@@ -175,13 +175,13 @@ func TestT1_RawFreeformAndRemoteToolsRun(t *testing.T) {
 	} {
 		res, rec := do(t, &tool.Runner{}, box, tc.call)
 		wantKind(t, res, rec, tc.kind)
-		if tc.kind == "" && unfenced(t, res.Text()) != tc.want {
+		if tc.kind == "" && withoutFence(t, res.Text()) != tc.want {
 			t.Errorf("%s: %s", tc.call.Name, res.Text())
 		}
 	}
 }
 
-func TestT2_WhatIsSetWhereAToolIsDefinedIsListed(t *testing.T) {
+func TestT2_ListingShowsTheSettingsOfATool(t *testing.T) {
 	box, err := tool.Config{Timeout: time.Hour, Limits: tool.Limits{Items: 3}}.Box(
 		echo("a", tool.Destructive(), toolopt.OpenWorld(), toolopt.Title("A"), toolopt.Tagged("x", "y"), tool.Timeout(time.Second),
 			tool.NeedsApproval(), tool.InNamespace("n", "d"), tool.Deferred(),
@@ -207,7 +207,7 @@ func TestT2_WhatIsSetWhereAToolIsDefinedIsListed(t *testing.T) {
 	}
 }
 
-func TestT3_AToolboxKeepsOrderAndIsExtendedWithoutBeingTouched(t *testing.T) {
+func TestT3_WithKeepsOrderAndDoesNotChangeTheToolbox(t *testing.T) {
 	box := mustBox(t, echo("c"), echo("a"), echo("b"))
 	more, err := box.With(echo("0"), echo("z", tool.InNamespace("n", "d")))
 	if err != nil {
@@ -238,7 +238,7 @@ func TestT3_AToolboxKeepsOrderAndIsExtendedWithoutBeingTouched(t *testing.T) {
 	}
 }
 
-func TestT1_TheDescriptionOfAnArgumentIsOnTheWireOfEveryDialect(t *testing.T) {
+func TestT1_EveryDialectSendsArgumentDescriptions(t *testing.T) {
 	weather := tool.New("get_weather", "Current weather in a city.",
 		func(_ context.Context, c city) (string, error) { return "rain in " + c.Name, nil })
 	req := &dragoman.Request{Model: "m", Messages: []dragoman.Message{dragoman.UserText("hi")}, Tools: mustBox(t, weather).Specs()}

@@ -129,8 +129,8 @@ func ExampleMiddleware() {
 	// no such city: Atlantis
 }
 
-// Pins are stored as a lock file. A tool whose definition changed since then needs
-// approval, whatever the policy allows.
+// Pins are stored as a lock file. A tool whose definition has changed needs approval, whatever
+// the policy allows.
 func ExamplePins() {
 	weather := func(description string) *tool.Box {
 		box, err := tool.NewBox(tool.New("get_weather", description,

@@ -38,8 +38,8 @@ type execution struct {
 	begun    bool // the tool was called
 	// internal is the last internal error that was logged, for the record.
 	internal error
-	// journalled reports that the journal was asked about the call.
-	journalled bool
+	// inJournal reports that the journal was asked about the call.
+	inJournal bool
 
 	pending *Pending
 	plain   string // the text of the output, as it was before it was fenced
@@ -60,9 +60,9 @@ func (x *execution) replay(before *seen) {
 	x.record.Replayed, x.record.Executed = true, false
 }
 
-// given uses an existing result of the call. It returns the failure that the result reports, or
+// useResult uses an existing result of the call. It returns the failure that the result reports, or
 // nil.
-func (x *execution) given(res *dragoman.ToolResult, kind ErrorKind) *failure {
+func (x *execution) useResult(res *dragoman.ToolResult, kind ErrorKind) *failure {
 	if x.started.IsZero() {
 		x.started = x.runner.now()
 	}
@@ -76,10 +76,10 @@ func (x *execution) given(res *dragoman.ToolResult, kind ErrorKind) *failure {
 	return f
 }
 
-// journaled uses the result in the journal. It applies the failure policy, because the process
+// useJournaled uses the result in the journal. It applies the failure policy, because the process
 // that ran the call may have died before it did so.
-func (x *execution) journaled(prior Prior) {
-	f := x.given(prior.Result, cmp.Or(x.seen.kind, prior.ErrorKind))
+func (x *execution) useJournaled(prior Prior) {
+	f := x.useResult(prior.Result, cmp.Or(x.seen.kind, prior.ErrorKind))
 	x.record.Attempt = prior.Attempts
 	x.ended()
 	x.applyFailure(f)
@@ -95,18 +95,18 @@ func (x *execution) step(ctx context.Context, step func(*execution, context.Cont
 	returned := false
 	defer func() {
 		if !returned && !x.settled() {
-			x.cutShort(errEnded)
+			x.settleUnfinished(errEnded)
 		}
 	}()
-	_, err := contained(func() (struct{}, error) { step(x, ctx); return struct{}{}, nil })
+	_, err := withoutPanic(func() (struct{}, error) { step(x, ctx); return struct{}{}, nil })
 	returned = true
 	if err != nil {
-		x.cutShort(err)
+		x.settleUnfinished(err)
 	}
 }
 
-// cutShort settles a call whose step did not finish.
-func (x *execution) cutShort(err error) {
+// settleUnfinished settles a call whose step did not finish.
+func (x *execution) settleUnfinished(err error) {
 	x.logFailure("a call broke off", err)
 	f := failf(ErrorNotRun, "%s did not run: an internal error. Its details are in the log.", x.key.QualifiedName())
 	if x.begun {
@@ -197,12 +197,12 @@ func (x *execution) decide(ctx context.Context) *failure {
 	x.version = version
 	if err != nil {
 		if ctx.Err() != nil {
-			return x.cancelled(ctx)
+			return x.canceled(ctx)
 		}
 		x.logFailure("a policy failed, so the call is denied", err)
 	}
 	x.decision = &d
-	x.tell(func() Event {
+	x.emit(func() Event {
 		shown, failed := x.redactor().decided(&d, err)
 		return PolicyDecided{CallRef: x.ref(), Subject: q.Subject, Agent: x.run.Agent, Target: q.Target, Input: q.Input, Decision: shown, Failed: failed}
 	})
@@ -226,7 +226,7 @@ func (r *Runner) judge(ctx context.Context, p Policy, q *Question) (d Decision, 
 	}
 	var j judged
 	if immediate(p) {
-		j, err = contained(func() (judged, error) { return ask(ctx) })
+		j, err = withoutPanic(func() (judged, error) { return ask(ctx) })
 	} else {
 		j, err = guardDecision(ctx, r, r.policyTimeout(), ask)
 	}
@@ -295,7 +295,7 @@ func (r *Run) DecideModel(ctx context.Context, turn int, model string) error {
 		r.runner.log("a policy failed, so the call is denied", "model", model, "error", r.redactor().Redact(err.Error()))
 	}
 	b := &batch{run: r, runner: r.runner}
-	b.tell(func() Event {
+	b.emit(func() Event {
 		shown, failed := r.redactor().decided(&d, err)
 		return PolicyDecided{CallRef: CallRef{Run: r.ID, Turn: turn}, Subject: q.Subject, Agent: r.Agent, Model: model, Decision: shown, Failed: failed}
 	})
@@ -311,7 +311,7 @@ func immediate(p Policy) bool {
 	if !ok {
 		return false
 	}
-	at, err := contained(func() (bool, error) { return q.Immediate(), nil })
+	at, err := withoutPanic(func() (bool, error) { return q.Immediate(), nil })
 	return at && err == nil
 }
 
@@ -348,7 +348,7 @@ func (x *execution) preHooks(ctx context.Context) (changed bool, f *failure) {
 		}
 	}
 	if len(hooks) > 0 { // which are about this call, not about one around it
-		ctx := context.WithValue(ctx, contextKey{}, &runningCall{of: x, agent: x.run.Agent, metadata: x.run.Metadata})
+		ctx := context.WithValue(ctx, contextKey{}, &runningCall{ref: x, agent: x.run.Agent, metadata: x.run.Metadata})
 		for i := range hooks {
 			hooks[i].ctx = ctx
 		}
@@ -374,11 +374,11 @@ func (h PreHook) transform(ctx context.Context, in *Input) error {
 	return snapshot(err)
 }
 
-// hookFailure returns the failure of a hook, or the refusal of a pre-hook. told is the text for
+// hookFailure returns the failure of a hook, or the refusal of a pre-hook. message is the text for
 // a failed hook.
-func (x *execution) hookFailure(ctx context.Context, told string, err error) *failure {
+func (x *execution) hookFailure(ctx context.Context, message string, err error) *failure {
 	if ctx.Err() != nil {
-		return x.cancelled(ctx)
+		return x.canceled(ctx)
 	}
 	kind, why, event := ErrorHook, plainError(err), "a hook failed"
 	var panicked *PanicError
@@ -391,7 +391,7 @@ func (x *execution) hookFailure(ctx context.Context, told string, err error) *fa
 	if kind == ErrorHook || x.runner.Log != nil { // a refusal is no internal error
 		x.logFailure(event, err)
 	}
-	return &failure{kind: kind, message: fmt.Sprintf("%s %s: %s", x.key.QualifiedName(), told, x.redactor().Redact(why)), ran: x.begun, err: err}
+	return &failure{kind: kind, message: fmt.Sprintf("%s %s: %s", x.key.QualifiedName(), message, x.redactor().Redact(why)), ran: x.begun, err: err}
 }
 
 // needsApproval determines whether a human must be asked, and prepares the question. If it
@@ -414,7 +414,7 @@ func (x *execution) needsApproval(ctx context.Context) *failure {
 	case s.ApprovalFor != nil:
 		reason = x.askTool(ctx)
 		if ctx.Err() != nil {
-			return x.cancelled(ctx)
+			return x.canceled(ctx)
 		}
 	case s.Approval == approvalAlways:
 		reason = "the tool needs approval"
@@ -425,10 +425,10 @@ func (x *execution) needsApproval(ctx context.Context) *failure {
 		reason = x.decision.Reason
 	}
 	changed := x.changedWhilePending()
-	reason = because(changed, reason)
+	reason = addReason(changed, reason)
 	if x.runner.Pins != nil && !x.continued() {
 		if c := x.runner.Pins.check(x.entry); c != nil {
-			changed, reason = c, because(c, reason)
+			changed, reason = c, addReason(c, reason)
 		}
 	}
 	if reason == "" {
@@ -472,8 +472,8 @@ func (x *execution) changedWhilePending() *PinChange {
 	}
 }
 
-// because adds a change to the reasons for an approval request, unless they contain it.
-func because(c *PinChange, reason string) string {
+// addReason adds a change to the reasons for an approval request, unless they contain it.
+func addReason(c *PinChange, reason string) string {
 	if c == nil || strings.Contains(reason, c.String()) {
 		return reason
 	}
@@ -531,7 +531,7 @@ func (x *execution) approve(ctx context.Context) {
 		x.fail(ctx, &failure{kind: ErrorRejected, message: x.rejection(answer)})
 	default:
 		x.verdict = Undecided
-		if !x.recalled(ctx) { // a call that already ran needs no approval
+		if !x.settleFromJournal(ctx) { // a call that already ran needs no approval
 			x.leavePending()
 		}
 	}
@@ -606,13 +606,13 @@ func (x *execution) leavePending() {
 	x.pending = &p
 	*x.record = x.newRecord(nil)
 	x.record.Pending = true
-	x.emitAsked()
+	x.emitApprovalRequested()
 }
 
-// emitAsked reports that the call is pending. The reason may quote arguments, so the event
+// emitApprovalRequested reports that the call is pending. The reason may quote arguments, so the event
 // has it redacted; the caller gets the original in the batch.
-func (x *execution) emitAsked() {
-	x.tell(func() Event {
+func (x *execution) emitApprovalRequested() {
+	x.emit(func() Event {
 		p := *x.pending
 		p.Reason = x.redactor().Redact(p.Reason)
 		return ApprovalRequested{CallRef: x.ref(), Agent: x.run.Agent, Pending: p}
@@ -622,7 +622,7 @@ func (x *execution) emitAsked() {
 // execute runs the tool and settles the call.
 func (x *execution) execute(ctx context.Context) {
 	if ctx.Err() != nil {
-		x.fail(ctx, x.cancelled(ctx))
+		x.fail(ctx, x.canceled(ctx))
 		return
 	}
 	x.hash = x.input.Hash()
@@ -641,7 +641,7 @@ func (x *execution) execute(ctx context.Context) {
 		return
 	}
 	x.begun = true
-	x.tell(func() Event { return CallStarted{CallRef: x.ref(), Input: x.input.clone()} })
+	x.emit(func() Event { return CallStarted{CallRef: x.ref(), Input: x.input.clone()} })
 	out, f := x.runTool(ctx)
 	if s := suspended(f); s != nil {
 		x.entry.breaker.release()
@@ -659,9 +659,9 @@ func (x *execution) journalBegin(ctx context.Context) (done bool, f *failure) {
 	if j == nil {
 		return false, nil
 	}
-	x.journalled = true
+	x.inJournal = true
 	intent := x.intent()
-	prior, err := contained(func() (Prior, error) {
+	prior, err := withoutPanic(func() (Prior, error) {
 		ctx, cancel := lazyctx.WithTimeout(ctx, storeTimeout)
 		defer cancel()
 		return j.Begin(ctx, intent)
@@ -669,15 +669,15 @@ func (x *execution) journalBegin(ctx context.Context) (done bool, f *failure) {
 	switch {
 	case err != nil:
 		x.logFailure("the journal failed", err)
-		x.journalled = false // the earlier attempts are still unknown
+		x.inJournal = false // the earlier attempts are still unknown
 		return false, &failure{kind: ErrorJournal, message: x.key.QualifiedName() + " did not run: it could not be recorded", err: err}
 	case prior.Attempts == 0:
 		return false, nil
 	case prior.Arguments != intent.Arguments && !(x.turn.MayHaveRun && x.verdict == Approved):
-		x.breakOff(x.otherArguments())
+		x.abortTurn(x.otherArguments())
 		return false, failf(ErrorUncertain, "%s was begun before with other arguments, and may have had its effect. It was not run again.", x.key.QualifiedName())
 	case prior.Result != nil:
-		x.journaled(prior)
+		x.useJournaled(prior)
 		return true, nil
 	case prior.Arguments != intent.Arguments, // a human changed them after the call began
 		!intent.Idempotent && prior.Attempts > intent.Continues:
@@ -696,9 +696,9 @@ func (x *execution) intent() Intent {
 	}
 }
 
-// unrecorded makes a failed write of the journal the error of the turn. Other calls are not
+// journalFailed makes a failed write of the journal the error of the turn. Other calls are not
 // affected: running calls continue, and calls that wait for a human stay pending.
-func (x *execution) unrecorded(err error) {
+func (x *execution) journalFailed(err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.broken == nil {
@@ -706,8 +706,8 @@ func (x *execution) unrecorded(err error) {
 	}
 }
 
-// breakOff ends the turn with an error.
-func (x *execution) breakOff(err error) {
+// abortTurn ends the turn with an error.
+func (x *execution) abortTurn(err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.broken == nil {

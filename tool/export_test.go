@@ -1,9 +1,9 @@
 package tool
 
-// Names for the tests of the package.
+// Exported for the tests in package tool_test.
 
 var CheckNames = checkNames
 
-type Named = named
+type Named = toolIdentity
 
 var Winners = winners

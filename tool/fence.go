@@ -59,13 +59,13 @@ func drawBoundary(random io.Reader, texts []*string) (string, error) {
 	}
 	drawn := hex.EncodeToString(b[:])
 	boundary := drawn
-	for n := 1; holds(boundary, texts); n++ { // only if the source is not random
+	for n := 1; containsAny(boundary, texts); n++ { // only if the source is not random
 		boundary = drawn + strconv.Itoa(n)
 	}
 	return boundary, nil
 }
 
-func holds(s string, texts []*string) bool {
+func containsAny(s string, texts []*string) bool {
 	for _, t := range texts {
 		if strings.Contains(*t, s) {
 			return true

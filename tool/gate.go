@@ -91,7 +91,7 @@ type Policy interface {
 }
 
 // immediatePolicy is an optional interface of a [Policy]. If Immediate reports true, Decide
-// returns at once for any question: it waits for nothing and computes little. It is then called
+// returns at once for any question: it never blocks and computes little. It is then called
 // directly. Other policies run on their own goroutine and are abandoned after
 // [Runner.PolicyTimeout].
 type immediatePolicy interface {

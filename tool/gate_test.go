@@ -25,7 +25,7 @@ func answer(a tool.Answer) approverFunc {
 	return func(context.Context, *tool.ApprovalRequest) (tool.Answer, error) { return a, nil }
 }
 
-func TestP3_EveryDecisionIsAnEventAndADenialIsNoExecution(t *testing.T) {
+func TestP3_EveryDecisionIsAnEvent(t *testing.T) {
 	ran := false
 	box := mustBox(t, tool.New("a", "", func(context.Context, struct{}) (string, error) { ran = true; return "", nil }))
 	for _, e := range []tool.Effect{tool.Allow, tool.Deny} {
@@ -41,12 +41,12 @@ func TestP3_EveryDecisionIsAnEventAndADenialIsNoExecution(t *testing.T) {
 			t.Errorf("%s: %v, ran %v", e, events, ran)
 		}
 		if e == tool.Deny && !strings.Contains(res.Text(), "because") {
-			t.Errorf("the reason is not told: %s", res.Text())
+			t.Errorf("the result lacks the reason: %s", res.Text())
 		}
 	}
 }
 
-func TestP5_APolicyThatFailsHasDenied(t *testing.T) {
+func TestP5_FailingPolicyDenies(t *testing.T) {
 	ran := false
 	box := mustBox(t, tool.New("a", "", func(context.Context, struct{}) (string, error) { ran = true; return "", nil }))
 	release := make(chan struct{})
@@ -60,10 +60,10 @@ func TestP5_APolicyThatFailsHasDenied(t *testing.T) {
 			<-release
 			return tool.Decision{Effect: tool.Allow}, nil
 		}),
-		"no decision":           always(""),
-		"an unknown decision":   always("maybe"),
-		"input for nothing":     always(tool.AskInput),
-		"a version that panics": versionPanics{},
+		"no decision":                 always(""),
+		"an unknown decision":         always("maybe"),
+		"input without a description": always(tool.AskInput),
+		"a version that panics":       versionPanics{},
 		"an edit of what is no argument": policyFunc(func(context.Context, *tool.Question) (tool.Decision, error) {
 			return tool.Decision{Effect: tool.Allow, Edits: []tool.Edit{{Argument: "x", Value: json.RawMessage(`{`)}}}, nil
 		}),
@@ -82,13 +82,13 @@ func (versionPanics) Decide(context.Context, *tool.Question) (tool.Decision, err
 }
 func (versionPanics) Version() string { panic("no") }
 
-func TestP3_APolicysEditsAreValidatedAgain(t *testing.T) {
+func TestP3_PolicyEditsAreValidated(t *testing.T) {
 	edit := func(v string) *tool.Runner {
 		return &tool.Runner{Policy: policyFunc(func(context.Context, *tool.Question) (tool.Decision, error) {
 			return tool.Decision{Effect: tool.Allow, Edits: []tool.Edit{{"n", json.RawMessage(v)}, {"m", json.RawMessage(`"new"`)}}}, nil
 		})}
 	}
-	box := mustBox(t, given(`{"type":"object","properties":{"n":{"type":"integer"},"m":{"type":"string"},"z":{}}}`))
+	box := mustBox(t, argumentsTool(`{"type":"object","properties":{"n":{"type":"integer"},"m":{"type":"string"},"z":{}}}`))
 	res, rec := do(t, edit("5"), box, call("1", "f", `{"n":1,"z":0}`))
 	if wantKind(t, res, rec, ""); res.Display != `{"n":5,"z":0,"m":"new"}` {
 		t.Errorf("%s ran", res.Display)
@@ -97,14 +97,14 @@ func TestP3_APolicysEditsAreValidatedAgain(t *testing.T) {
 	wantKind(t, res, rec, tool.ErrorArguments)
 }
 
-func TestP4_AHumansValueIsPutIntoTheArgumentAndValidated(t *testing.T) {
+func TestP4_RequestedValueIsSetAndValidated(t *testing.T) {
 	policy := policyFunc(func(_ context.Context, q *tool.Question) (tool.Decision, error) {
 		if strings.Contains(string(q.Input.Arguments), "pin") {
 			return tool.Decision{Effect: tool.Allow}, nil
 		}
 		return tool.Decision{Effect: tool.AskInput, Input: &tool.InputRequest{Argument: "pin", Prompt: "Your PIN"}}, nil
 	})
-	box := mustBox(t, given(`{"type":"object","properties":{"pin":{"type":"string","pattern":"^[0-9]{4}$"}},"additionalProperties":false}`))
+	box := mustBox(t, argumentsTool(`{"type":"object","properties":{"pin":{"type":"string","pattern":"^[0-9]{4}$"}},"additionalProperties":false}`))
 	for _, tc := range []struct {
 		name string
 		a    tool.Answer
@@ -114,7 +114,7 @@ func TestP4_AHumansValueIsPutIntoTheArgumentAndValidated(t *testing.T) {
 		{"a value", tool.Answer{Verdict: tool.Approved, Value: json.RawMessage(`"1234"`)}, "", `{"pin":"1234"}`},
 		{"one that does not fit", tool.Answer{Verdict: tool.Approved, Value: json.RawMessage(`"x"`)}, tool.ErrorArguments, ""},
 		{"none", tool.Answer{Verdict: tool.Approved}, tool.ErrorRejected, ""},
-		{"no JSON", tool.Answer{Verdict: tool.Approved, Value: json.RawMessage(`"`)}, tool.ErrorRejected, ""},
+		{"not JSON", tool.Answer{Verdict: tool.Approved, Value: json.RawMessage(`"`)}, tool.ErrorRejected, ""},
 		{"a refusal", tool.Answer{Verdict: tool.Rejected}, tool.ErrorRejected, ""},
 	} {
 		res, rec := do(t, &tool.Runner{Policy: policy, Approver: answer(tc.a)}, box, call("1", "f", `{}`))
@@ -124,7 +124,7 @@ func TestP4_AHumansValueIsPutIntoTheArgumentAndValidated(t *testing.T) {
 	}
 }
 
-func TestA1_ApprovalIsNeededByFlagByFunctionByPolicyAndWhereverItCannotBeKnown(t *testing.T) {
+func TestA1_WhenApprovalIsNeeded(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
 	by := func(f func(context.Context, tool.Input) (bool, error)) tool.Option {
@@ -141,23 +141,23 @@ func TestA1_ApprovalIsNeededByFlagByFunctionByPolicyAndWhereverItCannotBeKnown(t
 		policy tool.Policy
 		needed bool
 	}{
-		{"nothing asks", given(`{}`), nil, false},
-		{"the flag", given(`{}`, tool.NeedsApproval()), nil, true},
-		{"the function says no", given(`{}`, by(func(context.Context, tool.Input) (bool, error) { return false, nil })), nil, false},
-		{"the function says yes", given(`{}`, by(func(_ context.Context, in tool.Input) (bool, error) { return string(in.Arguments) == "{}", nil })), nil, true},
-		{"the function fails", given(`{}`, by(func(context.Context, tool.Input) (bool, error) { return false, errors.New("no") })), nil, true},
-		{"the function panics", given(`{}`, by(func(context.Context, tool.Input) (bool, error) { panic("no") })), nil, true},
-		{"the function hangs", given(`{}`, by(func(context.Context, tool.Input) (bool, error) { <-release; return false, nil })), nil, true},
-		{"the policy asks", given(`{}`), always(tool.Ask), true},
-		{"a rule allows, and settles the flag", given(`{}`, tool.NeedsApproval()), always(tool.Allow), false},
-		{"a rule allows, and settles the function", given(`{}`, by(func(context.Context, tool.Input) (bool, error) { return true, nil })), always(tool.Allow), false},
-		{"a default allows, and the flag stands", given(`{}`, tool.NeedsApproval()), policyFunc(func(context.Context, *tool.Question) (tool.Decision, error) {
+		{"nothing asks", argumentsTool(`{}`), nil, false},
+		{"the flag", argumentsTool(`{}`, tool.NeedsApproval()), nil, true},
+		{"the function says no", argumentsTool(`{}`, by(func(context.Context, tool.Input) (bool, error) { return false, nil })), nil, false},
+		{"the function says yes", argumentsTool(`{}`, by(func(_ context.Context, in tool.Input) (bool, error) { return string(in.Arguments) == "{}", nil })), nil, true},
+		{"the function fails", argumentsTool(`{}`, by(func(context.Context, tool.Input) (bool, error) { return false, errors.New("no") })), nil, true},
+		{"the function panics", argumentsTool(`{}`, by(func(context.Context, tool.Input) (bool, error) { panic("no") })), nil, true},
+		{"the function hangs", argumentsTool(`{}`, by(func(context.Context, tool.Input) (bool, error) { <-release; return false, nil })), nil, true},
+		{"the policy asks", argumentsTool(`{}`), always(tool.Ask), true},
+		{"a rule allows, and settles the flag", argumentsTool(`{}`, tool.NeedsApproval()), always(tool.Allow), false},
+		{"a rule allows, and settles the function", argumentsTool(`{}`, by(func(context.Context, tool.Input) (bool, error) { return true, nil })), always(tool.Allow), false},
+		{"a default of allow does not waive the flag", argumentsTool(`{}`, tool.NeedsApproval()), policyFunc(func(context.Context, *tool.Question) (tool.Decision, error) {
 			return tool.Decision{Effect: tool.Allow}, nil
 		}), true},
-		{"nobody can check the arguments", remote(""), nil, true},
-		{"nobody can check them, and a rule allows it", remote(""), always(tool.Allow), false},
+		{"the arguments cannot be validated", remote(""), nil, true},
+		{"they cannot be validated, and a rule allows the call", remote(""), always(tool.Allow), false},
 		{"they can be checked", remote(`{"type":"object"}`), nil, false},
-		{"a setting from the future", given(`{}`, tool.Set(func(s *tool.Settings) { s.Approval = "sometimes" })), nil, true},
+		{"a setting from the future", argumentsTool(`{}`, tool.Set(func(s *tool.Settings) { s.Approval = "sometimes" })), nil, true},
 	} {
 		r := &tool.Runner{Policy: tc.policy, PolicyTimeout: 20 * time.Millisecond}
 		b, err := r.Start("r").Do(t.Context(), mustBox(t, tc.tool), tool.Turn{Calls: []*dragoman.ToolCall{call("1", "f", `{}`)}})
@@ -165,7 +165,7 @@ func TestA1_ApprovalIsNeededByFlagByFunctionByPolicyAndWhereverItCannotBeKnown(t
 			t.Errorf("%s: %v, %d pending", tc.name, err, len(b.Pending))
 		}
 	}
-	// Invalid arguments never get there.
+	// Invalid arguments never reach the approver.
 	asked := false
 	r := &tool.Runner{Approver: approverFunc(func(context.Context, *tool.ApprovalRequest) (tool.Answer, error) {
 		asked = true
@@ -174,13 +174,13 @@ func TestA1_ApprovalIsNeededByFlagByFunctionByPolicyAndWhereverItCannotBeKnown(t
 		asked = true
 		return tool.Decision{Effect: tool.Ask}, nil
 	})}
-	res, rec := do(t, r, mustBox(t, given(`{"required":["n"]}`, toolopt.NeedsApprovalFor(func(context.Context, tool.Input) (bool, error) { asked = true; return true, nil }))), call("1", "f", `{}`))
+	res, rec := do(t, r, mustBox(t, argumentsTool(`{"required":["n"]}`, toolopt.NeedsApprovalFor(func(context.Context, tool.Input) (bool, error) { asked = true; return true, nil }))), call("1", "f", `{}`))
 	if wantKind(t, res, rec, tool.ErrorArguments); asked {
-		t.Error("somebody was asked about invalid arguments")
+		t.Error("a human was asked about invalid arguments")
 	}
 }
 
-func TestA2_AllPendingCallsOfATurnComeAtOnceAndTheOthersRun(t *testing.T) {
+func TestA2_PendingCallsAreReturnedTogetherAndOthersRun(t *testing.T) {
 	box := mustBox(t, echo("a", tool.NeedsApproval()), echo("b"))
 	run := (&tool.Runner{}).Start("r")
 	calls := []*dragoman.ToolCall{call("1", "a", `{"text":"x"}`), call("2", "b", ""), call("3", "a", `{"text":"y"}`)}
@@ -188,7 +188,7 @@ func TestA2_AllPendingCallsOfATurnComeAtOnceAndTheOthersRun(t *testing.T) {
 	if err != nil || len(b.Pending) != 2 || b.Pending[0].Binding.CallID != "1" || b.Pending[1].Binding.CallID != "3" || len(b.Settled()) != 1 || !b.Records[0].Pending {
 		t.Fatalf("%v: %+v", err, b)
 	}
-	// In another process, from what was stored.
+	// Another process resumes from the stored calls.
 	raw, err := json.Marshal(b.Pending)
 	if err != nil {
 		t.Fatal(err)
@@ -204,7 +204,7 @@ func TestA2_AllPendingCallsOfATurnComeAtOnceAndTheOthersRun(t *testing.T) {
 		return tool.Answer{}, nil // still undecided
 	})}).Start("r")
 	b2, err := later.Do(t.Context(), box, tool.Turn{Number: 1, Calls: calls, Resume: stored, Results: b.Settled()})
-	if err != nil || b2.Results[0] == nil || unfenced(t, b2.Results[0].Text()) != "x" || b2.Results[2] != nil || len(b2.Pending) != 1 {
+	if err != nil || b2.Results[0] == nil || withoutFence(t, b2.Results[0].Text()) != "x" || b2.Results[2] != nil || len(b2.Pending) != 1 {
 		t.Errorf("%v: %+v", err, b2)
 	}
 	if b2.Results[1] != b.Results[1] || !b2.Records[1].Replayed || b2.Records[1].Executed {
@@ -239,7 +239,7 @@ func TestA3_AHumanRejectsEditsAndApproves(t *testing.T) {
 		{"edited to a key twice", edit(`{"n":5,"n":6}`), tool.ErrorArguments, ""},
 	} {
 		hooked := 0
-		box := mustBox(t, given(`{"type":"object","properties":{"n":{"type":"integer"}}}`, toolopt.Pre(func(_ context.Context, in tool.Input) (tool.Input, error) {
+		box := mustBox(t, argumentsTool(`{"type":"object","properties":{"n":{"type":"integer"}}}`, toolopt.Pre(func(_ context.Context, in tool.Input) (tool.Input, error) {
 			hooked++
 			return in, nil
 		})))
@@ -251,8 +251,8 @@ func TestA3_AHumanRejectsEditsAndApproves(t *testing.T) {
 	}
 }
 
-func TestA4_ADecisionCoversExactlyWhatRuns(t *testing.T) {
-	box := mustBox(t, given(`{"type":"object"}`, tool.NeedsApproval()))
+func TestA4_ApprovalCoversExactlyTheFinalInput(t *testing.T) {
+	box := mustBox(t, argumentsTool(`{"type":"object"}`, tool.NeedsApproval()))
 	var asked tool.Binding
 	var input tool.Input
 	r := &tool.Runner{Policy: always(tool.Ask), Approver: approverFunc(func(_ context.Context, req *tool.ApprovalRequest) (tool.Answer, error) {
@@ -271,7 +271,7 @@ func TestA4_ADecisionCoversExactlyWhatRuns(t *testing.T) {
 	if asked != want || input.Hash() != want.Arguments || b.Pending[0].Binding != want {
 		t.Errorf("%+v, want %+v", asked, want)
 	}
-	// Stored arguments that are not those that were asked about do not run.
+	// Stored arguments that differ from the approved ones do not run.
 	p := b.Pending[0]
 	p.Input.Arguments = json.RawMessage(`{"n":2}`)
 	yes := (&tool.Runner{Policy: always(tool.Ask), Approver: answer(tool.Answer{Verdict: tool.Approved})}).Start("run7")
@@ -279,12 +279,12 @@ func TestA4_ADecisionCoversExactlyWhatRuns(t *testing.T) {
 	if err != nil || b.Records[0].ErrorKind != tool.ErrorMismatch || b.Results[0].Display != "" {
 		t.Errorf("%v: %s ran", err, b.Results[0].Display)
 	}
-	// What comes from a store runs only by an answer on exactly it, whatever the
-	// policy allows and even if its hash fits.
+	// A stored input runs only with an answer on exactly this input, whatever the policy
+	// allows and even if its hash matches.
 	forged := p
 	forged.Binding.Arguments = forged.Input.Hash()
 	open := (&tool.Runner{Policy: always(tool.Allow)}).Start("run7")
-	free := mustBox(t, given(`{"type":"object"}`))
+	free := mustBox(t, argumentsTool(`{"type":"object"}`))
 	if b, err := open.Do(t.Context(), free, tool.Turn{Number: 3, Calls: []*dragoman.ToolCall{call("c", "f", `{"n":1}`)}, Resume: []tool.Pending{forged}}); err != nil || len(b.Pending) != 1 {
 		t.Errorf("a forged input: %v, %+v", err, b)
 	}
@@ -293,8 +293,8 @@ func TestA4_ADecisionCoversExactlyWhatRuns(t *testing.T) {
 	if b, err := (&tool.Runner{Approver: answer(tool.Answer{Verdict: tool.Approved})}).Start("run7").Do(t.Context(), free, tool.Turn{Number: 3, Calls: []*dragoman.ToolCall{cut}, Resume: []tool.Pending{forged}}); err != nil || b.Records[0].ErrorKind != tool.ErrorNotRun {
 		t.Errorf("a call that must not run: %v, %+v", err, b.Records)
 	}
-	// A tool that is another now asks again: the binding is another.
-	swapped := mustBox(t, given(`{"type":"object","description":"another"}`, tool.NeedsApproval()))
+	// If the tool has changed, approval is requested again, because the binding differs.
+	swapped := mustBox(t, argumentsTool(`{"type":"object","description":"another"}`, tool.NeedsApproval()))
 	p.Input.Arguments = json.RawMessage(`{"n":1}`)
 	var now tool.Binding
 	again := (&tool.Runner{Policy: always(tool.Ask), Approver: approverFunc(func(_ context.Context, req *tool.ApprovalRequest) (tool.Answer, error) {
@@ -304,7 +304,7 @@ func TestA4_ADecisionCoversExactlyWhatRuns(t *testing.T) {
 	if _, err := again.Do(t.Context(), swapped, tool.Turn{Number: 3, Calls: []*dragoman.ToolCall{call("c", "f", `{"n":1}`)}, Resume: []tool.Pending{p}}); err != nil || now.Tool == want.Tool {
 		t.Errorf("%v: %v", err, now)
 	}
-	// What is resumed must be that call of this run and turn.
+	// A resumed call must be the call of this run and turn.
 	for name, change := range map[string]func(*tool.Binding){
 		"another run":  func(b *tool.Binding) { b.Run = "run8" },
 		"another turn": func(b *tool.Binding) { b.Turn = 2 },
@@ -321,7 +321,7 @@ func TestA4_ADecisionCoversExactlyWhatRuns(t *testing.T) {
 	}
 }
 
-func TestA4_MiddlewareThatChangesApprovedArgumentsMakesAnErrorEvenIfItSwallowsIt(t *testing.T) {
+func TestA4_MiddlewareCannotHideChangedInput(t *testing.T) {
 	for name, m := range map[string]tool.Middleware{
 		"passes other arguments": func(next tool.Handler) tool.Handler {
 			return func(ctx context.Context, _ tool.Input) (tool.Output, error) {
@@ -353,7 +353,7 @@ func TestA4_MiddlewareThatChangesApprovedArgumentsMakesAnErrorEvenIfItSwallowsIt
 	}
 }
 
-func TestA7_AnApproverThatFailsLeavesTheCallPending(t *testing.T) {
+func TestA7_FailingApproverLeavesTheCallPending(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
 	for name, a := range map[string]approverFunc{
@@ -375,7 +375,7 @@ func TestA7_AnApproverThatFailsLeavesTheCallPending(t *testing.T) {
 	}
 }
 
-func TestA2_AStoredInputComesBackByteForByte(t *testing.T) {
+func TestA2_StoredInputRoundTripsByteForByte(t *testing.T) {
 	for _, in := range []tool.Input{
 		{},
 		{Text: "<text>\n"},
@@ -393,7 +393,7 @@ func TestA2_AStoredInputComesBackByteForByte(t *testing.T) {
 	}
 }
 
-// memoryJournal is a journal that can be asked what it was told.
+// memoryJournal is a journal that logs the calls of its methods.
 type memoryJournal struct {
 	prior  map[string]tool.Prior
 	log    []string
@@ -432,7 +432,7 @@ func (j *memoryJournal) End(ctx context.Context, in tool.Intent, res *dragoman.T
 	return nil
 }
 
-func TestAnEffectHappensOnceByTheJournal(t *testing.T) {
+func TestJournalMakesEffectsHappenOnce(t *testing.T) {
 	args := tool.Input{Arguments: json.RawMessage("{}")}.Hash()
 	done := call("1", "a", "{}").ResultText("from before")
 	for _, tc := range []struct {
@@ -474,7 +474,7 @@ func TestAnEffectHappensOnceByTheJournal(t *testing.T) {
 	}
 }
 
-func TestP3_ARefusedAskCarriesTheHumansWordsOrElseTheReason(t *testing.T) {
+func TestP3_RejectionHasTheMessageOfTheHumanOrTheReason(t *testing.T) {
 	asks := policyFunc(func(context.Context, *tool.Question) (tool.Decision, error) {
 		return tool.Decision{Effect: tool.Ask, Reason: "it costs money"}, nil
 	})

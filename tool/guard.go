@@ -154,7 +154,7 @@ func guardAll[T any](r *Runner, value T, tasks []task[T]) (T, int, error) {
 		return *new(T), 0, context.Cause(ctx)
 	}
 	if !slices.ContainsFunc(tasks, func(t task[T]) bool { return !t.immediate }) {
-		return inPlace(value, tasks)
+		return runInline(value, tasks)
 	}
 	s := &series[T]{tasks: tasks, value: value, done: make(chan struct{}, 1)}
 	s.watch(0)
@@ -172,15 +172,15 @@ func guardAll[T any](r *Runner, value T, tasks []task[T]) (T, int, error) {
 		return *new(T), w.task, errTimeout
 	}
 	if s.err != nil {
-		return *new(T), s.at, s.err
+		return *new(T), s.index, s.err
 	}
-	return s.value, s.at, nil
+	return s.value, s.index, nil
 }
 
-// inPlace runs immediate tasks on the current goroutine.
-func inPlace[T any](value T, tasks []task[T]) (T, int, error) {
+// runInline runs immediate tasks on the current goroutine.
+func runInline[T any](value T, tasks []task[T]) (T, int, error) {
 	at := 0
-	_, err := contained(func() (none struct{}, err error) {
+	_, err := withoutPanic(func() (none struct{}, err error) {
 		for ; at < len(tasks); at++ {
 			t := &tasks[at]
 			if t.ctx.Err() != nil {
@@ -205,7 +205,7 @@ type series[T any] struct {
 	// They belong to the goroutine until done is signaled, and for ever if a task is abandoned.
 	value T
 	err   error
-	at    int
+	index int
 	// done is signaled once, when no more task will run, or when one took too long.
 	done chan struct{}
 	// timer is the timer of the current task.
@@ -260,7 +260,7 @@ func (s *series[T]) step(w *watch) (next bool) {
 			return
 		}
 		w.ctx.end()
-		s.err, s.at = err, w.task
+		s.err, s.index = err, w.task
 		if next = err == nil && w.task+1 < len(s.tasks); !next {
 			s.done <- struct{}{}
 		}
@@ -307,8 +307,8 @@ type limited struct {
 	ended  bool
 }
 
-// ask returns the context that ends with the task.
-func (c *limited) ask() context.Context {
+// timerContext returns the context that ends with the task.
+func (c *limited) timerContext() context.Context {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.made == nil {
@@ -330,9 +330,9 @@ func (c *limited) end() {
 	}
 }
 
-func (c *limited) Deadline() (time.Time, bool) { return c.ask().Deadline() }
-func (c *limited) Done() <-chan struct{}       { return c.ask().Done() }
-func (c *limited) Err() error                  { return c.ask().Err() }
+func (c *limited) Deadline() (time.Time, bool) { return c.timerContext().Deadline() }
+func (c *limited) Done() <-chan struct{}       { return c.timerContext().Done() }
+func (c *limited) Err() error                  { return c.timerContext().Err() }
 
 // Value returns the call's value, except for the key with which the standard library derives
 // contexts: it must find the created context.
@@ -346,8 +346,8 @@ func (c *limited) Value(key any) any {
 	return from.Value(key)
 }
 
-// contained runs immediate code of the host on the current goroutine. A panic is an error.
-func contained[T any](f func() (T, error)) (value T, err error) {
+// withoutPanic runs immediate code of the host on the current goroutine. A panic is an error.
+func withoutPanic[T any](f func() (T, error)) (value T, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			value, err = *new(T), newPanic(r)

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// adding is a task that adds its name to those before.
-func adding(ctx context.Context, name string, limit time.Duration, does func(context.Context)) task[[]string] {
+// appendName is a task that appends its name to the value.
+func appendName(ctx context.Context, name string, limit time.Duration, does func(context.Context)) task[[]string] {
 	return task[[]string]{ctx: ctx, limit: limit, f: func(ctx context.Context, names *[]string) error {
 		if does != nil {
 			does(ctx)
@@ -22,11 +22,11 @@ func adding(ctx context.Context, name string, limit time.Duration, does func(con
 	}}
 }
 
-func TestT6_EveryTaskOfASeriesHasItsOwnTime(t *testing.T) {
+func TestT6_EveryTaskHasItsOwnTimeLimit(t *testing.T) {
 	const limit = time.Second
 	within := func(context.Context) { time.Sleep(limit * 9 / 10) }
 	synctest.Test(t, func(t *testing.T) {
-		tasks := []task[[]string]{adding(t.Context(), "a", limit, within), adding(t.Context(), "b", limit, within), adding(t.Context(), "c", limit, within)}
+		tasks := []task[[]string]{appendName(t.Context(), "a", limit, within), appendName(t.Context(), "b", limit, within), appendName(t.Context(), "c", limit, within)}
 		got, _, err := guardAll(nil, []string{"before"}, tasks)
 		if err != nil || !slices.Equal(got, []string{"before", "a", "b", "c"}) {
 			t.Errorf("%v, %v", got, err)
@@ -35,8 +35,8 @@ func TestT6_EveryTaskOfASeriesHasItsOwnTime(t *testing.T) {
 	for which := range 3 {
 		synctest.Test(t, func(t *testing.T) {
 			returned := make(chan struct{})
-			tasks := []task[[]string]{adding(t.Context(), "a", limit, within), adding(t.Context(), "b", limit, within), adding(t.Context(), "c", limit, within)}
-			tasks[which] = adding(t.Context(), "slow", limit, func(context.Context) { time.Sleep(limit + 1) })
+			tasks := []task[[]string]{appendName(t.Context(), "a", limit, within), appendName(t.Context(), "b", limit, within), appendName(t.Context(), "c", limit, within)}
+			tasks[which] = appendName(t.Context(), "slow", limit, func(context.Context) { time.Sleep(limit + 1) })
 			tasks[which].late = func() { close(returned) }
 			begun := time.Now()
 			got, at, err := guardAll(nil, nil, tasks)
@@ -46,12 +46,12 @@ func TestT6_EveryTaskOfASeriesHasItsOwnTime(t *testing.T) {
 			if took, want := time.Since(begun), time.Duration(which)*limit*9/10+limit; took != want {
 				t.Errorf("it took %v, want %v", took, want)
 			}
-			<-returned // it was told, and the tasks behind it did not run
+			<-returned // the first task saw its context end, and the next tasks did not run
 		})
 	}
 }
 
-func TestT7_TheTaskThatPanicsOrEndsIsTheOneThatIsNamed(t *testing.T) {
+func TestT7_ErrorNamesTheTaskThatPanicked(t *testing.T) {
 	for which := range 3 {
 		for how, does := range map[string]func(context.Context){
 			"panics": func(context.Context) { panic("no") },
@@ -59,9 +59,9 @@ func TestT7_TheTaskThatPanicsOrEndsIsTheOneThatIsNamed(t *testing.T) {
 		} {
 			tasks := make([]task[[]string], 3)
 			for i := range tasks {
-				tasks[i] = adding(t.Context(), "x", time.Minute, nil)
+				tasks[i] = appendName(t.Context(), "x", time.Minute, nil)
 			}
-			tasks[which] = adding(t.Context(), "x", time.Minute, does)
+			tasks[which] = appendName(t.Context(), "x", time.Minute, does)
 			var panicked *PanicError
 			got, at, err := guardAll(nil, nil, tasks)
 			if at != which || got != nil || how == "panics" && !errors.As(err, &panicked) || how == "ends" && !errors.Is(err, errEnded) {
@@ -71,25 +71,25 @@ func TestT7_TheTaskThatPanicsOrEndsIsTheOneThatIsNamed(t *testing.T) {
 	}
 }
 
-func TestT6_ACancelEndsTheTaskThatRunsUnlessThatOutlastsIt(t *testing.T) {
+func TestT6_CancelEndsTheRunningTask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		stuck := make(chan struct{})
 		defer close(stuck)
 		got, at, err := guardAll(nil, nil, []task[[]string]{
-			adding(ctx, "a", time.Minute, nil),
-			adding(ctx, "b", time.Minute, func(context.Context) { cancel(); <-stuck }),
+			appendName(ctx, "a", time.Minute, nil),
+			appendName(ctx, "b", time.Minute, func(context.Context) { cancel(); <-stuck }),
 		})
 		if !errors.Is(err, context.Canceled) || at != 1 || got != nil {
 			t.Errorf("%v, task %d: %v", got, at, err)
 		}
 	})
-	// Cancelled by the task before: the next does not begin.
+	// Canceled by the previous task, the next one does not begin.
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		_, at, err := guardAll(nil, nil, []task[[]string]{
-			adding(ctx, "a", time.Minute, func(context.Context) { cancel() }),
-			adding(ctx, "b", time.Minute, func(context.Context) { t.Error("it ran") }),
+			appendName(ctx, "a", time.Minute, func(context.Context) { cancel() }),
+			appendName(ctx, "b", time.Minute, func(context.Context) { t.Error("it ran") }),
 		})
 		if !errors.Is(err, context.Canceled) || at > 1 {
 			t.Errorf("task %d: %v", at, err)
@@ -98,8 +98,8 @@ func TestT6_ACancelEndsTheTaskThatRunsUnlessThatOutlastsIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		got, _, err := guardAll(nil, nil, []task[[]string]{
-			adding(ctx, "a", time.Minute, nil),
-			adding(context.WithoutCancel(ctx), "b", time.Minute, func(ctx context.Context) {
+			appendName(ctx, "a", time.Minute, nil),
+			appendName(context.WithoutCancel(ctx), "b", time.Minute, func(ctx context.Context) {
 				cancel()
 				time.Sleep(time.Second)
 				if ctx.Err() != nil {
@@ -113,8 +113,8 @@ func TestT6_ACancelEndsTheTaskThatRunsUnlessThatOutlastsIt(t *testing.T) {
 	})
 }
 
-// A context that is made when somebody asks is what one of the standard library is.
-func TestT6_TheContextOfATaskIsAsIfItHadAlwaysBeenThere(t *testing.T) {
+// A context that is created on demand behaves like one of the standard library.
+func TestT6_LazyTaskContextBehavesLikeAStandardContext(t *testing.T) {
 	type key struct{}
 	synctest.Test(t, func(t *testing.T) {
 		var kept, derived context.Context
@@ -132,14 +132,14 @@ func TestT6_TheContextOfATaskIsAsIfItHadAlwaysBeenThere(t *testing.T) {
 			t.Errorf("after it returned: %v, %v, %v", err, kept.Err(), derived.Err())
 		}
 	})
-	synctest.Test(t, func(t *testing.T) { // nobody asked before it was over
+	synctest.Test(t, func(t *testing.T) { // not used before the deadline
 		var kept context.Context
 		_, err := guard(context.WithValue(t.Context(), key{}, "value"), nil, time.Second, nil, func(ctx context.Context) (int, error) { kept = ctx; return 0, nil })
 		if <-kept.Done(); err != nil || !errors.Is(kept.Err(), context.Canceled) || kept.Value(key{}) != "value" {
 			t.Errorf("%v, %v", err, kept.Err())
 		}
 	})
-	synctest.Test(t, func(t *testing.T) { // who asks in time learns of the end of the time, and so does who asks later
+	synctest.Test(t, func(t *testing.T) { // the end is visible both before and after the deadline
 		for _, early := range []bool{true, false} {
 			var kept, derived context.Context
 			var wg sync.WaitGroup
@@ -163,7 +163,7 @@ func TestT6_TheContextOfATaskIsAsIfItHadAlwaysBeenThere(t *testing.T) {
 			}
 		}
 	})
-	synctest.Test(t, func(t *testing.T) { // the parent's end
+	synctest.Test(t, func(t *testing.T) { // the parent has ended
 		ctx, cancel := context.WithCancelCause(t.Context())
 		why := errors.New("why")
 		var kept context.Context
@@ -174,12 +174,12 @@ func TestT6_TheContextOfATaskIsAsIfItHadAlwaysBeenThere(t *testing.T) {
 	})
 }
 
-func TestT6_ATimerThatComesLateDoesNotEndTheNextTask(t *testing.T) {
+func TestT6_LateTimerDoesNotEndTheNextTask(t *testing.T) {
 	s := &series[int]{tasks: []task[int]{{ctx: t.Context(), limit: time.Hour}, {ctx: t.Context(), limit: time.Hour}}, done: make(chan struct{}, 1)}
 	s.watch(0).settle(finished)
 	next := s.watch(1)
 	defer s.timer.Stop()
-	s.expire() // of the first, on its way when that was finished
+	s.expire() // the timer of the first task, fired when that task had finished
 	if next.state.Load() != running || len(s.done) != 0 {
 		t.Error("it ended the next")
 	}

@@ -18,17 +18,17 @@ import (
 )
 
 var (
-	errMismatch = errors.New("middleware changed the arguments that were validated and approved")
-	errOver     = errors.New("the call has ended")
+	errMismatch  = errors.New("middleware changed the arguments that were validated and approved")
+	errCallEnded = errors.New("the call has ended")
 )
 
 // runTool runs the handler within its middleware, and then the post-hooks, which also see the
 // failure of a handler. With a failure, out describes it for the model.
 func (x *execution) runTool(ctx context.Context) (out Output, f *failure) {
-	running := &runningCall{of: x, agent: x.run.Agent, metadata: x.run.Metadata}
+	running := &runningCall{ref: x, agent: x.run.Agent, metadata: x.run.Metadata}
 	if x.runner.Observe != nil {
-		running.tell = func(parts []dragoman.Part) {
-			x.tell(func() Event { return Progress{CallRef: x.ref(), Parts: x.redactor().parts(parts)} })
+		running.progress = func(parts []dragoman.Part) {
+			x.emit(func() Event { return Progress{CallRef: x.ref(), Parts: x.redactor().parts(parts)} })
 		}
 	}
 	if x.continued() {
@@ -40,7 +40,7 @@ func (x *execution) runTool(ctx context.Context) (out Output, f *failure) {
 	run := x.chain(ctx)
 	all := x.postHooks(lasting, run.task)
 	out, at, err := guardAll(x.runner, Output{}, all)
-	run.over.Store(true)
+	run.ended.Store(true)
 	if err != nil && at == 0 {
 		if f = run.failure(ctx, err); f.kind == ErrorMismatch || suspended(f) != nil {
 			return Output{}, f
@@ -74,8 +74,8 @@ type chain struct {
 	task task[Output]
 	// tool is the timeout of the tool itself.
 	tool time.Duration
-	// over reports that the call has its result: later results are discarded.
-	mismatch, ran, over atomic.Bool
+	// ended reports that the call has its result: later results are discarded.
+	mismatch, ran, ended atomic.Bool
 	// waits is set once the tool is suspended. The tool does not run again and the call
 	// waits, whatever middleware returns.
 	waits atomic.Pointer[Suspended]
@@ -87,10 +87,10 @@ func (x *execution) chain(ctx context.Context) *chain {
 	if outer, own := x.box.config.Hooks, x.entry.settings.Hooks; len(outer.Use)+len(own.Use) > 0 {
 		whole := c.tool + time.Duration(len(outer.Use))*outer.timeout() + time.Duration(len(own.Use))*own.timeout()
 		c.task.limit = max(whole, c.tool) // the largest of durations means no limit
-		c.task.f = c.within(slices.Concat(outer.Use, own.Use))
+		c.task.f = c.wrap(slices.Concat(outer.Use, own.Use))
 		c.task.immediate = c.task.immediate && (outer.Immediate || len(outer.Use) == 0) && (own.Immediate || len(own.Use) == 0)
 	}
-	c.task.late = x.late(c.task.limit)
+	c.task.late = x.reportLate(c.task.limit)
 	return c
 }
 
@@ -100,15 +100,15 @@ func (c *chain) call(ctx context.Context, out *Output) (err error) {
 	return snapshot(err)
 }
 
-// within wraps the tool in middleware, the first outermost.
-func (c *chain) within(use []Middleware) func(context.Context, *Output) error {
+// wrap wraps the tool in middleware, the first outermost.
+func (c *chain) wrap(use []Middleware) func(context.Context, *Output) error {
 	return func(ctx context.Context, out *Output) (err error) {
 		h := Handler(c.innermost)
 		for _, m := range slices.Backward(use) {
 			h = m(h)
 		}
 		*out, err = h(ctx, c.input.clone())
-		c.over.Store(true)
+		c.ended.Store(true)
 		switch waits := c.waits.Load(); {
 		case c.mismatch.Load():
 			return errMismatch
@@ -148,8 +148,8 @@ func (x *execution) final() Input {
 // mismatch is recorded even if middleware drops the error. Middleware may call it concurrently.
 func (c *chain) innermost(ctx context.Context, in Input) (Output, error) {
 	switch {
-	case c.over.Load():
-		return Output{}, errOver
+	case c.ended.Load():
+		return Output{}, errCallEnded
 	case !in.same(c.input):
 		c.mismatch.Store(true)
 		return Output{}, errMismatch
@@ -171,7 +171,7 @@ func (c *chain) innermost(ctx context.Context, in Input) (Output, error) {
 	if c.entry.settings.Immediate {
 		return run(ctx)
 	}
-	return guard(ctx, c.runner, c.tool, c.late(c.tool), run)
+	return guard(ctx, c.runner, c.tool, c.reportLate(c.tool), run)
 }
 
 // timeout returns the timeout of the call: of the turn, else the tool, else the toolbox, else
@@ -185,13 +185,13 @@ func (x *execution) timeout() time.Duration {
 	return defaultTimeout
 }
 
-// late reports that an abandoned tool has returned.
-func (x *execution) late(limit time.Duration) func() {
+// reportLate reports that an abandoned tool has returned.
+func (x *execution) reportLate(limit time.Duration) func() {
 	began := x.runner.now()
 	return func() {
 		after := x.runner.now().Sub(began)
 		x.runner.log("a tool returned after it was abandoned; its result is discarded", "tool", x.key.QualifiedName(), "call", x.call.ID, "limit", limit, "after", after)
-		x.tell(func() Event { return LateReturn{CallRef: x.ref(), After: after} })
+		x.emit(func() Event { return LateReturn{CallRef: x.ref(), After: after} })
 	}
 }
 
@@ -209,7 +209,7 @@ func (x *execution) toolFailure(ctx context.Context, limit time.Duration, err er
 	case errors.Is(err, errTimeout):
 		return &failure{kind: ErrorTimeout, message: fmt.Sprintf("%s took longer than %s and was abandoned. It may still have had an effect.", name, limit), err: err}
 	case ctx.Err() != nil:
-		return x.cancelled(ctx)
+		return x.canceled(ctx)
 	case errors.Is(err, context.DeadlineExceeded):
 		return &failure{kind: ErrorTimeout, message: name + " ran out of time.", err: err}
 	case errors.Is(err, errOutput):
@@ -219,9 +219,9 @@ func (x *execution) toolFailure(ctx context.Context, limit time.Duration, err er
 	}
 }
 
-// cancelled returns the failure of a call that did not run, or not to its end, because the turn
+// canceled returns the failure of a call that did not run, or not to its end, because the turn
 // ended.
-func (x *execution) cancelled(ctx context.Context) *failure {
+func (x *execution) canceled(ctx context.Context) *failure {
 	why := "the run was cancelled"
 	cause := context.Cause(ctx)
 	switch {
@@ -322,9 +322,9 @@ func (x *execution) finish(ctx context.Context, out Output, f *failure) {
 		if f != nil {
 			intent.ErrorKind = f.kind
 		}
-		if _, err := contained(func() (struct{}, error) { return struct{}{}, j.End(keep, intent, res) }); err != nil {
+		if _, err := withoutPanic(func() (struct{}, error) { return struct{}{}, j.End(keep, intent, res) }); err != nil {
 			x.logFailure("the journal failed after a tool ran", err)
-			x.unrecorded(fmt.Errorf("%w: %s ran, but its result could not be recorded: %w", ErrJournal, x.key.QualifiedName(), err))
+			x.journalFailed(fmt.Errorf("%w: %s ran, but its result could not be recorded: %w", ErrJournal, x.key.QualifiedName(), err))
 		}
 	}
 	x.settle(res, f)
@@ -356,7 +356,7 @@ func (x *execution) checkOutput(out Output) *failure {
 		switch p.(type) {
 		case nil, *dragoman.Text, *dragoman.Data, *dragoman.Media:
 		default:
-			if !isNone(p) {
+			if !isNilPart(p) {
 				return failf(ErrorOutput, "%s ran, but its output holds a %T, which no result can hold", x.key.QualifiedName(), p)
 			}
 		}
@@ -413,7 +413,7 @@ func (r *Runner) limits(box *Box, e *entry) Limits {
 
 // fail settles a call that did not run, or whose run was interrupted.
 func (x *execution) fail(ctx context.Context, f *failure) {
-	if x.recalled(ctx) {
+	if x.settleFromJournal(ctx) {
 		return
 	}
 	f.message = shortened(x.redactor().Redact(f.message))
@@ -458,9 +458,9 @@ func (x *execution) applyFailure(f *failure) {
 // ended records the end of the call.
 func (x *execution) ended() {
 	if x.box != nil {
-		x.box.remember(*x.record)
+		x.box.addRecord(*x.record)
 	}
-	x.tell(func() Event { return CallEnded{CallRef: x.ref(), Record: *x.record} })
+	x.emit(func() Event { return CallEnded{CallRef: x.ref(), Record: *x.record} })
 }
 
 // newRecord returns the record of the call so far.
@@ -510,7 +510,7 @@ func (x *execution) logFailure(msg string, err error) {
 	if errors.As(err, &p) {
 		args = append(args, "stack", x.redactor().Redact(string(p.Stack)))
 	}
-	logTo(cmp.Or(x.runner.Log, slog.Default()), msg, args...)
+	logWith(cmp.Or(x.runner.Log, slog.Default()), msg, args...)
 }
 
 // plainError returns the text of an error for the model, without panic values and the causes

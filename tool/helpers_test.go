@@ -54,7 +54,7 @@ func do(t testing.TB, r *tool.Runner, box *tool.Box, c *dragoman.ToolCall) (*dra
 	return b.Results[0], b.Records[0]
 }
 
-// wantKind fails unless the call came to an error result of the kind.
+// wantKind fails unless the call has an error result of the kind.
 func wantKind(t testing.TB, res *dragoman.ToolResult, rec tool.Record, kind tool.ErrorKind) {
 	t.Helper()
 	outcome := codes.OutcomeOK
@@ -66,8 +66,8 @@ func wantKind(t testing.TB, res *dragoman.ToolResult, rec tool.Record, kind tool
 	}
 }
 
-// unfenced takes the fence off a text and fails where there is none.
-func unfenced(t testing.TB, text string) string {
+// withoutFence removes the fence from a text and fails if it has no fence.
+func withoutFence(t testing.TB, text string) string {
 	t.Helper()
 	lines := strings.SplitN(text, "\n", 3)
 	if len(lines) == 3 && strings.HasPrefix(lines[1], "<<< ") {
@@ -80,7 +80,7 @@ func unfenced(t testing.TB, text string) string {
 	return ""
 }
 
-// policyFunc is a policy of one function.
+// policyFunc is a policy made of one function.
 type policyFunc func(ctx context.Context, q *tool.Question) (tool.Decision, error)
 
 func (f policyFunc) Decide(ctx context.Context, q *tool.Question) (tool.Decision, error) {
@@ -94,12 +94,12 @@ func (f approverFunc) Approve(ctx context.Context, req *tool.ApprovalRequest) (t
 	return f(ctx, req)
 }
 
-// zeros is a source of chance that has none.
-type zeros struct{}
+// zeroReader is a source of randomness that returns only zeros.
+type zeroReader struct{}
 
-func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+func (zeroReader) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
-var _ io.Reader = zeros{}
+var _ io.Reader = zeroReader{}
 
 func mustJSON(v any) json.RawMessage {
 	var b bytes.Buffer

@@ -34,7 +34,7 @@ type Hooks struct {
 	// zero means 10 s.
 	Timeout time.Duration
 	// Immediate reports that the hooks, and the additions of the middleware, return at once for
-	// any input: they wait for nothing and compute little. They then run without a time limit:
+	// any input: they never block and compute little. They then run without a time limit:
 	// see Immediate of [Settings].
 	Immediate bool
 }

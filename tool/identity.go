@@ -202,8 +202,8 @@ func sourceRank(s string) int {
 // ErrNames is wrapped by every error about colliding names of tools.
 var ErrNames = errors.New("tool: names collide")
 
-// named holds the identity of one tool.
-type named struct {
+// toolIdentity holds the identity of one tool.
+type toolIdentity struct {
 	Spec   *dragoman.ToolSpec
 	Source string
 }
@@ -212,7 +212,7 @@ type named struct {
 // I3 and I4): the reserved shape, two tools with one key, one qualified name reached in two
 // ways, one approval key for two tools, a namespace with two descriptions. A bare tool and a
 // deferred tool may share a name, and so may tools in different namespaces.
-func checkNames(tools []named) error {
+func checkNames(tools []toolIdentity) error {
 	var errs []error
 	bad := func(format string, args ...any) {
 		errs = append(errs, fmt.Errorf("%w: "+format, append([]any{ErrNames}, args...)...))
@@ -238,7 +238,7 @@ func checkNames(tools []named) error {
 			continue
 		}
 		if from, twice := keys[k]; twice {
-			bad("%s (%s and %s)", twoTools(k), sourceName(from), sourceName(t.Source))
+			bad("%s (%s and %s)", describeDuplicate(k), sourceName(from), sourceName(t.Source))
 			continue
 		}
 		keys[k] = t.Source
@@ -274,7 +274,7 @@ func dispatchMap(entries []*entry) map[Key]*entry {
 	return out
 }
 
-func twoTools(k Key) string {
+func describeDuplicate(k Key) string {
 	if k.Kind == kindDeferred {
 		return fmt.Sprintf("two deferred tools are named %q", k.Name)
 	}
@@ -285,7 +285,7 @@ func twoTools(k Key) string {
 // local tool, and that over the MCP tool. It returns the indexes of the remaining tools, in
 // order, and a line for each removed tool. Two tools from one source both remain; checkNames
 // refuses them.
-func winners(tools []named) (stay []int, lost []string) {
+func winners(tools []toolIdentity) (stay []int, lost []string) {
 	best := map[string]int{}
 	for _, t := range tools {
 		name := KeyOf(t.Spec).ApprovalKey()

@@ -16,7 +16,7 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-func TestI2_EveryToolAnswersToOneKeyAndEveryCallAsksForOne(t *testing.T) {
+func TestI2_ToolsAndCallsHaveOneKey(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		spec dragoman.ToolSpec
@@ -44,8 +44,7 @@ func TestI2_EveryToolAnswersToOneKeyAndEveryCallAsksForOne(t *testing.T) {
 	}
 }
 
-// The table of collisions: bare, namespaced, deferred, MCP, local and handoff
-// names against each other.
+// Collisions of names between bare, namespaced, deferred, MCP, local and handoff tools.
 func TestI4_NameCollisionsAreErrors(t *testing.T) {
 	bare := func(n string) tool.Named { return tool.Named{Spec: &dragoman.ToolSpec{Name: n}} }
 	in := func(ns, n string) tool.Named {
@@ -62,8 +61,8 @@ func TestI4_NameCollisionsAreErrors(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		tools []tool.Named
-		want  string // part of the error; empty: none
-		won   int    // how many stay where sources win
+		want  string // part of the error; empty means no error
+		won   int    // number of tools that remain with "win"
 	}{
 		{"nothing", nil, "", 0},
 		{"two bare names", []tool.Named{bare("a"), bare("a")}, `two tools are named "a" (local and local)`, 2},
@@ -98,7 +97,7 @@ func TestI4_NameCollisionsAreErrors(t *testing.T) {
 	}
 }
 
-func TestI3_ANamespaceHasOneDescriptionAndNoToolOfItsOwnName(t *testing.T) {
+func TestI3_NamespaceConflictsAreErrors(t *testing.T) {
 	if _, err := tool.NewBox(echo("a", tool.InNamespace("crm", "Customers")), echo("b", tool.InNamespace("crm", "Customers"), tool.Deferred())); err != nil {
 		t.Errorf("immediate and deferred members of one namespace: %v", err)
 	}
@@ -121,7 +120,7 @@ func TestI4_AllNameErrorsAreReported(t *testing.T) {
 	}
 }
 
-func TestI1_CollisionsBetweenSourcesAreSettledInOneBox(t *testing.T) {
+func TestI1_CollisionsBetweenSourcesAreResolved(t *testing.T) {
 	mcp := func(s *tool.Settings) { s.Source = codes.FromMCP }
 	box, err := tool.Config{Collisions: "win"}.Box(echo("a", tool.Set(mcp)), echo("b", tool.Set(mcp)))
 	if err != nil {
@@ -145,7 +144,7 @@ func TestI1_CollisionsBetweenSourcesAreSettledInOneBox(t *testing.T) {
 	}
 }
 
-func TestI5_TheSyntheticNamespaceIsStrippedOnlyForTheHandler(t *testing.T) {
+func TestI5_SyntheticNamespaceIsRemovedForTheHandler(t *testing.T) {
 	k := toolopt.Deferred("a")
 	c := dragoman.ToolCall{ID: "1", Namespace: "a", Name: "a"}
 	if got := k.Call(c, true); got.Namespace != "" || got.Name != "a" {
@@ -181,7 +180,7 @@ func TestI6_ApprovalKeysNeverFallBackToAnotherTool(t *testing.T) {
 		toolopt.Namespaced("n", "a"): {"n.a"},
 		toolopt.Deferred("a"):        {"deferred_top_level:a"},
 		toolopt.Deferred("b"):        {"deferred_top_level:b", "b"},
-		// The dotted name is the key of the tool in the namespace.
+		// The dotted name is also the key of the tool in the namespace.
 		toolopt.Deferred("n.a"): {"deferred_top_level:n.a"},
 	} {
 		if got := box.ApprovalKeys(k); !slices.Equal(got, want) {
@@ -190,7 +189,7 @@ func TestI6_ApprovalKeysNeverFallBackToAnotherTool(t *testing.T) {
 	}
 }
 
-func TestI7_TraceNamesAreExplicitOrTheQualifiedName(t *testing.T) {
+func TestI7_TraceNameDefaultsToTheQualifiedName(t *testing.T) {
 	if got := toolopt.Deferred("a").TraceName(""); got != "a" {
 		t.Errorf("a deferred call is traced as %q", got)
 	}
@@ -203,7 +202,7 @@ func TestI7_TraceNamesAreExplicitOrTheQualifiedName(t *testing.T) {
 	}
 }
 
-func TestI8_ACallsIDIsNeverItsIdentity(t *testing.T) {
+func TestI8_CallIDIsNotTheToolIdentity(t *testing.T) {
 	box := mustBox(t, echo("a"), echo("b"))
 	res, rec := do(t, &tool.Runner{}, box, call("b", "a", `{"text":"x"}`))
 	if wantKind(t, res, rec, ""); rec.Tool != "a" || res.CallID != "b" {
@@ -211,7 +210,7 @@ func TestI8_ACallsIDIsNeverItsIdentity(t *testing.T) {
 	}
 }
 
-func TestI9_GeneratedNamesAvoidWhatIsTaken(t *testing.T) {
+func TestI9_GeneratedNamesAreUnique(t *testing.T) {
 	taken := map[string]bool{"transfer_to_billing_agent": true, "transfer_to_billing_agent_2": true}
 	if got := toolname.Handoff("Billing Agent", func(s string) bool { return taken[s] }); got != "transfer_to_billing_agent_3" {
 		t.Errorf("%q", got)
@@ -221,7 +220,7 @@ func TestI9_GeneratedNamesAvoidWhatIsTaken(t *testing.T) {
 	}
 }
 
-func TestI1_AKeyIsStoredAndRestoredExactly(t *testing.T) {
+func TestI1_KeyRoundTripsThroughText(t *testing.T) {
 	part := rapid.StringOf(rapid.SampledFrom([]rune("ab:%.25é3A")))
 	rapid.Check(t, func(t *rapid.T) {
 		draw := func() tool.Key {
@@ -249,7 +248,7 @@ func TestI1_AKeyIsStoredAndRestoredExactly(t *testing.T) {
 	}
 }
 
-func TestQuirkI10_AnUnknownToolIsAnErrorResultThatNamesTheNearest(t *testing.T) {
+func TestQuirkI10_UnknownToolErrorSuggestsTheNearestName(t *testing.T) {
 	box := mustBox(t, echo("get_weather"), echo("get_time"), echo("secret", tool.Deferred()))
 	res, rec := do(t, &tool.Runner{}, box, call("1", "getWeather", "{}"))
 	wantKind(t, res, rec, tool.ErrorUnknownTool)

@@ -14,23 +14,23 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// inPlace reports whether it runs on the goroutine of the test.
-func inPlace() bool { return strings.Contains(string(debug.Stack()), "testing.tRunner(") }
+// onTestGoroutine reports whether the caller runs on the goroutine of the test.
+func onTestGoroutine() bool { return strings.Contains(string(debug.Stack()), "testing.tRunner(") }
 
-// places is a tool with hooks and middleware that notes which of them run in place.
-type places struct {
-	noted []string
-	// hooks and tool say which of them are immediate.
+// inlineRecorder is a tool with hooks and middleware. It notes which of them run in place.
+type inlineRecorder struct {
+	inline []string
+	// hooks and tool report which of them are immediate.
 	hooks, tool bool
 }
 
-func (p *places) note(name string) {
-	if inPlace() {
-		p.noted = append(p.noted, name)
+func (p *inlineRecorder) note(name string) {
+	if onTestGoroutine() {
+		p.inline = append(p.inline, name)
 	}
 }
 
-func (p *places) box(t *testing.T) *tool.Box {
+func (p *inlineRecorder) box(t *testing.T) *tool.Box {
 	t.Helper()
 	box, err := tool.Config{Hooks: tool.Hooks{
 		Immediate: p.hooks,
@@ -50,37 +50,37 @@ func (p *places) box(t *testing.T) *tool.Box {
 	return box
 }
 
-func TestT6_WhatIsImmediateRunsInPlaceIfAllThatItRunsWithIsToo(t *testing.T) {
+func TestT6_ImmediateCallsRunOnTheCallersGoroutine(t *testing.T) {
 	for _, tc := range []struct {
 		name string
-		p    places
+		p    inlineRecorder
 		want string
 	}{
-		{"nothing is", places{}, ""},
-		{"hooks alone", places{hooks: true}, "pre"},
-		{"the tool alone", places{tool: true}, ""},
-		{"everything", places{hooks: true, tool: true}, "pre use tool post"},
+		{"nothing is", inlineRecorder{}, ""},
+		{"hooks alone", inlineRecorder{hooks: true}, "pre"},
+		{"the tool alone", inlineRecorder{tool: true}, ""},
+		{"everything", inlineRecorder{hooks: true, tool: true}, "pre use tool post"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			res, rec := do(t, &tool.Runner{}, tc.p.box(t), call("1", "a", `{}`))
 			wantKind(t, res, rec, "")
-			if got := strings.Join(tc.p.noted, " "); got != tc.want {
+			if got := strings.Join(tc.p.inline, " "); got != tc.want {
 				t.Errorf("in place: %q, want %q", got, tc.want)
 			}
 		})
 	}
 }
 
-func TestT6_AnImmediateToolHasAnOptionOfItsOwn(t *testing.T) {
+func TestT6_ImmediateIsASetting(t *testing.T) {
 	placed := false
-	box := mustBox(t, tool.New("a", "", func(context.Context, struct{}) (string, error) { placed = inPlace(); return "", nil }, toolopt.Immediately()))
+	box := mustBox(t, tool.New("a", "", func(context.Context, struct{}) (string, error) { placed = onTestGoroutine(); return "", nil }, toolopt.Immediately()))
 	res, rec := do(t, &tool.Runner{}, box, call("1", "a", `{}`))
 	if wantKind(t, res, rec, ""); !placed {
 		t.Error("it ran on another goroutine")
 	}
 }
 
-func TestT6_AHookThatIsNotImmediateIsStillGivenUp(t *testing.T) {
+func TestT6_OtherHooksOfAnImmediateToolTimeOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		box, err := tool.Config{Hooks: tool.Hooks{Immediate: true, Pre: []tool.PreHook{
 			func(_ context.Context, in tool.Input) (tool.Input, error) { return in, nil },
@@ -95,13 +95,13 @@ func TestT6_AHookThatIsNotImmediateIsStillGivenUp(t *testing.T) {
 		if wantKind(t, res, rec, tool.ErrorHook); time.Since(begun) != 10*time.Second {
 			t.Errorf("given up after %s", time.Since(begun))
 		}
-		time.Sleep(time.Hour) // of the bubble's clock, until the hook has returned
+		time.Sleep(time.Hour) // time of the bubble's clock until the hook has returned
 	})
 }
 
 func hangFor(d time.Duration) error { time.Sleep(d); return nil }
 
-func TestT6_WhatIsImmediateFailsAsWhatIsWatchedDoes(t *testing.T) {
+func TestT6_ImmediateCodeFailsLikeOtherCode(t *testing.T) {
 	immediate := tool.Set(func(s *tool.Settings) { s.Immediate, s.Hooks.Immediate = true, true })
 	out := tool.Output{Content: []dragoman.Part{&dragoman.Text{Text: "x"}}}
 	for name, tc := range map[string]struct {

@@ -79,7 +79,7 @@ func (b *batch) compareJournal(ctx context.Context) error {
 		if x.settled() || x.verdict == Approved {
 			continue
 		}
-		prior, err := contained(func() (Prior, error) {
+		prior, err := withoutPanic(func() (Prior, error) {
 			ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 			defer cancel()
 			return j.Recall(ctx, x.ref())
@@ -96,19 +96,19 @@ func (x *execution) otherArguments() error {
 	return fmt.Errorf("%w: the journal has call %q of turn %d with other arguments", ErrConflict, x.call.ID, x.turn.Number)
 }
 
-// recalled answers a call that must not run with its result in the journal. It reports whether
+// settleFromJournal answers a call that must not run with its result in the journal. It reports whether
 // the call was begun before, or begun again after the attempt that it continues.
-func (x *execution) recalled(ctx context.Context) bool {
+func (x *execution) settleFromJournal(ctx context.Context) bool {
 	j, ok := x.runner.Journal.(recaller)
-	if !ok || !x.turn.MayHaveRun || x.begun || x.journalled {
+	if !ok || !x.turn.MayHaveRun || x.begun || x.inJournal {
 		return false
 	}
-	prior, err := contained(func() (Prior, error) {
+	prior, err := withoutPanic(func() (Prior, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 		defer cancel()
 		return j.Recall(ctx, x.ref())
 	})
-	x.journalled = true
+	x.inJournal = true
 	switch {
 	case err != nil:
 		x.logFailure("the journal failed", err)
@@ -116,7 +116,7 @@ func (x *execution) recalled(ctx context.Context) bool {
 	case prior.Attempts <= x.continues():
 		return false
 	case prior.Result != nil:
-		x.journaled(prior)
+		x.useJournaled(prior)
 	default:
 		x.fail(ctx, failf(ErrorUncertain, "%s was begun before, and it is not known whether it had its effect. It was not run again. Check before you repeat it.", x.key.QualifiedName()))
 	}

@@ -8,6 +8,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	slog.SetDefault(slog.New(slog.DiscardHandler)) // tests of panics would fill the output
+	slog.SetDefault(slog.New(slog.DiscardHandler)) // tests of panics would fill the log
 	testkit.Main(m)
 }

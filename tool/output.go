@@ -536,7 +536,7 @@ func (b *bounder) headAndTail(ctx context.Context, parts []dragoman.Part, chars,
 			out = append(out, p)
 			continue
 		}
-		begin, end := runes(*s, first), runes(*s, n-last)
+		begin, end := runeOffset(*s, first), runeOffset(*s, n-last)
 		text := (*s)[:begin]
 		if !told {
 			text += note
@@ -586,8 +586,8 @@ func wholeText(parts []dragoman.Part) string {
 	return whole.String()
 }
 
-// runes returns the byte offset of the n-th character.
-func runes(s string, n int) int {
+// runeOffset returns the byte offset of the n-th character.
+func runeOffset(s string, n int) int {
 	for i := range s {
 		if n == 0 {
 			return i

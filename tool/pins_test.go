@@ -9,7 +9,7 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-func TestPinsAreTheSameJSONInAnyOrder(t *testing.T) {
+func TestPinsJSONIsIndependentOfOrder(t *testing.T) {
 	a, b := echo("a", tool.ReadOnly()), echo("b", tool.InNamespace("ns", "A <namespace>."))
 	one, err := json.MarshalIndent(mustBox(t, a, b).Pins(), "", "  ")
 	if err != nil {
@@ -32,7 +32,7 @@ func TestPinsAreTheSameJSONInAnyOrder(t *testing.T) {
 	}
 }
 
-func TestPinsThatCannotBeCheckedAreRefused(t *testing.T) {
+func TestUnreadablePinsAreRefused(t *testing.T) {
 	for doc, want := range map[string]string{
 		`{"version":2,"tools":[]}`:                  "version 2",
 		`{}`:                                        "version 0",

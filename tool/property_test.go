@@ -17,11 +17,11 @@ import (
 	"pgregory.net/rapid"
 )
 
-// manner is how a piece of the host's or a tool's code behaves.
-type manner int
+// behavior is the behavior of code of the host or of a tool.
+type behavior int
 
 const (
-	behaves manner = iota
+	behaves behavior = iota
 	errs
 	panics
 	hangs
@@ -29,7 +29,7 @@ const (
 	manners
 )
 
-func (m manner) do(release <-chan struct{}) error {
+func (m behavior) do(release <-chan struct{}) error {
 	switch m {
 	case errs:
 		return errors.New("an error")
@@ -43,15 +43,15 @@ func (m manner) do(release <-chan struct{}) error {
 	return nil
 }
 
-// No input, handler, hook or policy makes execution panic, hang past its deadline,
-// return results out of order, or skip a gate.
-func TestNothingMakesExecutionPanicHangDisorderOrSkipAGate(t *testing.T) {
+// No input, handler, hook or policy makes execution panic, hang past its deadline, return
+// results out of order, or skip a gate.
+func TestExecutionInvariantsHoldForAnyHostCode(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		draw := func(what string) manner {
+		draw := func(what string) behavior {
 			if rapid.IntRange(0, 2).Draw(rt, what+"?") > 0 {
-				return behaves // or nothing would ever run
+				return behaves // or no call would ever run
 			}
-			return manner(rapid.IntRange(0, int(manners)-1).Draw(rt, what))
+			return behavior(rapid.IntRange(0, int(manners)-1).Draw(rt, what))
 		}
 		handler, pre, post, middle, policy, approver, approval := draw("handler"), draw("pre"), draw("post"), draw("middle"), draw("policy"), draw("approver"), draw("approval")
 		effect := rapid.SampledFrom([]tool.Effect{tool.Allow, tool.Allow, tool.Deny, tool.Ask, tool.AskInput, ""}).Draw(rt, "effect")
@@ -132,8 +132,8 @@ func TestNothingMakesExecutionPanicHangDisorderOrSkipAGate(t *testing.T) {
 			if err != nil {
 				rt.Fatalf("%v", err)
 			}
-			// Policy, hook, policy and approval function before, approver, then
-			// tool and middleware, hook after.
+			// The order is: policy, hook, policy and approval function, approver, tool and
+			// middleware, hook.
 			if took, most := time.Since(began), time.Duration(count)*10*time.Second; took > most {
 				rt.Errorf("%d calls took %v", count, took)
 			}

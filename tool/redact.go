@@ -34,7 +34,7 @@ const mask = "[redacted]"
 type shape struct {
 	begins string
 	min    int
-	// digit requires a digit among the characters: ordinary words have none.
+	// digit requires a digit among the characters, because ordinary words have no digits.
 	digit bool
 	// plain requires min letters and digits in a row: identifiers such as
 	// npm_package_config_name have other characters between words.
@@ -139,16 +139,16 @@ func spellings(secret string) []string {
 	add(base64.StdEncoding.EncodeToString([]byte(secret)))
 	add(base64.RawURLEncoding.EncodeToString([]byte(secret)))
 	for before := range 3 {
-		add(within(base64.RawStdEncoding, secret, before))
-		add(within(base64.RawURLEncoding, secret, before))
+		add(base64Inside(base64.RawStdEncoding, secret, before))
+		add(base64Inside(base64.RawURLEncoding, secret, before))
 	}
 	return out
 }
 
-// within returns the base64 encoding of a secret in the middle of other bytes, as in the
+// base64Inside returns the base64 encoding of a secret in the middle of other bytes, as in the
 // user:password of HTTP Basic authentication: the characters that depend on the secret alone,
 // if before bytes of its first group of three are not part of it.
-func within(enc *base64.Encoding, secret string, before int) string {
+func base64Inside(enc *base64.Encoding, secret string, before int) string {
 	const bits, char = 8, 6
 	s := enc.EncodeToString(append(make([]byte, before), secret...))
 	return s[(before*bits+char-1)/char : (before+len(secret))*bits/char]
@@ -330,7 +330,7 @@ func privateKey(s string) (kind string, ok bool) {
 func (r *Redactor) parts(parts []dragoman.Part) []dragoman.Part {
 	out := make([]dragoman.Part, 0, len(parts))
 	for _, p := range parts {
-		if isNone(p) {
+		if isNilPart(p) {
 			continue
 		}
 		switch p := p.(type) {
@@ -388,8 +388,8 @@ func (r *Redactor) extra(e *dragoman.Extra) *dragoman.Extra {
 	return out
 }
 
-// isNone reports whether a part is nil, typed or untyped.
-func isNone(p dragoman.Part) bool {
+// isNilPart reports whether a part is nil, typed or untyped.
+func isNilPart(p dragoman.Part) bool {
 	v := reflect.ValueOf(p)
 	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
 }

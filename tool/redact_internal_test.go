@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The two bytes that are looked at first must be those of every shape.
-func TestT9_EveryShapeOfAKeyIsLookedFor(t *testing.T) {
+// mayBegin must accept the first two bytes of every shape.
+func TestT9_MayBeginCoversEveryKeyShape(t *testing.T) {
 	for _, k := range &shapes {
 		if !mayBegin(k.begins[0], k.begins[1]) {
 			t.Errorf("%q is never found", k.begins)
@@ -14,7 +14,7 @@ func TestT9_EveryShapeOfAKeyIsLookedFor(t *testing.T) {
 	}
 }
 
-// A text that seems to begin a key again and again is read once.
+// A text in which a key seems to begin again and again is read once.
 func TestT9_RedactionIsLinear(t *testing.T) {
 	const key = "ghp_0123456789012345678901234567890123"
 	for _, unit := range []string{"sk-", "xoxb-", "SG.", "eyJ.", "AKIA-", "-----BEGIN ", "-----BEGIN X"} {
@@ -34,7 +34,7 @@ func TestT9_RedactionIsLinear(t *testing.T) {
 	}
 }
 
-// Identifiers that begin as a key does are ordinary text.
+// Identifiers that begin like a key are ordinary text.
 func TestT9_IdentifiersAreNotKeys(t *testing.T) {
 	for _, text := range []string{
 		"npm_package_devDependencies_typescript_eslint_parser=1",

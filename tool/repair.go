@@ -10,20 +10,20 @@ import (
 // repairJSON repairs arguments that are almost JSON, and lists its changes. It repairs only
 // what has a single reading. It never closes a string or a bracket: the end was cut off, and
 // its content is unknown.
-func repairJSON(text string) (mended string, steps []string, ok bool) {
+func repairJSON(text string) (repaired string, steps []string, ok bool) {
 	r := repairer{in: strings.TrimSpace(strings.TrimPrefix(text, "\uFEFF"))}
 	if r.in != text {
-		r.did("blanks or a byte order mark around it left out")
+		r.addStep("blanks or a byte order mark around it left out")
 	}
 	r.unfence()
 	if !r.scan() || len(r.steps) == 0 {
 		return text, nil, false
 	}
-	mended = r.out.String()
-	if dragoman.CheckArguments(mended) != nil {
+	repaired = r.out.String()
+	if dragoman.CheckArguments(repaired) != nil {
 		return text, nil, false
 	}
-	return mended, r.steps, true
+	return repaired, r.steps, true
 }
 
 type repairer struct {
@@ -33,7 +33,7 @@ type repairer struct {
 	seen  map[string]bool
 }
 
-func (r *repairer) did(what string) {
+func (r *repairer) addStep(what string) {
 	if !r.seen[what] {
 		if r.seen == nil {
 			r.seen = map[string]bool{}
@@ -53,7 +53,7 @@ func (r *repairer) unfence() {
 	line, body, many := strings.Cut(inner, "\n")
 	if ok && many && !strings.ContainsAny(line, "{}\"") {
 		r.in = strings.TrimSpace(body)
-		r.did("Markdown fence around it left out")
+		r.addStep("Markdown fence around it left out")
 	}
 }
 
@@ -70,7 +70,7 @@ func (r *repairer) scan() bool {
 		case c == ',':
 			rest := strings.TrimLeft(r.in[i+1:], " \t\r\n")
 			if rest != "" && (rest[0] == '}' || rest[0] == ']') {
-				r.did("comma after the last element left out")
+				r.addStep("comma after the last element left out")
 			} else {
 				r.out.WriteByte(c)
 			}
@@ -94,10 +94,10 @@ func (r *repairer) scan() bool {
 func (r *repairer) word(w string) {
 	switch w {
 	case "True", "False":
-		r.did("True and False written as true and false")
+		r.addStep("True and False written as true and false")
 		w = strings.ToLower(w)
 	case "None":
-		r.did("None written as null")
+		r.addStep("None written as null")
 		w = "null"
 	}
 	r.out.WriteString(w)
@@ -112,20 +112,20 @@ func (r *repairer) text(s string) (n int, ok bool) {
 			r.out.WriteByte(c)
 			return i + 1, true
 		case c == '\\' && i+1 < len(s) && s[i+1] == '\'':
-			r.did(`\' written as '`)
+			r.addStep(`\' written as '`)
 			r.out.WriteByte('\'')
 			i++
 		case c == '\\' && i+1 < len(s):
 			r.out.WriteString(s[i : i+2])
 			i++
 		case c == '\n':
-			r.did("line breaks in a string escaped")
+			r.addStep("line breaks in a string escaped")
 			r.out.WriteString(`\n`)
 		case c == '\t':
-			r.did("tabs in a string escaped")
+			r.addStep("tabs in a string escaped")
 			r.out.WriteString(`\t`)
 		case c < 0x20:
-			r.did("control characters in a string escaped")
+			r.addStep("control characters in a string escaped")
 			fmt.Fprintf(&r.out, `\u%04x`, c)
 		default:
 			r.out.WriteByte(c)

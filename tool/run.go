@@ -48,7 +48,7 @@ type Runner struct {
 	// Timeout limits a call if neither the tool nor the toolbox sets a timeout; zero means
 	// 60 s.
 	Timeout time.Duration
-	// Parallel is how many calls of a turn may run at the same time; zero means 8.
+	// Parallel is the maximum number of calls of a turn that run at the same time; zero means 8.
 	Parallel int
 	// Failure is the failure policy of tools that set none:
 	//   - "continue", the default, returns an error result to the model; other calls continue.
@@ -110,7 +110,7 @@ type Run struct {
 	// calls holds all calls of the run. latest holds the turns whose results are still stored,
 	// oldest first, and busy those that are running.
 	calls    map[callName]*seen
-	latest   []keptTurn
+	latest   []finishedTurn
 	busy     map[int]bool
 	degraded []Key
 
@@ -134,7 +134,7 @@ type callName struct {
 type seen struct {
 	content Hash
 	// result is nil if the call has no result yet, or if the result is no longer stored;
-	// settled tells them apart.
+	// settled distinguishes the two.
 	result  *dragoman.ToolResult
 	record  *Record
 	settled bool
@@ -142,7 +142,7 @@ type seen struct {
 	kind ErrorKind
 }
 
-type keptTurn struct {
+type finishedTurn struct {
 	number int
 	calls  []*seen
 }
@@ -288,7 +288,7 @@ func (e *CallError) Unwrap() []error {
 }
 
 // Do runs the calls of a turn. It returns when every call has a result or is pending. If ctx
-// ends, the calls that did not run get a result that says so. With an error, Do also returns
+// ends, the calls that did not run get a result that reports it. With an error, Do also returns
 // the part of the batch that exists. Failures of tools are results, not errors, unless the
 // failure policy "fail" or RaiseOnError turns one into a [*CallError].
 func (r *Run) Do(ctx context.Context, box *Box, turn Turn) (*Batch, error) {
@@ -296,9 +296,9 @@ func (r *Run) Do(ctx context.Context, box *Box, turn Turn) (*Batch, error) {
 	if err != nil {
 		return &Batch{}, err
 	}
-	ctx, cancel := b.cancellable(ctx)
+	ctx, cancel := b.cancelable(ctx)
 	defer cancel(nil)
-	defer b.leave()
+	defer b.finish()
 	if err := b.checkStates(ctx); err != nil {
 		return &Batch{}, err
 	}
@@ -313,9 +313,9 @@ func (r *Run) Do(ctx context.Context, box *Box, turn Turn) (*Batch, error) {
 	return b.collect()
 }
 
-// cancellable returns a context with which one call can cancel the others. A single call needs
+// cancelable returns a context with which one call can cancel the others. A single call needs
 // none.
-func (b *batch) cancellable(ctx context.Context) (context.Context, context.CancelCauseFunc) {
+func (b *batch) cancelable(ctx context.Context) (context.Context, context.CancelCauseFunc) {
 	if b.cancel = func(error) {}; len(b.calls) > 1 {
 		ctx, b.cancel = context.WithCancelCause(ctx)
 	}
@@ -351,7 +351,7 @@ func (r *Run) begin(box *Box, turn Turn) (*batch, error) {
 	if r.busy[turn.Number] {
 		return nil, fmt.Errorf("%w: turn %d is being run", ErrRepeated, turn.Number)
 	}
-	wrong := r.recognise(b)
+	wrong := r.recognize(b)
 	wrong = append(wrong, b.takeResults()...)
 	wrong = append(wrong, b.takeResumed()...)
 	for _, x := range b.calls {
@@ -369,8 +369,8 @@ func (r *Run) begin(box *Box, turn Turn) (*batch, error) {
 	return b, nil
 }
 
-// recognise makes the executions of a turn, and finds calls that were passed before.
-func (r *Run) recognise(b *batch) (wrong []error) {
+// recognize makes the executions of a turn, and finds calls that were passed before.
+func (r *Run) recognize(b *batch) (wrong []error) {
 	number := b.turn.Number
 	for i, c := range b.turn.Calls {
 		if c == nil {
@@ -430,7 +430,7 @@ func (b *batch) takeResults() (wrong []error) {
 		if res == nil || b.find(res.CallID) == nil {
 			wrong = append(wrong, fmt.Errorf("%w: Turn.Results has a result for no call of turn %d", ErrConflict, b.turn.Number))
 		} else if x := b.find(res.CallID); x.result == nil {
-			x.given(res, x.seen.kind)
+			x.useResult(res, x.seen.kind)
 		}
 	}
 	return wrong
@@ -516,26 +516,26 @@ func (b *batch) collect() (*Batch, error) {
 	}
 }
 
-// keptTurns is the number of turns whose results are stored.
-const keptTurns = 8
+// maxFinishedTurns is the number of turns whose results are stored.
+const maxFinishedTurns = 8
 
-// leave ends a turn. It stores the results, so that no call runs again if the turn is passed
+// finish ends a turn. It stores the results, so that no call runs again if the turn is passed
 // again. For older turns it keeps only which calls they had.
-func (b *batch) leave() {
+func (b *batch) finish() {
 	r := b.run
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.busy, b.turn.Number)
-	kept := keptTurn{number: b.turn.Number}
+	kept := finishedTurn{number: b.turn.Number}
 	for _, x := range b.calls {
 		kept.calls = append(kept.calls, x.seen)
 		if x.result != nil {
 			x.seen.result, x.seen.record, x.seen.settled, x.seen.kind = x.result, new(*x.record), true, x.record.ErrorKind
 		}
 	}
-	r.latest = slices.DeleteFunc(r.latest, func(t keptTurn) bool { return t.number == kept.number })
+	r.latest = slices.DeleteFunc(r.latest, func(t finishedTurn) bool { return t.number == kept.number })
 	r.latest = append(r.latest, kept)
-	if len(r.latest) > keptTurns {
+	if len(r.latest) > maxFinishedTurns {
 		for _, s := range r.latest[0].calls {
 			s.result, s.record = nil, nil
 		}
@@ -543,9 +543,9 @@ func (b *batch) leave() {
 	}
 }
 
-// tell sends an event to the observer, one at a time, and recovers from its panics. Without an
+// emit sends an event to the observer, one at a time, and recovers from its panics. Without an
 // observer the event is not created.
-func (b *batch) tell(event func() Event) {
+func (b *batch) emit(event func() Event) {
 	if b.runner.Observe == nil {
 		return
 	}
@@ -554,7 +554,7 @@ func (b *batch) tell(event func() Event) {
 	defer b.observe.Unlock()
 	defer func() {
 		if v := recover(); v != nil {
-			logTo(cmp.Or(b.runner.Log, slog.Default()), "the observer of tools panicked", "panic", b.run.redactor().Redact(fmt.Sprint(v)), "stack", string(debug.Stack()))
+			logWith(cmp.Or(b.runner.Log, slog.Default()), "the observer of tools panicked", "panic", b.run.redactor().Redact(fmt.Sprint(v)), "stack", string(debug.Stack()))
 		}
 	}()
 	b.runner.Observe(ev)
@@ -563,12 +563,12 @@ func (b *batch) tell(event func() Event) {
 // log writes to the runner's log, if there is one.
 func (r *Runner) log(msg string, args ...any) {
 	if r.Log != nil {
-		logTo(r.Log, msg, args...)
+		logWith(r.Log, msg, args...)
 	}
 }
 
-// logTo writes an error. A log handler that panics must not end the call.
-func logTo(log *slog.Logger, msg string, args ...any) {
+// logWith writes an error. A log handler that panics must not end the call.
+func logWith(log *slog.Logger, msg string, args ...any) {
 	defer func() { _ = recover() }()
 	log.Error(msg, args...)
 }
@@ -580,8 +580,8 @@ func (r *Run) redactor() *Redactor {
 	return r.runner.Redactor.with(r.secrets.list)
 }
 
-// learn stores a secret that a tool receives.
-func (r *Run) learn(secret string) {
+// addSecret stores a secret that a tool receives.
+func (r *Run) addSecret(secret string) {
 	r.secrets.mu.Lock()
 	defer r.secrets.mu.Unlock()
 	if !slices.Contains(r.secrets.list, secret) {
@@ -597,7 +597,7 @@ func (r *Run) HideSecretsOf(other *Run) {
 		return
 	}
 	for _, s := range r.secrets.list {
-		other.learn(s)
+		other.addSecret(s)
 	}
 	r.secrets = other.secrets
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-func TestT5_HooksAndMiddlewareGoAroundTheToolInOrder(t *testing.T) {
+func TestT5_OrderOfHooksAndMiddleware(t *testing.T) {
 	var mu sync.Mutex
 	var order []string
 	log := func(s string) { mu.Lock(); order = append(order, s); mu.Unlock() }
@@ -60,7 +60,7 @@ func TestT5_HooksAndMiddlewareGoAroundTheToolInOrder(t *testing.T) {
 	}
 }
 
-func TestT5_WhatAPreHookReturnsIsValidatedAndJudgedAgain(t *testing.T) {
+func TestT5_PreHookInputIsValidatedAndJudgedAgain(t *testing.T) {
 	to := func(args string) tool.Option {
 		return toolopt.Pre(func(context.Context, tool.Input) (tool.Input, error) {
 			return tool.Input{Arguments: json.RawMessage(args)}, nil
@@ -83,11 +83,11 @@ func TestT5_WhatAPreHookReturnsIsValidatedAndJudgedAgain(t *testing.T) {
 		{"other arguments", `{"n":2}`, "", []string{`{"n":1}`, `{"n":2}`}},
 		{"the same", `{"n":1}`, "", []string{`{"n":1}`}},
 		{"invalid ones", `{"n":"x"}`, tool.ErrorArguments, []string{`{"n":1}`}},
-		{"no JSON", `{"n":`, tool.ErrorArguments, []string{`{"n":1}`}},
+		{"not JSON", `{"n":`, tool.ErrorArguments, []string{`{"n":1}`}},
 		{"denied ones", `{"n":13}`, tool.ErrorDenied, []string{`{"n":1}`, `{"n":13}`}},
 	} {
 		asked = nil
-		res, rec := do(t, r, mustBox(t, given(schema, to(tc.args))), call("1", "f", `{"n":1}`))
+		res, rec := do(t, r, mustBox(t, argumentsTool(schema, to(tc.args))), call("1", "f", `{"n":1}`))
 		wantKind(t, res, rec, tc.kind)
 		if !slices.Equal(asked, tc.asked) {
 			t.Errorf("%s: the policy was asked about %q", tc.name, asked)
@@ -121,9 +121,9 @@ func TestT5_PostHooksTransformOutputAndSeeFailures(t *testing.T) {
 	}
 }
 
-func TestT5_AFailingHookIsATypedErrorResultAndHasATimeout(t *testing.T) {
+func TestT5_FailingHookIsAnErrorResult(t *testing.T) {
 	hang := func(ctx context.Context) error {
-		<-context.WithoutCancel(ctx).Done() // for ever
+		<-context.WithoutCancel(ctx).Done() // longer than any timeout
 		return nil
 	}
 	for name, opt := range map[string]tool.Option{
@@ -158,7 +158,7 @@ func TestT5_AFailingHookIsATypedErrorResultAndHasATimeout(t *testing.T) {
 	}
 }
 
-func TestT6_TheMostParticularTimeoutCountsAndTheContextBoundsThemAll(t *testing.T) {
+func TestT6_MostSpecificTimeoutWinsWithinTheContext(t *testing.T) {
 	for _, tc := range []struct {
 		name                       string
 		call, tool, box, run, left int
@@ -206,7 +206,7 @@ func TestT6_LargestDurationDoesNotExpire(t *testing.T) {
 	wantKind(t, res, rec, "")
 }
 
-func TestT6_AHandlerThatIgnoresItsContextIsAbandonedAndItsLateResultDiscarded(t *testing.T) {
+func TestT6_HandlerThatIgnoresItsContextIsAbandoned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		var late atomic.Int32
@@ -228,7 +228,7 @@ func TestT6_AHandlerThatIgnoresItsContextIsAbandonedAndItsLateResultDiscarded(t 
 		close(release)
 		synctest.Wait()
 		if late.Load() != 1 || strings.Contains(b.Results[0].Text(), "too late") {
-			t.Errorf("told %d times: %s", late.Load(), b.Results[0].Text())
+			t.Errorf("reported %d times: %s", late.Load(), b.Results[0].Text())
 		}
 	})
 }
@@ -254,7 +254,7 @@ func TestT7_PanicIsAnErrorResultWithoutItsStack(t *testing.T) {
 	wantKind(t, res, rec, tool.ErrorFailed)
 }
 
-func TestT10_EveryCallHasItsRecord(t *testing.T) {
+func TestT10_EveryCallHasARecord(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	r := &tool.Runner{Now: func() time.Time { return now }, Policy: policyFunc(func(context.Context, *tool.Question) (tool.Decision, error) {
 		return tool.Decision{Effect: tool.Allow, Rule: "all", Matches: []string{"all"}}, nil
@@ -284,7 +284,7 @@ func TestT10_EveryCallHasItsRecord(t *testing.T) {
 	}
 }
 
-func TestT11_ParallelCallsAreBoundedAndTheirResultsInTheModelsOrder(t *testing.T) {
+func TestT11_ParallelCallsAreBoundedAndResultsKeepOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var now, most atomic.Int32
 		box := mustBox(t, tool.New("a", "", func(_ context.Context, in struct {
@@ -292,7 +292,7 @@ func TestT11_ParallelCallsAreBoundedAndTheirResultsInTheModelsOrder(t *testing.T
 		},
 		) (string, error) {
 			most.Store(max(most.Load(), now.Add(1)))
-			time.Sleep(time.Duration(100-in.N) * time.Millisecond) // the last is the first to end
+			time.Sleep(time.Duration(100-in.N) * time.Millisecond) // the last call ends first
 			now.Add(-1)
 			return fmt.Sprint(in.N), nil
 		}))
@@ -305,7 +305,7 @@ func TestT11_ParallelCallsAreBoundedAndTheirResultsInTheModelsOrder(t *testing.T
 			t.Fatal(err)
 		}
 		for i, res := range b.Results {
-			if res.CallID != calls[i].ID || unfenced(t, res.Text()) != fmt.Sprint(i) || b.Records[i].CallID != calls[i].ID {
+			if res.CallID != calls[i].ID || withoutFence(t, res.Text()) != fmt.Sprint(i) || b.Records[i].CallID != calls[i].ID {
 				t.Errorf("%d is %s: %s", i, res.CallID, res.Text())
 			}
 		}
@@ -315,7 +315,7 @@ func TestT11_ParallelCallsAreBoundedAndTheirResultsInTheModelsOrder(t *testing.T
 	})
 }
 
-func TestT11_AnExclusiveToolRunsAloneAndInItsPlace(t *testing.T) {
+func TestT11_ExclusiveToolRunsAloneAndInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		var log []string
@@ -326,14 +326,14 @@ func TestT11_AnExclusiveToolRunsAloneAndInItsPlace(t *testing.T) {
 				running++
 				log = append(log, name)
 				if alone && running != 1 {
-					t.Errorf("%s runs beside %d others", name, running-1)
+					t.Errorf("%s runs concurrently with %d others", name, running-1)
 				}
 				mu.Unlock()
 				time.Sleep(time.Second)
 				mu.Lock()
 				defer mu.Unlock()
 				if alone && running != 1 {
-					t.Errorf("%s ran beside %d others", name, running-1)
+					t.Errorf("%s ran concurrently with %d others", name, running-1)
 				}
 				running--
 				return "", nil
@@ -353,7 +353,7 @@ func TestT11_AnExclusiveToolRunsAloneAndInItsPlace(t *testing.T) {
 	})
 }
 
-func TestT12_ProgressIsSeenAndNeverEntersTheResult(t *testing.T) {
+func TestT12_ProgressNeverEntersTheResult(t *testing.T) {
 	var seen []string
 	var ctxAfter context.Context
 	r := &tool.Runner{Observe: func(ev tool.Event) {
@@ -421,7 +421,7 @@ func TestT14_OnlyTheHandlerGetsSecrets(t *testing.T) {
 		}
 		for _, p := range res.Content {
 			if d, ok := p.(*dragoman.Data); ok && !json.Valid(d.JSON) {
-				t.Errorf("no JSON any more: %s", d.JSON)
+				t.Errorf("not JSON: %s", d.JSON)
 			}
 		}
 	}
@@ -430,7 +430,7 @@ func TestT14_OnlyTheHandlerGetsSecrets(t *testing.T) {
 	}
 }
 
-func TestT16_TheFailurePolicyDecidesWhatBecomesOfTheTurn(t *testing.T) {
+func TestT16_FailurePolicies(t *testing.T) {
 	fails := func(f string) tool.Tool {
 		return tool.New("bad", "", func(context.Context, struct{}) (string, error) { return "", errors.New("no luck") }, tool.Set(func(s *tool.Settings) { s.Failure = f }))
 	}
@@ -468,14 +468,14 @@ func TestT16_TheFailurePolicyDecidesWhatBecomesOfTheTurn(t *testing.T) {
 			synctest.Wait()
 		})
 	}
-	// What never ran is no failure of the tool.
+	// A call that never ran is not a failure of the tool.
 	run := (&tool.Runner{Failure: codes.FailureFail}).Start("r")
 	if _, err := run.Do(t.Context(), mustBox(t, fails("")), tool.Turn{Calls: []*dragoman.ToolCall{call("1", "bad", "[]"), call("2", "nobody", "")}}); err != nil {
 		t.Errorf("invalid arguments and an unknown tool: %v", err)
 	}
 }
 
-func TestT16_ABreakerOpensAfterRepeatedFailuresAndTriesAgain(t *testing.T) {
+func TestT16_BreakerOpensAndAllowsATrial(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		healthy, ran := false, 0
 		box := mustBox(t, tool.New("a", "", func(context.Context, struct{}) (string, error) {
@@ -501,7 +501,7 @@ func TestT16_ABreakerOpensAfterRepeatedFailuresAndTriesAgain(t *testing.T) {
 		try(tool.ErrorFailed, 3)
 		try(tool.ErrorUnavailable, 3)
 		time.Sleep(11 * time.Second)
-		try(tool.ErrorFailed, 4) // let through to try
+		try(tool.ErrorFailed, 4) // admitted as a trial
 		try(tool.ErrorUnavailable, 4)
 		time.Sleep(11 * time.Second)
 		healthy = true
@@ -510,14 +510,14 @@ func TestT16_ABreakerOpensAfterRepeatedFailuresAndTriesAgain(t *testing.T) {
 	})
 }
 
-// An open breaker is an error result under continue, and the failure that the other
-// policies are about under them.
-func TestT16_AnOpenBreakerIsAFailureAsThePolicyHasIt(t *testing.T) {
+// With "continue", an open breaker is an error result. With the other policies it counts as a
+// failure of the tool.
+func TestT16_OpenBreakerCountsAsAFailure(t *testing.T) {
 	for _, tc := range []struct {
 		policy string
 		err    error
 		slow   tool.ErrorKind
-		later  tool.ErrorKind // when the breaker would let a call through
+		later  tool.ErrorKind // after the pause of the breaker
 	}{
 		{codes.FailureContinue, nil, "", ""},
 		{codes.FailureDegrade, nil, "", tool.ErrorUnavailable},
@@ -542,7 +542,7 @@ func TestT16_AnOpenBreakerIsAFailureAsThePolicyHasIt(t *testing.T) {
 				}, tool.Set(func(s *tool.Settings) {
 					s.Breaker, s.Failure = tool.Breaker{Failures: 1, Pause: 10 * time.Second}, tc.policy
 				})))
-			// Another run's failure opens it.
+			// A failure in another run opens the breaker.
 			if b, err := (&tool.Runner{}).Start("r1").Do(t.Context(), box, turn(1, call("1", "bad", ""))); !errors.Is(err, tc.err) || b.Records[0].ErrorKind != tool.ErrorFailed {
 				t.Fatalf("%s: %v, %q", tc.policy, err, b.Records[0].ErrorKind)
 			}
@@ -560,14 +560,14 @@ func TestT16_AnOpenBreakerIsAFailureAsThePolicyHasIt(t *testing.T) {
 	}
 }
 
-func TestT10_ARepeatedResultKeepsTheKindOfItsError(t *testing.T) {
+func TestT10_RepeatedResultKeepsItsErrorKind(t *testing.T) {
 	box := mustBox(t, tool.New("hang", "", func(context.Context, struct{}) (string, error) { panic("no") }))
 	run := (&tool.Runner{}).Start("r")
 	first, err := run.Do(t.Context(), box, turn(0, call("1", "hang", ""), call("2", "hang", "[]")))
 	if err != nil {
 		t.Fatal(err)
 	}
-	const turns = 20 // until the first's records are not kept any more
+	const turns = 20 // until the records of the first turn are discarded
 	for i := range turns {
 		if _, err := run.Do(t.Context(), box, turn(1+i, call("1", "hang", ""))); err != nil {
 			t.Fatal(err)
@@ -629,7 +629,7 @@ func TestQuirkI5_CallIDIdentifiesOneCall(t *testing.T) {
 	}
 }
 
-func TestQuirkI7_ACancelledTurnAnswersEveryCall(t *testing.T) {
+func TestQuirkI7_CanceledTurnHasAResultForEveryCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		defer close(release)
@@ -648,21 +648,21 @@ func TestQuirkI7_ACancelledTurnAnswersEveryCall(t *testing.T) {
 	})
 }
 
-// nilError is an error that cannot be asked what it is.
+// nilError is an error whose Error method panics.
 type nilError struct{ text string }
 
 func (e *nilError) Error() string { return e.text }
 
-type touchy struct{}
+type panickyText struct{}
 
-func (*touchy) UnmarshalText([]byte) error { panic("no") }
+func (*panickyText) UnmarshalText([]byte) error { panic("no") }
 
 func TestT7_ErrorsAndTypesThatPanicAreContained(t *testing.T) {
 	var none *nilError
 	box := mustBox(t,
 		tool.New("error", "", func(context.Context, struct{}) (string, error) { return "", none }),
 		tool.New("hook", "", func(context.Context, struct{}) (string, error) { return "", nil }, toolopt.Pre(func(_ context.Context, in tool.Input) (tool.Input, error) { return in, none })),
-		tool.New("type", "", func(context.Context, map[string]touchy) (string, error) { return "", nil }))
+		tool.New("type", "", func(context.Context, map[string]panickyText) (string, error) { return "", nil }))
 	policy := policyFunc(func(_ context.Context, q *tool.Question) (tool.Decision, error) {
 		if q.CallID == "4" {
 			return tool.Decision{}, none
@@ -682,7 +682,7 @@ func TestT7_ErrorsAndTypesThatPanicAreContained(t *testing.T) {
 	}
 }
 
-func TestA4_ARetryRunsWhatWasApprovedToo(t *testing.T) {
+func TestA4_RetryRunsTheApprovedInput(t *testing.T) {
 	type in struct {
 		Items []string `json:"items"`
 	}
@@ -704,7 +704,7 @@ func TestA4_ARetryRunsWhatWasApprovedToo(t *testing.T) {
 	}
 }
 
-func TestHooksKnowTheCallThatTheyAreAbout(t *testing.T) {
+func TestInfoFromWorksInHooks(t *testing.T) {
 	var seen []string
 	see := func(ctx context.Context, where string) {
 		info, ok := tool.InfoFrom(ctx)

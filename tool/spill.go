@@ -35,11 +35,11 @@ func ReadOutput(store SpillStore, opts ...Option) Tool {
 	}
 	model, err := outputReader()
 	if err != nil {
-		return &broken{spec: dragoman.ToolSpec{Name: toolname.ReadOutput, Description: readOutputText}, err: err}
+		return &invalidTool{spec: dragoman.ToolSpec{Name: toolname.ReadOutput, Description: readOutputText}, err: err}
 	}
-	return &typed[readOutput, string]{
-		made: made{spec: model.spec, settings: model.settings, validator: model.ready.validator},
-		f:    pageReader(store), custom: model.custom,
+	return &typedTool[readOutput, string]{
+		definedTool: definedTool{spec: model.spec, settings: model.settings, validator: model.ready.validator},
+		f:           pageReader(store), custom: model.custom,
 	}
 }
 
@@ -47,12 +47,12 @@ const readOutputText = "Reads a tool's output that was too long to show, page by
 
 // outputReader returns the tool whose definition all output readers copy. Its schema is
 // compiled only once, because every run of an agent has such a tool.
-var outputReader = sync.OnceValues(func() (*typed[readOutput, string], error) {
+var outputReader = sync.OnceValues(func() (*typedTool[readOutput, string], error) {
 	t := newOutputReader(nil)
 	if _, err := newEntry(t); err != nil {
 		return nil, err
 	}
-	return t.(*typed[readOutput, string]), nil
+	return t.(*typedTool[readOutput, string]), nil
 })
 
 func newOutputReader(store SpillStore, opts ...Option) Tool {

@@ -11,7 +11,7 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// Every run of an agent has this tool.
+// Every run of an agent has this tool, so creating it must be cheap.
 func TestT8_ReadOutputIsCheap(t *testing.T) {
 	var store tool.MemorySpill
 	if got := testing.AllocsPerRun(50, func() {

@@ -49,7 +49,7 @@ func (x *execution) suspend(s *Suspended) {
 	x.pending = &Pending{Binding: b, Input: x.input, Reason: s.Error(), Inner: s.Inner, State: s.State, Attempt: x.attempt}
 	*x.record = x.newRecord(nil)
 	x.record.Pending, x.record.Executed = true, true
-	x.emitAsked()
+	x.emitApprovalRequested()
 }
 
 // checkStates refuses a turn with a call whose tool cannot continue from the state that it

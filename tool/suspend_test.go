@@ -11,9 +11,8 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// A6: a tool whose work waits for humans leaves its call pending, and goes on with
-// what it left.
-func TestA6_AToolThatIsSuspendedIsPendingAndGoesOnWithItsState(t *testing.T) {
+// A6: a tool whose work waits for humans leaves its call pending and resumes with its state.
+func TestA6_SuspendedToolResumesWithItsState(t *testing.T) {
 	begun, resumed := 0, 0
 	waits := tool.New("wait", "Waits.", func(ctx context.Context, _ struct{}) (string, error) {
 		state, ok := tool.Resumed(ctx)
@@ -47,9 +46,9 @@ func TestA6_AToolThatIsSuspendedIsPendingAndGoesOnWithItsState(t *testing.T) {
 	}
 }
 
-// A turn with a call that cannot continue is refused before another call of it runs, also
-// if the check panics.
-func TestL13_AStateThatIsRefusedStopsTheTurn(t *testing.T) {
+// A turn with a call that cannot continue is refused before another of its calls runs, even if
+// the check panics.
+func TestL13_RefusedStateStopsTheTurn(t *testing.T) {
 	refused := errors.New("of a newer version")
 	for name, check := range map[string]func(json.RawMessage) error{
 		"error": func(state json.RawMessage) error {
@@ -84,9 +83,8 @@ func TestL13_AStateThatIsRefusedStopsTheTurn(t *testing.T) {
 	}
 }
 
-// What a state says does not stand for a human's word: a tool that needs approval
-// needs it also to go on.
-func TestA6_AStateIsNoApproval(t *testing.T) {
+// A state is not an approval: a tool that needs approval also needs it to continue.
+func TestA6_StateDoesNotReplaceApproval(t *testing.T) {
 	ran := false
 	pay := tool.New("pay", "Pays.", func(context.Context, struct{}) (string, error) { ran = true; return "", nil }, tool.NeedsApproval())
 	box, err := tool.NewBox(pay)
@@ -105,8 +103,8 @@ func TestA6_AStateIsNoApproval(t *testing.T) {
 	}
 }
 
-// A call that was suspended was begun, and is not uncertain for that.
-func TestL14_ASuspendedCallIsNotUncertain(t *testing.T) {
+// A suspended call has begun, which does not make it uncertain.
+func TestL14_SuspendedCallIsNotUncertain(t *testing.T) {
 	j := &onceJournal{}
 	waits := tool.New("wait", "Waits.", func(ctx context.Context, _ struct{}) (string, error) {
 		if _, ok := tool.Resumed(ctx); !ok {
@@ -129,12 +127,12 @@ func TestL14_ASuspendedCallIsNotUncertain(t *testing.T) {
 	turn.Resume = nil
 	j.prior.Result = nil
 	if batch, _ = r.Start("r").Do(t.Context(), box, turn); batch.Records[0].ErrorKind != tool.ErrorUncertain {
-		t.Errorf("begun, and nobody knows how it ended: %+v", batch.Records)
+		t.Errorf("begun, with an unknown end: %+v", batch.Records)
 	}
 }
 
-// A call that was suspended has begun: whoever ends the run before it goes on, or
-// after a process that went on with it died, must not say that nothing happened.
+// A suspended call has begun. A run that ends before the call continues, or after a process
+// that continued it died, must not report that nothing happened.
 func TestL14_CanceledSuspendedCallHasBegun(t *testing.T) {
 	waits := tool.New("wait", "Waits.", func(context.Context, struct{}) (string, error) {
 		return "", &tool.Suspended{State: json.RawMessage(`1`)}
@@ -157,8 +155,8 @@ func TestL14_CanceledSuspendedCallHasBegun(t *testing.T) {
 	}
 }
 
-// A journal that cannot be written may still be read: a call that ran before is not
-// told as one that did not.
+// A journal that cannot be written may still be readable: a call that ran before must not be
+// reported as one that did not run.
 func TestL14_FailedIntentChecksTheJournal(t *testing.T) {
 	args := tool.Input{Arguments: json.RawMessage("{}")}.Hash()
 	done := call("1", "a", "{}").ResultText("from before")
@@ -180,7 +178,7 @@ func TestL14_FailedIntentChecksTheJournal(t *testing.T) {
 	}
 }
 
-// recallingJournal is one that can be asked, and may be full.
+// recallingJournal has the method Recall and may be full.
 type recallingJournal struct {
 	onceJournal
 	full bool
@@ -214,8 +212,8 @@ func (j *onceJournal) End(_ context.Context, _ tool.Intent, res *dragoman.ToolRe
 	return nil
 }
 
-// A turn that is handed in again must be the same. A human may have changed the arguments of
-// an approved call.
+// A turn that is passed again must be the same, except that a human may have changed the
+// arguments of an approved call.
 func TestL14_TurnWithOtherArgumentsIsRefused(t *testing.T) {
 	before := tool.Input{Arguments: json.RawMessage(`{"text":"before"}`)}.Hash()
 	for name, tc := range map[string]struct {
@@ -268,7 +266,7 @@ func (j *conflictingJournal) End(context.Context, tool.Intent, *dragoman.ToolRes
 	return nil
 }
 
-func TestT14_ErrorsOfAPolicyAreRedactedInEvents(t *testing.T) {
+func TestT14_PolicyErrorsAreRedactedInEvents(t *testing.T) {
 	const key = "ghp_0123456789012345678901234567890123"
 	for text, redacted := range map[string]bool{"the server refused " + key: true, "the server is down": false} {
 		broken := errors.New(text)

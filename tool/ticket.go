@@ -88,17 +88,17 @@ func (t *Tickets) now() time.Time {
 // returns an error that wraps [ErrNoTicket].
 func Background(ctx context.Context, ttl time.Duration) (*Ticket, error) {
 	c := callFrom(ctx)
-	if c == nil || c.of.runner.Tickets == nil || c.of.runner.Tickets.Store == nil {
+	if c == nil || c.ref.runner.Tickets == nil || c.ref.runner.Tickets.Store == nil {
 		return nil, fmt.Errorf("%w: the run has no store for background work", ErrNoTicket)
 	}
 	if ttl <= 0 {
 		return nil, fmt.Errorf("%w: it needs a time after which it expires", ErrNoTicket)
 	}
-	tickets, of := c.of.runner.Tickets, c.of.ref()
+	tickets, of := c.ref.runner.Tickets, c.ref.ref()
 	sum := sha256.Sum256([]byte(idempotencyKey(of)))
 	t := &Ticket{ID: "ticket_" + hex.EncodeToString(sum[:8]), CallRef: of, Expires: tickets.now().Add(ttl)}
-	if !c.opens(t.ID) {
-		return nil, fmt.Errorf("%w: %w", ErrNoTicket, errOver)
+	if !c.setTicket(t.ID) {
+		return nil, fmt.Errorf("%w: %w", ErrNoTicket, errCallEnded)
 	}
 	err := tickets.Store.Update(ctx, t.ID, func(s *StoredTicket) error {
 		if s.State == "" || s.Delivered { // one of an attempt that failed was withdrawn
@@ -107,8 +107,8 @@ func Background(ctx context.Context, ttl time.Duration) (*Ticket, error) {
 		*t = s.Ticket
 		return nil
 	})
-	if err == nil && !c.opens(t.ID) { // the call ended meanwhile
-		return nil, errors.Join(fmt.Errorf("%w: %w", ErrNoTicket, errOver), tickets.withdraw(ctx, t.ID))
+	if err == nil && !c.setTicket(t.ID) { // the call ended meanwhile
+		return nil, errors.Join(fmt.Errorf("%w: %w", ErrNoTicket, errCallEnded), tickets.withdraw(ctx, t.ID))
 	}
 	return t, err
 }

@@ -136,7 +136,7 @@ type Settings struct {
 	// has any effect. It must not have an effect of its own. If it fails, panics or takes
 	// longer than [Runner.PolicyTimeout], approvers show the input instead.
 	Preview func(ctx context.Context, in Input) (string, error)
-	// Immediate tools return at once for any input: they wait for nothing and compute little,
+	// Immediate tools return at once for any input: they never block and compute little,
 	// such as a lookup in memory. They run on the goroutine of the call. Other tools run on
 	// their own goroutine and are abandoned at their timeout, which costs more than an
 	// immediate tool does. Post-hooks and middleware must be immediate too: see [Hooks].
@@ -200,7 +200,7 @@ func checkFailure(f string) error {
 	}
 }
 
-// settingsOf returns the settings of a tool, or the zero value if it has none.
+// settingsOf returns the settings of a tool, or the zero value.
 func settingsOf(t Tool) Settings {
 	if s, ok := t.(interface{ Settings() Settings }); ok {
 		return s.Settings()

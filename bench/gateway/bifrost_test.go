@@ -228,8 +228,8 @@ func responseMeaning(tb testing.TB, body []byte) string {
 	return callsOf(resp)
 }
 
-// TestBothTranslateTheSame checks that both sides do the same work with the same result.
-func TestBothTranslateTheSame(t *testing.T) {
+// TestPeersTranslateTheSame checks that both sides do the same work with the same result.
+func TestPeersTranslateTheSame(t *testing.T) {
 	for _, w := range translations(t) {
 		var own, other bytes.Buffer
 		if err := errors.Join(w.ours(&own, w.in), w.theirs(&other, w.in)); err != nil {

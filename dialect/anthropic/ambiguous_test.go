@@ -27,7 +27,7 @@ func TestAmbiguousEventIsReencoded(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			out, _ := play(t, dialect.EncodeOptions{}, evs...)
+			out, _ := encodeEvents(t, dialect.EncodeOptions{}, evs...)
 			if strings.Contains(out, "event: ping\ndata: {\"type\":\"content_block_delta\"") || strings.Index(out, "partial_json") > strings.Index(out, "content_block_stop") {
 				t.Errorf("%s", out)
 			}

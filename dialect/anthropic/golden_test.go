@@ -71,7 +71,7 @@ func golden(t *testing.T, in txtar.File) []txtar.File {
 		if err != nil {
 			lines += "error: " + err.Error() + "\n"
 		}
-		out, rep := play(t, dialect.EncodeOptions{}, evs...)
+		out, rep := encodeEvents(t, dialect.EncodeOptions{}, evs...)
 		if err := checkWire([]byte(out)); err != nil {
 			t.Error(err)
 		}

@@ -25,21 +25,21 @@ var (
 	collect        = checked.CollectStream
 	messagesOf     = codectest.Messages
 	has            = codectest.HasLoss
-	play           = checked.Play
+	encodeEvents   = checked.Play
 	newMessage     = codectest.Message
 	call           = codectest.Call
 )
 
-// own is the origin of messages of this dialect.
-var own = &dragoman.Origin{Dialect: dialectname.Anthropic}
+// ownOrigin is the origin of messages of this dialect.
+var ownOrigin = &dragoman.Origin{Dialect: dialectname.Anthropic}
 
-// foreign is the origin of messages of another dialect.
-var foreign = &dragoman.Origin{Dialect: dialectname.OpenAIResponses, Provider: "openai"}
+// foreignOrigin is the origin of messages of another dialect.
+var foreignOrigin = &dragoman.Origin{Dialect: dialectname.OpenAIResponses, Provider: "openai"}
 
 func ptr[T any](v T) *T { return &v }
 
-// ask returns a small valid request with the given messages.
-func ask(ms ...dragoman.Message) *dragoman.Request {
+// requestOf returns a small valid request with the given messages.
+func requestOf(ms ...dragoman.Message) *dragoman.Request {
 	return &dragoman.Request{Model: "claude-opus-5-5", MaxOutputTokens: ptr(int64(100)), Messages: ms}
 }
 

@@ -85,7 +85,7 @@ func TestBlockingStopReasonIsNotReplaced(t *testing.T) {
 		if resp.Stop.Native != word || resp.ToolCalls()[0].Problem == nil {
 			t.Errorf("stream: stop %q, %s", resp.Stop.Native, problems(resp.ToolCalls()))
 		}
-		out, _ := play(t, dialect.EncodeOptions{}, evs...)
+		out, _ := encodeEvents(t, dialect.EncodeOptions{}, evs...)
 		if strings.Contains(out, `"stop_reason":"tool_use"`) {
 			t.Errorf("a client would run the call:\n%s", out)
 		}
@@ -127,7 +127,7 @@ func TestAmbiguousCallIsBlocked(t *testing.T) {
 			t.Errorf("stream: %s: %s", block, got)
 		}
 		evs, _ := drain(dialect.DecodeOptions{}, []byte(stream))
-		if out, _ := play(t, dialect.EncodeOptions{}, evs...); strings.Contains(out, block) || strings.Count(out, `"input":`) != 1 {
+		if out, _ := encodeEvents(t, dialect.EncodeOptions{}, evs...); strings.Contains(out, block) || strings.Count(out, `"input":`) != 1 {
 			t.Errorf("stream: passed through:\n%s", out)
 		}
 	}
@@ -150,7 +150,7 @@ func TestAmbiguousDeltaBlocksCall(t *testing.T) {
 		t.Error(got)
 	}
 	evs, _ := drain(dialect.DecodeOptions{}, []byte(stream))
-	if out, _ := play(t, dialect.EncodeOptions{}, evs...); strings.Contains(out, `{\"a\":1}`) {
+	if out, _ := encodeEvents(t, dialect.EncodeOptions{}, evs...); strings.Contains(out, `{\"a\":1}`) {
 		t.Errorf("passed through:\n%s", out)
 	}
 }
@@ -194,7 +194,7 @@ func TestCallEndContradictingFragmentsIsError(t *testing.T) {
 		"not a call":        &dragoman.Text{Text: "hello"},
 		"hosted call":       &dragoman.ToolCall{ID: "t", Name: "ls", Arguments: `{"a":1}`, Hosted: true},
 	} {
-		out, rep := play(t, dialect.EncodeOptions{}, append(start[:3:3], &dragoman.PartEnd{Part: final}, end)...)
+		out, rep := encodeEvents(t, dialect.EncodeOptions{}, append(start[:3:3], &dragoman.PartEnd{Part: final}, end)...)
 		if strings.Contains(out, "content_block_stop") || strings.Contains(out, "message_stop") || !strings.HasSuffix(strings.TrimSpace(out), `"}}`) || !strings.Contains(out, "event: error") {
 			t.Errorf("%s:\n%s", what, out)
 		}
@@ -208,12 +208,12 @@ func TestCallEndContradictingFragmentsIsError(t *testing.T) {
 		"call with a problem":  &dragoman.ToolCall{ID: "t", Name: "ls", Arguments: `{"a":1}`, Problem: &dragoman.CallProblem{Code: codes.ProblemStopped}},
 		"trailing white space": call("t", "ls", `{"a":1} `),
 	} {
-		if out, _ := play(t, dialect.EncodeOptions{}, append(start[:3:3], &dragoman.PartEnd{Part: final}, end)...); !strings.Contains(out, "message_stop") || strings.Contains(out, "event: error") {
+		if out, _ := encodeEvents(t, dialect.EncodeOptions{}, append(start[:3:3], &dragoman.PartEnd{Part: final}, end)...); !strings.Contains(out, "message_stop") || strings.Contains(out, "event: error") {
 			t.Errorf("%s:\n%s", what, out)
 		}
 	}
 	// A text part cannot become a call, because its block is already open.
-	out, _ := play(t, dialect.EncodeOptions{}, &dragoman.ResponseStart{}, &dragoman.PartStart{Part: &dragoman.Text{}},
+	out, _ := encodeEvents(t, dialect.EncodeOptions{}, &dragoman.ResponseStart{}, &dragoman.PartStart{Part: &dragoman.Text{}},
 		&dragoman.PartEnd{Part: call("t", "rm", "{}")}, end)
 	if strings.Contains(out, "message_stop") {
 		t.Errorf("text to call:\n%s", out)
@@ -233,7 +233,7 @@ func TestEditedCallAfterNativeBlockIsError(t *testing.T) {
 			evs[i-1] = &dragoman.Chunk{}
 		}
 	}
-	if out, rep := play(t, dialect.EncodeOptions{}, evs...); strings.Contains(out, "message_stop") || !strings.Contains(out, "event: error") || rep.Err(dragoman.Serious) == nil {
+	if out, rep := encodeEvents(t, dialect.EncodeOptions{}, evs...); strings.Contains(out, "message_stop") || !strings.Contains(out, "event: error") || rep.Err(dragoman.Serious) == nil {
 		t.Errorf("%s\n%s", rep, out)
 	}
 }
@@ -250,7 +250,7 @@ func TestManySystemMessagesAreLinear(t *testing.T) {
 		for range n {
 			ms = append(ms, newMessage(dragoman.RoleSystem, &dragoman.Text{Text: "s"}))
 		}
-		if _, err := codec.EncodeRequest(ask(ms...), dialect.EncodeOptions{}); err != nil {
+		if _, err := codec.EncodeRequest(requestOf(ms...), dialect.EncodeOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -258,7 +258,7 @@ func TestManySystemMessagesAreLinear(t *testing.T) {
 
 func TestManyAllowedToolsAreLinear(t *testing.T) {
 	linear(t, 5000, func(n int) {
-		req := ask(dragoman.UserText("x"))
+		req := requestOf(dragoman.UserText("x"))
 		req.ToolChoice = &dragoman.ToolChoice{Mode: dragoman.ChoiceAuto, Tools: []dragoman.ToolRef{}}
 		for i := range n {
 			name := "f" + strconv.Itoa(i)
@@ -291,7 +291,7 @@ func TestErrorKeepsItsBytesOnlyIfObject(t *testing.T) {
 			t.Errorf("status %d written as %d: %s", status, got, written)
 		}
 	}
-	out, _ := play(t, dialect.EncodeOptions{}, &dragoman.StreamError{Err: &dragoman.APIError{Type: "x", Message: "m", Native: &dragoman.Native{Format: format, JSON: json.RawMessage(`{"type":"error",`)}}})
+	out, _ := encodeEvents(t, dialect.EncodeOptions{}, &dragoman.StreamError{Err: &dragoman.APIError{Type: "x", Message: "m", Native: &dragoman.Native{Format: format, JSON: json.RawMessage(`{"type":"error",`)}}})
 	if !strings.Contains(out, `"message":"m"`) {
 		t.Error(out)
 	}
@@ -337,7 +337,7 @@ func TestTextOfBlockWithoutStartIsKept(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	evs, _ := drain(dialect.DecodeOptions{}, []byte(stream))
-	out, _ := play(t, dialect.EncodeOptions{}, evs...)
+	out, _ := encodeEvents(t, dialect.EncodeOptions{}, evs...)
 	if got := collect(t, out).Text(); got != "hello" {
 		t.Errorf("re-encoded: %q\n%s", got, out)
 	}
@@ -369,7 +369,7 @@ func TestUnknownEventsAreReportedOnce(t *testing.T) {
 	}
 	evs, _ := drain(dialect.DecodeOptions{}, stream)
 	for rebuild, want := range map[bool]int{false: 0, true: 2} {
-		if _, rep := play(t, dialect.EncodeOptions{Rebuild: rebuild}, evs...); count(rep) != want {
+		if _, rep := encodeEvents(t, dialect.EncodeOptions{Rebuild: rebuild}, evs...); count(rep) != want {
 			t.Errorf("encoder, rebuild %v: %s", rebuild, rep)
 		}
 	}
@@ -377,7 +377,7 @@ func TestUnknownEventsAreReportedOnce(t *testing.T) {
 
 func TestUnknownToolChoiceModeIsInvalid(t *testing.T) {
 	for _, tools := range [][]dragoman.ToolSpec{nil, {tool("f")}} {
-		req := ask(dragoman.UserText("x"))
+		req := requestOf(dragoman.UserText("x"))
 		req.Tools, req.ToolChoice = tools, &dragoman.ToolChoice{Mode: "sometimes"}
 		if _, err := codec.EncodeRequest(req, dialect.EncodeOptions{}); !errors.Is(err, dragoman.ErrInvalid) {
 			t.Errorf("%d tools: %v", len(tools), err)
@@ -396,7 +396,7 @@ func TestThinkingBudgetIsAdjusted(t *testing.T) {
 		"lowered below max_tokens": {3000, 3000, "2999", dragoman.Lowered},
 		"no room for the minimum":  {1024, 4000, nil, dragoman.Dropped},
 	} {
-		req := ask(dragoman.UserText("x"))
+		req := requestOf(dragoman.UserText("x"))
 		req.MaxOutputTokens, req.Reasoning = &c.max, &dragoman.ReasoningSettings{BudgetTokens: &c.budget}
 		v, enc := encode(t, req, dialect.EncodeOptions{})
 		thinking, _ := v["thinking"].(map[string]any)
@@ -420,7 +420,7 @@ func TestThinkingBudgetIsAdjusted(t *testing.T) {
 }
 
 func TestOutputSchemaWithoutKind(t *testing.T) {
-	req := ask(dragoman.UserText("x"))
+	req := requestOf(dragoman.UserText("x"))
 	req.Output = &dragoman.OutputFormat{Schema: json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`)}
 	_, enc := encode(t, req, dialect.EncodeOptions{})
 	if !strings.Contains(string(enc.Body), `"format":{"type":"json_schema"`) {
@@ -468,7 +468,7 @@ func TestNothingAfterTerminalEvent(t *testing.T) {
 			t.Errorf("%T is last", evs[len(evs)-1])
 		}
 		evs = append(evs, &dragoman.Chunk{Dialect: dialectname.Anthropic, Raw: []byte(second)})
-		if out, _ := play(t, dialect.EncodeOptions{}, evs...); strings.Contains(out, "msg_2") {
+		if out, _ := encodeEvents(t, dialect.EncodeOptions{}, evs...); strings.Contains(out, "msg_2") {
 			t.Errorf("a second response was passed through:\n%s", out)
 		}
 	}
@@ -494,7 +494,7 @@ func TestQuirkC19_EmptyInputIsPlaceholder(t *testing.T) {
 			t.Errorf("%s: %s, %v", what, obj, got.Problem)
 		}
 	}
-	out, _ := play(t, dialect.EncodeOptions{}, &dragoman.ResponseStart{}, &dragoman.PartStart{Part: call("t", "f", "")},
+	out, _ := encodeEvents(t, dialect.EncodeOptions{}, &dragoman.ResponseStart{}, &dragoman.PartStart{Part: call("t", "f", "")},
 		&dragoman.PartEnd{Part: call("t", "f", "{}")}, &dragoman.ResponseEnd{})
 	if !strings.Contains(out, `"input":{}`) || strings.Contains(out, "input_json_delta") {
 		t.Errorf("an empty input needs no fragment:\n%s", out)
@@ -511,7 +511,7 @@ func (failing) InspectCall(json.RawMessage) (*dragoman.ToolCall, dragoman.Report
 }
 
 func TestUnreadableCallIsKept(t *testing.T) {
-	req := ask(dragoman.UserText("x"))
+	req := requestOf(dragoman.UserText("x"))
 	req.Contributions = []dragoman.Contribution{{Source: "test", Calls: []dragoman.CallAccessor{failing{}}}}
 	_, enc := encode(t, req, dialect.EncodeOptions{})
 	for block, want := range map[string]string{

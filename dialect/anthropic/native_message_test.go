@@ -95,7 +95,7 @@ func TestNativeMessageOnlyGainsBlocks(t *testing.T) {
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			req := ask(slices.Concat(nativeMessages(t, tc.native...), tc.more)...)
+			req := requestOf(slices.Concat(nativeMessages(t, tc.native...), tc.more)...)
 			_, enc := encode(t, req, dialect.EncodeOptions{})
 			ms := messagesOf(t, enc.Body)
 			if got := ms[len(ms)-1]; got != tc.want {
@@ -110,7 +110,7 @@ func TestNativeMessageOnlyGainsBlocks(t *testing.T) {
 
 // A re-encoded message keeps the native blocks that follow it.
 func TestNativeBlocksAfterOthersAreKept(t *testing.T) {
-	req := ask(dragoman.UserText("a"), nativeMessages(t, `{"content":[{"text":"b" ,"type":"text"}],"x":1,"role":"user"}`)[0])
+	req := requestOf(dragoman.UserText("a"), nativeMessages(t, `{"content":[{"text":"b" ,"type":"text"}],"x":1,"role":"user"}`)[0])
 	_, enc := encode(t, req, dialect.EncodeOptions{})
 	want := `{"role":"user","content":[{"type":"text","text":"a"},{"text":"b" ,"type":"text"}],"x":1}`
 	if got := messagesOf(t, enc.Body); got[0] != want || len(enc.Report.Losses) != 0 {
@@ -125,9 +125,9 @@ func TestMismatchedSidecarIsNotSent(t *testing.T) {
 		`{"role":"user","content":[{"type":"text","text":"x"},{"type":"text","text":"y"}]}`, `{"content":[{"type":"text","text":"x"}],"role":"user","content":"x"}`,
 		`{"role":"user","content":[{"type":"text","text":"x"}]`, `{"role":"user","content":[{"type":"text","text":"x"}]},{"role":"system"}`,
 	} {
-		m := dragoman.Message{Role: dragoman.RoleUser, Parts: []dragoman.Part{&dragoman.Text{Text: "a"}}, Origin: own}
+		m := dragoman.Message{Role: dragoman.RoleUser, Parts: []dragoman.Part{&dragoman.Text{Text: "a"}}, Origin: ownOrigin}
 		m.Native = &dragoman.Sidecar{Dialect: dialectname.Anthropic, Raw: json.RawMessage(raw), Mirror: m.Fingerprint()}
-		_, enc := encode(t, ask(m), dialect.EncodeOptions{})
+		_, enc := encode(t, requestOf(m), dialect.EncodeOptions{})
 		if got := messagesOf(t, enc.Body); len(got) != 1 || got[0] != `{"role":"user","content":[{"type":"text","text":"a"}]}` {
 			t.Errorf("%s: %q", raw, got)
 		}
@@ -140,7 +140,7 @@ func TestQuirkD31_OnlyUnmarkedBlockIsReencoded(t *testing.T) {
 	}
 	first := `{"content":[{"text":"0" , "type":"text"}, ` + text(1) + `], "role":"user"}`
 	rest := `{"role":"assistant","content":[` + text(2) + `,` + text(3) + `,` + text(4) + `,` + text(5) + `] }`
-	_, enc := encode(t, ask(nativeMessages(t, first, rest)...), dialect.EncodeOptions{})
+	_, enc := encode(t, requestOf(nativeMessages(t, first, rest)...), dialect.EncodeOptions{})
 	got := messagesOf(t, enc.Body)
 	if want := `{"content":[{"text":"0" , "type":"text"},{"type":"text","text":"1"}], "role":"user"}`; got[0] != want || got[1] != rest {
 		t.Errorf("%q", got)
@@ -151,7 +151,7 @@ func TestQuirkD31_OnlyUnmarkedBlockIsReencoded(t *testing.T) {
 // The API rejects a result without a call at any position. Such a result must
 // not change the messages before it.
 func TestResultWithoutCallKeepsItsPosition(t *testing.T) {
-	req := ask(dragoman.UserText("a"), newMessage(dragoman.RoleAssistant, call("c1", "f", "{}")), newMessage(dragoman.RoleTool, result("c1", "r")),
+	req := requestOf(dragoman.UserText("a"), newMessage(dragoman.RoleAssistant, call("c1", "f", "{}")), newMessage(dragoman.RoleTool, result("c1", "r")),
 		dragoman.UserText("b"), newMessage(dragoman.RoleTool, result("c0", "of no call")), dragoman.UserText("c"))
 	_, enc := encode(t, req, dialect.EncodeOptions{})
 	want := `{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":[{"type":"text","text":"r"}]},{"type":"text","text":"b"},` +
@@ -176,12 +176,12 @@ func TestQuirkD2_ResultsOfThreadComeFirst(t *testing.T) {
 // A message that is not written does not count as following a system message.
 func TestSystemMessagePlacement(t *testing.T) {
 	mid := dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{MidSystem: true}}}
-	silent := dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&dragoman.Reasoning{Text: "hm"}}, Origin: foreign}
-	_, enc := encode(t, ask(dragoman.UserText("a"), dragoman.SystemText("rule"), silent, dragoman.UserText("b")), mid)
+	silent := dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&dragoman.Reasoning{Text: "hm"}}, Origin: foreignOrigin}
+	_, enc := encode(t, requestOf(dragoman.UserText("a"), dragoman.SystemText("rule"), silent, dragoman.UserText("b")), mid)
 	if got := messagesOf(t, enc.Body); len(got) != 1 || strings.Contains(got[0], `"system"`) {
 		t.Errorf("before a user message: %q", got)
 	}
-	_, enc = encode(t, ask(dragoman.UserText("a"), dragoman.SystemText("rule"), silent, dragoman.SystemText("another"), dragoman.AssistantText("b")), mid)
+	_, enc = encode(t, requestOf(dragoman.UserText("a"), dragoman.SystemText("rule"), silent, dragoman.SystemText("another"), dragoman.AssistantText("b")), mid)
 	if got := messagesOf(t, enc.Body); len(got) != 3 || got[1] != `{"role":"system","content":[{"type":"text","text":"rule"},{"type":"text","text":"another"}]}` {
 		t.Errorf("before an assistant message: %q", got)
 	}

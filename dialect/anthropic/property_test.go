@@ -16,13 +16,13 @@ import (
 
 // drawing configures the generator for this wire.
 func drawing() codectest.Draw {
-	return codectest.Draw{Own: own, Foreign: foreign, Native: []*dragoman.Opaque{
+	return codectest.Draw{Own: ownOrigin, Foreign: foreignOrigin, Native: []*dragoman.Opaque{
 		{Dialect: dialectname.Anthropic, Type: "server_tool_use", JSON: json.RawMessage("{\"type\":\"server_tool_use\",\n\"id\":\"s\",\"name\":\"web_search\",\"input\":{\"q\":1}}")},
 	}}
 }
 
 func drawRequest(t *rapid.T) *dragoman.Request {
-	around := ask()
+	around := requestOf()
 	if rapid.Bool().Draw(t, "thinking") {
 		around.Reasoning = &dragoman.ReasoningSettings{Mode: codes.ReasoningAdaptive, Effort: "high"}
 	}

@@ -45,7 +45,7 @@ func TestUnchangedMessagesKeepTheirBytes(t *testing.T) {
 }
 
 func TestMaxTokensIsSynthesized(t *testing.T) {
-	req := ask(dragoman.UserText("hi"))
+	req := requestOf(dragoman.UserText("hi"))
 	req.MaxOutputTokens = nil
 	v, enc := encode(t, req, dialect.EncodeOptions{})
 	if v["max_tokens"] != json.Number("4096") {
@@ -66,7 +66,7 @@ func TestMaxTokensIsSynthesized(t *testing.T) {
 }
 
 func TestSamplingPerVersion(t *testing.T) {
-	req := ask(dragoman.UserText("hi"))
+	req := requestOf(dragoman.UserText("hi"))
 	req.Sampling = dragoman.Sampling{Temperature: ptr(dragoman.Number("1.0")), TopP: ptr(dragoman.Number("0.50")), TopK: ptr(int64(3)), Seed: ptr(int64(1))}
 	v, enc := encode(t, req, dialect.EncodeOptions{})
 	if v["temperature"] != json.Number("1.0") || v["top_p"] != json.Number("0.50") || v["top_k"] != json.Number("3") {
@@ -89,7 +89,7 @@ func TestSamplingPerVersion(t *testing.T) {
 }
 
 func TestSystemPromptIncludesLeadingMessages(t *testing.T) {
-	req := ask(dragoman.SystemText("two"), newMessage(dragoman.RoleDeveloper, &dragoman.Text{Text: "three"}), dragoman.UserText("hi"))
+	req := requestOf(dragoman.SystemText("two"), newMessage(dragoman.RoleDeveloper, &dragoman.Text{Text: "three"}), dragoman.UserText("hi"))
 	req.Instructions = []dragoman.Part{&dragoman.Text{Text: "one", Cache: &dragoman.CacheHint{TTL: "1h"}}, &dragoman.Text{Text: "  "}}
 	v, enc := encode(t, req, dialect.EncodeOptions{})
 	got, _ := json.Marshal(v["system"])
@@ -116,16 +116,16 @@ func TestSystemMessageInsideTheConversation(t *testing.T) {
 		}
 		return strings.Join(out, " "), enc
 	}
-	if got, enc := roles(ask(ms...), mid); got != "user system assistant user" || len(enc.Report.Losses) != 0 {
+	if got, enc := roles(requestOf(ms...), mid); got != "user system assistant user" || len(enc.Report.Losses) != 0 {
 		t.Errorf("%s\n%s", got, enc.Report)
 	}
-	got, enc := roles(ask(ms...), dialect.EncodeOptions{})
+	got, enc := roles(requestOf(ms...), dialect.EncodeOptions{})
 	if got != "user assistant user" {
 		t.Error(got)
 	}
 	has(t, enc.Report, dragoman.Lowered, "/messages/1")
 	// After an assistant message the API accepts no system message.
-	got, enc = roles(ask(dragoman.UserText("a"), dragoman.AssistantText("b"), dragoman.SystemText("rule"), dragoman.UserText("c")), mid)
+	got, enc = roles(requestOf(dragoman.UserText("a"), dragoman.AssistantText("b"), dragoman.SystemText("rule"), dragoman.UserText("c")), mid)
 	if got != "user assistant user" {
 		t.Error(got)
 	}
@@ -138,12 +138,12 @@ func TestSystemMessageInsideTheConversation(t *testing.T) {
 }
 
 func TestConversationGetsOpeningUserMessage(t *testing.T) {
-	_, enc := encode(t, ask(dragoman.AssistantText("b"), dragoman.UserText("c")), dialect.EncodeOptions{})
+	_, enc := encode(t, requestOf(dragoman.AssistantText("b"), dragoman.UserText("c")), dialect.EncodeOptions{})
 	if got := messagesOf(t, enc.Body); len(got) != 3 || !strings.HasPrefix(got[0], `{"role":"user"`) {
 		t.Errorf("%q", got)
 	}
 	has(t, enc.Report, dragoman.Synthesized, "/messages")
-	req := ask()
+	req := requestOf()
 	req.Instructions = []dragoman.Part{&dragoman.Text{Text: "Say hello."}} // the model can answer them
 	_, enc = encode(t, req, dialect.EncodeOptions{})
 	if got := messagesOf(t, enc.Body); len(got) != 1 {
@@ -157,7 +157,7 @@ func TestConversationGetsOpeningUserMessage(t *testing.T) {
 }
 
 func TestPrefillTrailingWhiteSpaceIsTrimmed(t *testing.T) {
-	_, enc := encode(t, ask(dragoman.UserText("a"), dragoman.AssistantText("so\u2003 \n")), dialect.EncodeOptions{})
+	_, enc := encode(t, requestOf(dragoman.UserText("a"), dragoman.AssistantText("so\u2003 \n")), dialect.EncodeOptions{})
 	if got := messagesOf(t, enc.Body); got[1] != `{"role":"assistant","content":[{"type":"text","text":"so"}]}` {
 		t.Errorf("%q", got)
 	}
@@ -166,7 +166,7 @@ func TestPrefillTrailingWhiteSpaceIsTrimmed(t *testing.T) {
 
 func TestQuirkB2_EmptyArguments(t *testing.T) {
 	for _, args := range []string{"", " ", "null", "{}", `""`} {
-		_, enc := encode(t, ask(dragoman.UserText("a"), newMessage(dragoman.RoleAssistant, call("c1", "f", args)), newMessage(dragoman.RoleTool, result("c1", "x"))), dialect.EncodeOptions{})
+		_, enc := encode(t, requestOf(dragoman.UserText("a"), newMessage(dragoman.RoleAssistant, call("c1", "f", args)), newMessage(dragoman.RoleTool, result("c1", "x"))), dialect.EncodeOptions{})
 		if got := messagesOf(t, enc.Body)[1]; !strings.Contains(got, `"input":{}`) {
 			t.Errorf("%q: %s", args, got)
 		}
@@ -179,7 +179,7 @@ func TestQuirkB5_B7_InvalidArgumentsAreReplaced(t *testing.T) {
 		`{"a":1,"a":2}`: `"input":{}`,
 		`{"a":`:         `"input":{}`,
 	} {
-		_, enc := encode(t, ask(dragoman.UserText("a"), newMessage(dragoman.RoleAssistant, call("c1", "f", args)), newMessage(dragoman.RoleTool, result("c1", "x"))), dialect.EncodeOptions{})
+		_, enc := encode(t, requestOf(dragoman.UserText("a"), newMessage(dragoman.RoleAssistant, call("c1", "f", args)), newMessage(dragoman.RoleTool, result("c1", "x"))), dialect.EncodeOptions{})
 		if got := messagesOf(t, enc.Body)[1]; !strings.Contains(got, want) {
 			t.Errorf("%q: %s", args, got)
 		}
@@ -208,7 +208,7 @@ func TestQuirkB10_ResultsWithoutIDPairWithCallsWithoutID(t *testing.T) {
 
 func TestQuirkB13_CallAndResultGetSameAlias(t *testing.T) {
 	id := "call.with:dots/1"
-	_, enc := encode(t, ask(dragoman.UserText("a"), newMessage(dragoman.RoleAssistant, call(id, "f", "{}")), newMessage(dragoman.RoleTool, result(id, "x"))), dialect.EncodeOptions{})
+	_, enc := encode(t, requestOf(dragoman.UserText("a"), newMessage(dragoman.RoleAssistant, call(id, "f", "{}")), newMessage(dragoman.RoleTool, result(id, "x"))), dialect.EncodeOptions{})
 	ms := messagesOf(t, enc.Body)
 	alias := enc.Registry.WireID(id)
 	if alias == id || !strings.Contains(ms[1], `"id":"`+alias+`"`) || !strings.Contains(ms[2], `"tool_use_id":"`+alias+`"`) {
@@ -222,8 +222,8 @@ func TestQuirkB13_CallAndResultGetSameAlias(t *testing.T) {
 func TestQuirkB26_B27_ClientCallsComeLast(t *testing.T) {
 	server := &dragoman.Opaque{Dialect: dialectname.Anthropic, Type: "server_tool_use", JSON: json.RawMessage(`{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{}}`)}
 	m := newMessage(dragoman.RoleAssistant, call("c1", "f", "{}"), &dragoman.Text{Text: "after"}, server)
-	m.Origin = own
-	_, enc := encode(t, ask(dragoman.UserText("a"), m, newMessage(dragoman.RoleTool, result("c1", "x"))), dialect.EncodeOptions{})
+	m.Origin = ownOrigin
+	_, enc := encode(t, requestOf(dragoman.UserText("a"), m, newMessage(dragoman.RoleTool, result("c1", "x"))), dialect.EncodeOptions{})
 	want := `{"role":"assistant","content":[{"type":"text","text":"after"},` + string(server.JSON) + `,{"type":"tool_use","id":"c1","name":"f","input":{}}]}`
 	if got := messagesOf(t, enc.Body)[1]; got != want {
 		t.Errorf("%s", got)
@@ -234,8 +234,8 @@ func TestQuirkB26_B27_ClientCallsComeLast(t *testing.T) {
 func TestQuirkD25_SignedThinkingKeepsOrder(t *testing.T) {
 	m := newMessage(dragoman.RoleAssistant, &dragoman.Reasoning{Text: "t1", Signature: "s1"}, call("c1", "f", "{}"), &dragoman.Text{Text: " "},
 		&dragoman.Reasoning{Signature: "s2"}, call("c2", "g", "{}"))
-	m.Origin = own
-	_, enc := encode(t, ask(dragoman.UserText("a"), m, newMessage(dragoman.RoleTool, result("c1", "x"), result("c2", "y"))), dialect.EncodeOptions{})
+	m.Origin = ownOrigin
+	_, enc := encode(t, requestOf(dragoman.UserText("a"), m, newMessage(dragoman.RoleTool, result("c1", "x"), result("c2", "y"))), dialect.EncodeOptions{})
 	want := `{"role":"assistant","content":[{"type":"thinking","thinking":"t1","signature":"s1"},{"type":"tool_use","id":"c1","name":"f","input":{}},` +
 		`{"type":"text","text":" "},{"type":"thinking","thinking":"","signature":"s2"},{"type":"tool_use","id":"c2","name":"g","input":{}}]}`
 	if got := messagesOf(t, enc.Body)[1]; got != want {
@@ -245,7 +245,7 @@ func TestQuirkD25_SignedThinkingKeepsOrder(t *testing.T) {
 
 func TestQuirkB31_B33_NumbersAndCharactersAreExact(t *testing.T) {
 	args := `{"n":9007199254740993,"f":1.0,"s":"<&>\u00e9"}`
-	_, enc := encode(t, ask(dragoman.UserText("a <b> & c"), newMessage(dragoman.RoleAssistant, call("c1", "f", args)), newMessage(dragoman.RoleTool, result("c1", "x"))), dialect.EncodeOptions{})
+	_, enc := encode(t, requestOf(dragoman.UserText("a <b> & c"), newMessage(dragoman.RoleAssistant, call("c1", "f", args)), newMessage(dragoman.RoleTool, result("c1", "x"))), dialect.EncodeOptions{})
 	ms := messagesOf(t, enc.Body)
 	if !strings.Contains(ms[1], args) || !strings.Contains(ms[0], "a <b> & c") {
 		t.Errorf("%q", ms)
@@ -257,7 +257,7 @@ func TestQuirkB31_B33_NumbersAndCharactersAreExact(t *testing.T) {
 }
 
 func TestQuirkD1_D2_D4_ResultOrder(t *testing.T) {
-	_, enc := encode(t, ask(
+	_, enc := encode(t, requestOf(
 		dragoman.UserText("a"),
 		newMessage(dragoman.RoleAssistant, call("c1", "f", "{}")), newMessage(dragoman.RoleAssistant, call("c2", "g", "{}")), // one turn in two items
 		newMessage(dragoman.RoleTool, result("c2", "second")), dragoman.UserText("meanwhile"), newMessage(dragoman.RoleTool, result("c1", "first")),
@@ -275,7 +275,7 @@ func TestQuirkD1_D2_D4_ResultOrder(t *testing.T) {
 }
 
 func TestQuirkD6_LastResultReplacesFirst(t *testing.T) {
-	_, enc := encode(t, ask(dragoman.UserText("a"), newMessage(dragoman.RoleAssistant, call("c1", "f", "{}"), call("c2", "f", "{}")),
+	_, enc := encode(t, requestOf(dragoman.UserText("a"), newMessage(dragoman.RoleAssistant, call("c1", "f", "{}"), call("c2", "f", "{}")),
 		newMessage(dragoman.RoleTool, result("c1", "old"), result("c2", "b"), result("c1", "new"))), dialect.EncodeOptions{})
 	got := messagesOf(t, enc.Body)[2]
 	if strings.Contains(got, "old") || strings.Index(got, "new") > strings.Index(got, `"b"`) {
@@ -287,7 +287,7 @@ func TestQuirkD6_LastResultReplacesFirst(t *testing.T) {
 func TestQuirkD12_ErrorFlagRoundTrip(t *testing.T) {
 	res := result("c1", "boom")
 	res.Outcome = codes.OutcomeError
-	_, enc := encode(t, ask(dragoman.UserText("a"), newMessage(dragoman.RoleAssistant, call("c1", "f", "{}")), newMessage(dragoman.RoleTool, res)), dialect.EncodeOptions{})
+	_, enc := encode(t, requestOf(dragoman.UserText("a"), newMessage(dragoman.RoleAssistant, call("c1", "f", "{}")), newMessage(dragoman.RoleTool, res)), dialect.EncodeOptions{})
 	back := decode(t, string(enc.Body)).Messages[2]
 	got := back.Parts[0].(*dragoman.ToolResult)
 	if back.Role != dragoman.RoleTool || got.Outcome != codes.OutcomeError || got.Text() != "boom" {
@@ -298,7 +298,7 @@ func TestQuirkD12_ErrorFlagRoundTrip(t *testing.T) {
 func TestQuirkD14_UnsupportedMediaBecomesNote(t *testing.T) {
 	image := &dragoman.Media{Media: codes.MediaImage, MIME: "image/png", Base64: "iVBO"}
 	res := &dragoman.ToolResult{CallID: "c1", Content: []dragoman.Part{image}}
-	req := ask(newMessage(dragoman.RoleUser, image), newMessage(dragoman.RoleAssistant, call("c1", "f", "{}")), newMessage(dragoman.RoleTool, res))
+	req := requestOf(newMessage(dragoman.RoleUser, image), newMessage(dragoman.RoleAssistant, call("c1", "f", "{}")), newMessage(dragoman.RoleTool, res))
 	_, enc := encode(t, req, dialect.EncodeOptions{})
 	if n := strings.Count(string(enc.Body), `"type":"image"`); n != 2 {
 		t.Errorf("%d images: %s", n, enc.Body)
@@ -313,7 +313,7 @@ func TestQuirkD14_UnsupportedMediaBecomesNote(t *testing.T) {
 }
 
 func TestQuirkD22_BlankTextIsDropped(t *testing.T) {
-	_, enc := encode(t, ask(dragoman.UserText("a"), dragoman.AssistantText(" \n"), dragoman.UserText("b")), dialect.EncodeOptions{})
+	_, enc := encode(t, requestOf(dragoman.UserText("a"), dragoman.AssistantText(" \n"), dragoman.UserText("b")), dialect.EncodeOptions{})
 	if got := messagesOf(t, enc.Body); len(got) != 1 || got[0] != `{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}` {
 		t.Errorf("%q", got)
 	}
@@ -329,18 +329,18 @@ func TestQuirkD23_D24_D26_ThinkingReturnsOnlyToItsOrigin(t *testing.T) {
 		part   *dragoman.Reasoning
 		kept   bool
 	}{
-		{"signed, of this dialect", own, &dragoman.Reasoning{Text: "t", Signature: "s"}, true},
-		{"signed, text omitted (quirk G12)", own, &dragoman.Reasoning{Signature: "s"}, true},
-		{"redacted", own, &dragoman.Reasoning{Encrypted: "e", Redacted: true}, true},
-		{"unsigned", own, &dragoman.Reasoning{Text: "t"}, false},
+		{"signed, of this dialect", ownOrigin, &dragoman.Reasoning{Text: "t", Signature: "s"}, true},
+		{"signed, text omitted (quirk G12)", ownOrigin, &dragoman.Reasoning{Signature: "s"}, true},
+		{"redacted", ownOrigin, &dragoman.Reasoning{Encrypted: "e", Redacted: true}, true},
+		{"unsigned", ownOrigin, &dragoman.Reasoning{Text: "t"}, false},
 		{"of another model", other, &dragoman.Reasoning{Text: "t", Signature: "s"}, false},
-		{"of another dialect", foreign, &dragoman.Reasoning{Text: "t", Signature: "s"}, false},
-		{"encrypted, of another dialect", foreign, &dragoman.Reasoning{Encrypted: "e", Summary: []string{"t"}}, false},
+		{"of another dialect", foreignOrigin, &dragoman.Reasoning{Text: "t", Signature: "s"}, false},
+		{"encrypted, of another dialect", foreignOrigin, &dragoman.Reasoning{Encrypted: "e", Summary: []string{"t"}}, false},
 		{"no origin", nil, &dragoman.Reasoning{Text: "t", Signature: "s"}, false},
 	} {
 		m := newMessage(dragoman.RoleAssistant, c.part, &dragoman.Text{Text: "so"})
 		m.Origin = c.origin
-		_, enc := encode(t, ask(dragoman.UserText("a"), m, dragoman.UserText("b")), dialect.EncodeOptions{})
+		_, enc := encode(t, requestOf(dragoman.UserText("a"), m, dragoman.UserText("b")), dialect.EncodeOptions{})
 		if got := strings.Contains(messagesOf(t, enc.Body)[1], "thinking"); got != c.kept {
 			t.Errorf("%s: kept %v", c.what, got)
 		}
@@ -359,7 +359,7 @@ func TestQuirkD23_D24_D26_ThinkingReturnsOnlyToItsOrigin(t *testing.T) {
 
 func TestQuirkD31_LastFourCacheBreakpointsAreWritten(t *testing.T) {
 	hint := &dragoman.CacheHint{}
-	req := ask(newMessage(dragoman.RoleUser, &dragoman.Text{Text: "a", Cache: hint}, &dragoman.Text{Text: "b", Cache: hint}), dragoman.AssistantText("x"))
+	req := requestOf(newMessage(dragoman.RoleUser, &dragoman.Text{Text: "a", Cache: hint}, &dragoman.Text{Text: "b", Cache: hint}), dragoman.AssistantText("x"))
 	user := dragoman.UserText("c")
 	user.Cache = hint
 	req.Messages = append(req.Messages, user)
@@ -388,7 +388,7 @@ func TestQuirkE1_ToolChoice(t *testing.T) {
 		`{"type":"any"}`:             {Mode: dragoman.ChoiceRequired},
 		`{"name":"f","type":"tool"}`: {Mode: dragoman.ChoiceTool, Tools: []dragoman.ToolRef{{Name: "f"}}},
 	} {
-		req := ask(dragoman.UserText("a"))
+		req := requestOf(dragoman.UserText("a"))
 		req.Tools, req.ToolChoice = []dragoman.ToolSpec{tool("f")}, c
 		v, enc := encode(t, req, dialect.EncodeOptions{})
 		if got, _ := json.Marshal(v["tool_choice"]); string(got) != want {
@@ -401,7 +401,7 @@ func TestQuirkE1_ToolChoice(t *testing.T) {
 }
 
 func TestQuirkE3_NoToolsNoChoice(t *testing.T) {
-	req := ask(dragoman.UserText("a"))
+	req := requestOf(dragoman.UserText("a"))
 	req.ToolChoice, req.ParallelToolCalls = &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired}, ptr(false)
 	v, enc := encode(t, req, dialect.EncodeOptions{})
 	if v["tools"] != nil || v["tool_choice"] != nil {
@@ -426,7 +426,7 @@ func TestQuirkE4_ForcedChoiceIsLowered(t *testing.T) {
 		{codes.ForcedWithoutThinking, adaptive, "auto"},
 		{codes.ForcedNever, nil, "auto"},
 	} {
-		req := ask(dragoman.UserText("a"))
+		req := requestOf(dragoman.UserText("a"))
 		req.MaxOutputTokens = ptr(int64(4000))
 		req.Tools, req.ToolChoice, req.Reasoning = []dragoman.ToolSpec{tool("f")}, &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired}, c.thinking
 		v, enc := encode(t, req, dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{ForcedChoice: c.forced}}})
@@ -442,7 +442,7 @@ func TestQuirkE4_ForcedChoiceIsLowered(t *testing.T) {
 func TestBlankTextInResultIsReported(t *testing.T) {
 	for _, content := range [][]dragoman.Part{{&dragoman.Text{Text: "1"}, &dragoman.Text{Text: " "}}, {&dragoman.Text{Text: " "}}} {
 		res := &dragoman.ToolResult{CallID: "a", Content: content}
-		req := ask(dragoman.UserText("q"), dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&dragoman.ToolCall{ID: "a", Name: "f"}}}, dragoman.ToolResults(res))
+		req := requestOf(dragoman.UserText("q"), dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&dragoman.ToolCall{ID: "a", Name: "f"}}}, dragoman.ToolResults(res))
 		req.Tools = []dragoman.ToolSpec{tool("f")}
 		_, enc := encode(t, req, dialect.EncodeOptions{})
 		if !strings.Contains(enc.Report.String(), "a blank text") {
@@ -453,7 +453,7 @@ func TestBlankTextInResultIsReported(t *testing.T) {
 
 func TestQuirkE4_ForcedChoiceStaysWithoutThinking(t *testing.T) {
 	for _, forced := range []string{codes.ForcedAlways, codes.ForcedWithoutThinking} {
-		req := ask(dragoman.UserText("q"))
+		req := requestOf(dragoman.UserText("q"))
 		req.Tools, req.ToolChoice, req.MaxOutputTokens = []dragoman.ToolSpec{tool("f")}, &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired}, ptr(int64(500))
 		req.Reasoning = &dragoman.ReasoningSettings{Mode: codes.ReasoningBudget, BudgetTokens: ptr(int64(600))}
 		v, enc := encode(t, req, dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{ForcedChoice: forced}}})
@@ -465,7 +465,7 @@ func TestQuirkE4_ForcedChoiceStaysWithoutThinking(t *testing.T) {
 }
 
 func TestQuirkE5_MissingForcedToolIsError(t *testing.T) {
-	req := ask(dragoman.UserText("a"))
+	req := requestOf(dragoman.UserText("a"))
 	req.Tools = []dragoman.ToolSpec{tool("f"), {Name: "bad", Parameters: json.RawMessage(`{"type":`)}}
 	for _, ref := range []dragoman.ToolRef{{Name: "absent"}, {Name: "bad"}} {
 		req.ToolChoice = &dragoman.ToolChoice{Mode: dragoman.ChoiceTool, Tools: []dragoman.ToolRef{ref}}
@@ -494,7 +494,7 @@ func TestQuirkE6_ParallelFlagIsInvertedInChoice(t *testing.T) {
 		{ptr(true), &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired}, `{"disable_parallel_tool_use":false,"type":"any"}`},
 		{ptr(false), &dragoman.ToolChoice{Mode: dragoman.ChoiceNone}, `{"type":"none"}`},
 	} {
-		req := ask(dragoman.UserText("a"))
+		req := requestOf(dragoman.UserText("a"))
 		req.Tools, req.ToolChoice, req.ParallelToolCalls = []dragoman.ToolSpec{tool("f")}, c.choice, c.parallel
 		v, enc := encode(t, req, dialect.EncodeOptions{})
 		if got, _ := json.Marshal(v["tool_choice"]); string(got) != c.want {
@@ -509,7 +509,7 @@ func TestQuirkE6_ParallelFlagIsInvertedInChoice(t *testing.T) {
 }
 
 func TestQuirkE9_AllowedToolsFilterTools(t *testing.T) {
-	req := ask(dragoman.UserText("a"))
+	req := requestOf(dragoman.UserText("a"))
 	req.Tools = []dragoman.ToolSpec{tool("f"), tool("g"), {Name: "bad", Parameters: json.RawMessage(`[`)}}
 	req.ToolChoice = &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired, Tools: []dragoman.ToolRef{{Name: "g"}, {Name: "bad"}}}
 	v, enc := encode(t, req, dialect.EncodeOptions{})
@@ -521,7 +521,7 @@ func TestQuirkE9_AllowedToolsFilterTools(t *testing.T) {
 }
 
 func TestQuirkE11_DroppedToolsAreErrors(t *testing.T) {
-	req := ask(dragoman.UserText("a"))
+	req := requestOf(dragoman.UserText("a"))
 	req.Tools = []dragoman.ToolSpec{tool("f")}
 	_, err := codec.EncodeRequest(req, dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{NoTools: true}}})
 	if !errors.Is(err, dragoman.ErrUnsupported) {
@@ -530,7 +530,7 @@ func TestQuirkE11_DroppedToolsAreErrors(t *testing.T) {
 }
 
 func TestQuirkF5_StructuredOutput(t *testing.T) {
-	req := ask(dragoman.UserText("a"))
+	req := requestOf(dragoman.UserText("a"))
 	req.Output = &dragoman.OutputFormat{Kind: codes.OutputSchema, Name: "n", Schema: json.RawMessage(`{"type":"object","properties":{"a":{"type":"integer","minimum":3}},"required":["a"]}`)}
 	v, enc := encode(t, req, dialect.EncodeOptions{})
 	format := v["output_config"].(map[string]any)["format"].(map[string]any)
@@ -570,7 +570,7 @@ func TestQuirkG10_ThinkingAndEffort(t *testing.T) {
 		{dragoman.ReasoningSettings{Effort: "minimal"}, `null`, `{"effort":"low"}`},
 		{dragoman.ReasoningSettings{Effort: "xhigh"}, `null`, `{"effort":"xhigh"}`},
 	} {
-		req := ask(dragoman.UserText("a"))
+		req := requestOf(dragoman.UserText("a"))
 		req.MaxOutputTokens, req.Reasoning = ptr(int64(9000)), &c.in
 		v, _ := encode(t, req, dialect.EncodeOptions{})
 		thinking, _ := json.Marshal(v["thinking"])
@@ -608,8 +608,8 @@ func TestUnknownFieldsBlocksAndNullsRoundTrip(t *testing.T) {
 func TestForeignPartsAreDroppedAndReported(t *testing.T) {
 	m := newMessage(dragoman.RoleAssistant, &dragoman.Opaque{Dialect: dialectname.OpenAIResponses, Type: "computer_call", JSON: json.RawMessage(`{}`)},
 		&dragoman.Text{Text: "x", Extra: &dragoman.Extra{Dialect: dialectname.OpenAIResponses, Fields: []dragoman.Field{{Path: "/annotations", Value: json.RawMessage(`[1]`)}}}})
-	m.Origin, m.Phase, m.Name = foreign, "commentary", "bob"
-	req := ask(dragoman.UserText("a"), m, dragoman.UserText("b"))
+	m.Origin, m.Phase, m.Name = foreignOrigin, "commentary", "bob"
+	req := requestOf(dragoman.UserText("a"), m, dragoman.UserText("b"))
 	req.Verbosity, req.CacheKey, req.ServiceTier = "low", "k", "flex"
 	req.Metadata, req.Store = []dragoman.KeyValue{{Key: "a", Value: "b"}}, ptr(true)
 	req.Extra = &dragoman.Extra{Dialect: dialectname.OpenAIChat, Fields: []dragoman.Field{{Path: "/logit_bias", Value: json.RawMessage(`{"1":2}`)}}}
@@ -706,7 +706,7 @@ func TestQuirkD32_StreamFieldsOfBlocksAreNotSent(t *testing.T) {
 	const blocks = `{"type":"text","text":"hi","index":0},{"type":"tool_use","id":"toolu_1","name":"f","input":{"a":1},"index":1,"signature":"x-sig","caller":{"type":"direct"}}`
 	after := func(resp *dragoman.Response) *dragoman.Request {
 		ms := append([]dragoman.Message{dragoman.UserText("q")}, resp.Output...)
-		return ask(append(ms, dragoman.ToolResults(result("toolu_1", "r")))...)
+		return requestOf(append(ms, dragoman.ToolResults(result("toolu_1", "r")))...)
 	}
 	t.Run("response", func(t *testing.T) {
 		body := `{"id":"m","type":"message","role":"assistant","model":"m","content":[` + blocks + `],"stop_reason":"tool_use","usage":{"input_tokens":1,"output_tokens":1}}`

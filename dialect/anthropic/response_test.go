@@ -31,7 +31,7 @@ func TestUnchangedResponseKeepsItsBytes(t *testing.T) {
 func TestResponseMessageIsReplayed(t *testing.T) {
 	content := `[{"type":"thinking","thinking":"","signature":"s"},{"type":"text","text":"x","citations":null}, {"type":"tool_use","id":"toolu_1","name":"f","input":{ "a":1 }}]`
 	resp := decodeResponse(t, responseBody("tool_use", content))
-	req := ask(append([]dragoman.Message{dragoman.UserText("a")}, append(resp.Output, newMessage(dragoman.RoleTool, result("toolu_1", "ok")))...)...)
+	req := requestOf(append([]dragoman.Message{dragoman.UserText("a")}, append(resp.Output, newMessage(dragoman.RoleTool, result("toolu_1", "ok")))...)...)
 	_, enc := encode(t, req, dialect.EncodeOptions{})
 	if got := messagesOf(t, enc.Body)[1]; got != `{"role":"assistant","content":`+content+`}` {
 		t.Errorf("%s", got)
@@ -95,7 +95,7 @@ func TestForeignStopReasons(t *testing.T) {
 		if c.calls {
 			parts = append(parts, call("c1", "f", "{}"))
 		}
-		resp := &dragoman.Response{ID: "r", Model: "m", Origin: foreign, Output: []dragoman.Message{newMessage(dragoman.RoleAssistant, parts...)}, Stop: dragoman.Stop{Reason: c.reason, Native: "zzz"}}
+		resp := &dragoman.Response{ID: "r", Model: "m", Origin: foreignOrigin, Output: []dragoman.Message{newMessage(dragoman.RoleAssistant, parts...)}, Stop: dragoman.Stop{Reason: c.reason, Native: "zzz"}}
 		enc, err := codec.EncodeResponse(resp, dialect.EncodeOptions{})
 		if err != nil || !strings.Contains(string(enc.Body), `"stop_reason":"`+c.want+`"`) {
 			t.Errorf("%s: %v %s", c.reason, err, enc.Body)
@@ -182,8 +182,8 @@ func TestQuirkJ12_UsageArithmetic(t *testing.T) {
 
 func TestForeignReasoningLosesSignature(t *testing.T) {
 	m := newMessage(dragoman.RoleAssistant, &dragoman.Reasoning{Summary: []string{"one", "two"}, Encrypted: "secret"}, &dragoman.Reasoning{Encrypted: "hidden"}, &dragoman.Text{Text: "x"})
-	m.Origin = foreign
-	resp := &dragoman.Response{ID: "r", Model: "m", Origin: foreign, Output: []dragoman.Message{m}, Stop: dragoman.Stop{Reason: dragoman.StopEnd}}
+	m.Origin = foreignOrigin
+	resp := &dragoman.Response{ID: "r", Model: "m", Origin: foreignOrigin, Output: []dragoman.Message{m}, Stop: dragoman.Stop{Reason: dragoman.StopEnd}}
 	enc, err := codec.EncodeResponse(resp, dialect.EncodeOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -205,7 +205,7 @@ func TestFreeformCallIsInputObject(t *testing.T) {
 	}
 	// In the other direction, a caller whose freeform tool was lowered gets its
 	// text back.
-	req := ask(dragoman.UserText("a"))
+	req := requestOf(dragoman.UserText("a"))
 	req.Tools = []dragoman.ToolSpec{{Kind: codes.ToolFreeform, Name: "patch"}}
 	_, sent := encode(t, req, dialect.EncodeOptions{})
 	back, _, err := codec.DecodeResponse(enc.Body, dialect.DecodeOptions{Registry: sent.Registry})

@@ -70,7 +70,7 @@ func TestUnknownFieldsAreLinear(t *testing.T) {
 					}
 				}
 			}
-			out, _ := play(t, dialect.EncodeOptions{}, evs...)
+			out, _ := encodeEvents(t, dialect.EncodeOptions{}, evs...)
 			if err := checkWire([]byte(out)); err != nil {
 				t.Error(err)
 			}

@@ -32,7 +32,7 @@ func TestUnknownEventsAndFieldsAreReencoded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, rep := play(t, dialect.EncodeOptions{Model: "public"}, evs...)
+	out, rep := encodeEvents(t, dialect.EncodeOptions{Model: "public"}, evs...)
 	want := strings.NewReplacer(`"model":"claude-opus-5-5"`, `"model":"public"`,
 		// Response fields of message_delta are next to its delta.
 		`"stop_reason":"tool_use","in_change":1}`, `"stop_reason":"tool_use"}`, `"at_change":1`, `"in_change":1,"at_change":1`).Replace(stream)
@@ -68,12 +68,12 @@ func TestBrokenStreamEndsWithError(t *testing.T) {
 		{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{\"a\":1"}}`)
 	for _, native := range []bool{true, false} {
 		evs, _ := drain(dialect.DecodeOptions{NoNative: !native}, []byte(stream))
-		out, _ := play(t, dialect.EncodeOptions{}, evs...)
+		out, _ := encodeEvents(t, dialect.EncodeOptions{}, evs...)
 		if !strings.Contains(out, "event: error\n") || strings.Contains(out, "content_block_stop") || strings.Contains(out, "message_stop") {
 			t.Errorf("native %v: %s", native, out)
 		}
 	}
-	out, _ := play(t, dialect.EncodeOptions{}, &dragoman.ResponseStart{Response: dragoman.Response{ID: "m", Model: "x"}})
+	out, _ := encodeEvents(t, dialect.EncodeOptions{}, &dragoman.ResponseStart{Response: dragoman.Response{ID: "m", Model: "x"}})
 	if err := checkWire([]byte(out)); err != nil || !strings.Contains(out, "event: error\n") {
 		t.Errorf("a stream without an end must end with an error: %v\n%s", err, out)
 	}
@@ -241,7 +241,7 @@ func TestStreamEndsOnce(t *testing.T) {
 			"Close": nil, "StreamError": {failure}, "two errors": {failure, failure},
 			"ResponseEnd": {&dragoman.ResponseEnd{Stop: dragoman.Stop{Reason: dragoman.StopLength}}, failure},
 		} {
-			out, _ := play(t, dialect.EncodeOptions{}, slices.Concat(evs[:cut], ends)...)
+			out, _ := encodeEvents(t, dialect.EncodeOptions{}, slices.Concat(evs[:cut], ends)...)
 			if err := checkWire([]byte(out)); err != nil {
 				t.Fatalf("%s after %d events: %v\n%s", what, cut, err, out)
 			}
@@ -251,8 +251,8 @@ func TestStreamEndsOnce(t *testing.T) {
 		}
 	}
 	for _, end := range []dragoman.Event{failure, &dragoman.ResponseEnd{}} {
-		want, _ := play(t, dialect.EncodeOptions{}, evs...)
-		if out, _ := play(t, dialect.EncodeOptions{}, append(slices.Clone(evs), end)...); out != want {
+		want, _ := encodeEvents(t, dialect.EncodeOptions{}, evs...)
+		if out, _ := encodeEvents(t, dialect.EncodeOptions{}, append(slices.Clone(evs), end)...); out != want {
 			t.Errorf("a second end was written:\n%s", out)
 		}
 	}
@@ -262,7 +262,7 @@ func TestStreamEndsOnce(t *testing.T) {
 		`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"x"},"error":"busy"}`,
 	} {
 		evs, err := drain(dialect.DecodeOptions{}, []byte(sseStream(startLine+"\n"+line)))
-		if out, _ := play(t, dialect.EncodeOptions{}, evs...); err != nil || strings.Count(out, "event: error\n") != 1 || strings.Count(out, "busy") != 1 {
+		if out, _ := encodeEvents(t, dialect.EncodeOptions{}, evs...); err != nil || strings.Count(out, "event: error\n") != 1 || strings.Count(out, "busy") != 1 {
 			t.Errorf("%v\n%s", err, out)
 		}
 	}
@@ -307,7 +307,7 @@ func TestReencodeUnusualStreams(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := collect(t, stream)
-			out, _ := play(t, dialect.EncodeOptions{}, evs...)
+			out, _ := encodeEvents(t, dialect.EncodeOptions{}, evs...)
 			got := collect(t, out)
 			if want.Output == nil {
 				got.Output = nil // an empty response still gets a block (quirk C20)

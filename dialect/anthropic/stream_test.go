@@ -202,7 +202,7 @@ func TestQuirkC14_ErrorEndsStream(t *testing.T) {
 }
 
 func TestQuirkC20_EmptyResponseHasBlock(t *testing.T) {
-	out, _ := play(t, dialect.EncodeOptions{}, &dragoman.ResponseStart{Response: dragoman.Response{ID: "m", Model: "x"}}, &dragoman.ResponseEnd{Stop: dragoman.Stop{Reason: dragoman.StopEnd}})
+	out, _ := encodeEvents(t, dialect.EncodeOptions{}, &dragoman.ResponseStart{Response: dragoman.Response{ID: "m", Model: "x"}}, &dragoman.ResponseEnd{Stop: dragoman.Stop{Reason: dragoman.StopEnd}})
 	if err := checkWire([]byte(out)); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
@@ -216,7 +216,7 @@ func TestQuirkC21_OverlappingPartsAreSerialized(t *testing.T) {
 	end := func(i int, id, args string) *dragoman.PartEnd {
 		return &dragoman.PartEnd{Index: i, Part: call(id, "f", args)}
 	}
-	out, rep := play(t, dialect.EncodeOptions{}, &dragoman.ResponseStart{Response: dragoman.Response{ID: "m", Model: "x"}},
+	out, rep := encodeEvents(t, dialect.EncodeOptions{}, &dragoman.ResponseStart{Response: dragoman.Response{ID: "m", Model: "x"}},
 		start(0, "a"), delta(0, `{"x"`), start(1, "b"), delta(1, `{"y`), delta(0, `:1}`), delta(1, `":2}`), end(1, "b", `{"y":2}`), end(0, "a", `{"x":1}`),
 		&dragoman.ResponseEnd{Stop: dragoman.Stop{Reason: dragoman.StopToolCalls}, Usage: dragoman.Usage{Output: dragoman.Counted(1)}})
 	if err := checkWire([]byte(out)); err != nil {
@@ -272,7 +272,7 @@ func TestDeltasWithoutStart(t *testing.T) {
 func TestFreeformCallStreamsAsInputObject(t *testing.T) {
 	text := "line \"one\"\n<two>"
 	part := &dragoman.ToolCall{ID: "c1", Name: "patch", Payload: codes.PayloadText, Arguments: text}
-	out, rep := play(t, dialect.EncodeOptions{}, &dragoman.ResponseStart{Response: dragoman.Response{ID: "m", Model: "x"}},
+	out, rep := encodeEvents(t, dialect.EncodeOptions{}, &dragoman.ResponseStart{Response: dragoman.Response{ID: "m", Model: "x"}},
 		&dragoman.PartStart{Part: &dragoman.ToolCall{ID: "c1", Name: "patch", Payload: codes.PayloadText}},
 		&dragoman.PartDelta{Text: text[:5]}, &dragoman.PartDelta{Text: text[5:]}, &dragoman.PartEnd{Part: part},
 		&dragoman.ResponseEnd{Stop: dragoman.Stop{Reason: dragoman.StopToolCalls}})
@@ -280,7 +280,7 @@ func TestFreeformCallStreamsAsInputObject(t *testing.T) {
 		t.Fatal(err)
 	}
 	has(t, rep, dragoman.Lowered, "/output/0/parts/0")
-	req := ask(dragoman.UserText("a"))
+	req := requestOf(dragoman.UserText("a"))
 	req.Tools = []dragoman.ToolSpec{{Kind: codes.ToolFreeform, Name: "patch"}}
 	_, sent := encode(t, req, dialect.EncodeOptions{})
 	evs, err := drain(dialect.DecodeOptions{NoNative: true, Registry: sent.Registry}, []byte(out))
@@ -305,7 +305,7 @@ func TestFreeformCallStreamsAsInputObject(t *testing.T) {
 
 func TestSummaryStreamsAsThinking(t *testing.T) {
 	part := &dragoman.Reasoning{Summary: []string{"one", "two"}, Encrypted: "e", ID: "rs_1"}
-	out, rep := play(t, dialect.EncodeOptions{}, &dragoman.ResponseStart{Response: dragoman.Response{ID: "m", Model: "x", Origin: foreign}},
+	out, rep := encodeEvents(t, dialect.EncodeOptions{}, &dragoman.ResponseStart{Response: dragoman.Response{ID: "m", Model: "x", Origin: foreignOrigin}},
 		&dragoman.PartStart{Part: &dragoman.Reasoning{ID: "rs_1"}}, &dragoman.PartDelta{Text: "on", Summary: 1}, &dragoman.PartDelta{Text: "e", Summary: 1}, &dragoman.PartDelta{Text: "two", Summary: 2},
 		&dragoman.PartEnd{Part: part},
 		&dragoman.PartStart{Index: 1, Part: &dragoman.Reasoning{}}, &dragoman.PartEnd{Index: 1, Part: &dragoman.Reasoning{Encrypted: "f"}}, // nothing visible, so no block
@@ -323,7 +323,7 @@ func TestSummaryStreamsAsThinking(t *testing.T) {
 
 func TestUsageAtStartAndEnd(t *testing.T) {
 	usage := dragoman.Usage{Input: dragoman.Counted(110), CacheRead: dragoman.Counted(100)}
-	out, _ := play(t, dialect.EncodeOptions{}, &dragoman.ResponseStart{Response: dragoman.Response{ID: "m", Model: "x", Usage: usage}},
+	out, _ := encodeEvents(t, dialect.EncodeOptions{}, &dragoman.ResponseStart{Response: dragoman.Response{ID: "m", Model: "x", Usage: usage}},
 		&dragoman.ResponseEnd{Stop: dragoman.Stop{Reason: dragoman.StopEnd}, Usage: dragoman.Usage{Output: dragoman.Counted(7), Reasoning: dragoman.Counted(2)}})
 	var end struct{ Usage map[string]any }
 	for line := range strings.Lines(out) {

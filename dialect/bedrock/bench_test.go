@@ -65,7 +65,7 @@ func BenchmarkStreamForward(b *testing.B) {
 }
 
 func BenchmarkEncodeRequest(b *testing.B) {
-	req := ask()
+	req := requestOf()
 	for i := range 100 {
 		req.Messages = append(req.Messages, dragoman.UserText(strings.Repeat("words and words ", 60)), dragoman.AssistantText(strings.Repeat("an answer ", 60)))
 		req.Tools = append(req.Tools, tool(fmt.Sprintf("tool_%d", i)))

@@ -86,7 +86,7 @@ func TestQuirkD32_StreamFieldsOfBlocksAreNotSent(t *testing.T) {
 	const blocks = `{"text":"hi","index":0},{"toolUse":{"toolUseId":"1","name":"f","input":{"a":1},"index":1,"signature":"x-sig","partial_json":"{","later":1},"contentBlockIndex":1}`
 	after := func(resp *dragoman.Response) *dragoman.Request {
 		ms := append([]dragoman.Message{dragoman.UserText("q")}, resp.Output...)
-		req := ask(append(ms, dragoman.ToolResults(result("1", "r")))...)
+		req := requestOf(append(ms, dragoman.ToolResults(result("1", "r")))...)
 		req.Tools = []dragoman.ToolSpec{tool("f")}
 		return req
 	}
@@ -128,7 +128,7 @@ func TestQuirkD32_StreamFieldsOfBlocksAreNotSent(t *testing.T) {
 			_, enc := encode(t, after(resp), o)
 			clean(t, enc.Body)
 		}
-		if out, _ := play(t, dialect.EncodeOptions{}, evs...); strings.Contains(lines(t, out), "x-sig") || !strings.Contains(lines(t, out), `"later":1`) {
+		if out, _ := encodeEvents(t, dialect.EncodeOptions{}, evs...); strings.Contains(lines(t, out), "x-sig") || !strings.Contains(lines(t, out), `"later":1`) {
 			t.Errorf("the client gets %s", lines(t, out))
 		}
 	})

@@ -73,7 +73,7 @@ func golden(t *testing.T, in txtar.File) []txtar.File {
 		if err != nil {
 			events += "error: " + err.Error() + "\n"
 		}
-		out, rep := play(t, dialect.EncodeOptions{}, evs...)
+		out, rep := encodeEvents(t, dialect.EncodeOptions{}, evs...)
 		if err := checkWire(out); err != nil {
 			t.Error(err)
 		}

@@ -32,18 +32,18 @@ var (
 	call           = codectest.Call
 )
 
-// own is the origin of messages of this dialect.
-var own = &dragoman.Origin{Dialect: dialectname.Bedrock}
+// ownOrigin is the origin of messages of this dialect.
+var ownOrigin = &dragoman.Origin{Dialect: dialectname.Bedrock}
 
-// foreign is the origin of messages of another dialect.
-var foreign = &dragoman.Origin{Dialect: dialectname.Anthropic, Provider: "anthropic"}
+// foreignOrigin is the origin of messages of another dialect.
+var foreignOrigin = &dragoman.Origin{Dialect: dialectname.Anthropic, Provider: "anthropic"}
 
 var ignoreSidecars = cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".Native" }, cmp.Ignore())
 
 func ptr[T any](v T) *T { return &v }
 
-// ask returns a small valid request with the given messages.
-func ask(ms ...dragoman.Message) *dragoman.Request {
+// requestOf returns a small valid request with the given messages.
+func requestOf(ms ...dragoman.Message) *dragoman.Request {
 	return &dragoman.Request{Model: "us.anthropic.claude-opus-5-5-v1:0", Messages: ms}
 }
 
@@ -61,8 +61,8 @@ func collect(t testing.TB, stream []byte) *dragoman.Response {
 	return resp
 }
 
-// play encodes events.
-func play(t testing.TB, o dialect.EncodeOptions, evs ...dragoman.Event) ([]byte, dragoman.Report) {
+// encodeEvents encodes events.
+func encodeEvents(t testing.TB, o dialect.EncodeOptions, evs ...dragoman.Event) ([]byte, dragoman.Report) {
 	t.Helper()
 	return codectest.EncodeStream(t, codec, o, evs)
 }

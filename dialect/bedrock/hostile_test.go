@@ -134,7 +134,7 @@ func (failing) InspectCall(json.RawMessage) (*dragoman.ToolCall, dragoman.Report
 }
 
 func TestUnreadableCallIsKept(t *testing.T) {
-	req := ask(dragoman.UserText("q"))
+	req := requestOf(dragoman.UserText("q"))
 	req.Contributions = []dragoman.Contribution{{Source: "x", Calls: []dragoman.CallAccessor{failing{}}}}
 	_, enc := encode(t, req, dialect.EncodeOptions{})
 	resp, rep, err := codec.DecodeResponse([]byte(responseBody("tool_use", oneCall)), dialect.DecodeOptions{Registry: enc.Registry})
@@ -144,7 +144,7 @@ func TestUnreadableCallIsKept(t *testing.T) {
 }
 
 func TestNameAliasesAreReversed(t *testing.T) {
-	req := ask(dragoman.UserText("q"))
+	req := requestOf(dragoman.UserText("q"))
 	req.Tools = []dragoman.ToolSpec{tool("9.lives"), {Kind: codes.ToolFreeform, Name: "patch"}}
 	v, enc := encode(t, req, dialect.EncodeOptions{})
 	wire := field(v, "toolConfig", "tools", 0, "toolSpec", "name").(string)

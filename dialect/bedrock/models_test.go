@@ -21,8 +21,8 @@ func knownAs(model string) dialect.EncodeOptions {
 }
 
 func TestQuirkF8_OutputSchemaInPromptNextToTools(t *testing.T) {
-	calls := ask(dragoman.UserText("q"), newMessage(dragoman.RoleAssistant, &dragoman.ToolCall{ID: "c", Name: "f", Arguments: `{}`}), newMessage(dragoman.RoleTool, &dragoman.ToolResult{CallID: "c", Name: "f", Content: []dragoman.Part{&dragoman.Text{Text: "r"}}}))
-	tools := ask(dragoman.UserText("q"))
+	calls := requestOf(dragoman.UserText("q"), newMessage(dragoman.RoleAssistant, &dragoman.ToolCall{ID: "c", Name: "f", Arguments: `{}`}), newMessage(dragoman.RoleTool, &dragoman.ToolResult{CallID: "c", Name: "f", Content: []dragoman.Part{&dragoman.Text{Text: "r"}}}))
+	tools := requestOf(dragoman.UserText("q"))
 	tools.Tools = []dragoman.ToolSpec{{Name: "f"}}
 	for what, c := range map[string]struct {
 		req   *dragoman.Request
@@ -31,7 +31,7 @@ func TestQuirkF8_OutputSchemaInPromptNextToTools(t *testing.T) {
 	}{
 		"tools":                   {tools, "us.anthropic.claude-opus-4-8-v1:0", true},
 		"conversation with calls": {calls, "anthropic.claude-opus-4-7", true},
-		"neither":                 {ask(dragoman.UserText("q")), "anthropic.claude-opus-4-7", false},
+		"neither":                 {requestOf(dragoman.UserText("q")), "anthropic.claude-opus-4-7", false},
 		"unaffected model":        {tools, "anthropic.claude-sonnet-5-5", false},
 	} {
 		c.req.Output = &dragoman.OutputFormat{Kind: codes.OutputSchema, Name: "o", Schema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}`)}
@@ -66,7 +66,7 @@ func TestModelEffortFields(t *testing.T) {
 		{"Nova high with maxTokens", "us.amazon.nova-2-lite-v1:0", effort("high"), func(r *dragoman.Request) { r.MaxOutputTokens = new(int64(100)) }, `{"reasoningConfig":{"type":"enabled","maxReasoningEffort":"medium"}}`, "/reasoning/effort"},
 		{"model without an effort field", "us.amazon.nova-pro-v1:0", effort("high"), nil, "", "/reasoning"},
 	} {
-		req := ask(dragoman.UserText("q"))
+		req := requestOf(dragoman.UserText("q"))
 		req.Reasoning = tc.settings
 		if tc.change != nil {
 			tc.change(req)

@@ -17,7 +17,7 @@ import (
 
 // drawing configures the generator for this wire.
 func drawing() codectest.Draw {
-	return codectest.Draw{Own: own, Foreign: foreign, Native: []*dragoman.Opaque{
+	return codectest.Draw{Own: ownOrigin, Foreign: foreignOrigin, Native: []*dragoman.Opaque{
 		{Dialect: dialectname.Bedrock, Type: "toolUse", JSON: json.RawMessage(`{"toolUse":{"toolUseId":"s","name":"nova_grounding","type":"server_tool_use","input":{"q":1}}}`)},
 		{Dialect: dialectname.Bedrock, Type: "toolResult", JSON: json.RawMessage(`{"toolResult":{"toolUseId":"s","type":"x","content":[{"text":"found"}]}}`)},
 		{Dialect: dialectname.Bedrock, Type: "guardContent", JSON: json.RawMessage(`{"guardContent":{}}`)},
@@ -25,7 +25,7 @@ func drawing() codectest.Draw {
 }
 
 func drawRequest(t *rapid.T) *dragoman.Request {
-	around := ask()
+	around := requestOf()
 	if rapid.Bool().Draw(t, "thinking") {
 		around.Reasoning = &dragoman.ReasoningSettings{Mode: codes.ReasoningAdaptive, Effort: "high"}
 	}

@@ -66,7 +66,7 @@ func rebuiltStream(t *testing.T, x *testkit.Exchange, body []byte) {
 		t.Errorf("%s: %v %s", x.ID(), err, rep)
 		return
 	}
-	again, _ := play(t, dialect.EncodeOptions{Rebuild: true}, evs...)
+	again, _ := encodeEvents(t, dialect.EncodeOptions{Rebuild: true}, evs...)
 	if err := checkWire(again); err != nil {
 		t.Errorf("%s: %v", x.ID(), err)
 	}

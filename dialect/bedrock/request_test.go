@@ -30,7 +30,7 @@ func bodyLosses(rep dragoman.Report) []dragoman.Loss {
 }
 
 func TestURLSettingsAreNotInBody(t *testing.T) {
-	req := ask(dragoman.UserText("q"))
+	req := requestOf(dragoman.UserText("q"))
 	req.Stream, req.StreamUsage = true, true
 	_, enc := encode(t, req, dialect.EncodeOptions{})
 	if got := string(enc.Body); got != `{"messages":[{"role":"user","content":[{"text":"q"}]}]}` || len(enc.Report.Losses) != 2 {
@@ -147,7 +147,7 @@ func TestQuirkD12_ErrorFlagIsStatus(t *testing.T) {
 	}
 	failed := result("t", "x")
 	failed.Outcome = codes.OutcomeError
-	v, _ := encode(t, ask(newMessage(dragoman.RoleAssistant, call("t", "f", "")), dragoman.ToolResults(failed)), dialect.EncodeOptions{})
+	v, _ := encode(t, requestOf(newMessage(dragoman.RoleAssistant, call("t", "f", "")), dragoman.ToolResults(failed)), dialect.EncodeOptions{})
 	if got := field(v, "messages", 2, "content", 0, "toolResult", "status"); got != "error" {
 		t.Errorf("%s", js(v))
 	}
@@ -156,7 +156,7 @@ func TestQuirkD12_ErrorFlagIsStatus(t *testing.T) {
 func TestQuirkD11_EmptyOutputGetsText(t *testing.T) {
 	for name, content := range map[string][]dragoman.Part{"none": nil, "blank": {&dragoman.Text{Text: " \n"}}} {
 		res := &dragoman.ToolResult{CallID: "t", Content: content}
-		v, enc := encode(t, ask(dragoman.UserText("q"), newMessage(dragoman.RoleAssistant, call("t", "f", "")), dragoman.ToolResults(res)), dialect.EncodeOptions{})
+		v, enc := encode(t, requestOf(dragoman.UserText("q"), newMessage(dragoman.RoleAssistant, call("t", "f", "")), dragoman.ToolResults(res)), dialect.EncodeOptions{})
 		if got := js(field(v, "messages", 2, "content", 0, "toolResult", "content")); got != `[{"text":"(no output)"}]` {
 			t.Errorf("%s: %s", name, got)
 		}
@@ -169,7 +169,7 @@ func TestResultJSONMustBeObject(t *testing.T) {
 		&dragoman.Data{JSON: json.RawMessage(`{"a":1}`)}, &dragoman.Data{JSON: json.RawMessage(`[1]`)}, &dragoman.Data{JSON: json.RawMessage(`"s"`)},
 		&dragoman.Media{Media: codes.MediaImage, MIME: "image/png", Base64: "AAEC"},
 	}}
-	v, _ := encode(t, ask(dragoman.UserText("q"), newMessage(dragoman.RoleAssistant, call("t", "f", "")), dragoman.ToolResults(res)), dialect.EncodeOptions{})
+	v, _ := encode(t, requestOf(dragoman.UserText("q"), newMessage(dragoman.RoleAssistant, call("t", "f", "")), dragoman.ToolResults(res)), dialect.EncodeOptions{})
 	want := `[{"json":{"a":1}},{"text":"[1]"},{"text":"\"s\""},{"image":{"format":"png","source":{"bytes":"AAEC"}}}]`
 	if got := js(field(v, "messages", 2, "content", 0, "toolResult", "content")); got != want {
 		t.Errorf("%s", got)
@@ -177,7 +177,7 @@ func TestResultJSONMustBeObject(t *testing.T) {
 }
 
 func TestQuirkA32_EmptyDescriptionIsOmitted(t *testing.T) {
-	req := ask(dragoman.UserText("q"))
+	req := requestOf(dragoman.UserText("q"))
 	req.Tools = []dragoman.ToolSpec{tool("f"), {Name: "g"}}
 	v, _ := encode(t, req, dialect.EncodeOptions{})
 	want := `{"tools":[{"toolSpec":{"inputSchema":{"json":{"properties":{},"type":"object"}},"name":"f"}},{"toolSpec":{"inputSchema":{"json":{"properties":{},"type":"object"}},"name":"g"}}]}`
@@ -190,7 +190,7 @@ func TestQuirkA32_EmptyDescriptionIsOmitted(t *testing.T) {
 // if the response were sent back unchanged.
 func TestQuirkA33_NamesInHistoryAreAliased(t *testing.T) {
 	resp := decodeResponse(t, responseBody("tool_use", `[{"toolUse":{"toolUseId":"t1","name":"$READ<|x|>","input":{}}},{"toolUse":{"toolUseId":"t2","name":"","input":{}}}]`))
-	req := ask(dragoman.UserText("q"))
+	req := requestOf(dragoman.UserText("q"))
 	req.Tools = []dragoman.ToolSpec{tool("f")}
 	req.Messages = append(req.Messages, resp.Output...)
 	req.Messages = append(req.Messages, dragoman.ToolResults(result("t1", "no"), result("t2", "no")))
@@ -212,7 +212,7 @@ func TestRefusedResponseIsNotReplayed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			resp := decodeResponse(t, responseBody("tool_use", tc.content))
-			req := ask(append([]dragoman.Message{dragoman.UserText("q")}, resp.Output...)...)
+			req := requestOf(append([]dragoman.Message{dragoman.UserText("q")}, resp.Output...)...)
 			if calls := resp.ToolCalls(); len(calls) > 0 {
 				req.Messages = append(req.Messages, dragoman.ToolResults(calls[0].ResultText("r")))
 				tc.want = strings.Replace(tc.want, "ID", calls[0].ID, 1)
@@ -227,7 +227,7 @@ func TestRefusedResponseIsNotReplayed(t *testing.T) {
 
 func TestQuirkB13_InvalidIDIsAliased(t *testing.T) {
 	id := "functions.Bash:0" + strings.Repeat("x", 60)
-	v, enc := encode(t, ask(dragoman.UserText("q"), newMessage(dragoman.RoleAssistant, call(id, "f", "")), dragoman.ToolResults(result(id, "r"))), dialect.EncodeOptions{})
+	v, enc := encode(t, requestOf(dragoman.UserText("q"), newMessage(dragoman.RoleAssistant, call(id, "f", "")), dragoman.ToolResults(result(id, "r"))), dialect.EncodeOptions{})
 	use, res := field(v, "messages", 1, "content", 0, "toolUse", "toolUseId"), field(v, "messages", 2, "content", 0, "toolResult", "toolUseId")
 	if use != res || len(use.(string)) > 64 || strings.ContainsAny(use.(string), ".:") {
 		t.Errorf("%v %v", use, res)
@@ -239,7 +239,7 @@ func TestQuirkB13_InvalidIDIsAliased(t *testing.T) {
 }
 
 func TestQuirkD1D2D4D6_ResultOrder(t *testing.T) {
-	v, _ := encode(t, ask(
+	v, _ := encode(t, requestOf(
 		dragoman.UserText("q"),
 		newMessage(dragoman.RoleAssistant, call("1", "f", ""), &dragoman.Text{Text: "calling"}, call("2", "f", "")),
 		dragoman.ToolResults(result("2", "b")), dragoman.UserText("hurry"), dragoman.ToolResults(result("1", "a")), dragoman.ToolResults(result("2", "c")),
@@ -254,7 +254,7 @@ func TestQuirkD1D2D4D6_ResultOrder(t *testing.T) {
 }
 
 func TestQuirkD21_ConversationWithCallsDeclaresTools(t *testing.T) {
-	req := ask(dragoman.UserText("q"), newMessage(dragoman.RoleAssistant, call("1", "b.c", ""), call("2", "a", ""), call("3", "a", "")),
+	req := requestOf(dragoman.UserText("q"), newMessage(dragoman.RoleAssistant, call("1", "b.c", ""), call("2", "a", ""), call("3", "a", "")),
 		dragoman.ToolResults(result("1", "r"), result("2", "r"), result("3", "r")))
 	v, enc := encode(t, req, dialect.EncodeOptions{})
 	tools := field(v, "toolConfig", "tools").([]any)
@@ -266,11 +266,11 @@ func TestQuirkD21_ConversationWithCallsDeclaresTools(t *testing.T) {
 	if err != nil || resp.ToolCalls()[0].Problem == nil {
 		t.Errorf("a stub must not be callable: %v", err)
 	}
-	orphan, _ := encode(t, ask(dragoman.UserText("q"), dragoman.ToolResults(result("1", "r"))), dialect.EncodeOptions{})
+	orphan, _ := encode(t, requestOf(dragoman.UserText("q"), dragoman.ToolResults(result("1", "r"))), dialect.EncodeOptions{})
 	if len(field(orphan, "toolConfig", "tools").([]any)) != 1 {
 		t.Errorf("result without its call: %s", js(orphan))
 	}
-	plain, _ := encode(t, ask(dragoman.UserText("q")), dialect.EncodeOptions{})
+	plain, _ := encode(t, requestOf(dragoman.UserText("q")), dialect.EncodeOptions{})
 	if plain["toolConfig"] != nil {
 		t.Errorf("no calls need no tools: %s", js(plain))
 	}
@@ -296,7 +296,7 @@ func TestQuirkE1E2E3_ToolChoice(t *testing.T) {
 		"of another dialect": {&dragoman.ToolChoice{Mode: codes.ChoiceOpaque, Native: &dragoman.Native{Format: "x", JSON: []byte("{}")}}, nil, "null", 2, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			req := ask(append([]dragoman.Message{dragoman.UserText("q")}, tc.ms...)...)
+			req := requestOf(append([]dragoman.Message{dragoman.UserText("q")}, tc.ms...)...)
 			req.Tools = []dragoman.ToolSpec{tool("f"), tool("g")}
 			req.ToolChoice = tc.choice
 			v, enc := encode(t, req, dialect.EncodeOptions{})
@@ -316,7 +316,7 @@ func TestQuirkE1E2E3_ToolChoice(t *testing.T) {
 }
 
 func TestQuirkE2_CallAgainstChoiceNoneIsBlocked(t *testing.T) {
-	req := ask(dragoman.UserText("q"), newMessage(dragoman.RoleAssistant, call("1", "f", "")), dragoman.ToolResults(result("1", "r")))
+	req := requestOf(dragoman.UserText("q"), newMessage(dragoman.RoleAssistant, call("1", "f", "")), dragoman.ToolResults(result("1", "r")))
 	req.Tools = []dragoman.ToolSpec{tool("f"), tool("g")}
 	for name, tc := range map[string]struct {
 		choice dragoman.ToolChoice
@@ -357,7 +357,7 @@ func TestQuirkE2_CallAgainstChoiceNoneIsBlocked(t *testing.T) {
 }
 
 func TestQuirkE5_MissingForcedToolIsError(t *testing.T) {
-	req := ask(dragoman.UserText("q"))
+	req := requestOf(dragoman.UserText("q"))
 	req.Tools = []dragoman.ToolSpec{tool("f")}
 	for _, refs := range [][]dragoman.ToolRef{{{Name: "g"}}, nil, {{Name: "f"}, {Name: "f"}}} {
 		req.ToolChoice = &dragoman.ToolChoice{Mode: dragoman.ChoiceTool, Tools: refs}
@@ -375,7 +375,7 @@ func TestQuirkE5_MissingForcedToolIsError(t *testing.T) {
 }
 
 func TestQuirkE4_ThinkingReplacesForcedChoice(t *testing.T) {
-	req := ask(dragoman.UserText("q"))
+	req := requestOf(dragoman.UserText("q"))
 	req.Tools = []dragoman.ToolSpec{tool("f")}
 	req.ToolChoice = &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired}
 	req.Reasoning = &dragoman.ReasoningSettings{Mode: codes.ReasoningBudget, BudgetTokens: ptr(int64(2000))}
@@ -387,7 +387,7 @@ func TestQuirkE4_ThinkingReplacesForcedChoice(t *testing.T) {
 }
 
 func TestQuirkE4_ForcedChoiceStaysWithoutThinking(t *testing.T) {
-	req := ask(dragoman.UserText("q"))
+	req := requestOf(dragoman.UserText("q"))
 	req.Tools, req.ToolChoice, req.MaxOutputTokens = []dragoman.ToolSpec{tool("f")}, &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired}, ptr(int64(500))
 	req.Reasoning = &dragoman.ReasoningSettings{Mode: codes.ReasoningBudget, BudgetTokens: ptr(int64(600))}
 	v, enc := encode(t, req, dialect.EncodeOptions{})
@@ -400,7 +400,7 @@ func TestQuirkE4_ForcedChoiceStaysWithoutThinking(t *testing.T) {
 func TestQuirkD2_NoCachePointBetweenResults(t *testing.T) {
 	first, second := result("a", "1"), result("b", "2")
 	first.Cache = &dragoman.CacheHint{TTL: "1h"}
-	req := ask(dragoman.UserText("q"), newMessage(dragoman.RoleAssistant, call("a", "f", "{}"), call("b", "f", "{}")), newMessage(dragoman.RoleTool, first, second), dragoman.UserText("more"))
+	req := requestOf(dragoman.UserText("q"), newMessage(dragoman.RoleAssistant, call("a", "f", "{}"), call("b", "f", "{}")), newMessage(dragoman.RoleTool, first, second), dragoman.UserText("more"))
 	req.Tools = []dragoman.ToolSpec{tool("f")}
 	v, enc := encode(t, req, dialect.EncodeOptions{})
 	content := field(v, "messages").([]any)[2].(map[string]any)["content"].([]any)
@@ -419,7 +419,7 @@ func TestQuirkD2_NoCachePointBetweenResults(t *testing.T) {
 func TestBlankTextInResultIsReported(t *testing.T) {
 	res := result("a", "1")
 	res.Content = append(res.Content, &dragoman.Text{Text: " "})
-	req := ask(dragoman.UserText("q"), newMessage(dragoman.RoleAssistant, call("a", "f", "{}")), newMessage(dragoman.RoleTool, res))
+	req := requestOf(dragoman.UserText("q"), newMessage(dragoman.RoleAssistant, call("a", "f", "{}")), newMessage(dragoman.RoleTool, res))
 	req.Tools = []dragoman.ToolSpec{tool("f")}
 	_, enc := encode(t, req, dialect.EncodeOptions{})
 	has(t, enc.Report, dragoman.Dropped, "/messages/2/parts/0/content/1")
@@ -427,7 +427,7 @@ func TestBlankTextInResultIsReported(t *testing.T) {
 
 func TestQuirkE6_NoParallelFlag(t *testing.T) {
 	for parallel, severity := range map[bool]dragoman.Severity{true: dragoman.Info, false: dragoman.Warn} {
-		req := ask(dragoman.UserText("q"))
+		req := requestOf(dragoman.UserText("q"))
 		req.Tools = []dragoman.ToolSpec{tool("f")}
 		req.ParallelToolCalls = &parallel
 		_, enc := encode(t, req, dialect.EncodeOptions{})
@@ -453,7 +453,7 @@ func TestReasoningSettings(t *testing.T) {
 		"no room":              {dragoman.ReasoningSettings{Mode: codes.ReasoningBudget, BudgetTokens: ptr(int64(9000))}, 100, `null`, `null`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			req := ask(dragoman.UserText("q"))
+			req := requestOf(dragoman.UserText("q"))
 			req.Reasoning = &tc.s
 			if tc.max > 0 {
 				req.MaxOutputTokens = &tc.max
@@ -475,7 +475,7 @@ func TestQuirkE4_ThinkingReplacesSampling(t *testing.T) {
 		"accepted with thinking": {"1", "0.95", `{"maxTokens":9000,"temperature":1,"topP":0.95}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			req := ask(dragoman.UserText("q"))
+			req := requestOf(dragoman.UserText("q"))
 			req.MaxOutputTokens, req.Sampling.Temperature, req.Sampling.TopP = ptr(int64(9000)), &tc.temperature, &tc.topP
 			req.Reasoning = &dragoman.ReasoningSettings{Mode: codes.ReasoningBudget, BudgetTokens: ptr(int64(2000))}
 			v, enc := encode(t, req, dialect.EncodeOptions{})
@@ -500,7 +500,7 @@ func TestThinkingBudgetGetsMaxTokens(t *testing.T) {
 		"the model has a default":    {2000, 32000, "32000"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			req := ask(dragoman.UserText("q"))
+			req := requestOf(dragoman.UserText("q"))
 			req.Reasoning = &dragoman.ReasoningSettings{Mode: codes.ReasoningBudget, BudgetTokens: &tc.budget}
 			v, enc := encode(t, req, dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{DefaultMaxTokens: tc.limit}}})
 			if got := js(field(v, "inferenceConfig", "maxTokens")); got != tc.want {
@@ -544,13 +544,13 @@ func TestQuirkD23D24G12_ThinkingReturnsOnlyToItsOrigin(t *testing.T) {
 	}{
 		"same model":    {&dragoman.Origin{Dialect: dialectname.Bedrock, Model: "a"}, "a", `[{"reasoningContent":{"reasoningText":{"signature":"c2ln","text":""}}},{"reasoningContent":{"redactedContent":"AAEC"}},{"text":"x"}]`},
 		"another model": {&dragoman.Origin{Dialect: dialectname.Bedrock, Model: "a"}, "b", `[{"text":"x"}]`},
-		"another API":   {foreign, "a", `[{"text":"x"}]`},
+		"another API":   {foreignOrigin, "a", `[{"text":"x"}]`},
 		"no origin":     {nil, "a", `[{"text":"x"}]`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newMessage(dragoman.RoleAssistant, signed, withheld, unsigned, &dragoman.Text{Text: "x"})
 			m.Origin = tc.origin
-			req := ask(dragoman.UserText("q"), m, dragoman.UserText("more"))
+			req := requestOf(dragoman.UserText("q"), m, dragoman.UserText("more"))
 			req.Model = tc.target
 			v, _ := encode(t, req, dialect.EncodeOptions{})
 			if got := js(field(v, "messages", 1, "content")); got != tc.want {
@@ -564,7 +564,7 @@ func TestQuirkD31_CachePointsAreSeparateBlocks(t *testing.T) {
 	hint := &dragoman.CacheHint{TTL: "1h"}
 	inside := result("1", "r")
 	inside.Content[0].(*dragoman.Text).Cache = hint
-	req := ask(
+	req := requestOf(
 		dragoman.Message{Role: dragoman.RoleSystem, Parts: []dragoman.Part{&dragoman.Text{Text: "s"}}, Cache: &dragoman.CacheHint{}},
 		dragoman.UserText("q"),
 		newMessage(dragoman.RoleAssistant, call("1", "f", "")),
@@ -591,7 +591,7 @@ func TestQuirkD31_CachePointsAreSeparateBlocks(t *testing.T) {
 }
 
 func TestQuirkD31_LastFourCachePointsAreWritten(t *testing.T) {
-	req := ask()
+	req := requestOf()
 	for i := range 6 {
 		m := dragoman.UserText(fmt.Sprint("q", i))
 		m.Cache = &dragoman.CacheHint{}
@@ -621,7 +621,7 @@ func TestQuirkD38_DocumentHasTextAndUniqueName(t *testing.T) {
 	pdf := func(name string) *dragoman.Media {
 		return &dragoman.Media{Media: codes.MediaFile, MIME: "application/pdf; x=y", Base64: "AAEC", Name: name}
 	}
-	v, enc := encode(t, ask(newMessage(dragoman.RoleUser, pdf("a_b.pdf"), pdf("a_b.pdf"), pdf(""), &dragoman.Media{Media: codes.MediaFile, Text: "plain", Title: "The  title"})), dialect.EncodeOptions{})
+	v, enc := encode(t, requestOf(newMessage(dragoman.RoleUser, pdf("a_b.pdf"), pdf("a_b.pdf"), pdf(""), &dragoman.Media{Media: codes.MediaFile, Text: "plain", Title: "The  title"})), dialect.EncodeOptions{})
 	var names []string
 	content := field(v, "messages", 0, "content").([]any)
 	for _, b := range content[:4] {
@@ -640,7 +640,7 @@ func TestQuirkD38_DocumentHasTextAndUniqueName(t *testing.T) {
 }
 
 func TestQuirkD38_InstructionsOnlyGetUserMessage(t *testing.T) {
-	v, enc := encode(t, ask(dragoman.SystemText("s")), dialect.EncodeOptions{})
+	v, enc := encode(t, requestOf(dragoman.SystemText("s")), dialect.EncodeOptions{})
 	if field(v, "messages", 0, "role") != "user" || field(v, "system", 0, "text") != "s" {
 		t.Errorf("%s", enc.Body)
 	}
@@ -653,7 +653,7 @@ func TestQuirkD14_UnsupportedMediaBecomesNote(t *testing.T) {
 		"by file id": {Media: codes.MediaFile, FileID: "file_1"},
 		"bitmap":     {Media: codes.MediaImage, MIME: "image/bmp", Base64: "AAEC"},
 	} {
-		v, enc := encode(t, ask(newMessage(dragoman.RoleUser, m)), dialect.EncodeOptions{})
+		v, enc := encode(t, requestOf(newMessage(dragoman.RoleUser, m)), dialect.EncodeOptions{})
 		if s, _ := field(v, "messages", 0, "content", 0, "text").(string); !strings.Contains(s, "not shown") {
 			t.Errorf("%s: %s", name, enc.Body)
 		}
@@ -662,14 +662,14 @@ func TestQuirkD14_UnsupportedMediaBecomesNote(t *testing.T) {
 		}
 	}
 	s3 := &dragoman.Media{Media: codes.MediaVideo, MIME: "video/mp4", URL: "s3://b/k"}
-	v, _ := encode(t, ask(newMessage(dragoman.RoleUser, s3)), dialect.EncodeOptions{})
+	v, _ := encode(t, requestOf(newMessage(dragoman.RoleUser, s3)), dialect.EncodeOptions{})
 	if got := js(field(v, "messages", 0, "content", 0)); got != `{"video":{"format":"mp4","source":{"s3Location":{"uri":"s3://b/k"}}}}` {
 		t.Error(got)
 	}
 }
 
 func TestQuirkA31_StrictFlagNeedsKnownModel(t *testing.T) {
-	req := ask(dragoman.UserText("q"))
+	req := requestOf(dragoman.UserText("q"))
 	req.Tools = []dragoman.ToolSpec{{Name: "f", Strict: codes.StrictOn, Parameters: json.RawMessage(`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false}`)}}
 	strict := func(v map[string]any) any { return field(v, "toolConfig", "tools", 0, "toolSpec", "strict") }
 	v, enc := encode(t, req, dialect.EncodeOptions{})
@@ -688,7 +688,7 @@ func TestQuirkA31_StrictFlagNeedsKnownModel(t *testing.T) {
 }
 
 func TestQuirkF3_OutputSchemaIsString(t *testing.T) {
-	req := ask(dragoman.UserText("q"))
+	req := requestOf(dragoman.UserText("q"))
 	req.Output = &dragoman.OutputFormat{Kind: codes.OutputSchema, Name: "a b", Schema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer","minimum":1}}}`)}
 	v, enc := encode(t, req, dialect.EncodeOptions{})
 	f := field(v, "outputConfig", "textFormat", "structure", "jsonSchema")
@@ -702,7 +702,7 @@ func TestQuirkF3_OutputSchemaIsString(t *testing.T) {
 }
 
 func TestUnsupportedSettingsAreReported(t *testing.T) {
-	req := ask(dragoman.UserText("q"))
+	req := requestOf(dragoman.UserText("q"))
 	req.Sampling = dragoman.Sampling{Temperature: dragoman.Num(1.5), TopK: ptr(int64(1)), Seed: ptr(int64(1)), FrequencyPenalty: dragoman.Num(1), PresencePenalty: dragoman.Num(1), Candidates: ptr(int64(2)), Stop: []string{""}}
 	req.User, req.CacheKey, req.Verbosity, req.Store = "u", "k", "low", ptr(true)
 	req.ServiceTier = "scale"
@@ -724,11 +724,11 @@ func TestUnsupportedSettingsAreReported(t *testing.T) {
 
 func TestSystemMessagesInsideTheConversation(t *testing.T) {
 	ms := []dragoman.Message{dragoman.UserText("q"), dragoman.SystemText("mind"), dragoman.AssistantText("a")}
-	v, _ := encode(t, ask(ms...), dialect.EncodeOptions{})
+	v, _ := encode(t, requestOf(ms...), dialect.EncodeOptions{})
 	if got := js(field(v, "messages", 0, "content")); got != `[{"text":"q"},{"text":"mind"}]` {
 		t.Error(got)
 	}
-	v, _ = encode(t, ask(ms...), dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{MidSystem: true}}})
+	v, _ = encode(t, requestOf(ms...), dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{MidSystem: true}}})
 	if field(v, "messages", 1, "role") != "system" {
 		t.Error(js(v))
 	}

@@ -110,7 +110,7 @@ func TestResponseKeepsUnknownFields(t *testing.T) {
 func TestResponseMessageIsReplayed(t *testing.T) {
 	content := `[ {"reasoningContent":{"reasoningText":{"signature":"c2ln", "text":"hm"}}},{"toolUse":{"input":{"x":1.0},"name":"f","toolUseId":"t1"}}]`
 	resp := decodeResponse(t, responseBody("tool_use", content))
-	req := ask(append([]dragoman.Message{dragoman.UserText("q")}, resp.Output...)...)
+	req := requestOf(append([]dragoman.Message{dragoman.UserText("q")}, resp.Output...)...)
 	req.Messages = append(req.Messages, dragoman.ToolResults(resp.ToolCalls()[0].ResultText("r")))
 	_, enc := encode(t, req, dialect.EncodeOptions{})
 	if got := messagesOf(t, enc.Body)[1]; got != `{"role":"assistant","content":`+content+`}` {
@@ -223,7 +223,7 @@ func TestInvalidResponseIsError(t *testing.T) {
 
 func TestForeignResponse(t *testing.T) {
 	resp := &dragoman.Response{
-		ID: "r", Model: "m", Origin: foreign,
+		ID: "r", Model: "m", Origin: foreignOrigin,
 		Output: []dragoman.Message{newMessage(dragoman.RoleAssistant,
 			&dragoman.Reasoning{Text: "hm", Signature: "s"}, &dragoman.Reasoning{Redacted: true, Encrypted: "e"},
 			&dragoman.Text{Text: "t"}, &dragoman.Refusal{Text: "no"}, &dragoman.Data{JSON: json.RawMessage(`[1]`)},

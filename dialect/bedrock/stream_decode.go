@@ -130,7 +130,7 @@ func (d *streamDecoder) frame(f eventstream.Frame, emit func(dragoman.Event) err
 	if !failure {
 		failed = d.readEvent(f)
 	}
-	if !failure && failed == nil && d.late() {
+	if !failure && failed == nil && d.isAfterEnd() {
 		return nil
 	}
 	chunk := d.Chunk(f.Raw)
@@ -187,9 +187,9 @@ func (d *streamDecoder) carrier() *dragoman.PartDelta {
 	return b.Part.Carrier()
 }
 
-// late reports whether the current event is content after the end of the
+// isAfterEnd reports whether the current event is content after the end of the
 // message. It is dropped and not passed through (quirk C12).
-func (d *streamDecoder) late() bool {
+func (d *streamDecoder) isAfterEnd() bool {
 	if !d.stopped {
 		return false
 	}

@@ -89,11 +89,11 @@ func TestQuirkC33_MissingStartsAndStops(t *testing.T) {
 			// The re-encoded stream has the form of the API and the same
 			// meaning.
 			evs, _ := drain(dialect.DecodeOptions{}, binary(tc.lines))
-			again, _ := play(t, dialect.EncodeOptions{Rebuild: true}, evs...)
+			again, _ := encodeEvents(t, dialect.EncodeOptions{Rebuild: true}, evs...)
 			if err := checkWire(again); err != nil && name != "fragment of a call without a start" && name != "unknown events and fields" {
 				t.Errorf("%v\n%s", err, lines(t, again))
 			}
-			same, _ := play(t, dialect.EncodeOptions{}, evs...)
+			same, _ := encodeEvents(t, dialect.EncodeOptions{}, evs...)
 			if got := partsOf(collect(t, same)); strings.ReplaceAll(got, "call f{}|", "call f|") != strings.ReplaceAll(tc.want, "call f{}|", "call f|") && name != "fragment of a call without a start" {
 				t.Errorf("re-encoded %s, want %s\n%s", got, tc.want, lines(t, same))
 			}
@@ -173,7 +173,7 @@ func TestQuirkC14_Exceptions(t *testing.T) {
 			if typ == "unheardOfException" {
 				continue
 			}
-			again, _ := play(t, dialect.EncodeOptions{Rebuild: true}, evs...)
+			again, _ := encodeEvents(t, dialect.EncodeOptions{Rebuild: true}, evs...)
 			if got := lines(t, again); !strings.HasSuffix(got, `{"`+typ+`":{"message":"m","originalStatusCode":529}}`+"\n") {
 				t.Errorf("%s decoded as %s", typ, got)
 			}
@@ -293,7 +293,7 @@ func TestQuirkC34_BadStopBlocksCalls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out, _ := play(t, dialect.EncodeOptions{}, evs...); strings.Contains(lines(t, out), `"tool_use"`) {
+	if out, _ := encodeEvents(t, dialect.EncodeOptions{}, evs...); strings.Contains(lines(t, out), `"tool_use"`) {
 		t.Errorf("%s", lines(t, out))
 	}
 }
@@ -321,7 +321,7 @@ func TestAmbiguousEventBlocksCall(t *testing.T) {
 			if calls[len(calls)-1].Problem == nil {
 				t.Errorf("%+v may run", calls[len(calls)-1])
 			}
-			if out, _ := play(t, dialect.EncodeOptions{}, evs...); bytes.Contains(out, []byte(bad[strings.Index(bad, `":`)+2:len(bad)-1])) {
+			if out, _ := encodeEvents(t, dialect.EncodeOptions{}, evs...); bytes.Contains(out, []byte(bad[strings.Index(bad, `":`)+2:len(bad)-1])) {
 				t.Errorf("the event is passed through: %s", lines(t, out))
 			}
 			codectest.Reencoded(t, codec, evs)
@@ -354,7 +354,7 @@ func TestUnknownFieldInDeltaDoesNotBlockCall(t *testing.T) {
 			if reported := strings.Contains(rep.String(), tc.unknown); !reported || tc.unknown == "" && len(rep.Losses) > 0 {
 				t.Errorf("report: %s", rep)
 			}
-			if out, _ := play(t, dialect.EncodeOptions{}, evs...); partsOf(collect(t, out)) != `call f{"a":1}` || tc.unknown != "" && !strings.Contains(lines(t, out), `"later":`) {
+			if out, _ := encodeEvents(t, dialect.EncodeOptions{}, evs...); partsOf(collect(t, out)) != `call f{"a":1}` || tc.unknown != "" && !strings.Contains(lines(t, out), `"later":`) {
 				t.Errorf("re-encoded:\n%s", lines(t, out))
 			}
 		})
@@ -376,7 +376,7 @@ func TestChangedStreamIsReencoded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, _ := play(t, dialect.EncodeOptions{}, known...)
+	out, _ := encodeEvents(t, dialect.EncodeOptions{}, known...)
 	if err := checkWire(out); err != nil {
 		t.Errorf("%v\n%s", err, lines(t, out))
 	}
@@ -389,7 +389,7 @@ func TestChangedStreamIsReencoded(t *testing.T) {
 			continue
 		}
 		want, _ := codectest.Collect(changed)
-		out, _ := play(t, dialect.EncodeOptions{}, changed...)
+		out, _ := encodeEvents(t, dialect.EncodeOptions{}, changed...)
 		evs, _ := drain(dialect.DecodeOptions{NoNative: true}, out)
 		got, err := codectest.Collect(evs)
 		if err == nil && partsOf(got) != partsOf(want) || err != nil && len(want.ToolCalls()) == 0 {
@@ -399,7 +399,7 @@ func TestChangedStreamIsReencoded(t *testing.T) {
 }
 
 func TestQuirkC21_OverlappingPartsAreSerialized(t *testing.T) {
-	out, _ := play(t, dialect.EncodeOptions{},
+	out, _ := encodeEvents(t, dialect.EncodeOptions{},
 		&dragoman.ResponseStart{},
 		&dragoman.PartStart{Index: 0, Part: call("1", "f", "")}, &dragoman.PartStart{Index: 1, Part: call("2", "g", "")},
 		&dragoman.PartDelta{Index: 1, Text: `{"b":`}, &dragoman.PartDelta{Index: 0, Text: `{"a":1}`}, &dragoman.PartDelta{Index: 1, Text: `2}`},
@@ -414,7 +414,7 @@ func TestQuirkC21_OverlappingPartsAreSerialized(t *testing.T) {
 }
 
 func TestUnfinishedStreamEndsWithException(t *testing.T) {
-	out, _ := play(t, dialect.EncodeOptions{}, &dragoman.ResponseStart{}, &dragoman.PartStart{Part: &dragoman.Text{}}, &dragoman.PartDelta{Text: "a"})
+	out, _ := encodeEvents(t, dialect.EncodeOptions{}, &dragoman.ResponseStart{}, &dragoman.PartStart{Part: &dragoman.Text{}}, &dragoman.PartDelta{Text: "a"})
 	if got := lines(t, out); !strings.Contains(got, `{"internalServerException":{"message":`) {
 		t.Error(got)
 	}
@@ -425,7 +425,7 @@ func TestUnfinishedStreamEndsWithException(t *testing.T) {
 		dragoman.ErrorRateLimit: "throttlingException", dragoman.ErrorOverloaded: "serviceUnavailableException", dragoman.ErrorTimeout: "serviceUnavailableException",
 		dragoman.ErrorContextLength: "validationException", dragoman.ErrorAuth: "validationException", dragoman.ErrorServer: "internalServerException",
 	} {
-		out, _ := play(t, dialect.EncodeOptions{}, &dragoman.StreamError{Err: &dragoman.APIError{Class: class, Type: "x", Message: "m"}})
+		out, _ := encodeEvents(t, dialect.EncodeOptions{}, &dragoman.StreamError{Err: &dragoman.APIError{Class: class, Type: "x", Message: "m"}})
 		if got := lines(t, out); got != `{"`+word+`":{"message":"m"}}`+"\n" {
 			t.Errorf("%s: %s", class, got)
 		}
@@ -433,7 +433,7 @@ func TestUnfinishedStreamEndsWithException(t *testing.T) {
 }
 
 func TestCallEndContradictingFragmentsIsError(t *testing.T) {
-	out, rep := play(t, dialect.EncodeOptions{}, &dragoman.ResponseStart{}, &dragoman.PartStart{Part: call("1", "f", "")}, &dragoman.PartDelta{Text: `{"a":1}`},
+	out, rep := encodeEvents(t, dialect.EncodeOptions{}, &dragoman.ResponseStart{}, &dragoman.PartStart{Part: call("1", "f", "")}, &dragoman.PartDelta{Text: `{"a":1}`},
 		&dragoman.PartEnd{Part: call("1", "f", `{"a":2}`)}, &dragoman.ResponseEnd{Stop: dragoman.Stop{Reason: dragoman.StopToolCalls}})
 	if got := lines(t, out); strings.Contains(got, "contentBlockStop") || !strings.Contains(got, "Exception") || len(rep.Losses) == 0 {
 		t.Error(got)

@@ -107,16 +107,16 @@ func (d *streamDecoder) Close(emit func(dragoman.Event) error) error {
 	}
 	d.parts.Use(emit)
 	d.failed = dragoman.ErrIncompleteStream
-	cut := d.cut(broken)
-	d.breakOff(cut)
+	cut := d.incompleteError(broken)
+	d.endFailed(cut)
 	if err := d.parts.Err(); err != nil {
 		return err
 	}
 	return wirekit.Incomplete(cut)
 }
 
-// cut returns the error for a stream without an end.
-func (d *streamDecoder) cut(broken error) *dragoman.APIError {
+// incompleteError returns the error for a stream without an end.
+func (d *streamDecoder) incompleteError(broken error) *dragoman.APIError {
 	err := fmt.Errorf("%s stream: %w", name, dragoman.ErrIncompleteStream)
 	if broken != nil {
 		err = fmt.Errorf("%w: %w", dragoman.ErrIncompleteStream, broken)
@@ -148,7 +148,7 @@ func (d *streamDecoder) event(ev sse.Event, emit func(dragoman.Event) error) err
 	}
 	if hasData && failed == nil {
 		d.unmodeled(chunk, ev.Name)
-		if failed = d.act(ev.Data); failed == nil {
+		if failed = d.handleEvent(ev.Data); failed == nil {
 			failed = d.bound.Err()
 		}
 	}
@@ -208,11 +208,11 @@ func (d *streamDecoder) carrier() *dragoman.PartDelta {
 	return nil
 }
 
-// act handles the current event.
-func (d *streamDecoder) act(data []byte) error {
+// handleEvent handles the current event.
+func (d *streamDecoder) handleEvent(data []byte) error {
 	v := &d.ev
 	if v.typ == "" && v.message {
-		d.breakOff(Codec{}.DecodeError(0, nil, bytes.Clone(data)))
+		d.endFailed(Codec{}.DecodeError(0, nil, bytes.Clone(data)))
 		return nil
 	}
 	if v.mistyped != "" {
@@ -577,7 +577,7 @@ func (d *streamDecoder) end() error {
 		}
 	}
 	if v.failed {
-		d.breakOff(&dragoman.APIError{Class: dragoman.ErrorServer, Message: v.failure})
+		d.endFailed(&dragoman.APIError{Class: dragoman.ErrorServer, Message: v.failure})
 		return nil
 	}
 	stop := d.settle(true)
@@ -586,8 +586,8 @@ func (d *streamDecoder) end() error {
 	return nil
 }
 
-// breakOff ends a stream that failed. None of its calls may run.
-func (d *streamDecoder) breakOff(failure *dragoman.APIError) {
+// endFailed ends a stream that failed. None of its calls may run.
+func (d *streamDecoder) endFailed(failure *dragoman.APIError) {
 	d.begin()
 	d.settle(false)
 	failure.Message = cmp.Or(failure.Message, "the server reported an error without a message")

@@ -63,7 +63,7 @@ func decodeAll(tb testing.TB, body []byte) *dragoman.Response {
 }
 
 func BenchmarkEncodeRequest(b *testing.B) {
-	req := ask()
+	req := requestOf()
 	for i := range 100 {
 		req.Messages = append(req.Messages, dragoman.UserText(strings.Repeat("words and words ", 60)), dragoman.AssistantText(strings.Repeat("an answer ", 60)))
 		req.Tools = append(req.Tools, tool(fmt.Sprintf("tool_%d", i)))

@@ -27,19 +27,19 @@ var (
 	drain          = checked.Drain
 	result         = codectest.Result
 	collect        = checked.CollectStream
-	play           = checked.Play
+	encodeEvents   = checked.Play
 	newMessage     = codectest.Message
 	call           = codectest.Call
 )
 
 var (
-	// own is the origin of messages of this dialect.
-	own = &dragoman.Origin{Dialect: dialectname.Gemini}
-	// foreign is the origin of messages of another dialect.
-	foreign = &dragoman.Origin{Dialect: dialectname.Anthropic, Provider: "anthropic"}
+	// ownOrigin is the origin of messages of this dialect.
+	ownOrigin = &dragoman.Origin{Dialect: dialectname.Gemini}
+	// foreignOrigin is the origin of messages of another dialect.
+	foreignOrigin = &dragoman.Origin{Dialect: dialectname.Anthropic, Provider: "anthropic"}
 )
 
-func ask(ms ...dragoman.Message) *dragoman.Request {
+func requestOf(ms ...dragoman.Message) *dragoman.Request {
 	return &dragoman.Request{Model: "gemini-3.8-flash", Messages: ms}
 }
 

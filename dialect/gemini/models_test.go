@@ -67,7 +67,7 @@ func TestQuirkF1_OldModelWithFunctionsGetsSchemaInPrompt(t *testing.T) {
 }
 
 func TestQuirkG10_Gemini25GetsBudget(t *testing.T) {
-	req := ask(dragoman.UserText("go"))
+	req := requestOf(dragoman.UserText("go"))
 	req.Reasoning = &dragoman.ReasoningSettings{Effort: "low"}
 	for model, want := range map[string]string{"gemini-2.5-flash": `{"thinkingBudget":1024}`, "gemini-3.8-flash": `{"thinkingLevel":"LOW"}`} {
 		if got, _ := encode(t, req, knownAs(model)); topField(t, got, "generationConfig") != `{"thinkingConfig":`+want+`}` {

@@ -14,7 +14,7 @@ import (
 )
 
 func drawRequest(t *rapid.T) *dragoman.Request {
-	return codectest.Draw{Own: own, Foreign: foreign, Done: codes.OutcomeOK, Synthetic: true}.Request(t, *ask())
+	return codectest.Draw{Own: ownOrigin, Foreign: foreignOrigin, Done: codes.OutcomeOK, Synthetic: true}.Request(t, *requestOf())
 }
 
 func TestEncodingIsDeterministic(t *testing.T) {
@@ -74,7 +74,7 @@ func TestAnyConversationEncodesToValidRequest(t *testing.T) {
 // arguments.
 func originated(req *dragoman.Request, c *dragoman.ToolCall) bool {
 	for i := range req.Messages {
-		if m := &req.Messages[i]; m.Origin == own {
+		if m := &req.Messages[i]; m.Origin == ownOrigin {
 			for _, k := range m.ToolCalls() {
 				if k.Name == c.Name && k.Arguments == c.Arguments {
 					return true

@@ -57,7 +57,7 @@ func TestRecordedStreamReencodesToValidStream(t *testing.T) {
 			t.Errorf("%s: %v", x.ID(), err)
 			return
 		}
-		out, _ := play(t, dialect.EncodeOptions{}, codectest.Bare(evs)...)
+		out, _ := encodeEvents(t, dialect.EncodeOptions{}, codectest.Bare(evs)...)
 		if err := checkWire([]byte(out)); err != nil {
 			t.Errorf("%s: %v", x.ID(), err)
 		}

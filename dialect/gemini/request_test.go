@@ -59,7 +59,7 @@ func TestUnchangedRequestKeepsItsBytes(t *testing.T) {
 }
 
 func TestModelIsOmittedUnlessBodyNamedIt(t *testing.T) {
-	req := ask(dragoman.UserText("hi"))
+	req := requestOf(dragoman.UserText("hi"))
 	req.Stream = true
 	body, rep := encode(t, req, dialect.EncodeOptions{})
 	if strings.Contains(body, "model") || strings.Contains(body, "stream") {
@@ -106,7 +106,7 @@ func TestQuirkB15_CallsWithoutIDPairByNameAndOrder(t *testing.T) {
 }
 
 func TestQuirkB15_NoCallIDsOmitsIDs(t *testing.T) {
-	req := ask(dragoman.UserText("go"), newMessage(dragoman.RoleAssistant, call("toolu_1", "f", `{}`)), dragoman.ToolResults(result("toolu_1", "ok")))
+	req := requestOf(dragoman.UserText("go"), newMessage(dragoman.RoleAssistant, call("toolu_1", "f", `{}`)), dragoman.ToolResults(result("toolu_1", "ok")))
 	body, _ := encode(t, req, dialect.EncodeOptions{})
 	if strings.Count(body, `"id":"toolu_1"`) != 2 {
 		t.Errorf("call and result must have the id: %s", body)
@@ -160,8 +160,8 @@ func TestQuirkB16_SignatureReturnsOnlyToItsModel(t *testing.T) {
 }
 
 func TestQuirkB16_ForeignCallGetsPlaceholderSignature(t *testing.T) {
-	turn := from(foreign, newMessage(dragoman.RoleAssistant, &dragoman.Text{Text: "a"}, call("1", "f", `{}`), call("2", "f", `{}`)))
-	req := ask(dragoman.UserText("go"), turn, dragoman.ToolResults(result("1", "x"), result("2", "y")))
+	turn := from(foreignOrigin, newMessage(dragoman.RoleAssistant, &dragoman.Text{Text: "a"}, call("1", "f", `{}`), call("2", "f", `{}`)))
+	req := requestOf(dragoman.UserText("go"), turn, dragoman.ToolResults(result("1", "x"), result("2", "y")))
 	body, rep := encode(t, req, dialect.EncodeOptions{})
 	want := `{"functionCall":{"id":"1","name":"f","args":{}},"thoughtSignature":"skip_thought_signature_validator"},{"functionCall":{"id":"2","name":"f","args":{}}}`
 	if !strings.Contains(body, want) {
@@ -178,14 +178,14 @@ func TestQuirkB16_ForeignCallGetsPlaceholderSignature(t *testing.T) {
 		t.Error(body)
 	}
 	// An unsigned call that the target itself made stays unsigned.
-	req.Messages[1] = from(own, newMessage(dragoman.RoleAssistant, call("1", "f", `{}`)))
+	req.Messages[1] = from(ownOrigin, newMessage(dragoman.RoleAssistant, call("1", "f", `{}`)))
 	if body, _ := encode(t, req, dialect.EncodeOptions{}); strings.Contains(body, "skip") {
 		t.Errorf("the target's own call must stay unsigned: %s", body)
 	}
 }
 
 func TestQuirkD3_ResultsAreOneContentInCallOrder(t *testing.T) {
-	req := ask(dragoman.UserText("go"),
+	req := requestOf(dragoman.UserText("go"),
 		newMessage(dragoman.RoleAssistant, &dragoman.Text{Text: "a"}), newMessage(dragoman.RoleAssistant, call("1", "f", `{}`)), newMessage(dragoman.RoleAssistant, call("2", "g", `{}`)),
 		dragoman.ToolResults(result("2", "second")), dragoman.ToolResults(result("1", "first")), dragoman.UserText("and now?"))
 	body, rep := encode(t, req, dialect.EncodeOptions{})
@@ -202,7 +202,7 @@ func TestQuirkD3_ResultsAreOneContentInCallOrder(t *testing.T) {
 }
 
 func TestQuirkD15_ResultHasToolName(t *testing.T) {
-	req := ask(dragoman.UserText("go"), newMessage(dragoman.RoleAssistant, call("1", "f", `{}`)), dragoman.ToolResults(result("1", "x"), result("nobody's", "y")))
+	req := requestOf(dragoman.UserText("go"), newMessage(dragoman.RoleAssistant, call("1", "f", `{}`)), dragoman.ToolResults(result("1", "x"), result("nobody's", "y")))
 	body, rep := encode(t, req, dialect.EncodeOptions{})
 	if !strings.Contains(body, `{"id":"1","name":"f","response"`) || !strings.Contains(body, `{"id":"nobody's","name":"unknown_tool","response"`) {
 		t.Error(body)
@@ -232,7 +232,7 @@ func TestQuirkD16_ResultObjectForms(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			res := &dragoman.ToolResult{CallID: "1", Name: "f", Outcome: c.outcome, Content: c.content}
-			body, _ := encode(t, ask(dragoman.UserText("go"), newMessage(dragoman.RoleAssistant, call("1", "f", `{}`)), dragoman.ToolResults(res)), dialect.EncodeOptions{})
+			body, _ := encode(t, requestOf(dragoman.UserText("go"), newMessage(dragoman.RoleAssistant, call("1", "f", `{}`)), dragoman.ToolResults(res)), dialect.EncodeOptions{})
 			if want := `"response":` + c.want + `}`; !strings.Contains(body, want) {
 				t.Errorf("%s lacks %s", body, want)
 			}
@@ -271,7 +271,7 @@ func TestQuirkD13_MediaInsideOrAfterResult(t *testing.T) {
 	res := &dragoman.ToolResult{CallID: "1", Name: "f", Outcome: codes.OutcomeOK, Content: []dragoman.Part{
 		&dragoman.Text{Text: "see"}, &dragoman.Media{Media: codes.MediaImage, MIME: "image/png", Base64: "AAAA", Name: "a.png"},
 	}}
-	req := ask(dragoman.UserText("go"), newMessage(dragoman.RoleAssistant, call("1", "f", `{}`)), dragoman.ToolResults(res))
+	req := requestOf(dragoman.UserText("go"), newMessage(dragoman.RoleAssistant, call("1", "f", `{}`)), dragoman.ToolResults(res))
 	body, rep := encode(t, req, dialect.EncodeOptions{})
 	const blob = `{"inlineData":{"mimeType":"image/png","data":"AAAA"}}`
 	if !strings.Contains(body, `"response":{"output":"see"},"parts":[`+blob+`]}}`) {
@@ -309,12 +309,12 @@ func TestQuirkD13_MediaTypesInResults(t *testing.T) {
 	} {
 		other := result("2", "2")
 		other.Name, other.Outcome = "f", codes.OutcomeOK
-		req := ask(dragoman.UserText("go"), newMessage(dragoman.RoleAssistant, call("1", "f", `{}`), call("2", "f", `{}`)), dragoman.ToolResults(tc.res, other))
+		req := requestOf(dragoman.UserText("go"), newMessage(dragoman.RoleAssistant, call("1", "f", `{}`), call("2", "f", `{}`)), dragoman.ToolResults(tc.res, other))
 		if body, _ := encode(t, req, dialect.EncodeOptions{}); !strings.Contains(body, tc.want) {
 			t.Errorf("%s: %s", name, body)
 		}
 	}
-	body, rep := encode(t, ask(newMessage(dragoman.RoleUser, &dragoman.Media{Media: codes.MediaImage, URL: "https://e/i.png"})), dialect.EncodeOptions{})
+	body, rep := encode(t, requestOf(newMessage(dragoman.RoleUser, &dragoman.Media{Media: codes.MediaImage, URL: "https://e/i.png"})), dialect.EncodeOptions{})
 	if !strings.Contains(body, `{"fileData":{"mimeType":"image/png","fileUri":"https://e/i.png"}}`) {
 		t.Error(body)
 	}
@@ -329,24 +329,24 @@ func TestQuirkD13_OwnContentWithoutTypeGetsOne(t *testing.T) {
 	}
 	image := func() *dragoman.Media { return &dragoman.Media{Media: codes.MediaImage, Base64: png} }
 	jpg := &dragoman.Media{Media: codes.MediaImage, MIME: "image/jpg", Base64: "/9j/"}
-	if body, _ := encode(t, ask(own(newMessage(dragoman.RoleUser, jpg))), dialect.EncodeOptions{}); !strings.Contains(body, `"mimeType":"image/jpeg"`) {
+	if body, _ := encode(t, requestOf(own(newMessage(dragoman.RoleUser, jpg))), dialect.EncodeOptions{}); !strings.Contains(body, `"mimeType":"image/jpeg"`) {
 		t.Error(body)
 	}
 	zip := &dragoman.Media{Media: codes.MediaFile, MIME: "application/zip", Base64: "UEs="}
-	refused, rep := encode(t, ask(own(newMessage(dragoman.RoleUser, zip))), dialect.EncodeOptions{})
+	refused, rep := encode(t, requestOf(own(newMessage(dragoman.RoleUser, zip))), dialect.EncodeOptions{})
 	if strings.Contains(refused, "inlineData") || !strings.Contains(refused, "not shown") {
 		t.Errorf("a type that the API always refuses: %s", refused)
 	}
 	has(t, rep, dragoman.Dropped, "/messages/0/parts/0")
 	res := &dragoman.ToolResult{CallID: "1", Name: "f", Content: []dragoman.Part{image()}}
-	body, _ := encode(t, ask(own(newMessage(dragoman.RoleUser, image())), newMessage(dragoman.RoleAssistant, call("1", "f", `{}`)), own(dragoman.ToolResults(res))), dialect.EncodeOptions{})
+	body, _ := encode(t, requestOf(own(newMessage(dragoman.RoleUser, image())), newMessage(dragoman.RoleAssistant, call("1", "f", `{}`)), own(dragoman.ToolResults(res))), dialect.EncodeOptions{})
 	if strings.Count(body, `{"mimeType":"image/png","data":"`+png+`"}`) != 2 {
 		t.Error(body)
 	}
 }
 
 func TestQuirkD17_FirstContentIsUser(t *testing.T) {
-	body, rep := encode(t, ask(newMessage(dragoman.RoleAssistant, call("1", "f", `{}`)), dragoman.ToolResults(result("1", "x"))), dialect.EncodeOptions{})
+	body, rep := encode(t, requestOf(newMessage(dragoman.RoleAssistant, call("1", "f", `{}`)), dragoman.ToolResults(result("1", "x"))), dialect.EncodeOptions{})
 	if got := contentsOf(t, body); len(got) != 3 || !strings.Contains(got[0], `"role":"user"`) {
 		t.Error(body)
 	}
@@ -354,7 +354,7 @@ func TestQuirkD17_FirstContentIsUser(t *testing.T) {
 }
 
 func TestQuirkD18_ConsecutiveRolesAreMerged(t *testing.T) {
-	body, _ := encode(t, ask(dragoman.UserText("a"), dragoman.UserText("b")), dialect.EncodeOptions{})
+	body, _ := encode(t, requestOf(dragoman.UserText("a"), dragoman.UserText("b")), dialect.EncodeOptions{})
 	if got := contentsOf(t, body); len(got) != 1 {
 		t.Error(body)
 	}
@@ -411,7 +411,7 @@ func TestQuirkE1_ToolChoiceModes(t *testing.T) {
 		{"auto with an empty list", &dragoman.ToolChoice{Mode: dragoman.ChoiceAuto, Tools: []dragoman.ToolRef{}}, `{"mode":"NONE"}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			req := ask(dragoman.UserText("go"))
+			req := requestOf(dragoman.UserText("go"))
 			req.Tools, req.ToolChoice = []dragoman.ToolSpec{tool("f"), tool("g")}, c.choice
 			body, _ := encode(t, req, dialect.EncodeOptions{})
 			want := c.want
@@ -426,7 +426,7 @@ func TestQuirkE1_ToolChoiceModes(t *testing.T) {
 }
 
 func TestQuirkE3_NoToolsNoChoice(t *testing.T) {
-	req := ask(dragoman.UserText("go"))
+	req := requestOf(dragoman.UserText("go"))
 	req.ToolChoice = &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired}
 	off := false
 	req.ParallelToolCalls = &off
@@ -438,7 +438,7 @@ func TestQuirkE3_NoToolsNoChoice(t *testing.T) {
 }
 
 func TestQuirkE5_MissingForcedToolIsError(t *testing.T) {
-	req := ask(dragoman.UserText("go"))
+	req := requestOf(dragoman.UserText("go"))
 	req.Tools = []dragoman.ToolSpec{tool("f")}
 	req.ToolChoice = &dragoman.ToolChoice{Mode: dragoman.ChoiceTool, Tools: []dragoman.ToolRef{{Name: "g"}}}
 	if _, err := codec.EncodeRequest(req, dialect.EncodeOptions{}); !errors.Is(err, dragoman.ErrUnsupported) {
@@ -460,7 +460,7 @@ func TestValidatedAndUnknownModesSurvive(t *testing.T) {
 }
 
 func TestQuirkA2_ClosedSchemasCapability(t *testing.T) {
-	req := ask(dragoman.UserText("go"))
+	req := requestOf(dragoman.UserText("go"))
 	req.Tools = []dragoman.ToolSpec{{Name: "f", Parameters: json.RawMessage(`{"type":"object","properties":{"q":{"type":["string","null"]}},"additionalProperties":false}`)}}
 	req.Output = &dragoman.OutputFormat{Kind: codes.OutputSchema, Schema: json.RawMessage(`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false}`)}
 	body, _ := encode(t, req, dialect.EncodeOptions{})
@@ -475,7 +475,7 @@ func TestQuirkA2_ClosedSchemasCapability(t *testing.T) {
 
 func TestQuirkA20_ToolWithoutArgumentsHasNoSchema(t *testing.T) {
 	for _, params := range []string{``, `{}`, `{"type":"object"}`, `{"type":"object","properties":{}}`, `{"type":"object","properties":null}`, `{"$schema":"x"}`} {
-		req := ask(dragoman.UserText("go"))
+		req := requestOf(dragoman.UserText("go"))
 		req.Tools = []dragoman.ToolSpec{{Name: "f", Description: "F."}}
 		if params != "" {
 			req.Tools[0].Parameters = json.RawMessage(params)
@@ -540,7 +540,7 @@ func TestQuirkG10_EffortAndBudgetPerModel(t *testing.T) {
 		{"omitted", dragoman.ReasoningSettings{Summary: "omitted"}, `{"includeThoughts":false}`, `{"includeThoughts":false}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			req := ask(dragoman.UserText("go"))
+			req := requestOf(dragoman.UserText("go"))
 			req.Reasoning = &c.settings
 			for caps, want := range map[targets.Capabilities]string{{}: c.level, {ThinkingBudgets: true}: c.number} {
 				body, _ := encode(t, req, dialect.EncodeOptions{Target: targets.Target{Caps: caps}})
@@ -557,7 +557,7 @@ func TestQuirkG10_EffortAndBudgetPerModel(t *testing.T) {
 }
 
 func TestSystemMessagesBecomeSystemInstruction(t *testing.T) {
-	req := ask(dragoman.SystemText("one"), newMessage(dragoman.RoleDeveloper, &dragoman.Text{Text: "two"}), dragoman.UserText("hi"), dragoman.SystemText("late"))
+	req := requestOf(dragoman.SystemText("one"), newMessage(dragoman.RoleDeveloper, &dragoman.Text{Text: "two"}), dragoman.UserText("hi"), dragoman.SystemText("late"))
 	req.Instructions = []dragoman.Part{&dragoman.Text{Text: "zero"}}
 	body, rep := encode(t, req, dialect.EncodeOptions{})
 	if got := topField(t, body, "systemInstruction"); got != `{"parts":[{"text":"zero"},{"text":"one"},{"text":"two"}]}` {
@@ -585,7 +585,7 @@ func TestUnknownFieldsAndPartsRoundTrip(t *testing.T) {
 
 func TestUnsupportedSettingsAreReported(t *testing.T) {
 	on := true
-	req := ask(dragoman.UserText("hi"))
+	req := requestOf(dragoman.UserText("hi"))
 	req.User, req.Verbosity, req.Store, req.CacheKey = "u", "low", &on, "k"
 	req.Metadata = []dragoman.KeyValue{{Key: "a", Value: "b"}}
 	req.ServiceTier = "auto"

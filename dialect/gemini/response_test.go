@@ -324,7 +324,7 @@ func TestErrorInResponseBlocksCalls(t *testing.T) {
 
 func TestForeignResponseIsStrictlyValid(t *testing.T) {
 	resp := &dragoman.Response{
-		ID: "msg_1", Model: "claude", Origin: foreign, Stop: dragoman.Stop{Reason: dragoman.StopToolCalls, Native: "tool_use"},
+		ID: "msg_1", Model: "claude", Origin: foreignOrigin, Stop: dragoman.Stop{Reason: dragoman.StopToolCalls, Native: "tool_use"},
 		Usage: dragoman.Usage{Input: dragoman.Counted(3), Output: dragoman.Counted(4)},
 		Output: []dragoman.Message{
 			newMessage(dragoman.RoleAssistant, &dragoman.Reasoning{Text: "hm", Signature: "secret"}, &dragoman.Text{Text: "a"}),

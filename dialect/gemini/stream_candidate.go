@@ -174,7 +174,7 @@ func (c *streamCandidate) text(p *rawPart, pos int) error {
 		c.addFields(p)
 		return nil
 	}
-	if c.signs(p, pos) {
+	if c.isSignedEnd(p, pos) {
 		c.open.Append(text)
 		c.addFields(p)
 		c.d.charge(len(p.signature))
@@ -204,8 +204,8 @@ func (c *streamCandidate) text(p *rawPart, pos int) error {
 	return nil
 }
 
-// signs reports whether a part is the signed end of the open thought.
-func (c *streamCandidate) signs(p *rawPart, pos int) bool {
+// isSignedEnd reports whether a part is the signed end of the open thought.
+func (c *streamCandidate) isSignedEnd(p *rawPart, pos int) bool {
 	return c.open != nil && pos == 0 && p.thought && p.signature != "" && c.open.Value.Kind() == codes.KindReasoning
 }
 
@@ -270,7 +270,7 @@ func (c *streamCandidate) call(p *rawPart, pos int) error {
 		}
 	}
 	c.d.touched = append(c.d.touched, k)
-	c.take(k, p, &f, bad)
+	c.addFragment(k, p, &f, bad)
 	if f.continues {
 		c.building = k
 		return nil
@@ -407,8 +407,8 @@ func (c *streamCandidate) identify(k *streamedCall, value *dragoman.ToolCall) {
 	c.byID[value.ID] = k
 }
 
-// take adds a fragment to its call.
-func (c *streamCandidate) take(k *streamedCall, p *rawPart, f *fragment, bad error) {
+// addFragment adds a fragment to its call.
+func (c *streamCandidate) addFragment(k *streamedCall, p *rawPart, f *fragment, bad error) {
 	if p.signature != "" {
 		c.d.bound.Take(len(p.signature) - len(k.signature))
 		k.signature = p.signature

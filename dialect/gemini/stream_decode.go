@@ -101,16 +101,16 @@ func (d *streamDecoder) Close(emit func(dragoman.Event) error) error {
 		d.end()
 		return d.held.Release(nil, nil, emit)
 	}
-	cut := d.cut()
-	d.breakOff(cut)
+	cut := d.incompleteError()
+	d.endFailed(cut)
 	if err := d.held.Release(nil, nil, emit); err != nil {
 		return err
 	}
 	return wirekit.Incomplete(cut)
 }
 
-// cut returns the error for a stream without an end.
-func (d *streamDecoder) cut() *dragoman.APIError {
+// incompleteError returns the error for a stream without an end.
+func (d *streamDecoder) incompleteError() *dragoman.APIError {
 	if d.Failed == nil {
 		if e := d.notStream.Failure(Codec{}.DecodeError); e != nil {
 			return e
@@ -303,7 +303,7 @@ func (d *streamDecoder) chunk(data []byte) error {
 		return wrong
 	}
 	if failed { // an error in a response with status 200 (quirk C14)
-		d.breakOff(Codec{}.DecodeError(0, nil, bytes.Clone(data)))
+		d.endFailed(Codec{}.DecodeError(0, nil, bytes.Clone(data)))
 	}
 	return nil
 }
@@ -456,9 +456,9 @@ func (d *streamDecoder) end() {
 	d.send(ev)
 }
 
-// breakOff finishes a stream that failed. Open parts end with what arrived, and
+// endFailed finishes a stream that failed. Open parts end with what arrived, and
 // no call may run.
-func (d *streamDecoder) breakOff(failure *dragoman.APIError) {
+func (d *streamDecoder) endFailed(failure *dragoman.APIError) {
 	d.Ended = true
 	d.start()
 	for _, c := range d.candidates {

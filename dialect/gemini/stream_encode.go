@@ -78,22 +78,22 @@ func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
 		e.pendingLosses.Chunk(ev, name, e.o, e.rep)
 	case *dragoman.ResponseStart:
 		e.head = ev.Response
-		dst = e.take(dst, ev.Extra)
+		dst = e.queueFields(dst, ev.Extra)
 	case *dragoman.PartStart:
 		e.final.Start(ev)
-		dst = e.take(dst, ev.Extra)
+		dst = e.queueFields(dst, ev.Extra)
 		e.partStart(ev)
 	case *dragoman.PartDelta:
-		dst = e.take(dst, ev.Extra)
+		dst = e.queueFields(dst, ev.Extra)
 		if ev.Text == "" && e.fields.Any() {
 			return e.writeFieldsOnly(dst, ev.Choice), nil
 		}
 		dst = e.partDelta(dst, ev)
 	case *dragoman.PartEnd:
 		e.final.End(e.rep, name, ev)
-		dst, err = e.partEnd(e.take(dst, ev.Extra), ev)
+		dst, err = e.partEnd(e.queueFields(dst, ev.Extra), ev)
 	case *dragoman.ResponseEnd:
-		dst = e.responseEnd(e.take(dst, ev.Extra), ev)
+		dst = e.responseEnd(e.queueFields(dst, ev.Extra), ev)
 	case *dragoman.StreamError:
 		failure := ev.Err
 		if failure == nil {
@@ -107,9 +107,9 @@ func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
 	return dst, err
 }
 
-// take queues the unknown fields of an event. If a field is already queued for
+// queueFields queues the unknown fields of an event. If a field is already queued for
 // the same path, it is first written in a chunk of its own.
-func (e *streamEncoder) take(dst []byte, fields *dragoman.Extra) []byte {
+func (e *streamEncoder) queueFields(dst []byte, fields *dragoman.Extra) []byte {
 	for _, f := range fields.For(name) {
 		if e.fields.Has(f.Path) {
 			dst = e.writeFieldsOnly(dst, candidateOf(f.Path))
@@ -248,18 +248,18 @@ func (e *streamEncoder) partEnd(dst []byte, ev *dragoman.PartEnd) ([]byte, error
 	switch part := ev.Part.(type) {
 	case *dragoman.Text:
 		extra.Report(e.rep, part.Extra, name, p.at)
-		return e.rest(dst, ev.Choice, p, part.Text, e.signature(e.head.Origin, part.Signature, p.at), part.Extra), nil
+		return e.writeRest(dst, ev.Choice, p, part.Text, e.signature(e.head.Origin, part.Signature, p.at), part.Extra), nil
 	case *dragoman.Refusal:
 		e.rep.Add(dragoman.Lowered, dragoman.Info, p.at.String(), "refusal written as text")
 		extra.Report(e.rep, part.Extra, name, p.at)
-		return e.rest(dst, ev.Choice, p, part.Text, "", nil), nil
+		return e.writeRest(dst, ev.Choice, p, part.Text, "", nil), nil
 	case *dragoman.Reasoning:
 		origin := e.head.Origin
 		if part.Origin != nil {
 			origin = part.Origin
 		}
 		e.reportReasoning(part, e.records.hold(ev.Choice, part, p.at), p.at)
-		return e.rest(dst, ev.Choice, p, blockwire.Visible(part), e.signature(origin, part.Signature, p.at), part.Extra), nil
+		return e.writeRest(dst, ev.Choice, p, blockwire.Visible(part), e.signature(origin, part.Signature, p.at), part.Extra), nil
 	case *dragoman.ToolCall:
 		return e.callEnd(dst, ev.Choice, p, part)
 	}
@@ -285,9 +285,9 @@ func (e *streamEncoder) callEnd(dst []byte, choice int, p *sentPart, c *dragoman
 	return dst, err
 }
 
-// rest writes the remaining text of a part, its extra fields and its signature.
+// writeRest writes the remaining text of a part, its extra fields and its signature.
 // Like the API, it uses an empty text if none is left.
-func (e *streamEncoder) rest(dst []byte, choice int, p *sentPart, full, signature string, fields *dragoman.Extra) []byte {
+func (e *streamEncoder) writeRest(dst []byte, choice int, p *sentPart, full, signature string, fields *dragoman.Extra) []byte {
 	rest, ok := p.sent.Rest(full)
 	if !ok {
 		e.rep.Add(dragoman.Dropped, dragoman.Serious, p.at.String(), "the final text differs from the streamed text; the client has the streamed one")

@@ -124,7 +124,7 @@ func TestQuirkC27_CallsWithoutID(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, _ := play(t, dialect.EncodeOptions{}, evs...)
+	out, _ := encodeEvents(t, dialect.EncodeOptions{}, evs...)
 	if n := strings.Count(out, `"functionCall"`); n != 2 {
 		t.Errorf("a client sees %d calls: %s", n, out)
 	}
@@ -184,7 +184,7 @@ func TestQuirkC28_PartialArgs(t *testing.T) {
 				return
 			}
 			evs, _ := drain(dialect.DecodeOptions{}, []byte(sseStream(append(c.chunks, stop)...)))
-			if out, _ := play(t, dialect.EncodeOptions{}, evs...); !strings.HasSuffix(finishes(out), "OTHER") && !strings.HasSuffix(finishes(out), "MAX_TOKENS") {
+			if out, _ := encodeEvents(t, dialect.EncodeOptions{}, evs...); !strings.HasSuffix(finishes(out), "OTHER") && !strings.HasSuffix(finishes(out), "MAX_TOKENS") {
 				t.Errorf("a client would run it: %s", out)
 			}
 		})
@@ -266,7 +266,7 @@ func TestQuirkC30_SignatureStaysOnItsPart(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	evs, _ := drain(dialect.DecodeOptions{NoNative: true}, []byte(sseStream(chunk("", `{"text":"a"}`), chunk("", `{"text":"b","thoughtSignature":"s"}`), chunk("STOP", `{"text":"c"}`))))
-	out, _ := play(t, dialect.EncodeOptions{}, evs...)
+	out, _ := encodeEvents(t, dialect.EncodeOptions{}, evs...)
 	if !strings.Contains(out, `{"text":"b","thoughtSignature":"s"}`) {
 		t.Error(out)
 	}
@@ -295,7 +295,7 @@ func TestEarlyFinishReasonIsNotTheEnd(t *testing.T) {
 		t.Errorf("%+v", resp.Stop)
 	}
 	evs, _ := drain(dialect.DecodeOptions{}, []byte(stream))
-	if out, _ := play(t, dialect.EncodeOptions{}, evs...); strings.Contains(out, "STOP") {
+	if out, _ := encodeEvents(t, dialect.EncodeOptions{}, evs...); strings.Contains(out, "STOP") {
 		t.Errorf("a client would run the call: %s", out)
 	}
 }
@@ -316,7 +316,7 @@ func TestQuirkC14_ErrorEndsStream(t *testing.T) {
 			t.Errorf("%s: %+v, %v", stream, evs[len(evs)-1], err)
 			continue
 		}
-		out, _ := play(t, dialect.EncodeOptions{}, evs...)
+		out, _ := encodeEvents(t, dialect.EncodeOptions{}, evs...)
 		if strings.Count(out, `"error"`) != 1 {
 			t.Errorf("%q written as %q", stream, out)
 		}
@@ -341,7 +341,7 @@ func TestStreamReencode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, _ := play(t, dialect.EncodeOptions{Model: "other"}, evs...)
+	out, _ := encodeEvents(t, dialect.EncodeOptions{Model: "other"}, evs...)
 	if err := checkWire([]byte(out)); err != nil || strings.Contains(out, `"modelVersion":"gemini-3.8-flash"`) {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -359,7 +359,7 @@ func TestUnknownFieldsAreReencoded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, _ := play(t, dialect.EncodeOptions{}, evs...)
+	out, _ := encodeEvents(t, dialect.EncodeOptions{}, evs...)
 	for _, n := range []string{"1", "2", "3", "4", "5"} {
 		for _, field := range []string{"in_content", "in_candidate", "at_top"} {
 			if strings.Count(out, `"`+field+`":`+n) != 1 {
@@ -370,7 +370,7 @@ func TestUnknownFieldsAreReencoded(t *testing.T) {
 }
 
 func TestFreeformToolStreamsAsText(t *testing.T) {
-	req := ask(dragoman.UserText("go"))
+	req := requestOf(dragoman.UserText("go"))
 	req.Tools = []dragoman.ToolSpec{{Kind: codes.ToolFreeform, Name: "patch"}}
 	enc, err := codec.EncodeRequest(req, dialect.EncodeOptions{})
 	if err != nil {
@@ -398,7 +398,7 @@ func collectWith(t *testing.T, reg *interop.Registry, stream string) *dragoman.R
 func TestForeignStreamIsStrictlyValid(t *testing.T) {
 	k := call("toolu_1", "f", `{"a":1}`)
 	evs := []dragoman.Event{
-		&dragoman.ResponseStart{Response: dragoman.Response{ID: "msg_1", Model: "claude", Origin: foreign}},
+		&dragoman.ResponseStart{Response: dragoman.Response{ID: "msg_1", Model: "claude", Origin: foreignOrigin}},
 		&dragoman.PartStart{Index: 0, Part: &dragoman.Reasoning{}, Header: &dragoman.Message{Role: dragoman.RoleAssistant}},
 		&dragoman.PartDelta{Index: 0, Kind: codes.KindReasoning, Text: "hm"},
 		&dragoman.PartEnd{Index: 0, Part: &dragoman.Reasoning{Text: "hm", Signature: "secret"}},
@@ -412,7 +412,7 @@ func TestForeignStreamIsStrictlyValid(t *testing.T) {
 	want := `data: {"candidates":[{"content":{"parts":[{"text":"hm","thought":true}],"role":"model"},"index":0}],` + id + "}\n\n" +
 		`data: {"candidates":[{"content":{"parts":[{"functionCall":{"id":"toolu_1","name":"f","args":{"a":1}}}],"role":"model"},"index":0}],` + id + "}\n\n" +
 		`data: {"candidates":[{"content":{"parts":[{"text":""}],"role":"model"},"finishReason":"STOP","index":0}],"usageMetadata":{"promptTokenCount":1,"candidatesTokenCount":2,"totalTokenCount":3},` + id + "}\n\n"
-	out, rep := play(t, dialect.EncodeOptions{}, evs...)
+	out, rep := encodeEvents(t, dialect.EncodeOptions{}, evs...)
 	if out != want {
 		t.Errorf("got  %s\nwant %s", out, want)
 	}
@@ -421,12 +421,12 @@ func TestForeignStreamIsStrictlyValid(t *testing.T) {
 		t.Error(err)
 	}
 	// An unfinished stream ends with an error.
-	out, _ = play(t, dialect.EncodeOptions{}, evs[:4]...)
+	out, _ = encodeEvents(t, dialect.EncodeOptions{}, evs[:4]...)
 	if !strings.HasSuffix(out, `data: {"error":{"code":500,"message":"the stream ended before the response was complete","status":"INTERNAL"}}`+"\n\n") {
 		t.Error(out)
 	}
 	k.Problem = &dragoman.CallProblem{Code: codes.ProblemStopped}
-	out, _ = play(t, dialect.EncodeOptions{}, evs...)
+	out, _ = encodeEvents(t, dialect.EncodeOptions{}, evs...)
 	if strings.Contains(out, `"STOP"`) {
 		t.Errorf("a call that must not run ends with STOP: %s", out)
 	}
@@ -440,7 +440,7 @@ func TestEmptyErrorIsWrittenOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out, _ := play(t, dialect.EncodeOptions{}, evs...)
+		out, _ := encodeEvents(t, dialect.EncodeOptions{}, evs...)
 		if strings.Count(out, `"error"`) != 1 {
 			t.Errorf("%s\nbecame %s", stream, out)
 		}

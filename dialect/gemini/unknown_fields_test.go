@@ -72,7 +72,7 @@ func TestR11_FieldsOfLaterTextChunkAreKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, _ := play(t, dialect.EncodeOptions{}, evs...)
+	out, _ := encodeEvents(t, dialect.EncodeOptions{}, evs...)
 	if p := collect(t, out).Output[0].Parts; len(p) != 1 || p[0].(*dragoman.Text).Text != "ab" || extraFields(p[0]) != want {
 		t.Errorf("re-encoded: %s", out)
 	}

@@ -56,7 +56,7 @@ func FuzzDecodeResponse(f *testing.F) {
 
 func FuzzStreamDecoder(f *testing.F) {
 	for i, s := range []string{
-		hostileStream, aStream, "", "\n", `{"error":"x"}`, "{\n", "5\r\n", "\xef\xbb", last(""),
+		hostileStream, sampleStream, "", "\n", `{"error":"x"}`, "{\n", "5\r\n", "\xef\xbb", last(""),
 		line(`{"tool_calls":[{"id":"a","function":{"name":"f","arguments":{"a":1,"a":2}}},{"id":"a","function":{"name":"g"}}]}`) + last(`,"done_reason":"length"`),
 		line(`{"images":[""]}`) + last(""),
 		line(`{"content":"a","content":"b","thinking":"c"}`) + line(`{"thinking":"d","images":["AAAA"]}`) + `{"done_reason":"length"}` + "\n" + last(`,"done_reason":"stop"`) + "\n\n" + line(`{}`),
@@ -75,7 +75,7 @@ func FuzzStreamDecoder(f *testing.F) {
 // FuzzStreamEncoder changes one event of a stream. The result must still be a valid stream.
 func FuzzStreamEncoder(f *testing.F) {
 	for i, s := range []string{
-		aStream, hostileStream, line(`{"content":"a"}`), `{"error":"x"}`,
+		sampleStream, hostileStream, line(`{"content":"a"}`), `{"error":"x"}`,
 		line(`{"tool_calls":[{"id":"a","function":{"name":"f","arguments":{"a":1,"a":2}}}]}`) + last(""),
 		line(`{"thinking":"a"}`) + line(`{"content":"b"}`) + line(`{"thinking":"c","tool_calls":[5]}`) + last(`,"done_reason":"length"`),
 	} {

@@ -120,7 +120,7 @@ func TestMalformedCallIsNotForwarded(t *testing.T) {
 
 // The encoder writes the changed text, and does not repeat the text before it.
 func TestChangedDeltaIsEncoded(t *testing.T) {
-	d := streamed(t, aStream)
+	d := streamed(t, sampleStream)
 	for i, ev := range d.events {
 		delta, ok := ev.(*dragoman.PartDelta)
 		if !ok || delta.Text != "look." {
@@ -140,7 +140,7 @@ func TestChangedDeltaIsEncoded(t *testing.T) {
 	if got.Text() != "I leap." || len(got.ToolCalls()) != 2 || got.Usage.Input != d.resp.Usage.Input {
 		t.Errorf("%q", lines)
 	}
-	if !strings.HasPrefix(aStream, strings.Join(lines[:3], "\n")+"\n") {
+	if !strings.HasPrefix(sampleStream, strings.Join(lines[:3], "\n")+"\n") {
 		t.Errorf("the lines before the change differ: %q", lines)
 	}
 }

@@ -79,7 +79,7 @@ func (d *streamDecoder) Feed(p []byte, emit func(dragoman.Event) error) error {
 		return d.Failed
 	}
 	d.emit = emit
-	d.Failed = d.wrap(d.lines.Feed(p, d.take))
+	d.Failed = d.wrap(d.lines.Feed(p, d.decodeLine))
 	return d.Failed
 }
 
@@ -93,22 +93,22 @@ func (d *streamDecoder) wrap(err error) error {
 // Close implements [dialect.StreamDecoder].
 func (d *streamDecoder) Close(emit func(dragoman.Event) error) error {
 	d.emit = emit
-	if err := d.Drain(func() error { return d.wrap(d.lines.Close(d.take)) }); err != nil {
+	if err := d.Drain(func() error { return d.wrap(d.lines.Close(d.decodeLine)) }); err != nil {
 		return err
 	}
 	if d.Ended {
 		return nil
 	}
 	cut := d.Cut("a line", `the line with "done": true`)
-	d.breakOff(cut)
+	d.endFailed(cut)
 	if err := d.held.Release(nil, nil, emit); err != nil {
 		return err
 	}
 	return wirekit.Incomplete(cut)
 }
 
-// take decodes one line.
-func (d *streamDecoder) take(l ndjson.Line) error {
+// decodeLine decodes one line.
+func (d *streamDecoder) decodeLine(l ndjson.Line) error {
 	d.pos.enter(l)
 	if d.Ended { // everything after the end is ignored (quirk C12)
 		if len(l.Data) > 0 {
@@ -122,7 +122,7 @@ func (d *streamDecoder) take(l ndjson.Line) error {
 	}
 	d.line = lineState{}
 	var chunk *dragoman.Chunk
-	if torn := d.Closing && len(l.Data) > 0 && !json.Valid(l.Data); !torn && !d.o.NoNative {
+	if truncated := d.Closing && len(l.Data) > 0 && !json.Valid(l.Data); !truncated && !d.o.NoNative {
 		chunk = &dragoman.Chunk{Dialect: name, Raw: l.Raw}
 	}
 	var err error
@@ -187,7 +187,7 @@ func (d *streamDecoder) read(data []byte) error {
 	case d.line.failed != nil: // an error in a response with status 200 (quirks C14, C32)
 		d.line.failed.Class = classOf(d.line.failed)
 		d.line.failed.Native = &dragoman.Native{Format: formatError, JSON: bytes.Clone(data)}
-		d.breakOff(d.line.failed)
+		d.endFailed(d.line.failed)
 	case d.line.done:
 		d.end()
 	}
@@ -218,7 +218,7 @@ func (d *streamDecoder) decodeField(key []byte, duplicate bool) {
 		readError(r, d.line.failed)
 	case "logprobs":
 		if !r.Null() {
-			d.dropped("logprobs")
+			d.reportUncollected("logprobs")
 			d.held.Field("", key, r.Raw())
 		}
 	default:
@@ -236,8 +236,8 @@ func (d *streamDecoder) decodeField(key []byte, duplicate bool) {
 	}
 }
 
-// replaced reports, once, that a message field lost its earlier value.
-func (d *streamDecoder) replaced(field string) {
+// reportReplaced reports, once, that a message field lost its earlier value.
+func (d *streamDecoder) reportReplaced(field string) {
 	key := "replaced/" + field
 	if d.lost[key] || len(d.lost) > 64 {
 		return
@@ -249,8 +249,8 @@ func (d *streamDecoder) replaced(field string) {
 	d.rep.Addf(dragoman.Dropped, dragoman.Info, "/message", "field %.60q of a streamed message changed; its last value is collected", field)
 }
 
-// dropped reports, once, a field that is not collected.
-func (d *streamDecoder) dropped(field string) {
+// reportUncollected reports, once, a field that is not collected.
+func (d *streamDecoder) reportUncollected(field string) {
 	if d.lost[field] || len(d.lost) > 64 {
 		return
 	}
@@ -303,14 +303,14 @@ func (d *streamDecoder) message(r *jsonwire.Reader) {
 				continue
 			}
 			if d.fields.Replaced == nil {
-				d.fields.Replaced = d.replaced
+				d.fields.Replaced = d.reportReplaced
 			}
 			raw := r.Raw()
 			if !duplicate {
 				d.held.Field("/message", key, raw)
 			}
 			if !d.fields.Add(key, raw, &d.bound) {
-				d.dropped("message/" + string(key[:min(len(key), 60)]))
+				d.reportUncollected("message/" + string(key[:min(len(key), 60)]))
 			}
 		}
 	}
@@ -383,7 +383,7 @@ func (d *streamDecoder) streamCall(raw []byte) {
 		d.parts.Whole(0, d.header(), p)
 	case *dragoman.ToolCall:
 		d.bound.Take(len(raw))
-		d.distinct(p, at)
+		d.makeIDUnique(p, at)
 		if d.line.duplicate && p.Problem == nil {
 			p.Problem = &dragoman.CallProblem{
 				Code: codes.ProblemDuplicateKey, Offset: -1,
@@ -417,8 +417,8 @@ func (d *streamDecoder) repeats(c *dragoman.ToolCall, at extra.Path) bool {
 	return true
 }
 
-// distinct gives a call a new id if an earlier call has the same one.
-func (d *streamDecoder) distinct(c *dragoman.ToolCall, at extra.Path) {
+// makeIDUnique gives a call a new id if an earlier call has the same one.
+func (d *streamDecoder) makeIDUnique(c *dragoman.ToolCall, at extra.Path) {
 	if d.seen[c.ID] != nil {
 		wire := c.ID
 		c.ID, c.Synthetic = wirekit.SyntheticID("call_", d.o.Seed+wire, 0, len(d.calls)), true
@@ -444,14 +444,14 @@ func (d *streamDecoder) endParts() {
 	d.parts.EndAll()
 	if d.parts.Unfinished() {
 		for _, f := range fields.Fields {
-			d.dropped("message/" + string(extra.Name(f.Path)))
+			d.reportUncollected("message/" + string(extra.Name(f.Path)))
 		}
 	}
 }
 
-// breakOff closes a failed stream: open parts end with the content that arrived, and none of its
+// endFailed closes a failed stream: open parts end with the content that arrived, and none of its
 // calls may run.
-func (d *streamDecoder) breakOff(failure *dragoman.APIError) {
+func (d *streamDecoder) endFailed(failure *dragoman.APIError) {
 	d.Ended = true
 	d.start()
 	settleStop(d.reg, d.word, false, d.calls)

@@ -36,9 +36,9 @@ type streamEncoder struct {
 	fields    wirekit.PendingFields
 	parts     map[int]*outPart
 	places    extra.Places
-	texts     lane
-	thoughts  lane
-	called    lane
+	texts     fieldParts
+	thoughts  fieldParts
+	called    fieldParts
 	whole     int // calls that are complete
 	lastText  int // the message of the latest text; -1 before the first
 	closed    bool
@@ -46,8 +46,8 @@ type streamEncoder struct {
 	reported  map[string]bool
 }
 
-// lane holds the parts that append to one field of the message, in the order of their start.
-type lane []*outPart
+// fieldParts holds the parts that append to one field of the message, in the order of their start.
+type fieldParts []*outPart
 
 // outPart is the state of a part that is being written.
 type outPart struct {
@@ -76,16 +76,16 @@ func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
 		e.unwritten.Chunk(ev, name, e.o, e.rep)
 	case *dragoman.ResponseStart:
 		e.first = ev.Response
-		return e.take(dst, ev.Extra), nil
+		return e.queueFields(dst, ev.Extra), nil
 	case *dragoman.PartStart:
 		if e.firstChoice(ev.Choice) {
 			e.final.Start(ev)
 			e.partStart(ev)
-			return e.take(dst, ev.Extra), nil
+			return e.queueFields(dst, ev.Extra), nil
 		}
 	case *dragoman.PartDelta:
 		if e.firstChoice(ev.Choice) {
-			dst = e.take(dst, ev.Extra)
+			dst = e.queueFields(dst, ev.Extra)
 			if ev.Text == "" && e.fields.Any() {
 				return e.fieldsAlone(dst), nil
 			}
@@ -94,11 +94,11 @@ func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
 	case *dragoman.PartEnd:
 		if e.firstChoice(ev.Choice) {
 			own, _ := e.final.Own(e.rep, name, ev)
-			dst, err := e.partEnd(e.take(dst, ev.Extra), ev)
+			dst, err := e.partEnd(e.queueFields(dst, ev.Extra), ev)
 			return e.messageFields(dst, own), err
 		}
 	case *dragoman.ResponseEnd:
-		return e.responseEnd(e.take(dst, ev.Extra), ev)
+		return e.responseEnd(e.queueFields(dst, ev.Extra), ev)
 	case *dragoman.StreamError:
 		err := ev.Err
 		if err == nil {
@@ -116,13 +116,13 @@ func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
 // this wire.
 func (e *streamEncoder) firstChoice(choice int) bool {
 	if choice != 0 {
-		e.once(dragoman.Serious, "/alternatives", "further candidates are dropped; Ollama returns one")
+		e.reportOnce(dragoman.Serious, "/alternatives", "further candidates are dropped; Ollama returns one")
 	}
 	return choice == 0
 }
 
-// once reports a loss that many parts share, once.
-func (e *streamEncoder) once(severity dragoman.Severity, path, detail string) {
+// reportOnce reports a loss that many parts share, once.
+func (e *streamEncoder) reportOnce(severity dragoman.Severity, path, detail string) {
 	if e.reported[detail] {
 		return
 	}
@@ -133,9 +133,9 @@ func (e *streamEncoder) once(severity dragoman.Severity, path, detail string) {
 	e.rep.Add(dragoman.Dropped, severity, path, detail)
 }
 
-// take queues the unknown fields of an event. If a field with the same path is already queued,
+// queueFields queues the unknown fields of an event. If a field with the same path is already queued,
 // the queued fields get their own line first.
-func (e *streamEncoder) take(dst []byte, fields *dragoman.Extra) []byte {
+func (e *streamEncoder) queueFields(dst []byte, fields *dragoman.Extra) []byte {
 	for _, f := range fields.For(name) {
 		if e.fields.Has(f.Path) {
 			dst = e.fieldsAlone(dst)
@@ -192,9 +192,9 @@ func (e *streamEncoder) partDelta(dst []byte, ev *dragoman.PartDelta) []byte {
 	}
 	switch p.begin.Kind() {
 	case codes.KindText, codes.KindRefusal:
-		return e.advance(dst, &e.texts)
+		return e.writePending(dst, &e.texts)
 	case codes.KindReasoning:
-		return e.advance(dst, &e.thoughts)
+		return e.writePending(dst, &e.thoughts)
 	default: // other parts are written when they end
 		return dst
 	}
@@ -216,9 +216,9 @@ func (p *outPart) appendDelta(ev *dragoman.PartDelta) bool {
 	return true
 }
 
-// advance writes the pending text of the first part of a lane, and of later parts while the ones
+// writePending writes the pending text of the first part of a field, and of later parts while the ones
 // before them have ended.
-func (e *streamEncoder) advance(dst []byte, l *lane) []byte {
+func (e *streamEncoder) writePending(dst []byte, l *fieldParts) []byte {
 	for len(*l) > 0 {
 		p := (*l)[0]
 		dst = e.text(dst, p)
@@ -285,16 +285,16 @@ func (e *streamEncoder) partEnd(dst []byte, ev *dragoman.PartEnd) ([]byte, error
 	switch part := ev.Part.(type) {
 	case *dragoman.Text:
 		e.content(part, at)
-		e.rest(p, part.Text)
-		return e.advance(dst, &e.texts), nil
+		e.queueRest(p, part.Text)
+		return e.writePending(dst, &e.texts), nil
 	case *dragoman.Refusal:
 		e.content(part, at)
-		e.rest(p, part.Text)
-		return e.advance(dst, &e.texts), nil
+		e.queueRest(p, part.Text)
+		return e.writePending(dst, &e.texts), nil
 	case *dragoman.Reasoning:
 		e.reportReasoningLosses(part, at)
-		e.rest(p, visible(part))
-		return e.advance(dst, &e.thoughts), nil
+		e.queueRest(p, visible(part))
+		return e.writePending(dst, &e.thoughts), nil
 	case *dragoman.ToolCall:
 		if !wirekit.Cut(part) { // written at the end of the response, if calls may run
 			e.whole++
@@ -320,9 +320,9 @@ func (e *streamEncoder) content(p dragoman.Part, at extra.Path) *messageContent 
 	return &c
 }
 
-// rest queues the text that the deltas of a part did not contain. Text that was sent cannot be
+// queueRest queues the text that the deltas of a part did not contain. Text that was sent cannot be
 // taken back if the final text does not continue it.
-func (e *streamEncoder) rest(p *outPart, full string) {
+func (e *streamEncoder) queueRest(p *outPart, full string) {
 	rest, ok := p.sent.Rest(full)
 	if ok && full != "" {
 		rest, ok = strings.CutPrefix(rest, string(p.waiting))
@@ -369,7 +369,7 @@ func (e *streamEncoder) writeCalls(dst []byte) ([]byte, error) {
 func (e *streamEncoder) responseEnd(dst []byte, ev *dragoman.ResponseEnd) ([]byte, error) {
 	e.closed = true
 	e.callsBlocked = blocksCalls(ev.Stop)
-	dst, err := e.writeCalls(e.leftovers(dst))
+	dst, err := e.writeCalls(e.writeUnended(dst))
 	if err != nil {
 		return dst, err
 	}
@@ -401,9 +401,9 @@ func (e *streamEncoder) responseEnd(dst []byte, ev *dragoman.ResponseEnd) ([]byt
 	return ndjson.Append(dst, e.w.Buf), nil
 }
 
-// leftovers writes the pending text of parts that never ended.
-func (e *streamEncoder) leftovers(dst []byte) []byte {
-	for _, l := range []lane{e.thoughts, e.texts} {
+// writeUnended writes the pending text of parts that never ended.
+func (e *streamEncoder) writeUnended(dst []byte) []byte {
+	for _, l := range []fieldParts{e.thoughts, e.texts} {
 		for _, p := range l {
 			dst = e.text(dst, p)
 		}
@@ -416,7 +416,7 @@ func (e *streamEncoder) leftovers(dst []byte) []byte {
 // J3).
 func (e *streamEncoder) failure(dst []byte, err *dragoman.APIError) []byte {
 	e.closed = true
-	dst = e.leftovers(dst)
+	dst = e.writeUnended(dst)
 	if len(e.called) > 0 {
 		e.rep.Add(dragoman.Dropped, dragoman.Warn, "/output", "calls of a failed response are not sent")
 	}

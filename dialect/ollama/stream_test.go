@@ -16,15 +16,15 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/gen"
 )
 
-// aStream is a stream with thinking, text and two calls.
-var aStream = line(`{"role":"assistant","content":"","thinking":"Use "}`) + line(`{"role":"assistant","content":"","thinking":"the tool."}`) +
+// sampleStream is a stream with thinking, text and two calls.
+var sampleStream = line(`{"role":"assistant","content":"","thinking":"Use "}`) + line(`{"role":"assistant","content":"","thinking":"the tool."}`) +
 	line(`{"role":"assistant","content":"I "}`) + line(`{"role":"assistant","content":"look."}`) +
 	line(`{"role":"assistant","content":"","tool_calls":[{"id":"call_1","function":{"index":0,"name":"f","arguments":{"city":"Oslo"}}}]}`) +
 	line(`{"role":"assistant","content":"","tool_calls":[{"id":"call_2","function":{"index":1,"name":"g","arguments":{}}}]}`) +
 	last(`,"done_reason":"stop","total_duration":5,"prompt_eval_count":170,"eval_count":40`)
 
 func TestQuirkC32_StreamOfJSONLines(t *testing.T) {
-	d := streamed(t, aStream)
+	d := streamed(t, sampleStream)
 	lossless(t, d.rep)
 	whole, _ := decodeResponse(t, wholeResponse(`{"role":"assistant","content":"I look.","thinking":"Use the tool.","tool_calls":[{"id":"call_1","function":{"index":0,"name":"f","arguments":{"city":"Oslo"}}},{"id":"call_2","function":{"index":1,"name":"g","arguments":{}}}]}`,
 		`,"done_reason":"stop","total_duration":5,"prompt_eval_count":170,"eval_count":40`))
@@ -84,7 +84,7 @@ func TestQuirkC38_LineWithSeveralParts(t *testing.T) {
 }
 
 func TestQuirkC13_StreamWithoutLastLineIsIncomplete(t *testing.T) {
-	whole := aStream[:strings.LastIndex(strings.TrimSuffix(aStream, "\n"), "\n")+1]
+	whole := sampleStream[:strings.LastIndex(strings.TrimSuffix(sampleStream, "\n"), "\n")+1]
 	for name, body := range map[string]string{"cut between lines": whole, "cut in a line": whole + `{"model":"m","done":tr`, "empty": "", "blank": "\n\n"} {
 		d := decodeStream(t, dialect.DecodeOptions{}, body)
 		if !errors.Is(d.feed, dragoman.ErrIncompleteStream) || !errors.Is(d.err, dragoman.ErrIncompleteStream) {
@@ -122,7 +122,7 @@ func TestQuirkC14_ErrorLineEndsTheStream(t *testing.T) {
 }
 
 func TestQuirkC12_DataAfterTheEndIsIgnored(t *testing.T) {
-	d := streamed(t, aStream+"\n"+line(`{"content":"late"}`)+"not JSON\n")
+	d := streamed(t, sampleStream+"\n"+line(`{"content":"late"}`)+"not JSON\n")
 	if d.resp.Text() != "I look." {
 		t.Error(d.resp.Text())
 	}
@@ -133,7 +133,7 @@ func TestQuirkC12_DataAfterTheEndIsIgnored(t *testing.T) {
 }
 
 func TestQuirkC18_LastLineWithoutLineBreak(t *testing.T) {
-	body := strings.ReplaceAll(strings.TrimSuffix(aStream, "\n"), "\n", "\r\n")
+	body := strings.ReplaceAll(strings.TrimSuffix(sampleStream, "\n"), "\n", "\r\n")
 	d := streamed(t, body)
 	out, _ := codectest.EncodeStream(t, codec, dialect.EncodeOptions{}, d.events)
 	if streamed(t, string(out)).resp.Text() != "I look." || d.resp.Text() != "I look." {
@@ -215,7 +215,7 @@ func TestErrorLineStartsOnItsOwnLine(t *testing.T) {
 // A guardrail that changes the stop reason of a response blocks its calls.
 func TestCallsAreNotWrittenAfterForbiddingStopReason(t *testing.T) {
 	for _, reason := range []dragoman.StopReason{dragoman.StopLength, dragoman.StopContentFilter, dragoman.StopError} {
-		evs := codectest.Bare(streamed(t, aStream).events)
+		evs := codectest.Bare(streamed(t, sampleStream).events)
 		evs[len(evs)-1].(*dragoman.ResponseEnd).Stop.Reason = reason
 		lines, rep := written(t, dialect.EncodeOptions{}, evs)
 		if all := strings.Join(lines, "\n"); strings.Contains(all, "tool_calls") || !strings.Contains(all, "look.") {

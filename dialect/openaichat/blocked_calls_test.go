@@ -49,7 +49,7 @@ func TestBlockedCallChangesFinishReason(t *testing.T) {
 func TestCallBlockedAfterDecodingIsNotReplayed(t *testing.T) {
 	for code, want := range blockingReasons {
 		for _, word := range []string{`"tool_calls"`, `"stop"`, `null`} {
-			resp, _ := message(t, `{"role":"assistant","tool_calls":[`+aCall+`]}`, word)
+			resp, _ := message(t, `{"role":"assistant","tool_calls":[`+sampleCall+`]}`, word)
 			resp.ToolCalls()[0].Problem = &dragoman.CallProblem{Code: code, Message: "a policy said no", Offset: -1}
 			body, _ := encodeResponse(t, resp, dialect.EncodeOptions{})
 			if !strings.Contains(body, `"finish_reason":"`+want+`"`) {
@@ -80,8 +80,8 @@ func TestCollectedStreamKeepsBlockedCalls(t *testing.T) {
 	for name, body := range map[string]string{
 		"renamed": stream(`"tool_calls"`, toolDeltas(
 			`{"index":0,"id":"a","function":{"name":"rm","arguments":"{"}}`, `{"index":0,"function":{"name":"ls","arguments":"}"}}`)...),
-		"broken off": sse(deltas(toolDeltas(aCall)...)...),
-		"failed":     sse(append(deltas(toolDeltas(aCall)...), `{"error":{"message":"boom"}}`)...),
+		"broken off": sse(deltas(toolDeltas(sampleCall)...)...),
+		"failed":     sse(append(deltas(toolDeltas(sampleCall)...), `{"error":{"message":"boom"}}`)...),
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := decodeStream(t, dialect.DecodeOptions{}, body)

@@ -12,7 +12,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
 )
 
-const aCall = `{"id":"a","type":"function","function":{"name":"rm","arguments":"{}"}}`
+const sampleCall = `{"id":"a","type":"function","function":{"name":"rm","arguments":"{}"}}`
 
 // mustNotRun checks that a response has calls and that none may run.
 func mustNotRun(t *testing.T, resp *dragoman.Response) {
@@ -48,8 +48,8 @@ func encodeResponse(t *testing.T, resp *dragoman.Response, o dialect.EncodeOptio
 }
 
 func TestErrorWithChoicesBlocksCalls(t *testing.T) {
-	choices := `"choices":[{"index":0,"message":{"role":"assistant","tool_calls":[` + aCall + `]},"finish_reason":"tool_calls"},` +
-		`{"index":1,"message":{"role":"assistant","tool_calls":[` + aCall + `]},"finish_reason":"stop"}]`
+	choices := `"choices":[{"index":0,"message":{"role":"assistant","tool_calls":[` + sampleCall + `]},"finish_reason":"tool_calls"},` +
+		`{"index":1,"message":{"role":"assistant","tool_calls":[` + sampleCall + `]},"finish_reason":"stop"}]`
 	for name, body := range map[string]string{
 		"before": `{"error":{"message":"boom"},` + choices + `}`,
 		"after":  `{` + choices + `,"error":"boom"}`,
@@ -67,7 +67,7 @@ func TestErrorWithChoicesBlocksCalls(t *testing.T) {
 		})
 	}
 	t.Run("in a choice", func(t *testing.T) {
-		resp, _ := decodeResponse(t, `{"choices":[{"message":{"tool_calls":[`+aCall+`]},"error":{"message":"boom"},"finish_reason":"tool_calls"}]}`)
+		resp, _ := decodeResponse(t, `{"choices":[{"message":{"tool_calls":[`+sampleCall+`]},"error":{"message":"boom"},"finish_reason":"tool_calls"}]}`)
 		mustNotRun(t, resp)
 	})
 }
@@ -83,7 +83,7 @@ func TestForbiddingStopNeverAllowsCalls(t *testing.T) {
 		}
 		t.Run(string(reason), func(t *testing.T) {
 			for _, word := range []string{`"tool_calls"`, `"stop"`, `null`} {
-				resp, _ := message(t, `{"role":"assistant","tool_calls":[`+aCall+`]}`, word)
+				resp, _ := message(t, `{"role":"assistant","tool_calls":[`+sampleCall+`]}`, word)
 				resp.Stop.Reason = reason // changed by a guardrail
 				out, rep := encodeResponse(t, resp, dialect.EncodeOptions{})
 				if !strings.Contains(out, `"finish_reason":"`+want+`"`) {
@@ -93,7 +93,7 @@ func TestForbiddingStopNeverAllowsCalls(t *testing.T) {
 					t.Errorf("not reported: %s", rep)
 				}
 			}
-			d := decodeStream(t, dialect.DecodeOptions{NoNative: true}, stream(`"tool_calls"`, toolDeltas(aCall)...))
+			d := decodeStream(t, dialect.DecodeOptions{NoNative: true}, stream(`"tool_calls"`, toolDeltas(sampleCall)...))
 			for _, ev := range d.events {
 				if end, ok := ev.(*dragoman.ResponseEnd); ok {
 					end.Stop.Reason = reason
@@ -106,7 +106,7 @@ func TestForbiddingStopNeverAllowsCalls(t *testing.T) {
 		})
 	}
 	t.Run("hidden by a router", func(t *testing.T) {
-		resp, _ := decodeResponse(t, `{"choices":[{"message":{"tool_calls":[`+aCall+`]},"finish_reason":"stop","native_finish_reason":"MALFORMED_FUNCTION_CALL"}]}`)
+		resp, _ := decodeResponse(t, `{"choices":[{"message":{"tool_calls":[`+sampleCall+`]},"finish_reason":"stop","native_finish_reason":"MALFORMED_FUNCTION_CALL"}]}`)
 		out, _ := encodeResponse(t, resp, dialect.EncodeOptions{Rebuild: true})
 		if !strings.Contains(out, `"finish_reason":"content_filter"`) {
 			t.Error(out)
@@ -115,17 +115,17 @@ func TestForbiddingStopNeverAllowsCalls(t *testing.T) {
 }
 
 func TestForbiddingFinishReasonIsNotReplaced(t *testing.T) {
-	d := decodeStream(t, dialect.DecodeOptions{}, sse(append(deltas(toolDeltas(aCall)...), finish(`"length"`), finish(`"stop"`), "[DONE]")...))
+	d := decodeStream(t, dialect.DecodeOptions{}, sse(append(deltas(toolDeltas(sampleCall)...), finish(`"length"`), finish(`"stop"`), "[DONE]")...))
 	mustNotRun(t, d.resp)
 	if d.resp.Stop.Reason != dragoman.StopLength {
 		t.Errorf("%+v", d.resp.Stop)
 	}
-	resp, _ := decodeResponse(t, `{"choices":[{"message":{"tool_calls":[`+aCall+`]},"finish_reason":"length","finish_reason":"stop"}]}`)
+	resp, _ := decodeResponse(t, `{"choices":[{"message":{"tool_calls":[`+sampleCall+`]},"finish_reason":"length","finish_reason":"stop"}]}`)
 	mustNotRun(t, resp)
 	if resp.Native != nil {
 		t.Error("a client would read the other reason")
 	}
-	d = decodeStream(t, dialect.DecodeOptions{}, sse(append(deltas(toolDeltas(aCall)...), finish(`"stop"`), finish(`"content_filter"`), "[DONE]")...))
+	d = decodeStream(t, dialect.DecodeOptions{}, sse(append(deltas(toolDeltas(sampleCall)...), finish(`"stop"`), finish(`"content_filter"`), "[DONE]")...))
 	mustNotRun(t, d.resp)
 }
 
@@ -184,7 +184,7 @@ func TestAmbiguousInputIsReencoded(t *testing.T) {
 		"duplicate key in arguments":  `{"role":"assistant","tool_calls":[{"id":"a","function":{"name":"rm","arguments":"{\"a\":1,\"a\":2}"}}]}`,
 		"duplicate legacy name":       `{"role":"assistant","function_call":{"name":"ls","name":"rm","arguments":"{}"}}`,
 		"duplicate content":           `{"role":"assistant","content":"a","content":"b"}`,
-		"duplicate tool_calls":        `{"role":"assistant","tool_calls":[` + aCall + `],"tool_calls":[]}`,
+		"duplicate tool_calls":        `{"role":"assistant","tool_calls":[` + sampleCall + `],"tool_calls":[]}`,
 		"duplicate content, one null": `{"role":"assistant","content":null,"content":"b"}`,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -201,7 +201,7 @@ func TestAmbiguousInputIsReencoded(t *testing.T) {
 }
 
 func TestMalformedCallIsNotForwarded(t *testing.T) {
-	resp, _ := message(t, `{"role":"assistant","content":"x","tool_calls":["rm -rf",`+aCall+`]}`, `"tool_calls"`)
+	resp, _ := message(t, `{"role":"assistant","content":"x","tool_calls":["rm -rf",`+sampleCall+`]}`, `"tool_calls"`)
 	out, rep := encodeResponse(t, resp, dialect.EncodeOptions{})
 	if strings.Contains(out, "rm -rf") || !strings.Contains(out, `"name":"rm"`) || rep.Err(dragoman.Serious) == nil {
 		t.Errorf("%s\n%s", out, rep)

@@ -53,10 +53,10 @@ type call struct {
 	end     objectEnd
 	// unclear is set if a delta of the call had a duplicate field.
 	unclear bool
-	// disputed is the reason why readers could assign its deltas to different calls; empty if
+	// contradicted is the reason why readers could assign its deltas to different calls; empty if
 	// there is none.
-	disputed string
-	legacy   bool // from the older function_call
+	contradicted string
+	legacy       bool // from the older function_call
 	// repeatOf is the call that this one seems to repeat, fragment by fragment. The call is held back
 	// until it differs.
 	repeatOf       *call
@@ -69,10 +69,10 @@ type call struct {
 // servers repeat the name of a call with every fragment, and each repetition requires a check
 // whether the arguments are complete.
 type objectEnd struct {
-	at               int // bytes scanned
-	depth            int
-	quoted, escaped  bool
-	closed, hopeless bool
+	at              int // bytes scanned
+	depth           int
+	quoted, escaped bool
+	closed, invalid bool
 }
 
 // reached reports whether text is a valid object, or one of the representations of no arguments.
@@ -81,7 +81,7 @@ func (e *objectEnd) reached(text []byte) bool {
 	if len(text) < 64 {
 		return len(text) > 0 && dragoman.CheckArguments(string(text)) == nil
 	}
-	for ; e.at < len(text) && !e.hopeless; e.at++ {
+	for ; e.at < len(text) && !e.invalid; e.at++ {
 		c := text[e.at]
 		switch {
 		case e.escaped:
@@ -90,7 +90,7 @@ func (e *objectEnd) reached(text []byte) bool {
 			e.escaped, e.quoted = c == '\\', c != '"'
 		case c == ' ' || c == '\t' || c == '\r' || c == '\n':
 		case e.closed || e.depth == 0 && c != '{':
-			e.hopeless = true
+			e.invalid = true
 		case c == '"':
 			e.quoted = true
 		case c == '{' || c == '[':
@@ -100,11 +100,11 @@ func (e *objectEnd) reached(text []byte) bool {
 			e.closed = e.depth == 0
 		}
 	}
-	if !e.closed || e.hopeless {
+	if !e.closed || e.invalid {
 		return false
 	}
-	e.hopeless = dragoman.CheckArguments(string(text)) != nil
-	return !e.hopeless
+	e.invalid = dragoman.CheckArguments(string(text)) != nil
+	return !e.invalid
 }
 
 // route records the native finish reason that a router forwards. It is stored like in a whole
@@ -112,13 +112,13 @@ func (e *objectEnd) reached(text []byte) bool {
 func (c *choice) route(word string, raw []byte) {
 	have := len(c.routed)
 	c.routed = combineRouted(c.routed, word)
-	c.d.replaced(have, len(c.routed))
+	c.d.countGrowth(have, len(c.routed))
 	switch {
 	case c.routed != word:
 	case c.index == 0:
 		c.d.bound.Take(extra.AddCopy(&c.d.resp.Extra, name, "/choices/0", []byte("native_finish_reason"), raw))
 	default:
-		c.d.lose("choices.native_finish_reason", "field native_finish_reason of a streamed choice is not collected")
+		c.d.reportUncollected("choices.native_finish_reason", "field native_finish_reason of a streamed choice is not collected")
 		c.d.held.Field(choicePath(c.index), []byte("native_finish_reason"), raw)
 	}
 }
@@ -128,18 +128,18 @@ func (c *choice) finished(word string) {
 	c.d.held.Wait = true // for the end, which repeats it
 	have := len(c.finish)
 	c.finish = combineReasons(c.finish, word)
-	c.d.replaced(have, len(c.finish))
+	c.d.countGrowth(have, len(c.finish))
 }
 
-// disputes marks a call if a fragment contradicts it. A new id alone does not, because some
+// markContradiction marks a call if a fragment contradicts it. A new id alone does not, because some
 // servers generate one for each fragment (quirk C3).
-func (c *choice) disputes(k *call, f fragment) {
+func (c *choice) markContradiction(k *call, f fragment) {
 	if at := c.byIndex[f.index]; f.indexed && k.indexed && k.index != f.index && at != nil && at != k {
 		const why = "a fragment has the id of one call and the index of another"
-		k.disputed, at.disputed = why, why
+		k.contradicted, at.contradicted = why, why
 	}
 	if f.custom && k.part != nil && k.payload != codes.PayloadText || f.legacy != k.legacy {
-		k.disputed = "the kind of the call changed while it was streamed"
+		k.contradicted = "the kind of the call changed while it was streamed"
 	}
 }
 
@@ -250,7 +250,7 @@ func (c *choice) delta() {
 		in := jsonwire.NewReader(calls)
 		c.toolCalls(in)
 		if err := in.Err(); err != nil {
-			c.d.misread = jsonwire.PlaceAt(r.Pointer()+"/tool_calls", callsAt, err)
+			c.d.fieldError = jsonwire.PlaceAt(r.Pointer()+"/tool_calls", callsAt, err)
 			r.Fail(err)
 		}
 	}
@@ -261,18 +261,18 @@ func (c *choice) unknown(key, value []byte) {
 	c.d.held.Field(choicePath(c.index)+"/delta", key, value)
 	if slices.Contains(deltaFields, string(key)) {
 		k := string(key)
-		c.d.lose("delta."+k, "field "+k+" of a streamed delta is not collected: no message has it")
+		c.d.reportUncollected("delta."+k, "field "+k+" of a streamed delta is not collected: no message has it")
 		return
 	}
 	if c.fields.Replaced == nil {
 		c.fields.Replaced = func(key string) {
-			k := brief(key)
-			c.d.lose("delta."+k, "field "+k+" of a streamed delta changed; its last value is collected")
+			k := shortName(key)
+			c.d.reportUncollected("delta."+k, "field "+k+" of a streamed delta changed; its last value is collected")
 		}
 	}
 	if !c.fields.Add(key, value, &c.d.bound) {
-		k := brief(string(key))
-		c.d.lose("delta."+k, "field "+k+" of a streamed delta is not collected: the unknown fields of the message are too many or too long")
+		k := shortName(string(key))
+		c.d.reportUncollected("delta."+k, "field "+k+" of a streamed delta is not collected: the unknown fields of the message are too many or too long")
 	}
 }
 
@@ -448,7 +448,7 @@ func (c *choice) fragment(f fragment) {
 		}
 		return
 	}
-	c.disputes(k, f)
+	c.markContradiction(k, f)
 	if f.key != "" && k.key == "" {
 		k.id, k.key = f.id, f.key
 		c.d.bound.Take(len(f.key))
@@ -490,8 +490,8 @@ func (c *choice) whole(k *call, f fragment) {
 	if !f.whole && !k.whole || strings.TrimSpace(f.args) == "" {
 		return
 	}
-	if k.disputed == "" && len(bytes.TrimSpace(k.text())) > 0 {
-		k.disputed = "the arguments arrived both as a JSON value and as fragments of a string"
+	if k.contradicted == "" && len(bytes.TrimSpace(k.text())) > 0 {
+		k.contradicted = "the arguments arrived both as a JSON value and as fragments of a string"
 	}
 	k.whole = k.whole || f.whole
 }
@@ -521,9 +521,9 @@ func (c *choice) rename(k *call, frag string) {
 		c.d.bound.Take(len(frag))
 		k.name = append(k.name, frag...)
 	default:
-		c.d.replaced(len(k.name), len(frag))
+		c.d.countGrowth(len(k.name), len(frag))
 		k.name = []byte(frag)
-		k.disputed = "the name changed while the call was streamed"
+		k.contradicted = "the name changed while the call was streamed"
 	}
 }
 
@@ -782,8 +782,8 @@ func (c *choice) end(terminal bool) dragoman.Stop {
 			}
 		}
 		c.d.reg.ResolveCall(v, extra.At(c.place(k)), &c.d.rep)
-		if k.disputed != "" && v.Problem == nil {
-			v.Problem = &dragoman.CallProblem{Code: codes.ProblemStopped, Message: k.disputed, Offset: -1}
+		if k.contradicted != "" && v.Problem == nil {
+			v.Problem = &dragoman.CallProblem{Code: codes.ProblemStopped, Message: k.contradicted, Offset: -1}
 		}
 		if !terminal && v.Problem == nil {
 			v.Problem = &dragoman.CallProblem{Code: codes.ProblemTruncated, Message: "the stream broke before the call was complete", Offset: -1}
@@ -797,8 +797,8 @@ func (c *choice) end(terminal bool) dragoman.Stop {
 	c.parts.EndAll()
 	if c.parts.Unfinished() {
 		for _, f := range fields.Fields {
-			k := brief(string(extra.Name(f.Path)))
-			c.d.lose("delta."+k, "field "+k+" of a streamed message without content is not collected")
+			k := shortName(string(extra.Name(f.Path)))
+			c.d.reportUncollected("delta."+k, "field "+k+" of a streamed message without content is not collected")
 		}
 	}
 	return stop

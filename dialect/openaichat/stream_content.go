@@ -32,7 +32,7 @@ func (c *choice) content(r *jsonwire.Reader) {
 func (c *choice) reportInvalidField(field string, r *jsonwire.Reader) {
 	raw := r.Raw()
 	if r.Err() == nil {
-		c.d.loseAs(dragoman.Serious, "strange."+field, fmt.Sprintf("%s of a streamed delta is neither text nor parts: %.40s", field, raw))
+		c.d.reportUncollectedAs(dragoman.Serious, "strange."+field, fmt.Sprintf("%s of a streamed delta is neither text nor parts: %.40s", field, raw))
 	}
 }
 
@@ -66,8 +66,8 @@ func (c *choice) contentPart(raw []byte) {
 	case typ == "text" || typ == "":
 		c.appendText(text.String())
 	default:
-		typ = brief(typ)
-		c.d.lose("content."+typ, "a streamed content part of type "+typ+" is not collected")
+		typ = shortName(typ)
+		c.d.reportUncollected("content."+typ, "a streamed content part of type "+typ+" is not collected")
 		c.d.held.Field(choicePath(c.index)+"/delta", []byte("content"), slices.Concat([]byte("["), raw, []byte("]")))
 	}
 }

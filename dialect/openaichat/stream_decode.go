@@ -48,28 +48,28 @@ type streamDecoder struct {
 	ahead  jsonwire.Reader // looks ahead to later fields
 	rep    dragoman.Report
 
-	resp      dragoman.Response // id, model, … known so far
-	started   bool
-	choices   []*choice // by index; nil if not seen
-	usage     dragoman.Usage
-	lost      map[string]bool    // fields reported as not collected
-	refused   *dragoman.APIError // the error of a choice of this chunk
-	scanned   bool               // mixed is known for the current chunk
-	mixed     bool               // the rest of the chunk may have text together with reasoning or calls
-	bound     stream.Bound
-	notSSE    wirekit.NotAStream
-	late      wirekit.Late // data after the end
-	unwritten wirekit.UnwrittenChunks
-	splice    splice
-	template  chunkTemplate
-	emit      func(dragoman.Event) error
+	resp        dragoman.Response // id, model, … known so far
+	started     bool
+	choices     []*choice // by index; nil if not seen
+	usage       dragoman.Usage
+	uncollected map[string]bool    // fields reported as not collected
+	refused     *dragoman.APIError // the error of a choice of this chunk
+	scanned     bool               // mixed is known for the current chunk
+	mixed       bool               // the rest of the chunk may have text together with reasoning or calls
+	bound       stream.Bound
+	notSSE      wirekit.NotAStream
+	late        wirekit.Late // data after the end
+	unwritten   wirekit.UnwrittenChunks
+	splice      splice
+	template    chunkTemplate
+	emit        func(dragoman.Event) error
 
 	held stream.Held // the events of the current chunk
 	hold func(dragoman.Event) error
 
-	duplicate bool    // the current chunk has a duplicate known field
-	touched   []*call // by the current chunk
-	misread   error   // has a better position than the error of the reader
+	duplicate  bool    // the current chunk has a duplicate known field
+	touched    []*call // by the current chunk
+	fieldError error   // has a better position than the error of the reader
 }
 
 // Report implements [dialect.StreamDecoder].
@@ -106,16 +106,16 @@ func (d *streamDecoder) Close(emit func(dragoman.Event) error) error {
 		d.end()
 		return d.held.Release(nil, nil, emit)
 	}
-	cut := d.cut()
-	d.breakOff(cut)
+	cut := d.incompleteError()
+	d.endFailed(cut)
 	if err := d.held.Release(nil, nil, emit); err != nil {
 		return err
 	}
 	return wirekit.Incomplete(cut)
 }
 
-// cut returns the error of a stream without an end.
-func (d *streamDecoder) cut() *dragoman.APIError {
+// incompleteError returns the error of a stream without an end.
+func (d *streamDecoder) incompleteError() *dragoman.APIError {
 	if d.Failed == nil {
 		if e := d.notSSE.Failure(Codec{}.DecodeError); e != nil {
 			return e
@@ -164,11 +164,11 @@ func (d *streamDecoder) event(ev sse.Event) error {
 		}
 		return d.emit(&dragoman.Chunk{Dialect: name, Raw: ev.Raw})
 	}
-	d.duplicate, d.misread = false, nil
+	d.duplicate, d.fieldError = false, nil
 	clear(d.touched)
 	d.touched = d.touched[:0]
 	var chunk *dragoman.Chunk
-	if !d.o.NoNative && !d.torn(ev) {
+	if !d.o.NoNative && !d.isTruncated(ev) {
 		chunk = &dragoman.Chunk{Dialect: name, Raw: ev.Raw}
 	}
 	err := d.readData(ev)
@@ -213,8 +213,8 @@ func (d *streamDecoder) readData(ev sse.Event) error {
 	return d.chunk(ev.Data, string(ev.Name) == "error")
 }
 
-// torn reports whether an event is incomplete because the stream was cut.
-func (d *streamDecoder) torn(ev sse.Event) bool {
+// isTruncated reports whether an event is incomplete because the stream was cut.
+func (d *streamDecoder) isTruncated(ev sse.Event) bool {
 	return d.Closing && len(ev.Data) > 0 && string(ev.Data) != "[DONE]" && !json.Valid(ev.Data)
 }
 
@@ -300,7 +300,7 @@ func (d *streamDecoder) chunk(data []byte, flat bool) error {
 		}
 	}
 	if err := r.End(); err != nil {
-		return cmp.Or(d.misread, err)
+		return cmp.Or(d.fieldError, err)
 	}
 	if err := d.splice.enter(id); err != nil {
 		return err
@@ -318,9 +318,9 @@ func (d *streamDecoder) chunk(data []byte, flat bool) error {
 	if failure != nil { // an error in a response with status 200 (quirk C14)
 		failure.Class = classOf(failure)
 		failure.Native = &dragoman.Native{Format: dragoman.Format(name), JSON: clone(data)}
-		d.breakOff(failure)
+		d.endFailed(failure)
 	} else {
-		d.learn(data, id, kept)
+		d.makeTemplate(data, id, kept)
 	}
 	return nil
 }
@@ -444,7 +444,7 @@ func (d *streamDecoder) choice(pos int) {
 			d.addUsage(readUsage(r, &d.rep))
 		case "logprobs":
 			if !r.Null() {
-				d.lose("logprobs", "logprobs of a stream are not collected")
+				d.reportUncollected("logprobs", "logprobs of a stream are not collected")
 				d.held.Field(place(), []byte("logprobs"), r.Raw())
 			}
 		default:
@@ -452,8 +452,8 @@ func (d *streamDecoder) choice(pos int) {
 				r.Skip()
 				continue
 			}
-			k := brief(string(key))
-			d.lose("choices."+k, "field "+k+" of a streamed choice is not collected")
+			k := shortName(string(key))
+			d.reportUncollected("choices."+k, "field "+k+" of a streamed choice is not collected")
 			d.held.Field(place(), key, r.Raw())
 		}
 	}
@@ -503,12 +503,12 @@ func (d *streamDecoder) peekChoice(ahead []byte) (index int, incremental bool) {
 	return index, incremental
 }
 
-// replaced counts the growth when a stored value of length have is replaced by one of length
+// countGrowth counts the growth when a stored value of length have is replaced by one of length
 // next.
-func (d *streamDecoder) replaced(have, next int) { d.bound.Take(max(0, next-have)) }
+func (d *streamDecoder) countGrowth(have, next int) { d.bound.Take(max(0, next-have)) }
 
-// brief shortens a name from the wire for a report.
-func brief(name string) string {
+// shortName shortens a name from the wire for a report.
+func shortName(name string) string {
 	const most = 60
 	if len(name) <= most {
 		return name
@@ -516,17 +516,19 @@ func brief(name string) string {
 	return strings.ToValidUTF8(name[:most], "") + "…"
 }
 
-// lose reports, once, a field that is not collected.
-func (d *streamDecoder) lose(key, detail string) { d.loseAs(dragoman.Info, key, detail) }
+// reportUncollected reports, once, a field that is not collected.
+func (d *streamDecoder) reportUncollected(key, detail string) {
+	d.reportUncollectedAs(dragoman.Info, key, detail)
+}
 
-func (d *streamDecoder) loseAs(sev dragoman.Severity, key, detail string) {
-	if d.lost[key] || len(d.lost) > wirekit.MaxUnwritten {
+func (d *streamDecoder) reportUncollectedAs(sev dragoman.Severity, key, detail string) {
+	if d.uncollected[key] || len(d.uncollected) > wirekit.MaxUnwritten {
 		return
 	}
-	if d.lost == nil {
-		d.lost = map[string]bool{}
+	if d.uncollected == nil {
+		d.uncollected = map[string]bool{}
 	}
-	d.lost[key] = true
+	d.uncollected[key] = true
 	d.unwritten.Lose(&dragoman.Loss{Kind: dragoman.Dropped, Severity: sev, Path: "/choices", Detail: detail}, &d.rep)
 }
 
@@ -565,9 +567,9 @@ func (d *streamDecoder) end() {
 	d.send(ev)
 }
 
-// breakOff ends a failed stream: open parts end with the content that arrived, and none of its
+// endFailed ends a failed stream: open parts end with the content that arrived, and none of its
 // calls may run.
-func (d *streamDecoder) breakOff(failure *dragoman.APIError) {
+func (d *streamDecoder) endFailed(failure *dragoman.APIError) {
 	d.Ended = true
 	d.start()
 	for _, c := range d.choices {

@@ -86,21 +86,21 @@ func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
 		e.unwritten.Chunk(ev, name, e.o, e.rep) // the dialect has no opaque events
 	case *dragoman.ResponseStart:
 		e.head, e.opening = ev.Response, nil
-		dst = e.take(dst, ev.Extra)
+		dst = e.queueFields(dst, ev.Extra)
 	case *dragoman.PartStart:
 		e.final.Start(ev)
-		dst = e.partStart(e.take(dst, ev.Extra), ev)
+		dst = e.partStart(e.queueFields(dst, ev.Extra), ev)
 	case *dragoman.PartDelta:
-		dst = e.take(dst, ev.Extra)
+		dst = e.queueFields(dst, ev.Extra)
 		if ev.Text == "" && e.fields.Any() {
 			return e.write(dst, ev.Choice, "", nil), nil
 		}
 		dst = e.partDelta(dst, ev)
 	case *dragoman.PartEnd:
 		own, _ := e.final.Own(e.rep, name, ev)
-		dst = e.messageFields(e.partEnd(e.take(dst, ev.Extra), ev), ev.Choice, own)
+		dst = e.messageFields(e.partEnd(e.queueFields(dst, ev.Extra), ev), ev.Choice, own)
 	case *dragoman.ResponseEnd:
-		dst = e.responseEnd(e.take(dst, ev.Extra), ev)
+		dst = e.responseEnd(e.queueFields(dst, ev.Extra), ev)
 	case *dragoman.StreamError:
 		err := ev.Err
 		if err == nil {
@@ -321,7 +321,7 @@ func (e *streamEncoder) partEnd(dst []byte, ev *dragoman.PartEnd) []byte {
 			e.rep.Add(dragoman.Dropped, dragoman.Warn, p.at.String(), "Chat streams have no field for reasoning")
 		}
 		if part.Details != nil && p.field != fieldThinking {
-			dst = e.details(e.rest(dst, ev.Choice, p, full), ev.Choice, part)
+			dst = e.details(e.writeRest(dst, ev.Choice, p, full), ev.Choice, part)
 		}
 		if part.Signature != "" || part.Encrypted != "" {
 			extra.ReportOpaque(e.rep, p.at.String())
@@ -338,10 +338,10 @@ func (e *streamEncoder) partEnd(dst []byte, ev *dragoman.PartEnd) []byte {
 		full = argumentsOf(p, part)
 		wirekit.ReportCall(e.reg, part, p.sent.Len() > 0, p.at, e.rep)
 		if part.Extra.For(name) != nil {
-			return e.callExtras(e.rest(dst, ev.Choice, p, full), ev.Choice, p, part)
+			return e.callExtras(e.writeRest(dst, ev.Choice, p, full), ev.Choice, p, part)
 		}
 	}
-	return e.rest(dst, ev.Choice, p, full)
+	return e.writeRest(dst, ev.Choice, p, full)
 }
 
 // argumentsOf returns the arguments of a call, for a client that got the text sent so far.
@@ -385,8 +385,8 @@ func (e *streamEncoder) callExtras(dst []byte, choice int, p *sentPart, c *drago
 	})
 }
 
-// rest writes the text of a part that the deltas did not contain.
-func (e *streamEncoder) rest(dst []byte, choice int, p *sentPart, full string) []byte {
+// writeRest writes the text of a part that the deltas did not contain.
+func (e *streamEncoder) writeRest(dst []byte, choice int, p *sentPart, full string) []byte {
 	rest, ok := p.sent.Rest(full)
 	if !ok {
 		e.reportMismatch(choice, p, full)

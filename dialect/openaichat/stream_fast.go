@@ -93,9 +93,9 @@ func (m *chunkTemplate) piece(data []byte) (piece []byte, ok bool) {
 	return piece, bytes.Equal(rest, m.tail)
 }
 
-// learn makes a template of a chunk that was decoded in full, if it has the right shape. kept is
+// makeTemplate makes a template of a chunk that was decoded in full, if it has the right shape. kept is
 // the number of stored fields before it.
-func (d *streamDecoder) learn(data []byte, id string, kept int) {
+func (d *streamDecoder) makeTemplate(data []byte, id string, kept int) {
 	m := &d.template
 	if len(data) > maxTemplate || m.idle >= maxIdle || d.duplicate || kept < 0 || d.storedFields() != kept {
 		return

@@ -19,10 +19,10 @@ func choiceOf(path string) int {
 	return n
 }
 
-// take queues the unknown fields of an event. If a field with the same path is already queued,
+// queueFields queues the unknown fields of an event. If a field with the same path is already queued,
 // the queued fields get their own chunk first. Content of an unknown type also gets its own
 // chunk.
-func (e *streamEncoder) take(dst []byte, fields *dragoman.Extra) []byte {
+func (e *streamEncoder) queueFields(dst []byte, fields *dragoman.Extra) []byte {
 	for _, f := range fields.For(name) {
 		if e.fields.Has(f.Path) {
 			dst = e.write(dst, choiceOf(f.Path), "", nil)

@@ -96,7 +96,7 @@ type wireEvent struct {
 	response         []byte
 	err              bool
 	logprobs         bool           // it has logprobs
-	strange          *dragoman.Loss // its unknown fields, if it is a delta
+	unknownLoss      *dragoman.Loss // its unknown fields, if it is a delta
 	unread           []unknownField // its unknown fields
 	// The offsets of item and response in the event.
 	itemAt, responseAt int64
@@ -204,20 +204,20 @@ func (d *streamDecoder) event(ev sse.Event) error {
 		return d.emit(&dragoman.Chunk{Dialect: name, Raw: ev.Raw})
 	}
 	var err error
-	torn := false
+	truncated := false
 	if hasEventData(ev) {
 		if err = d.read(ev); err == nil {
 			if err = d.handle(ev.Data); err == nil {
 				err = d.bound.Err()
 			}
-			d.disputeDuplicate()
+			d.checkDuplicate()
 			d.carryFields()
 		} else {
-			torn = d.last // an incomplete event is not emitted, because nothing could follow it
+			truncated = d.last // an incomplete event is not emitted, because nothing could follow it
 		}
 	}
 	var chunk *dragoman.Chunk
-	if !torn {
+	if !truncated {
 		chunk = d.chunk(ev)
 	}
 	if refused := d.held.Release(chunk, d.carrier, d.emit); refused != nil {
@@ -373,7 +373,7 @@ func (d *streamDecoder) read(ev sse.Event) error {
 				continue
 			}
 			if r.Kind() != 'n' && (e.typ == nil || wholeDelta(e.typ)) {
-				e.strange = d.unknown.Member(e.strange, key)
+				e.unknownLoss = d.unknown.Member(e.unknownLoss, key)
 			}
 			if member := string(key); !r.Null() {
 				e.unread = append(e.unread, unknownField{member, r.Raw()})
@@ -400,7 +400,7 @@ func (d *streamDecoder) handle(data []byte) error {
 	e := &d.ev
 	d.at = valuePlace{start: -1}
 	if wholeDelta(e.typ) {
-		d.loss = e.strange
+		d.loss = e.unknownLoss
 	}
 	switch string(e.typ) {
 	case "response.created", "response.queued", "response.in_progress":

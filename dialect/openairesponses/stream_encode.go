@@ -94,20 +94,20 @@ func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
 			e.opaque(raw)
 		}
 	case *dragoman.ResponseStart:
-		e.take(ev.Extra)
+		e.queueFields(ev.Extra)
 		if !e.began {
 			e.begin(ev.Response)
 		}
 	case *dragoman.PartStart:
-		e.take(ev.Extra)
+		e.queueFields(ev.Extra)
 		e.partStart(ev)
 	case *dragoman.PartDelta:
-		e.take(ev.Extra)
+		e.queueFields(ev.Extra)
 		if p := e.parts[ev.Index]; p != nil && ev.Choice == 0 && !p.ended && (ev.Text != "" || ev.Extra.For(name) != nil) {
 			e.delta(p, ev.Summary, ev.Text)
 		}
 	case *dragoman.PartEnd:
-		e.take(ev.Extra)
+		e.queueFields(ev.Extra)
 		if p := e.parts[ev.Index]; p != nil && ev.Choice == 0 && !p.ended {
 			if ev.Header != nil {
 				p.item.header = ev.Header
@@ -137,8 +137,8 @@ func (e *streamEncoder) Close(dst []byte) ([]byte, error) {
 	return e.dst, nil
 }
 
-// take queues unknown fields for the next event of their type.
-func (e *streamEncoder) take(fields *dragoman.Extra) {
+// queueFields queues unknown fields for the next event of their type.
+func (e *streamEncoder) queueFields(fields *dragoman.Extra) {
 	for _, f := range fields.For(name) {
 		if !e.fields.Has(f.Path) {
 			e.fields.Add(f)
@@ -426,7 +426,7 @@ func (e *streamEncoder) responseEnd(ev *dragoman.ResponseEnd) {
 	}
 	e.endAll()
 	e.merge(ev)
-	e.take(ev.Extra)
+	e.queueFields(ev.Extra)
 	status, _, _ := e.ending(&e.resp, e.calls())
 	switch status {
 	case "completed", "failed":

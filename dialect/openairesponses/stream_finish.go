@@ -22,7 +22,7 @@ func (d *streamDecoder) done() error {
 	raw, h := d.clear(d.clone(d.ev.item))
 	it := d.find()
 	if it != nil && it.final != nil && d.ev.hasIndex && it.typ == h.typ && it.callID == h.callID {
-		d.disputeFinal(it, raw)
+		d.checkFinal(it, raw)
 		return nil // a duplicate
 	}
 	if it == nil || it.final != nil || it.typ != h.typ && it.kind != h.kind() {
@@ -31,7 +31,7 @@ func (d *streamDecoder) done() error {
 			return err
 		}
 	}
-	it.disputed = it.disputed || h.duplicate
+	it.conflicting = it.conflicting || h.duplicate
 	return d.finish(it, raw)
 }
 
@@ -52,10 +52,10 @@ func (d *streamDecoder) finalItem(raw []byte, i int) error {
 	}
 	it.matched = true
 	if h.duplicate {
-		d.dispute(it)
+		d.markConflict(it)
 	}
 	if it.final != nil {
-		d.disputeFinal(it, raw)
+		d.checkFinal(it, raw)
 		return nil
 	}
 	return d.finish(it, raw)
@@ -95,7 +95,7 @@ func (d *streamDecoder) match(h *itemHead, i int) *streamItem {
 func (d *streamDecoder) finish(it *streamItem, raw []byte) error {
 	m, err := d.item(raw, extra.Elem("/output", it.place), it.place)
 	if err != nil {
-		return d.misread(err)
+		return d.itemError(err)
 	}
 	if len(m.Parts) > stream.MaxParts {
 		return fmt.Errorf("%w: more than %d parts", dragoman.ErrTooLarge, stream.MaxParts)
@@ -121,17 +121,17 @@ func (d *streamDecoder) finish(it *streamItem, raw []byte) error {
 		}
 		it.call = c
 		d.markLowered(it, c)
-		d.disputeEnd(it, raw)
+		d.checkEnd(it, raw)
 		if c.Arguments == "" {
 			d.keepPayload(it)
 		}
 		invalid := c.Problem != nil && c.Problem.Code == codes.ProblemInvalidJSON && c.Status != codes.StatusIncomplete // a client would run it (quirk B9)
-		if it.disputed || invalid || ambiguous([]*dragoman.ToolCall{c}) {
-			d.dispute(it)
+		if it.conflicting || invalid || ambiguous([]*dragoman.ToolCall{c}) {
+			d.markConflict(it)
 			m.Native = nil
 		}
 		if it.part == nil {
-			it.sharedID = d.taken(it)
+			it.sharedID = d.isDuplicateID(it)
 			if !it.sharedID {
 				d.startCall(it, c)
 			}
@@ -377,13 +377,13 @@ func (d *streamDecoder) settleCall(it *streamItem) error {
 	if text != "" {
 		replaced, err := jsonwire.ReplaceString(raw, text, []string{"arguments"}, []string{"input"})
 		if err != nil {
-			return d.misread(err)
+			return d.itemError(err)
 		}
 		raw = replaced
 	}
 	m, err := d.item(raw, extra.Elem("/output", it.place), it.place)
 	if err != nil {
-		return d.misread(err)
+		return d.itemError(err)
 	}
 	it.call, _ = m.Parts[0].(*dragoman.ToolCall)
 	if it.call == nil {
@@ -393,7 +393,7 @@ func (d *streamDecoder) settleCall(it *streamItem) error {
 	if it.call.Arguments == "" && text != "" {
 		d.setPayload(it, text)
 	}
-	if it.disputed && it.call.Problem == nil {
+	if it.conflicting && it.call.Problem == nil {
 		it.call.Problem = conflictProblem()
 	}
 	it.call.Extra = without(it.call.Extra, "status") // the status of the added item

@@ -37,7 +37,7 @@ type streamItem struct {
 	lowered     bool   // the tool gets something other than the arguments on the wire
 	freeform    bool   // such as the text inside them
 	whole       bool   // its payload arrived as a JSON value
-	disputed    bool   // its events contradict each other
+	conflicting bool   // its events contradict each other
 	comparisons int    // how often its events were compared
 	ended       []byte // the raw item of the end of a call
 	call        *dragoman.ToolCall
@@ -80,7 +80,7 @@ func (d *streamDecoder) find() *streamItem {
 				it.indexed = true
 				d.byIndex[d.ev.index] = it
 				if int64(it.place) != d.ev.index {
-					d.dispute(it)
+					d.markConflict(it)
 				}
 				return it
 			}
@@ -142,7 +142,7 @@ func (d *streamDecoder) newItem(h *itemHead, raw []byte) (*streamItem, error) {
 		// with that index belong to it. Clients that use the index confuse it with the first
 		// item.
 		_, taken := d.byIndex[d.ev.index]
-		if taken = taken || d.ev.index < 0 || d.ev.index >= maxPlace || d.movedTo(int(d.ev.index)); taken {
+		if taken = taken || d.ev.index < 0 || d.ev.index >= maxPlace || d.wasMovedTo(int(d.ev.index)); taken {
 			it.moved = true
 		} else {
 			it.place = int(d.ev.index)
@@ -154,9 +154,9 @@ func (d *streamDecoder) newItem(h *itemHead, raw []byte) (*streamItem, error) {
 	return it, nil
 }
 
-// movedTo reports whether an item was moved to a position because its index belonged to another
+// wasMovedTo reports whether an item was moved to a position because its index belonged to another
 // item.
-func (d *streamDecoder) movedTo(place int) bool {
+func (d *streamDecoder) wasMovedTo(place int) bool {
 	return slices.ContainsFunc(d.items, func(it *streamItem) bool { return it.moved && it.place == place })
 }
 
@@ -177,14 +177,14 @@ func (d *streamDecoder) added() error {
 	d.at = valuePlace{"/item", d.ev.itemAt}
 	raw, h := d.clear(d.clone(d.ev.item))
 	if it := d.find(); it != nil && d.ev.hasIndex && it.final == nil && it.typ == h.typ && it.callID == h.callID {
-		d.disputeAdded(it, raw)
+		d.checkAdded(it, raw)
 		return nil // a duplicate
 	}
 	it, err := d.newItem(&h, raw)
 	if err != nil {
 		return err
 	}
-	it.disputed = h.duplicate
+	it.conflicting = h.duplicate
 	return d.start(it)
 }
 
@@ -195,7 +195,7 @@ func (d *streamDecoder) start(it *streamItem) error {
 	case messageItem:
 		if it.added != nil {
 			if err := d.message(it.added, &m); err != nil {
-				return d.misread(err)
+				return d.itemError(err)
 			}
 		}
 		m.Parts = nil
@@ -212,7 +212,7 @@ func (d *streamDecoder) start(it *streamItem) error {
 		if err != nil {
 			return err
 		}
-		it.sharedID = it.callID == "" || d.taken(it)
+		it.sharedID = it.callID == "" || d.isDuplicateID(it)
 		if c.Name != "" && !it.sharedID {
 			d.startCall(it, c)
 		}
@@ -232,8 +232,8 @@ func (d *streamDecoder) clone(b []byte) []byte {
 	return clone(b)
 }
 
-// misread adds the position of the current item to an error.
-func (d *streamDecoder) misread(err error) error {
+// itemError adds the position of the current item to an error.
+func (d *streamDecoder) itemError(err error) error {
 	if d.at.start < 0 { // the item comes from several events
 		var at *jsonwire.Error
 		if errors.As(err, &at) {
@@ -250,7 +250,7 @@ func (d *streamDecoder) skeleton(it *streamItem) (*dragoman.ToolCall, error) {
 	var unreported dragoman.Report
 	c, err := d.reg.ReadCall(it.added, extra.At(""), &unreported)
 	if err != nil {
-		return nil, d.misread(err)
+		return nil, d.itemError(err)
 	}
 	if c.Namespace == c.Name {
 		if _, _, spec := d.reg.PublicName(c.Namespace, c.Name); spec == nil {
@@ -276,8 +276,8 @@ func (d *streamDecoder) markLowered(it *streamItem, c *dragoman.ToolCall) {
 	it.lowered, it.freeform = true, spec != nil && spec.Kind == codes.ToolFreeform
 }
 
-// taken reports whether another call has the same id.
-func (d *streamDecoder) taken(call *streamItem) bool {
+// isDuplicateID reports whether another call has the same id.
+func (d *streamDecoder) isDuplicateID(call *streamItem) bool {
 	if call.callID == "" {
 		return false
 	}
@@ -399,14 +399,14 @@ func (d *streamDecoder) callDelta(typ, text string) error {
 	}
 	if it.final != nil {
 		if text != "" {
-			d.dispute(it) // the call has already ended
+			d.markConflict(it) // the call has already ended
 		}
 		return nil
 	}
 	if it.header == nil {
 		it.header = &dragoman.Message{Role: dragoman.RoleAssistant, Origin: d.origin}
 	}
-	d.disputeWhole(it, text)
+	d.checkWhole(it, text)
 	if it.part == nil || it.lowered {
 		if d.bound.Take(len(text)) {
 			it.held = append(it.held, text...)
@@ -423,7 +423,7 @@ func (d *streamDecoder) callRest(typ string) error {
 		return err
 	}
 	if it.final != nil {
-		d.disputeLate(it)
+		d.checkLate(it)
 		return nil
 	}
 	have := it.held
@@ -438,8 +438,8 @@ func (d *streamDecoder) callRest(typ string) error {
 	if text := rest(have, whole); text != "" {
 		return d.callDelta(typ, text)
 	}
-	if strings.TrimSpace(whole) != "" && whole != string(have) && d.compares(it) && !extends(string(have), whole) {
-		d.dispute(it)
+	if strings.TrimSpace(whole) != "" && whole != string(have) && d.compares(it) && !continuesStream(string(have), whole) {
+		d.markConflict(it)
 	}
 	return nil
 }

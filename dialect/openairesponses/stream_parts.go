@@ -133,7 +133,7 @@ func (e *streamEncoder) endCall(p *outputPart, final dragoman.Part) {
 	it.payload = payloadOf(c, it.freeform)
 	text := it.payload.text
 	if shown, ok := p.kind.(*dragoman.ToolCall); ok &&
-		(shown.Name != "" && (shown.Name != c.Name || shown.Namespace != c.Namespace) || it.freeform && it.payload.ambiguousText || !extends(string(p.sent), text)) {
+		(shown.Name != "" && (shown.Name != c.Name || shown.Namespace != c.Namespace) || it.freeform && it.payload.ambiguousText || !continuesStream(string(p.sent), text)) {
 		// The client may have a mix of both calls. The end has the final one, as in native
 		// streams, and no call of the response may run.
 		it.spliced, it.status = true, "incomplete"

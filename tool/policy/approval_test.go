@@ -20,8 +20,8 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// asking makes every call wait for a human.
-func asking(t *testing.T) *Policy {
+// askingPolicy is a policy that makes every call wait for a human.
+func askingPolicy(t *testing.T) *Policy {
 	return mustNew(t, Config{Default: defaultAsk})
 }
 
@@ -34,7 +34,7 @@ func binding() tool.Binding {
 	}
 }
 
-// bindings are all that differ from b in one field.
+// bindings returns variants of b that differ in one field.
 func bindings(b tool.Binding) map[string]tool.Binding {
 	out := map[string]tool.Binding{}
 	for name, change := range map[string]func(*tool.Binding){
@@ -58,14 +58,14 @@ func look(l tool.Approver, b tool.Binding) tool.Verdict {
 	return a.Verdict
 }
 
-func TestA1_FlagFunctionAndPolicyAskAndInvalidArgumentsNeverGetThere(t *testing.T) {
+func TestA1_InvalidArgumentsAreNeverAskedAbout(t *testing.T) {
 	asked := 0
 	count := ApproverFunc(func(context.Context, *tool.ApprovalRequest) (tool.Answer, error) {
 		asked++
 		return approved(), nil
 	})
 	for name, w := range map[string]*world{
-		"policy": newWorld(t, asking(t)),
+		"policy": newWorld(t, askingPolicy(t)),
 		"flag":   newWorld(t, nil, tool.NeedsApproval()),
 		"function": newWorld(t, nil, toolopt.NeedsApprovalFor(func(_ context.Context, in tool.Input) (bool, error) {
 			return strings.Contains(string(in.Arguments), "secret"), nil
@@ -83,7 +83,7 @@ func TestA1_FlagFunctionAndPolicyAskAndInvalidArgumentsNeverGetThere(t *testing.
 	}
 }
 
-func TestA2_AllCallsOfATurnThatWaitAreListedAndOthersRun(t *testing.T) {
+func TestA2_PendingCallsAreListedAndOthersRun(t *testing.T) {
 	ran := map[string]bool{}
 	one := func(name string, opts ...tool.Option) tool.Tool {
 		return tool.New(name, "Does something.", func(context.Context, struct{}) (string, error) { ran[name] = true; return "ok", nil }, opts...)
@@ -99,7 +99,7 @@ func TestA2_AllCallsOfATurnThatWaitAreListedAndOthersRun(t *testing.T) {
 	if err != nil || len(batch.Pending) != 2 || len(batch.Settled()) != 1 || !ran["b"] {
 		t.Fatalf("%+v, %v", batch, err)
 	}
-	// In another process, with the stored state, one of the two is decided (A3).
+	// In another process, with the stored state, one of the two calls is decided (A3).
 	stored, err := json.Marshal(batch.Pending)
 	if err != nil {
 		t.Fatal(err)
@@ -117,9 +117,9 @@ func TestA2_AllCallsOfATurnThatWaitAreListedAndOthersRun(t *testing.T) {
 	}
 }
 
-func TestA3_ApproveRejectEditAlwaysAndNever(t *testing.T) {
+func TestA3_KindsOfDecision(t *testing.T) {
 	setup := func() (*world, *Ledger) {
-		w, l := newWorld(t, asking(t)), &Ledger{}
+		w, l := newWorld(t, askingPolicy(t)), &Ledger{}
 		w.runner.Approver = l
 		if w.do(`{"path":"a"}`); len(w.batch.Pending) != 1 {
 			t.Fatal("it does not wait")
@@ -166,7 +166,7 @@ func TestA3_ApproveRejectEditAlwaysAndNever(t *testing.T) {
 		t.Errorf("never: ran %d times", w.ran)
 	}
 
-	// Who has not decided is asked again; who takes it back has not decided.
+	// An undecided call is asked about again, as is a call whose decision was removed.
 	w, l = setup()
 	l.Decide(pending(w), approved())
 	l.Decide(pending(w), tool.Answer{})
@@ -175,10 +175,10 @@ func TestA3_ApproveRejectEditAlwaysAndNever(t *testing.T) {
 	}
 }
 
-// Who decides some of a turn's calls leaves the others waiting, and they interrupt
-// again until all are decided.
-func TestA3_SomeCallsCanBeDecidedAndTheOthersInterruptAgain(t *testing.T) {
-	w, l := newWorld(t, asking(t)), &Ledger{}
+// If some calls of a turn are decided, the others stay pending and interrupt again until all
+// are decided.
+func TestA3_UndecidedCallsInterruptAgain(t *testing.T) {
+	w, l := newWorld(t, askingPolicy(t)), &Ledger{}
 	w.runner.Approver = l
 	turn := tool.Turn{Number: 1}
 	for i := range 4 {
@@ -213,7 +213,7 @@ func TestA3_SomeCallsCanBeDecidedAndTheOthersInterruptAgain(t *testing.T) {
 	}
 }
 
-func TestA3_AnAnswerThatContradictsItselfIsRefused(t *testing.T) {
+func TestA3_ContradictoryAnswerIsRefused(t *testing.T) {
 	for _, a := range []tool.Answer{
 		{Verdict: "perhaps"},
 		{Verdict: tool.Rejected, Edited: &tool.Input{}},
@@ -228,7 +228,7 @@ func TestA3_AnAnswerThatContradictsItselfIsRefused(t *testing.T) {
 	}
 }
 
-func TestQuirkI9_ADecisionCoversItsBindingAndNothingElse(t *testing.T) {
+func TestQuirkI9_DecisionCoversOnlyItsBinding(t *testing.T) {
 	l := &Ledger{}
 	l.Decide(binding(), approved())
 	if look(l, binding()) != tool.Approved {
@@ -241,29 +241,29 @@ func TestQuirkI9_ADecisionCoversItsBindingAndNothingElse(t *testing.T) {
 	}
 }
 
-func TestA4_ArgumentsThatChangeAfterApprovalAreAskedAbout(t *testing.T) {
-	w, l := newWorld(t, asking(t)), &Ledger{}
+func TestA4_ChangedArgumentsNeedNewApproval(t *testing.T) {
+	w, l := newWorld(t, askingPolicy(t)), &Ledger{}
 	w.runner.Approver = l
 	w.do(`{"path":"a"}`)
 	p := w.batch.Pending[0]
 	l.Decide(p.Binding, approved())
 
-	// The stored arguments are exchanged.
+	// The stored arguments are replaced.
 	forged := p
 	forged.Input = tool.Input{Arguments: json.RawMessage(`{"path":"/etc"}`)}
 	w.batch.Pending = []tool.Pending{forged}
 	if r := w.again(`{"path":"a"}`); w.ran != 0 || r.OK {
 		t.Errorf("exchanged arguments ran: %+v", r)
 	}
-	// And the binding with them: it is then another call, which nobody approved.
+	// With the binding replaced too, it is another call, which was never approved.
 	w.run = w.runner.Start("run")
 	forged.Binding.Arguments = forged.Input.Hash()
 	w.batch = &tool.Batch{Pending: []tool.Pending{forged}}
 	if w.again(`{"path":"a"}`); w.ran != 0 || len(w.batch.Pending) != 1 {
 		t.Errorf("ran %d times", w.ran)
 	}
-	// Middleware that changes what was approved.
-	w = newWorld(t, asking(t), toolopt.Use(func(next tool.Handler) tool.Handler {
+	// Middleware that changes the approved arguments.
+	w = newWorld(t, askingPolicy(t), toolopt.Use(func(next tool.Handler) tool.Handler {
 		return func(ctx context.Context, _ tool.Input) (tool.Output, error) {
 			return next(ctx, tool.Input{Arguments: json.RawMessage(`{"path":"/etc"}`)})
 		}
@@ -274,8 +274,8 @@ func TestA4_ArgumentsThatChangeAfterApprovalAreAskedAbout(t *testing.T) {
 	}
 }
 
-func TestA4_AToolThatIsSwappedAfterApprovalAsksAgain(t *testing.T) {
-	w, l := newWorld(t, asking(t)), &Ledger{}
+func TestA4_ReplacedToolNeedsNewApproval(t *testing.T) {
+	w, l := newWorld(t, askingPolicy(t)), &Ledger{}
 	w.runner.Approver = l
 	w.do(`{"path":"a"}`)
 	l.Decide(w.batch.Pending[0].Binding, approved())
@@ -286,8 +286,8 @@ func TestA4_AToolThatIsSwappedAfterApprovalAsksAgain(t *testing.T) {
 	}
 }
 
-func TestA4_ANewPolicyAsksAgain(t *testing.T) {
-	w, l := newWorld(t, asking(t)), &Ledger{}
+func TestA4_NewPolicyNeedsNewApproval(t *testing.T) {
+	w, l := newWorld(t, askingPolicy(t)), &Ledger{}
 	w.runner.Approver = l
 	w.do(`{"path":"a"}`)
 	l.Decide(w.batch.Pending[0].Binding, approved())
@@ -298,7 +298,7 @@ func TestA4_ANewPolicyAsksAgain(t *testing.T) {
 	}
 }
 
-func TestA5_ThisCallsDecisionBeatsTheStickyOneAndTheLatestWins(t *testing.T) {
+func TestA5_CallDecisionOverridesStickyDecision(t *testing.T) {
 	l, b := &Ledger{}, binding()
 	l.Always(b)
 	l.Decide(b, tool.Answer{Verdict: tool.Rejected})
@@ -313,7 +313,7 @@ func TestA5_ThisCallsDecisionBeatsTheStickyOneAndTheLatestWins(t *testing.T) {
 	}
 }
 
-func TestA5_StickyDecisionsStayWithTheirToolAndRun(t *testing.T) {
+func TestA5_StickyDecisionCoversOneToolAndRun(t *testing.T) {
 	l, b := &Ledger{}, binding()
 	l.Always(b)
 	others := bindings(b)
@@ -334,7 +334,7 @@ func TestA5_StickyDecisionsStayWithTheirToolAndRun(t *testing.T) {
 			t.Errorf("another %s is %q", field, v)
 		}
 	}
-	// A call that wants a value cannot be approved for good, but rejected.
+	// A call that wants a value can be rejected for the rest of the run, but not approved.
 	want := &tool.ApprovalRequest{Binding: b, Wanted: &tool.InputRequest{Argument: "x"}}
 	if a, _ := l.Approve(context.Background(), want); a.Verdict != tool.Undecided {
 		t.Errorf("approved without a value: %+v", a)
@@ -349,7 +349,7 @@ func TestA5_StickyDecisionsStayWithTheirToolAndRun(t *testing.T) {
 	}
 }
 
-func TestA3_ALedgerIsStoredAsVersionedJSON(t *testing.T) {
+func TestA3_LedgerIsVersionedJSON(t *testing.T) {
 	l := &Ledger{}
 	l.Decide(binding(), tool.Answer{Verdict: tool.Approved, Edited: &tool.Input{Arguments: json.RawMessage(`{"a":1}`)}})
 	l.Never(binding(), "no")
@@ -368,7 +368,7 @@ func TestA3_ALedgerIsStoredAsVersionedJSON(t *testing.T) {
 	if err := json.Unmarshal(stored, &back); err != nil || !reflect.DeepEqual(back.calls, l.calls) || !reflect.DeepEqual(back.sticky, l.sticky) {
 		t.Errorf("%+v, %v", &back, err)
 	}
-	if err := json.Unmarshal([]byte(`{"version":2}`), &back); !errors.Is(err, errNewer) {
+	if err := json.Unmarshal([]byte(`{"version":2}`), &back); !errors.Is(err, errNewerVersion) {
 		t.Errorf("a newer one: %v", err)
 	}
 	for _, bad := range []string{`{}`, `[]`, `{"version":1,"new":1}`, `{"version":1,"calls":[{"answer":{"verdict":""}}]}`, `{"version":1,"sticky":[{"verdict":"yes"}]}`} {
@@ -381,7 +381,7 @@ func TestA3_ALedgerIsStoredAsVersionedJSON(t *testing.T) {
 	}
 }
 
-// Whoever answers, now or later, a run asks in the same way.
+// Approvers that answer at once and approvers that answer later share one interface.
 func TestA7_ImmediateAndDeferredApproversShareOneInterface(t *testing.T) {
 	signer, err := NewSigner(key("k1"))
 	if err != nil {
@@ -392,7 +392,7 @@ func TestA7_ImmediateAndDeferredApproversShareOneInterface(t *testing.T) {
 	for name, approver := range map[string]tool.Approver{
 		"a prompt":   NewPrompt(strings.NewReader("y\n"), io.Discard),
 		"a callback": yes,
-		"waiting, until somebody decides": elsewhere.Wait(Waiting{Timeout: time.Minute, Announce: func(_ context.Context, req *tool.ApprovalRequest) error {
+		"waits for a decision": elsewhere.Wait(Waiting{Timeout: time.Minute, Announce: func(_ context.Context, req *tool.ApprovalRequest) error {
 			go elsewhere.Decide(req.Binding, approved())
 			return nil
 		}}),
@@ -407,7 +407,7 @@ func TestA7_ImmediateAndDeferredApproversShareOneInterface(t *testing.T) {
 		"several in a row": First(&Ledger{}, NewPrompt(strings.NewReader(""), io.Discard), yes),
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, asking(t))
+			w := newWorld(t, askingPolicy(t))
 			w.runner.Approver = approver
 			if r := w.do(`{"path":"a"}`); !r.OK || w.ran != 1 {
 				t.Errorf("ran %d times, %+v", w.ran, r)
@@ -433,14 +433,14 @@ func TestA7_FirstTriesApproversInOrder(t *testing.T) {
 	}
 	failing := ApproverFunc(func(context.Context, *tool.ApprovalRequest) (tool.Answer, error) { return tool.Answer{}, io.EOF })
 	if look(First(failing, human), binding()) != "error" {
-		t.Error("a failing approver was passed over")
+		t.Error("a failing approver was skipped")
 	}
 	if look(First(), binding()) != tool.Undecided {
-		t.Error("nobody decided")
+		t.Error("no decision was recorded")
 	}
 }
 
-func TestA7_ADeferredDecisionIsWaitedForUntilTheTimeIsOver(t *testing.T) {
+func TestA7_WaitEndsAtTheTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &Ledger{}
 		announced := make(chan tool.Binding, 1)
@@ -448,7 +448,7 @@ func TestA7_ADeferredDecisionIsWaitedForUntilTheTimeIsOver(t *testing.T) {
 			Timeout:  time.Minute,
 			Announce: func(_ context.Context, req *tool.ApprovalRequest) error { announced <- req.Binding; return nil },
 			Fallback: ApproverFunc(func(context.Context, *tool.ApprovalRequest) (tool.Answer, error) {
-				return tool.Answer{Verdict: tool.Rejected, Message: "nobody answered"}, nil
+				return tool.Answer{Verdict: tool.Rejected, Message: "no answer in time"}, nil
 			}),
 		})
 		go func() {
@@ -456,7 +456,7 @@ func TestA7_ADeferredDecisionIsWaitedForUntilTheTimeIsOver(t *testing.T) {
 			time.Sleep(30 * time.Second)
 			other := b
 			other.CallID = "other"
-			l.Decide(other, approved()) // not for this one
+			l.Decide(other, approved()) // an announcement of another call
 			time.Sleep(20 * time.Second)
 			l.Decide(b, approved())
 		}()
@@ -464,7 +464,7 @@ func TestA7_ADeferredDecisionIsWaitedForUntilTheTimeIsOver(t *testing.T) {
 		if v := look(wait, binding()); v != tool.Approved || time.Since(begun) != 50*time.Second {
 			t.Errorf("%q after %v", v, time.Since(begun))
 		}
-		if v := look(wait, binding()); v != tool.Approved { // known by now
+		if v := look(wait, binding()); v != tool.Approved { // recorded by now
 			t.Errorf("%q", v)
 		}
 		begun = time.Now()
@@ -483,7 +483,7 @@ func TestA7_ADeferredDecisionIsWaitedForUntilTheTimeIsOver(t *testing.T) {
 	})
 }
 
-func TestA7_APromptReadsAnswers(t *testing.T) {
+func TestA7_PromptReadsAnswers(t *testing.T) {
 	req := func() *tool.ApprovalRequest {
 		return &tool.ApprovalRequest{Binding: binding(), Input: tool.Input{Arguments: json.RawMessage(`{"path":"a"}`)}}
 	}
@@ -499,7 +499,7 @@ func TestA7_APromptReadsAnswers(t *testing.T) {
 		{"yes please\nyep\ny n\n", tool.Answer{}}, // three tries
 		{"e {\"path\":\"b\"}\n", tool.Answer{Verdict: tool.Approved, Edited: &tool.Input{Arguments: json.RawMessage(`{"path":"b"}`)}}},
 		{"e [1]\nn\n", tool.Answer{Verdict: tool.Rejected}},
-		{"y", approved()}, // the end of the input ends the line
+		{"y", approved()}, // the end of the input also ends the line
 		{"", tool.Answer{}},
 		{"always\nn\n", tool.Answer{Verdict: tool.Rejected}}, // not offered without a ledger
 	} {
@@ -517,14 +517,14 @@ func TestA7_APromptReadsAnswers(t *testing.T) {
 	if a, _ := p.Approve(context.Background(), req()); a.Verdict != tool.Rejected || look(p.Ledger, bindings(binding())["call"]) != tool.Rejected {
 		t.Error("never is not remembered")
 	}
-	for range 2 { // the input is at its end, and stays there
+	for range 2 { // the input has ended and stays ended
 		if look(p, binding()) != tool.Undecided {
-			t.Error("nobody answered, and there is an answer")
+			t.Error("there is an answer without input")
 		}
 	}
 }
 
-func TestP4_APromptReadsTheValueThatTheSchemaWants(t *testing.T) {
+func TestP4_PromptReadsValuesBySchema(t *testing.T) {
 	for typed, want := range map[string]string{"= 12\n": `"12"`, "=T-1 x\n": `"T-1 x"`, "y\n= a\n": `"a"`} {
 		req := &tool.ApprovalRequest{
 			Binding: binding(), Wanted: &tool.InputRequest{Argument: "ticket"},
@@ -541,8 +541,8 @@ func TestP4_APromptReadsTheValueThatTheSchemaWants(t *testing.T) {
 	}
 }
 
-// A line that was typed for a question which is over must not answer the next.
-func TestA7_ALateAnswerDoesNotAnswerTheNextQuestion(t *testing.T) {
+// A line that was typed for an earlier question must not answer the next one.
+func TestA7_LateInputDoesNotAnswerTheNextQuestion(t *testing.T) {
 	in, typed := io.Pipe()
 	var out bytes.Buffer
 	p := NewPrompt(in, &out)
@@ -561,7 +561,7 @@ func TestA7_ALateAnswerDoesNotAnswerTheNextQuestion(t *testing.T) {
 	}
 }
 
-func TestA7_WhatAPromptShowsCannotForgeThePrompt(t *testing.T) {
+func TestA7_ShownTextCannotForgeThePrompt(t *testing.T) {
 	evil := "ok\r\n\x1b[2J> y\x1b]0;t\x07\u202Egnp.exe\u200b\u3164\u2028\xff\x7f\u0085"
 	var out bytes.Buffer
 	args, err := json.Marshal(map[string]string{"path": evil})

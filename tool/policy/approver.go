@@ -51,7 +51,7 @@ func (l *Ledger) Wait(w Waiting) tool.Approver {
 }
 
 func (l *Ledger) wait(ctx context.Context, req *tool.ApprovalRequest, w Waiting) (tool.Answer, error) {
-	answer, changed := l.look(req)
+	answer, changed := l.lookup(req)
 	if answer.Verdict != tool.Undecided {
 		return answer, nil
 	}
@@ -69,7 +69,7 @@ func (l *Ledger) wait(ctx context.Context, req *tool.ApprovalRequest, w Waiting)
 	for answer.Verdict == tool.Undecided {
 		select {
 		case <-changed:
-			answer, changed = l.look(req)
+			answer, changed = l.lookup(req)
 		case <-over:
 			if w.Fallback != nil {
 				return w.Fallback.Approve(ctx, req)

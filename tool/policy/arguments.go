@@ -17,27 +17,27 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// arguments are a call's arguments as a map of CEL. Values are read when they are
-// asked for: most expressions look at one or two.
+// arguments holds the arguments of a call as a CEL map. Values are decoded on first use,
+// because most expressions read one or two.
 type arguments struct {
-	facts   *facts
-	members []member
-	byName  map[string]int // where in members; nil: they are few
-	whole   traits.Mapper  // all values; nil: nobody asked for all
+	facts  *facts
+	fields []argument
+	byName map[string]int // index in fields by name; nil if there are few fields
+	whole  traits.Mapper  // all values; nil until all are used
 }
 
-// fewMembers are looked through faster than looked up.
-const fewMembers = 16
+// fewFields is the number of fields up to which a linear search is faster than a map.
+const fewFields = 16
 
-type member struct {
+type argument struct {
 	name  string
 	raw   []byte
-	value ref.Val // nil: not read yet
+	value ref.Val // nil until it is decoded
 }
 
 var _ traits.Mapper = (*arguments)(nil)
 
-// arguments are the call's.
+// arguments returns the arguments of the call as a CEL map, or a CEL error.
 func (f *facts) arguments() ref.Val {
 	if f.args == nil {
 		f.args = readArguments(f, f.q.Input.Arguments)
@@ -48,7 +48,8 @@ func (f *facts) arguments() ref.Val {
 	return f.args
 }
 
-// readArguments finds the members of the arguments, or gives an error.
+// readArguments finds the fields of the arguments. It returns a CEL error if they cannot be
+// read.
 func readArguments(f *facts, raw []byte) ref.Val {
 	a := &arguments{facts: f}
 	if len(raw) == 0 {
@@ -58,13 +59,13 @@ func readArguments(f *facts, raw []byte) ref.Val {
 		return types.WrapErr(errors.New("the arguments are not UTF-8"))
 	}
 	r := jsonwire.NewReader(raw)
-	a.members = make([]member, 0, 8)
+	a.fields = make([]argument, 0, 8)
 	for key := range r.Object() {
 		name := string(key)
 		if a.find(name) != nil {
 			r.Fail(fmt.Errorf("%q is there twice", name))
 		}
-		a.add(member{name: name, raw: r.Raw()})
+		a.add(argument{name: name, raw: r.Raw()})
 	}
 	if err := r.End(); err != nil {
 		return types.WrapErr(fmt.Errorf("the arguments: %w", err))
@@ -72,36 +73,36 @@ func readArguments(f *facts, raw []byte) ref.Val {
 	return a
 }
 
-func (a *arguments) add(m member) {
-	a.members = append(a.members, m)
+func (a *arguments) add(m argument) {
+	a.fields = append(a.fields, m)
 	switch {
 	case a.byName != nil:
-		a.byName[m.name] = len(a.members) - 1
-	case len(a.members) > fewMembers:
-		a.byName = make(map[string]int, 2*fewMembers)
-		for i := range a.members {
-			a.byName[a.members[i].name] = i
+		a.byName[m.name] = len(a.fields) - 1
+	case len(a.fields) > fewFields:
+		a.byName = make(map[string]int, 2*fewFields)
+		for i := range a.fields {
+			a.byName[a.fields[i].name] = i
 		}
 	}
 }
 
-func (a *arguments) find(name string) *member {
+func (a *arguments) find(name string) *argument {
 	if a.byName != nil {
 		if i, ok := a.byName[name]; ok {
-			return &a.members[i]
+			return &a.fields[i]
 		}
 		return nil
 	}
-	for i := range a.members {
-		if a.members[i].name == name {
-			return &a.members[i]
+	for i := range a.fields {
+		if a.fields[i].name == name {
+			return &a.fields[i]
 		}
 	}
 	return nil
 }
 
-// read is a member's value. One that cannot be read fails the expression.
-func (a *arguments) read(m *member) ref.Val {
+// read returns the value of a field. A value that cannot be read fails the expression.
+func (a *arguments) read(m *argument) ref.Val {
 	if m.value == nil {
 		v, err := celRaw(m.raw)
 		if err != nil {
@@ -115,14 +116,14 @@ func (a *arguments) read(m *member) ref.Val {
 	return m.value
 }
 
-// all is the map with all values.
+// all returns a map with all values.
 func (a *arguments) all() traits.Mapper {
-	for i := range a.members { // again, so that this expression fails too
-		a.read(&a.members[i])
+	for i := range a.fields { // set again, so that this expression fails too
+		a.read(&a.fields[i])
 	}
 	if a.whole == nil {
-		values := make(map[string]ref.Val, len(a.members))
-		for _, m := range a.members {
+		values := make(map[string]ref.Val, len(a.fields))
+		for _, m := range a.fields {
 			values[m.name] = m.value
 		}
 		a.whole = types.NewMap(types.DefaultTypeAdapter, values)
@@ -130,7 +131,7 @@ func (a *arguments) all() traits.Mapper {
 	return a.whole
 }
 
-// FindStringKey is how CEL looks up args.name.
+// FindStringKey implements the lookup of args.name in CEL.
 func (a *arguments) FindStringKey(name string) (any, bool) {
 	if m := a.find(name); m != nil {
 		return a.read(m), true
@@ -138,7 +139,7 @@ func (a *arguments) FindStringKey(name string) (any, bool) {
 	return nil, false
 }
 
-// The rest of CEL's interface of a map.
+// The other methods of a CEL map.
 
 func (a *arguments) Find(key ref.Val) (ref.Val, bool) {
 	name, ok := key.(types.String)
@@ -165,7 +166,7 @@ func (a *arguments) Get(key ref.Val) ref.Val {
 	return a.all().Get(key)
 }
 
-func (a *arguments) Size() ref.Val                               { return types.Int(len(a.members)) }
+func (a *arguments) Size() ref.Val                               { return types.Int(len(a.fields)) }
 func (a *arguments) Iterator() traits.Iterator                   { return a.all().Iterator() }
 func (a *arguments) Fold(f traits.Folder)                        { types.ToFoldableMap(a.all()).Fold(f) }
 func (a *arguments) Equal(other ref.Val) ref.Val                 { return a.all().Equal(other) }
@@ -174,7 +175,7 @@ func (a *arguments) Type() ref.Type                              { return types.
 func (a *arguments) Value() any                                  { return a.all().Value() }
 func (a *arguments) ConvertToNative(t reflect.Type) (any, error) { return a.all().ConvertToNative(t) }
 
-// celRaw reads a JSON value that is known to be valid.
+// celRaw decodes a JSON value that is known to be valid.
 func celRaw(raw []byte) (ref.Val, error) {
 	switch raw[0] {
 	case '"':
@@ -196,7 +197,7 @@ func celRaw(raw []byte) (ref.Val, error) {
 	return v, r.End()
 }
 
-// celValue reads the next value. Errors are the reader's.
+// celValue decodes the next value. The reader holds its errors.
 func celValue(r *jsonwire.Reader) ref.Val {
 	switch r.Kind() {
 	case '{':
@@ -234,10 +235,11 @@ func celValue(r *jsonwire.Reader) ref.Val {
 	}
 }
 
-// exactBelow is where integers stop being exact in a double.
+// exactBelow is the limit below which a double holds every integer exactly.
 const exactBelow = 1 << 53
 
-// celNumber reads a JSON number as the CEL number of the same value, or fails.
+// celNumber converts a JSON number to the CEL number with the same value. It fails if there is
+// no such number.
 func celNumber(s string) (ref.Val, error) {
 	if !strings.ContainsAny(s, ".eE") {
 		if n, err := strconv.ParseInt(s, 10, 64); err == nil {
@@ -268,12 +270,12 @@ func mantissa(s string) string {
 	return s
 }
 
-// maxNumber bounds the digits of a number that is looked at exactly.
+// maxNumber limits the digits of a number that is converted exactly.
 const maxNumber = 400
 
-// celLarge reads a number that was written with a point or an exponent, and whose
-// double f has no room for a fraction. Compared with an integer, CEL would round
-// that to a double, so it becomes an integer itself where it can.
+// celLarge converts a number that was written with a point or an exponent and whose double f
+// has no room for a fraction. CEL would round an integer that is compared with it to a double,
+// so the number becomes an integer if it is one.
 func celLarge(s string, f float64) (ref.Val, error) {
 	var r *big.Rat
 	if len(s) <= maxNumber {
@@ -293,13 +295,13 @@ func celLarge(s string, f float64) (ref.Val, error) {
 	}
 }
 
-// roundsIntegers reports whether an integer that is compared with f may become
-// another one by it: beyond 2^53, and up to where there are no more integers.
+// roundsIntegers reports whether comparing an integer with f may round the integer: f is
+// beyond 2^53 and within the range of integers.
 func roundsIntegers(f float64) bool {
 	return f >= exactBelow && f <= 1<<64 || f <= -exactBelow && f >= -1<<63
 }
 
-// clip shortens a number for a message.
+// clip shortens a number for an error message.
 func clip(s string) string {
 	const most = 40
 	if len(s) > most {

@@ -17,7 +17,8 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// stopped is a run that waits for a human, and what carries the decision to it.
+// stopped is a run that waits for a human, with the ledger and the signer that carry the
+// decision to it.
 type stopped struct {
 	*world
 	ledger  *Ledger
@@ -28,7 +29,7 @@ type stopped struct {
 
 func stop(t *testing.T, opts ...tool.Option) *stopped {
 	t.Helper()
-	s := &stopped{world: newWorld(t, asking(t), opts...), ledger: &Ledger{}, clock: time.Unix(1_800_000_000, 0)}
+	s := &stopped{world: newWorld(t, askingPolicy(t), opts...), ledger: &Ledger{}, clock: time.Unix(1_800_000_000, 0)}
 	s.signer = signerAt(t, &s.clock)
 	s.runner.Approver = s.ledger
 	s.do(`{"path":"a"}`)
@@ -39,7 +40,7 @@ func stop(t *testing.T, opts ...tool.Option) *stopped {
 	return s
 }
 
-// resume goes on in another process, which knows what is stored and nothing else.
+// resume continues in another process, which knows only what was stored.
 func (s *stopped) resume(pending tool.Pending) tool.Record {
 	s.t.Helper()
 	s.run = s.runner.Start("run")
@@ -72,7 +73,7 @@ func TestAttack_ForgedApprovalToken(t *testing.T) {
 	thief.Now = s.signer.Now
 	tokens := map[string]string{
 		"none":                    "",
-		"signed by somebody else": mustSign(t, thief, grant),
+		"signed with another key": mustSign(t, thief, grant),
 		"a no made a yes":         tokenPrefix + flipped + "." + mac,
 		"without a signature":     tokenPrefix + flipped + ".",
 		"in capitals":             strings.ToUpper(mustSign(t, s.signer, grant)),
@@ -106,14 +107,14 @@ func TestAttack_ReplayedApprovalToken(t *testing.T) {
 	if s.again(`{"path":"a"}`); s.ran != 1 {
 		t.Fatalf("it ran %d times", s.ran)
 	}
-	// The same call again, in a process that knows nothing of the first.
+	// The same call again, in a process that does not know the first.
 	s.ledger = &Ledger{}
 	s.runner.Approver = s.ledger
 	if err := s.signer.RedeemInto(t.Context(), s.ledger, token, s.pending, nil); !errors.Is(err, ErrTokenReplayed) {
 		t.Errorf("a second time: %v", err)
 	}
 	s.resume(s.pending)
-	// The next call, which is the same but for its turn.
+	// The next call, which differs only in its turn.
 	s.do(`{"path":"a"}`)
 	if err := s.signer.RedeemInto(t.Context(), s.ledger, token, s.batch.Pending[0], nil); !errors.Is(err, ErrToken) {
 		t.Errorf("for the next call: %v", err)
@@ -136,7 +137,7 @@ func TestAttack_ArgumentsChangedAfterApproval(t *testing.T) {
 	s.resume(stored)
 	s.ranWithout("what is stored was changed, with its hash")
 
-	// The model sends another call by the same id.
+	// The model sends another call with the same id.
 	s = stop(t)
 	s.ledger.Decide(s.pending.Binding, approved())
 	_, err := s.run.Do(t.Context(), s.box, tool.Turn{
@@ -147,7 +148,7 @@ func TestAttack_ArgumentsChangedAfterApproval(t *testing.T) {
 	}
 	s.ranWithout("another call by the same id")
 
-	// What the token says was edited is exchanged.
+	// The edited input of the token is replaced.
 	s = stop(t)
 	edit := tool.Input{Arguments: json.RawMessage(`{"path":"b"}`)}
 	token := mustSign(t, s.signer, Grant{Binding: s.pending.Binding, Answer: tool.Answer{Verdict: tool.Approved, Edited: &edit}})
@@ -159,8 +160,7 @@ func TestAttack_ArgumentsChangedAfterApproval(t *testing.T) {
 	s.resume(s.pending)
 	s.ranWithout("another edit")
 
-	// Middleware, a hook that keeps what it was given, and an approver that writes
-	// into what it is shown.
+	// Middleware, a hook that keeps its input, and an approver that writes into its request.
 	s = stop(t, toolopt.Use(func(next tool.Handler) tool.Handler {
 		return func(ctx context.Context, _ tool.Input) (tool.Output, error) { return next(ctx, other) }
 	}))
@@ -169,7 +169,7 @@ func TestAttack_ArgumentsChangedAfterApproval(t *testing.T) {
 	s.ranWithout("middleware")
 
 	var kept json.RawMessage
-	w := newWorld(t, asking(t), toolopt.Pre(func(_ context.Context, in tool.Input) (tool.Input, error) {
+	w := newWorld(t, askingPolicy(t), toolopt.Pre(func(_ context.Context, in tool.Input) (tool.Input, error) {
 		kept = in.Arguments
 		return in, nil
 	}))
@@ -215,7 +215,7 @@ func TestAttack_ToolSwappedAfterApproval(t *testing.T) {
 		s.resume(s.pending)
 		s.ranWithout(name)
 		if len(s.batch.Pending) != 1 || s.batch.Pending[0].Binding.Tool == s.pending.Binding.Tool {
-			t.Errorf("%s: nobody is asked again: %+v", name, s.batch)
+			t.Errorf("%s: the call is not asked about again: %+v", name, s.batch)
 			continue
 		}
 		if err := s.signer.RedeemInto(t.Context(), s.ledger, token, s.batch.Pending[0], nil); !errors.Is(err, ErrToken) {
@@ -226,7 +226,7 @@ func TestAttack_ToolSwappedAfterApproval(t *testing.T) {
 	}
 }
 
-// misbehaving is a policy that does what it must not, in both that it is asked.
+// misbehaving is a policy whose two methods can misbehave.
 type misbehaving struct{ decide, version func() }
 
 func (m misbehaving) Decide(context.Context, *tool.Question) (tool.Decision, error) {
@@ -246,7 +246,7 @@ func refusedBy(t *testing.T, p tool.Policy) {
 		t.Errorf("ran %d times, %+v", w.ran, r)
 	}
 	if text := w.batch.Results[0].Text(); strings.Contains(text, "goroutine") || strings.Contains(text, "secret") {
-		t.Errorf("the model is told %q", text)
+		t.Errorf("the model got %q", text)
 	}
 }
 
@@ -260,7 +260,7 @@ func TestAttack_PolicyThatHangs(t *testing.T) {
 	fine, bad := func() {}, func() { select {} }
 	refusedBy(t, misbehaving{bad, fine})
 	refusedBy(t, misbehaving{fine, bad})
-	// An expression that would take hours.
+	// An expression that would run for hours.
 	long := "true"
 	for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
 		long = fmt.Sprintf("[%s1].all(%s, %s)", strings.Repeat("1,", 99), name, long)
@@ -268,8 +268,8 @@ func TestAttack_PolicyThatHangs(t *testing.T) {
 	refusedBy(t, mustNew(t, Config{CostLimit: 1 << 60, Rules: []Rule{{ID: "x", Effect: tool.Allow, When: When{Expression: long}}}}))
 }
 
-// within fails where something takes far longer than it may, as what grows with the
-// square of what a stranger wrote does.
+// within fails the test if f takes far too long, such as when its time grows with the square
+// of the length of untrusted input.
 func within(t *testing.T, limit time.Duration, f func()) {
 	t.Helper()
 	began := time.Now()
@@ -279,7 +279,7 @@ func within(t *testing.T, limit time.Duration, f func()) {
 	}
 }
 
-// members are many, in a JSON object that is still open.
+// members returns many fields of a JSON object that is still open.
 func members(n int) string {
 	var b strings.Builder
 	b.WriteByte('{')
@@ -289,7 +289,7 @@ func members(n int) string {
 	return b.String()
 }
 
-func TestAttack_ArgumentsOfManyNames(t *testing.T) {
+func TestAttack_ArgumentsWithManyFields(t *testing.T) {
 	p, err := New(Config{Rules: []Rule{
 		{ID: "last", Effect: tool.Deny, When: When{Expression: `args.last == 1 && args.k0 == 0 && !has(args.none)`}},
 	}})
@@ -310,7 +310,7 @@ func TestAttack_ArgumentsOfManyNames(t *testing.T) {
 	}
 }
 
-func TestAttack_PolicyFileOfManyMistakes(t *testing.T) {
+func TestAttack_PolicyFileWithManyErrors(t *testing.T) {
 	rules := strings.Repeat(`{"effect":"alow"},`, 50_000)
 	file := members(100_000) + `"version":1,"rules":[` + rules + `{}]}`
 	within(t, 2*time.Minute, func() {

@@ -31,10 +31,10 @@ type Audit struct {
 	// Now is the clock; nil means the system's.
 	Now func() time.Time
 
-	mu   sync.Mutex
-	w    io.Writer
-	err  error
-	torn bool // the last line may be incomplete
+	mu         sync.Mutex
+	w          io.Writer
+	err        error
+	incomplete bool // the last line may be incomplete
 }
 
 // NewAudit returns an Audit that writes to w. Open a file for appending, as [OpenAudit] does.
@@ -49,7 +49,7 @@ func OpenAudit(name string) (*Audit, io.Closer, error) {
 	}
 	a := NewAudit(f)
 	if info, err := f.Stat(); err == nil && info.Size() > 0 {
-		a.torn = !endsLine(name, info.Size())
+		a.incomplete = !endsLine(name, info.Size())
 	}
 	return a, f, nil
 }
@@ -127,26 +127,26 @@ func (a *Audit) Err() error {
 
 // Require returns a policy that denies every call once the log cannot be written, so that
 // nothing runs unrecorded.
-func (a *Audit) Require(p tool.Policy) tool.Policy { return audited{a, p} }
+func (a *Audit) Require(p tool.Policy) tool.Policy { return requiringPolicy{a, p} }
 
-type audited struct {
+type requiringPolicy struct {
 	audit  *Audit
 	policy tool.Policy
 }
 
-func (p audited) Decide(ctx context.Context, q *tool.Question) (tool.Decision, error) {
+func (p requiringPolicy) Decide(ctx context.Context, q *tool.Question) (tool.Decision, error) {
 	if err := p.audit.Err(); err != nil {
 		return tool.Decision{}, err
 	}
 	return p.policy.Decide(ctx, q)
 }
 
-func (p audited) Version() string { return p.policy.Version() }
+func (p requiringPolicy) Version() string { return p.policy.Version() }
 
 func (a *Audit) entry(ev tool.Event) (Entry, bool) {
 	switch ev := ev.(type) {
 	case tool.PolicyDecided:
-		e := a.of("decided", ev.CallRef)
+		e := a.describe("decided", ev.CallRef)
 		e.Subject, e.Agent, e.Model, e.Target = ev.Subject, ev.Agent, ev.Model, ev.Target
 		if ev.Subject != codes.SubjectModelCall {
 			e.Arguments = new(ev.Input.Hash())
@@ -157,18 +157,18 @@ func (a *Audit) entry(ev tool.Event) (Entry, bool) {
 		}
 		return e, true
 	case tool.ApprovalRequested:
-		e := a.of("asked", ev.CallRef)
+		e := a.describe("asked", ev.CallRef)
 		e.Agent, e.Arguments = ev.Agent, new(ev.Pending.Binding.Arguments)
 		e.Policy, e.Reason = ev.Pending.Binding.Policy, a.text(ev.Pending.Reason)
 		return e, true
 	case tool.CallStarted:
-		e := a.of("started", ev.CallRef)
+		e := a.describe("started", ev.CallRef)
 		e.Arguments = new(ev.Input.Hash())
 		return e, true
 	case tool.CallEnded:
 		return a.ended(ev), true
 	case tool.LateReturn:
-		e := a.of("late", ev.CallRef)
+		e := a.describe("late", ev.CallRef)
 		e.Latency = ev.After
 		return e, true
 	default:
@@ -176,7 +176,7 @@ func (a *Audit) entry(ev tool.Event) (Entry, bool) {
 	}
 }
 
-func (a *Audit) of(event string, ref tool.CallRef) Entry {
+func (a *Audit) describe(event string, ref tool.CallRef) Entry {
 	key := ref.Key // a model may call a tool that does not exist, by any name
 	key.Namespace, key.Name = a.text(key.Namespace), a.text(key.Name)
 	return Entry{
@@ -196,7 +196,7 @@ func (a *Audit) decision(e *Entry, d *tool.Decision) {
 }
 
 func (a *Audit) ended(ev tool.CallEnded) Entry {
-	e := a.of("ended", ev.CallRef)
+	e := a.describe("ended", ev.CallRef)
 	r := &ev.Record
 	if r.Arguments != (tool.Hash{}) {
 		e.Arguments = new(r.Arguments)
@@ -245,14 +245,14 @@ func (a *Audit) write(e Entry) error {
 
 // append writes after a complete line: it ends an incomplete one first.
 func (a *Audit) append(line []byte) error {
-	if a.torn {
+	if a.incomplete {
 		line = append([]byte{'\n'}, line...)
 	}
 	n, err := a.w.Write(line)
 	if err == nil && n < len(line) {
 		err = errShortWrite
 	}
-	a.torn = err != nil && (n > 0 || a.torn)
+	a.incomplete = err != nil && (n > 0 || a.incomplete)
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// entries reads a log, every line of which must be a whole one.
+// entries reads a log and fails if a line is incomplete.
 func entries(t *testing.T, log []byte) []Entry {
 	t.Helper()
 	var out []Entry
@@ -36,7 +36,7 @@ func entries(t *testing.T, log []byte) []Entry {
 	return out
 }
 
-func TestP7_DecisionsAndExecutionsAreWrittenWithTheHashOfTheArguments(t *testing.T) {
+func TestP7_LogHasDecisionsAndArgumentHashes(t *testing.T) {
 	const secret = "sk-abcdefghijklmnop1234567890"
 	var log bytes.Buffer
 	audit := NewAudit(&log)
@@ -124,7 +124,7 @@ func TestP7_DecisionsNameTheAgent(t *testing.T) {
 	}
 }
 
-func TestP7_WhatOnlyTheLogsOwnRedactorKnowsIsTakenOutOfEveryText(t *testing.T) {
+func TestP7_AuditRedactorCoversEveryText(t *testing.T) {
 	const secret = "hunter22-of-the-log"
 	var log bytes.Buffer
 	audit := NewAudit(&log)
@@ -232,7 +232,7 @@ func TestP7_SecretsOfTheRunAreNotInTheLog(t *testing.T) {
 	}
 }
 
-// oneWrite counts how lines reach a writer.
+// oneWrite counts the writes and notes those that overlap.
 type oneWrite struct {
 	busy     atomic.Bool
 	overlaps atomic.Int32
@@ -248,7 +248,7 @@ func (w *oneWrite) Write(p []byte) (int, error) {
 		return len(p), nil
 	}
 	defer w.busy.Store(false)
-	runtime.Gosched() // let the others in, if they may
+	runtime.Gosched() // give concurrent writers a chance
 	w.writes++
 	if w.broken != nil {
 		n, err := w.broken(p)
@@ -282,11 +282,11 @@ func TestP7_LinesAreNeverInterleaved(t *testing.T) {
 	}
 }
 
-func TestP7_ALogThatCannotBeWrittenIsSaidAndCanDeny(t *testing.T) {
+func TestP7_FailedWriteIsReportedAndCanDeny(t *testing.T) {
 	w := &oneWrite{}
 	audit := NewAudit(w)
-	var told []error
-	audit.OnError = func(err error) { told = append(told, err) }
+	var reported []error
+	audit.OnError = func(err error) { reported = append(reported, err) }
 	world := newWorld(t, audit.Require(mustNew(t, Config{})))
 	world.runner.Observe = audit.Observe
 	if world.do(`{"path":"a"}`); world.ran != 1 {
@@ -294,14 +294,14 @@ func TestP7_ALogThatCannotBeWrittenIsSaidAndCanDeny(t *testing.T) {
 	}
 	w.broken = func(p []byte) (int, error) { return len(p) / 2, io.ErrShortWrite }
 	audit.Observe(tool.CallStarted{})
-	if !errors.Is(audit.Err(), io.ErrShortWrite) || len(told) != 1 {
-		t.Errorf("%v, told %v", audit.Err(), told)
+	if !errors.Is(audit.Err(), io.ErrShortWrite) || len(reported) != 1 {
+		t.Errorf("%v, reported %v", audit.Err(), reported)
 	}
 	w.broken = nil
 	if r := world.do(`{"path":"b"}`); world.ran != 1 || r.ErrorKind != tool.ErrorDenied {
 		t.Errorf("what cannot be recorded ran: %+v", r)
 	}
-	// The line that was cut takes no other with it.
+	// An incomplete line must not spoil the next one.
 	lines := strings.Split(strings.TrimSuffix(w.buf.String(), "\n"), "\n")
 	broken := 0
 	for _, l := range lines {
@@ -312,14 +312,14 @@ func TestP7_ALogThatCannotBeWrittenIsSaidAndCanDeny(t *testing.T) {
 	if broken != 1 {
 		t.Errorf("%d of %d lines are broken", broken, len(lines))
 	}
-	w.broken = func(p []byte) (int, error) { return len(p) - 1, nil } // says nothing
+	w.broken = func(p []byte) (int, error) { return len(p) - 1, nil } // the writer returns no error
 	audit.err = nil
 	if audit.Observe(tool.CallStarted{}); audit.Err() == nil {
 		t.Error("a short write passed")
 	}
 }
 
-func TestP7_AFileIsAppendedToEvenAfterACrash(t *testing.T) {
+func TestP7_AppendContinuesAfterAnIncompleteLine(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "audit.jsonl")
 	for range 2 {
 		audit, closer, err := OpenAudit(file)
@@ -339,7 +339,7 @@ func TestP7_AFileIsAppendedToEvenAfterACrash(t *testing.T) {
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}
-	if err := os.WriteFile(file, append(whole, `{"time":`...), 0o600); err != nil { // a crash
+	if err := os.WriteFile(file, append(whole, `{"time":`...), 0o600); err != nil { // as after a crash
 		t.Fatal(err)
 	}
 	audit, closer, err := OpenAudit(file)
@@ -350,7 +350,7 @@ func TestP7_AFileIsAppendedToEvenAfterACrash(t *testing.T) {
 	closer.Close()
 	after, err := os.ReadFile(file)
 	if err != nil || !bytes.HasPrefix(after, whole) {
-		t.Fatalf("what was there is gone: %s, %v", after, err)
+		t.Fatalf("the old lines are gone: %s, %v", after, err)
 	}
 	rest := strings.Split(string(after[len(whole):]), "\n")
 	if len(rest) != 3 || rest[0] != `{"time":` || !json.Valid([]byte(rest[1])) {

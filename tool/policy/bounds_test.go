@@ -17,14 +17,15 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// The tests in this file hold bounds and branches that mutation testing showed to be untested.
+// The tests in this file check limits and branches that mutation testing showed to be
+// untested.
 
 func TestP5_LargeNumbersAreComparedExactlyOrRefused(t *testing.T) {
 	p := mustNew(t, Config{Default: defaultAllow, Rules: []Rule{{ID: "large", Effect: tool.Deny, When: When{Expression: "args.n > 9007199254740992"}}}})
 	zeros := func(n int) string { return "1." + strings.Repeat("0", n-len("1.")-len("e16")) + "e16" }
 	for _, tc := range []struct {
 		n    string
-		want string // the rule that matched, or a part of the error
+		want string // the rule that matched, or a substring of the error
 	}{
 		{"9007199254740992", ""},
 		{"9007199254740993", "large"},
@@ -66,11 +67,11 @@ func TestP5_DoublesThatRoundIntegersAreRefused(t *testing.T) {
 		{"9007199254740991.0", false},
 		{"9007199254740992.0", true},
 		{"18446744073709551616.0", true},
-		{"18446744073709555712.0", false}, // the next double
+		{"18446744073709555712.0", false}, // the next larger double
 		{"-9007199254740991.0", false},
 		{"-9007199254740992.0", true},
 		{"-9223372036854775808.0", true},
-		{"-9223372036854777856.0", false}, // the next double
+		{"-9223372036854777856.0", false}, // the next larger double
 	} {
 		_, err := New(Config{Rules: []Rule{{ID: "a", Effect: tool.Deny, When: When{Expression: "args.n > " + tc.number}}}})
 		if refused := err != nil; refused != tc.refused {
@@ -93,7 +94,7 @@ func TestP7_LongErrorsAreCutBetweenCharactersInTheLog(t *testing.T) {
 	}
 }
 
-func TestP7_ALineThatFailedWholeLeavesNoGap(t *testing.T) {
+func TestP7_FailedLineLeavesNoGap(t *testing.T) {
 	w := &oneWrite{broken: func([]byte) (int, error) { return 0, errors.New("disk full") }}
 	audit := NewAudit(w)
 	audit.Observe(tool.CallStarted{})
@@ -104,7 +105,7 @@ func TestP7_ALineThatFailedWholeLeavesNoGap(t *testing.T) {
 	}
 }
 
-func TestP6_FilesRulesAndExpressionsHaveABound(t *testing.T) {
+func TestP6_FilesRulesAndExpressionsAreLimited(t *testing.T) {
 	text := "version: 1\n"
 	if _, err := Parse("f", []byte(text+strings.Repeat("#", maxFile-len(text)))); err != nil {
 		t.Errorf("a file of %d bytes: %v", maxFile, err)
@@ -137,7 +138,7 @@ func TestP6_FilesRulesAndExpressionsHaveABound(t *testing.T) {
 	}
 }
 
-func TestP6_AnErrorWithoutALineHasNoPlace(t *testing.T) {
+func TestP6_ErrorWithoutLineHasNoPosition(t *testing.T) {
 	e := &RuleError{File: "f", Rule: "a", Field: "effect", Reason: "missing"}
 	if got := e.Error(); strings.Contains(got, "f:0") {
 		t.Errorf("%s", got)
@@ -149,7 +150,7 @@ func TestP6_AnErrorWithoutALineHasNoPlace(t *testing.T) {
 }
 
 // Errors about a file as a whole have no line. They are not repeated for each rule.
-func TestP6_RulesOfAFileThatCannotBeReadAreCheckedOnce(t *testing.T) {
+func TestP6_RuleErrorsAreReportedOnce(t *testing.T) {
 	_, err := Parse("f", []byte("version: 1\ndefault: maybe\nextra: 1\nrules:\n  - id: a\n    effect: x\n"))
 	if err == nil {
 		t.Fatal("taken")
@@ -161,8 +162,8 @@ func TestP6_RulesOfAFileThatCannotBeReadAreCheckedOnce(t *testing.T) {
 	}
 }
 
-// Decisions on tools are kept up to a bound; then the memory is freed.
-func TestP2_DecisionsOfFewToolsAreKept(t *testing.T) {
+// Matching rules are cached for a limited number of tools. Then the cache is cleared.
+func TestP2_IndexCacheIsBounded(t *testing.T) {
 	p := mustNew(t, Config{Rules: selecting(60)})
 	decide := func(from, to int) {
 		for i := from; i < to; i++ {
@@ -171,12 +172,12 @@ func TestP2_DecisionsOfFewToolsAreKept(t *testing.T) {
 			}
 		}
 	}
-	decide(0, maxKept)
-	if got := len(p.index.kept); got != maxKept {
-		t.Errorf("%d tools are kept, want %d", got, maxKept)
+	decide(0, maxCachedTools)
+	if got := len(p.index.cache); got != maxCachedTools {
+		t.Errorf("%d tools are kept, want %d", got, maxCachedTools)
 	}
-	decide(maxKept, maxKept+1)
-	if got := len(p.index.kept); got != 1 {
+	decide(maxCachedTools, maxCachedTools+1)
+	if got := len(p.index.cache); got != 1 {
 		t.Errorf("%d tools are kept after one too many, want 1", got)
 	}
 }
@@ -195,7 +196,7 @@ func TestP2_ImmediatePoliciesHaveNoExpression(t *testing.T) {
 }
 
 // An expression that fails after a rule has decided does not matter, unless the request has ended.
-func TestP5_OnlyACancelledContextFailsADecisionThatIsMade(t *testing.T) {
+func TestP5_OnlyCancellationFailsADecidedCall(t *testing.T) {
 	p := mustNew(t, Config{Rules: []Rule{
 		{ID: "a", Effect: tool.Allow, Priority: 2},
 		{ID: "b", Effect: tool.Deny, Priority: 1, When: When{Expression: "args.missing.field == 1"}},
@@ -216,8 +217,8 @@ func TestP5_OnlyACancelledContextFailsADecisionThatIsMade(t *testing.T) {
 	}
 }
 
-// A handoff's target is compared only where there is one.
-func TestP1_ARuleWithATargetNeedsATarget(t *testing.T) {
+// The target of a handoff is only compared if the rule has a target.
+func TestP1_TargetConditionNeedsATarget(t *testing.T) {
 	p := mustNew(t, Config{Rules: []Rule{{ID: "a", Effect: tool.Deny, Subjects: []string{codes.SubjectHandoff}, When: When{Targets: []string{"*"}}}}})
 	for _, target := range []string{"", "refunds"} {
 		q := with(about("transfer", `{}`), func(q *tool.Question) { q.Subject, q.Target = codes.SubjectHandoff, target })
@@ -228,7 +229,7 @@ func TestP1_ARuleWithATargetNeedsATarget(t *testing.T) {
 	}
 }
 
-func TestP1_ARuleThatCanNeverApplyInAHostIsRefused(t *testing.T) {
+func TestP1_ForRefusesRulesThatNeverApply(t *testing.T) {
 	rule := func(subjects []string, w When) Rule {
 		return Rule{ID: "a", Effect: tool.Deny, Subjects: subjects, When: w}
 	}
@@ -237,7 +238,7 @@ func TestP1_ARuleThatCanNeverApplyInAHostIsRefused(t *testing.T) {
 		name string
 		rule Rule
 		host Host
-		want string // a part of the error
+		want string // a substring of the error
 	}{
 		{"a rule on tool calls names a handoff", rule(calls, When{Tools: []string{"go"}}), Host{Name: "h", Handoffs: []string{"go"}}, "is a handoff"},
 		{"a rule on all subjects names a handoff", rule(nil, When{Tools: []string{"go"}}), Host{Name: "h", Handoffs: []string{"go"}}, ""},
@@ -272,7 +273,7 @@ func TestP1_ARuleThatCanNeverApplyInAHostIsRefused(t *testing.T) {
 	}
 }
 
-func TestA5_ALedgerForgetsOneRun(t *testing.T) {
+func TestA5_ForgetRemovesOneRun(t *testing.T) {
 	l := &Ledger{}
 	if !l.IsZero() {
 		t.Error("a new ledger is not zero")
@@ -301,7 +302,7 @@ func TestA5_ALedgerForgetsOneRun(t *testing.T) {
 	}
 }
 
-func TestA4_TheLongestKeysAndTokensAreTaken(t *testing.T) {
+func TestA4_MaximumKeyAndTokenLengths(t *testing.T) {
 	secret := bytes.Repeat([]byte{1}, minSecret)
 	if _, err := NewSigner(SigningKey{ID: strings.Repeat("k", maxField), Secret: secret}); err != nil {
 		t.Errorf("an id of %d bytes: %v", maxField, err)
@@ -331,12 +332,12 @@ func TestA4_TheLongestKeysAndTokensAreTaken(t *testing.T) {
 	for n, want := range map[int]error{maxToken: errTokenForged, maxToken + 4: errTokenMalformed} {
 		forged := tokenPrefix + strings.Repeat("A", n-len(tokenPrefix)-1-len(mac)) + "." + mac
 		if _, err := s.Redeem(context.Background(), forged, binding(), nil); !errors.Is(err, want) {
-			t.Errorf("%d bytes that nobody signed: %v, want %v", n, err, want)
+			t.Errorf("%d unsigned bytes: %v, want %v", n, err, want)
 		}
 	}
 }
 
-func TestA4_ATokenThatIsCutIsMalformed(t *testing.T) {
+func TestA4_TruncatedTokenIsMalformed(t *testing.T) {
 	clock := time.Unix(1_800_000_000, 0)
 	s := signerAt(t, &clock)
 	body := tokenBody{Grant: Grant{Binding: binding(), Answer: approved()}, expires: clock.Add(time.Hour).UnixMilli()}
@@ -368,7 +369,7 @@ func shownFor(t *testing.T, p func(*Prompt), req *tool.ApprovalRequest) string {
 	return out.String()
 }
 
-func TestA7_APromptShowsWhatIsKnownAndNothingElse(t *testing.T) {
+func TestA7_PromptShowsOnlyKnownFields(t *testing.T) {
 	bare := func() *tool.ApprovalRequest {
 		return &tool.ApprovalRequest{Binding: binding(), Input: tool.Input{Arguments: []byte(`{"a":"b"}`)}}
 	}
@@ -410,7 +411,7 @@ func TestA7_APromptShowsWhatIsKnownAndNothingElse(t *testing.T) {
 }
 
 // Values that are nested deeper than 16 levels are shown as JSON in one line.
-func TestA7_DeepArgumentsAreShownInOneLine(t *testing.T) {
+func TestA7_DeepArgumentsAreShownOnOneLine(t *testing.T) {
 	nested := func(depth int) string {
 		return readable([]byte(strings.Repeat(`{"k":`, depth) + `{"a":1}` + strings.Repeat("}", depth)))
 	}
@@ -429,8 +430,8 @@ func TestA7_LongLinesAreFoldedAt72Columns(t *testing.T) {
 	}{
 		{strings.Repeat("x", 72), 1},
 		{strings.Repeat("x", 73), 2},
-		{strings.Repeat("\u10ff", 72), 1}, // the last of one column
-		{strings.Repeat("\u1100", 36), 1}, // the first of two columns
+		{strings.Repeat("\u10ff", 72), 1}, // the last character of one column
+		{strings.Repeat("\u1100", 36), 1}, // the first character of two columns
 		{strings.Repeat("\u1100", 37), 2},
 	} {
 		var b strings.Builder
@@ -441,7 +442,7 @@ func TestA7_LongLinesAreFoldedAt72Columns(t *testing.T) {
 	}
 }
 
-func TestA7_BytesThatAreNoTextAreEscapedAndTheReplacementCharacterIsNot(t *testing.T) {
+func TestA7_InvalidUTF8IsEscaped(t *testing.T) {
 	if got := visible.Text("\x1b\xff"); got != `\x1b\xff` {
 		t.Errorf("%q", got)
 	}
@@ -450,7 +451,7 @@ func TestA7_BytesThatAreNoTextAreEscapedAndTheReplacementCharacterIsNot(t *testi
 	}
 }
 
-func TestA7_AnEditedTextMustNotBeEmpty(t *testing.T) {
+func TestA7_EditedTextMustNotBeEmpty(t *testing.T) {
 	req := func() *tool.ApprovalRequest {
 		return &tool.ApprovalRequest{Binding: binding(), Input: tool.Input{Text: "old"}}
 	}
@@ -462,7 +463,7 @@ func TestA7_AnEditedTextMustNotBeEmpty(t *testing.T) {
 	}
 }
 
-func TestA7_AnAnswerIsReadUpToAMegabyte(t *testing.T) {
+func TestA7_AnswerIsLimitedToOneMebibyte(t *testing.T) {
 	edited := func(n int) tool.Answer {
 		t.Helper()
 		in := iotest.DataErrReader(strings.NewReader("e " + strings.Repeat("x", n) + "\n"))
@@ -480,7 +481,7 @@ func TestA7_AnAnswerIsReadUpToAMegabyte(t *testing.T) {
 	}
 }
 
-func TestP5_ACommandThatOnlyBashReadsIsReadAsBashDoes(t *testing.T) {
+func TestP5_BashOnlySyntaxIsParsedAsBash(t *testing.T) {
 	bash := readCommand("diff <(ls) <(pwd)")
 	if bash.ParseError != "" || !slices.Contains(bash.Programs, "diff") || !slices.Contains(bash.Programs, unknownProgram) {
 		t.Errorf("%+v", bash)

@@ -102,7 +102,7 @@ func Example_approval() {
 	pending := batch.Pending[0]
 	fmt.Println("pending:", string(pending.Input.Arguments))
 
-	// The human edits the path and approves. The token covers exactly that.
+	// The human edits the path and approves. The token covers exactly this input.
 	signer, err := policy.NewSigner(policy.SigningKey{ID: "2026-01", Secret: bytes.Repeat([]byte("k"), 32)})
 	if err != nil {
 		fmt.Println(err)
@@ -117,7 +117,7 @@ func Example_approval() {
 		return
 	}
 
-	// The token comes back, with the edited arguments; others are refused.
+	// The token is redeemed with the edited arguments. Other arguments are refused.
 	forged := &tool.Input{Arguments: json.RawMessage(`{"path":"/etc/passwd"}`)}
 	fmt.Println(signer.RedeemInto(context.Background(), ledger, token, pending, forged))
 	fmt.Println(signer.RedeemInto(context.Background(), ledger, token, pending, edited))

@@ -106,7 +106,7 @@ func (r *compiled) consider(ctx context.Context, f *facts) (Considered, error) {
 		return not(fieldSubjects, "the rule does not cover a %s", q.Subject)
 	}
 	if ok, at := r.static(q); !ok {
-		return not(at, "%s", r.whyNot(at, q))
+		return not(at, "%s", r.mismatch(at, q))
 	}
 	if !r.agent(q) {
 		return not(fieldAgent, "the agent is %q", agentPath(q.Agent))
@@ -138,8 +138,8 @@ func (r *compiled) consider(ctx context.Context, f *facts) (Considered, error) {
 	return c, nil
 }
 
-// whyNot describes the actual value of a condition that does not hold.
-func (r *compiled) whyNot(at field, q *tool.Question) string {
+// mismatch describes the actual value of a condition that does not hold.
+func (r *compiled) mismatch(at field, q *tool.Question) string {
 	switch at {
 	case fieldTool:
 		return fmt.Sprintf("%q is not %s", q.Key.QualifiedName(), oneOf(r.When.Tools))

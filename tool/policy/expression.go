@@ -105,7 +105,7 @@ func (x *expressions) compile(source string) (*program, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &program{Program: p, loops: loops(ast.NativeRep().Expr()), reads: variables(ast.NativeRep().Expr())}, nil
+	return &program{Program: p, loops: hasLoops(ast.NativeRep().Expr()), reads: variables(ast.NativeRep().Expr())}, nil
 }
 
 // checkNumbers refuses doubles that would round the integers they are compared
@@ -128,8 +128,8 @@ func checkNumbers(ast *celast.AST) error {
 	return nil
 }
 
-// loops reports whether an expression goes over lists or maps.
-func loops(e celast.Expr) bool {
+// hasLoops reports whether an expression iterates over lists or maps.
+func hasLoops(e celast.Expr) bool {
 	found := false
 	celast.PreOrderVisit(e, celast.NewExprVisitor(func(e celast.Expr) {
 		found = found || e.Kind() == celast.ComprehensionKind
@@ -159,7 +159,7 @@ func evaluate(ctx context.Context, p *program, f *facts) (bool, error) {
 	var err error
 	f.unreadable = nil
 	if p.loops {
-		v, _, err = p.ContextEval(watched{ctx}, f)
+		v, _, err = p.ContextEval(polledContext{ctx}, f)
 	} else {
 		v, _, err = p.Eval(f)
 	}
@@ -176,16 +176,16 @@ func evaluate(ctx context.Context, p *program, f *facts) (bool, error) {
 	return bool(b), nil
 }
 
-// watched is a context that CEL only polls. CEL derives its own context from it, for
+// polledContext is a context that CEL only polls. CEL derives its own context from it, for
 // asynchronous functions, of which there are none here. With a plain context, registering for
 // cancellation costs more than many expressions.
-type watched struct{ context.Context }
+type polledContext struct{ context.Context }
 
-// Value hides the context inside from the one that is derived.
-func (watched) Value(any) any { return nil }
+// Value hides the inner context from contexts derived from it.
+func (polledContext) Value(any) any { return nil }
 
 // AfterFunc ignores the registration of a derived context: loops poll Done.
-func (watched) AfterFunc(func()) (stop func() bool) { return alreadyStopped }
+func (polledContext) AfterFunc(func()) (stop func() bool) { return alreadyStopped }
 
 func alreadyStopped() bool { return true }
 
@@ -198,10 +198,10 @@ type facts struct {
 	unreadable error
 }
 
-// Parent is part of CEL's interface: there is nothing above.
+// Parent implements cel.Activation. There is no parent.
 func (f *facts) Parent() cel.Activation { return nil }
 
-// ResolveName gives expressions their variables.
+// ResolveName returns the value of a variable.
 func (f *facts) ResolveName(name string) (any, bool) {
 	q := f.q
 	switch name {

@@ -107,7 +107,7 @@ func (p *Policy) defaultError(format string, args ...any) error {
 
 type linePlace struct{ line, column int }
 
-// placeOf returns the position of an error in the file; zero if it has none.
+// placeOf returns the position of an error in the file, or zero.
 func placeOf(err error) linePlace {
 	var f *FileError
 	var r *RuleError

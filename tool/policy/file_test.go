@@ -57,7 +57,7 @@ const wholeJSON = `{
   {"id": "ask", "effect": "input", "enabled": false, "input": {"argument": "ticket", "prompt": "Which one?"}}
  ]}`
 
-func TestP6_YAMLAndJSONSayTheSame(t *testing.T) {
+func TestP6_YAMLAndJSONAreEquivalent(t *testing.T) {
 	want := Config{Default: defaultAskDestructive, CostLimit: 5000, Rules: []Rule{
 		{
 			ID: "all", Effect: tool.Allow, Priority: -7, Subjects: []string{codes.SubjectToolCall, codes.SubjectHandoff}, Reason: "because",
@@ -86,7 +86,7 @@ func TestP6_YAMLAndJSONSayTheSame(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i := range c.Rules { // the version leaves out what is disabled
+		for i := range c.Rules { // the version does not depend on disabled rules
 			c.Rules[i].at, want.Rules[i].Disabled, c.Rules[i].Disabled = nil, false, false
 		}
 		if mustNew(t, c).Version() != mustNew(t, want).Version() {
@@ -96,7 +96,7 @@ func TestP6_YAMLAndJSONSayTheSame(t *testing.T) {
 	}
 }
 
-func TestP6_ErrorsOfAFileNameTheLineAndTheColumn(t *testing.T) {
+func TestP6_FileErrorsHaveLineAndColumn(t *testing.T) {
 	const head = "version: 1\nrules:\n"
 	for _, tc := range []struct{ name, text, want string }{
 		{"nothing", "", "f:1:1: the file is empty"},
@@ -139,7 +139,7 @@ func TestP6_ErrorsOfAFileNameTheLineAndTheColumn(t *testing.T) {
 		{"JSON with a key twice", "{\"version\": 1,\n  \"version\": 1}", `f:2:3: policy: duplicate field "version"`},
 		{"JSON with much nesting", `{"version":1,"rules":` + strings.Repeat("[", 9000), "nested more than"},
 
-		// What is wrong with the rules has its place too.
+		// Errors of rules have positions too.
 		{"an unknown effect", head + "  - id: a\n    effect: maybe\n", `f:4:13: rule "a": effect: "maybe" is no effect`},
 		{"no effect", head + "  - id: a\n", `f:3:5: rule "a": effect: a rule needs an effect`},
 		{"a glob", head + "  - id: a\n    effect: deny\n    when:\n      tool: [a, 'b[']\n", `f:6:13: rule "a": when.tool: glob "b["`},
@@ -166,9 +166,9 @@ func TestP6_ErrorsOfAFileNameTheLineAndTheColumn(t *testing.T) {
 	}
 }
 
-// All errors at once, so that a file is mended in one go: what cannot be read, what
-// is no rule, and what is no expression.
-// staircase is n lines, each a step further to the right.
+// All errors are reported at once, so that a file can be fixed in one pass: syntax errors,
+// invalid rules and invalid expressions.
+// staircase returns n lines, each indented further than the one before.
 func staircase(text string, n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -177,7 +177,7 @@ func staircase(text string, n int) string {
 	return b.String()
 }
 
-// names is n lines of a mapping, so far to the right.
+// names returns n lines of a mapping at an indentation.
 func names(n, indent int) string {
 	var b strings.Builder
 	for i := range n {
@@ -186,9 +186,9 @@ func names(n, indent int) string {
 	return b.String()
 }
 
-// The parser of YAML takes four times as long for twice as many names in a mapping,
-// and a level of the stack for each.
-func TestP6_AMappingOfTooManyNamesIsRefusedBeforeItIsParsed(t *testing.T) {
+// Parsing YAML takes four times as long for twice as many names in a mapping, and a stack
+// frame for each.
+func TestP6_HugeMappingIsRefusedBeforeParsing(t *testing.T) {
 	const most = 2000
 	const rule = "- id: r%d\n  effect: deny\n  when:\n    metadata:\n"
 	file := func(rules, members int) string {
@@ -220,7 +220,7 @@ func TestP6_AMappingOfTooManyNamesIsRefusedBeforeItIsParsed(t *testing.T) {
 	}
 }
 
-func TestP6_AFileSaysEverythingThatIsWrong(t *testing.T) {
+func TestP6_AllErrorsOfAFileAreReported(t *testing.T) {
 	const text = `version: 3
 default: x
 rules:
@@ -276,7 +276,7 @@ rules:
 			}
 		}
 	}
-	// Where all can be read, what is wrong with the rules comes together too.
+	// If the whole file can be read, the errors of rules are reported together too.
 	_, err := Load(writeFile(t, "version: 1\nrules:\n  - {id: a, effect: x}\n  - {id: b, effect: deny, when: {expression: size(text)}}\n"))
 	for _, want := range []string{":3:21: ", ":4:"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -337,13 +337,13 @@ rules:
 	if err != nil || !strings.Contains(string(b), `{"rule":"yes","effect":"ask","priority":3,"matched":true,"decided":true}`) {
 		t.Errorf("%s, %v", b, err)
 	}
-	// A policy that fails is explained as what it does.
+	// Explain reports a failing policy as a denial.
 	p = mustNew(t, Config{Rules: []Rule{{ID: "x", Effect: tool.Allow, When: When{Expression: `args.m > 3`}}}})
 	e = p.Explain(context.Background(), about("t", `{}`))
 	if e.Decision.Effect != tool.Deny || !strings.Contains(e.Failed, "no such key") {
 		t.Errorf("%+v", e)
 	}
-	// Without a match it is the default.
+	// Without a match, the default decides.
 	e = mustNew(t, Config{}).Explain(context.Background(), about("t", `{}`))
 	if !strings.HasPrefix(e.String(), "t: allow, by the default (allow)\n") {
 		t.Errorf("%s", e)
@@ -370,11 +370,11 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// An editor that knows the schema has nothing against it.
+		// A file that parses is valid by the schema.
 		if err := editors.Validate(asJSON(t, string(data))); err != nil {
 			t.Fatalf("the schema refuses what the program takes: %v", err)
 		}
-		// What was read can be asked, and says the same in another order.
+		// A parsed policy can be queried, and the order of its rules does not matter.
 		for i, j := 0, len(c.Rules)-1; i < j; i, j = i+1, j-1 {
 			c.Rules[i], c.Rules[j] = c.Rules[j], c.Rules[i]
 		}

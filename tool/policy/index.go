@@ -8,33 +8,32 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// index finds the rules that a tool can match without looking at the others.
-//
-// What a rule says of a tool's name, namespace, annotations and tags has the same
-// answer for every call of that tool, so it is asked once per tool and the answer
-// is kept. It is asked of few rules: those filed under the tool's name, its
-// namespace or one of its tags, and those that can be filed nowhere. What a rule
-// says of a call is asked for every call.
+// index finds the rules that can match a tool without evaluating all rules.
+// / The conditions on the name, namespace, annotations and tags of a tool give the same result
+// for every call of that tool. They are evaluated once per tool, and the result is cached.
+// Only few rules are evaluated: those that are indexed under the name of the tool, its
+// namespace or one of its tags, and those that cannot be indexed. The conditions on the call
+// itself are evaluated for every call.
 type index struct {
 	rules       []*compiled
 	byName      map[string][]int32
 	byNamespace map[string][]int32
 	byTag       map[string][]int32
-	rest        []int32
+	unindexed   []int32
 
-	mu   sync.RWMutex
-	kept map[tool.Key]*kept
+	mu    sync.RWMutex
+	cache map[tool.Key]*cachedRules
 }
 
-// kept are the rules that one tool can match. They hold for exactly this content
-// of its definition.
-type kept struct {
+// cachedRules holds the rules that can match one tool. It is valid only for these values of
+// its definition.
+type cachedRules struct {
 	hints hints
 	tags  []string
 	rules []*compiled
 }
 
-// hints are annotations in a form that compares with ==.
+// hints holds annotations in a form that is comparable with ==.
 type hints [4]int8
 
 func hintsOf(a dragoman.Annotations) hints {
@@ -50,25 +49,25 @@ func hintsOf(a dragoman.Annotations) hints {
 	return h
 }
 
-// maxKept bounds the memory for tools that come and go.
-const maxKept = 4096
+// maxCachedTools limits the cache, for hosts whose tools change often.
+const maxCachedTools = 4096
 
-// newIndex files the enabled rules, which are in order.
+// newIndex indexes the enabled rules, which must be in order.
 func newIndex(rules []*compiled) *index {
 	x := &index{
-		rules: rules, kept: map[tool.Key]*kept{},
+		rules: rules, cache: map[tool.Key]*cachedRules{},
 		byName: map[string][]int32{}, byNamespace: map[string][]int32{}, byTag: map[string][]int32{},
 	}
 	for i, r := range rules {
 		if !r.Disabled {
-			x.file(int32(i), &r.When) //nolint:gosec // maxRules is far below
+			x.add(int32(i), &r.When) //nolint:gosec // maxRules is far below the limit of int32
 		}
 	}
 	return x
 }
 
-// file puts a rule where it is looked for.
-func (x *index) file(i int32, w *When) {
+// add indexes a rule under one of its conditions.
+func (x *index) add(i int32, w *When) {
 	switch {
 	case len(w.Tools) > 0 && !slices.ContainsFunc(w.Tools, func(p string) bool { return !isExact(p) }):
 		add(x.byName, w.Tools, i)
@@ -77,7 +76,7 @@ func (x *index) file(i int32, w *When) {
 	case len(w.Tags) > 0:
 		add(x.byTag, w.Tags, i)
 	default:
-		x.rest = append(x.rest, i)
+		x.unindexed = append(x.unindexed, i)
 	}
 }
 
@@ -87,31 +86,31 @@ func add(to map[string][]int32, keys []string, i int32) {
 	}
 }
 
-// candidates are the rules that a question's tool can match, in order.
+// candidates returns the rules that can match the tool of a question, in order.
 func (x *index) candidates(q *tool.Question) []*compiled {
 	h, tags := hintsOf(annotationsOf(q)), tagsOf(q)
 	x.mu.RLock()
-	k := x.kept[q.Key]
+	k := x.cache[q.Key]
 	x.mu.RUnlock()
 	if k == nil || k.hints != h || !slices.Equal(k.tags, tags) {
-		k = &kept{hints: h, tags: slices.Clone(tags), rules: x.find(q)}
-		x.keep(q.Key, k)
+		k = &cachedRules{hints: h, tags: slices.Clone(tags), rules: x.find(q)}
+		x.store(q.Key, k)
 	}
 	return k.rules
 }
 
-func (x *index) keep(key tool.Key, k *kept) {
+func (x *index) store(key tool.Key, k *cachedRules) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if len(x.kept) >= maxKept {
-		clear(x.kept)
+	if len(x.cache) >= maxCachedTools {
+		clear(x.cache)
 	}
-	x.kept[key] = k
+	x.cache[key] = k
 }
 
-// find asks the rules that may match a tool whether they can.
+// find evaluates the conditions on the tool of the rules that may match it.
 func (x *index) find(q *tool.Question) []*compiled {
-	at := slices.Clone(x.rest)
+	at := slices.Clone(x.unindexed)
 	at = append(at, x.byName[q.Key.QualifiedName()]...)
 	at = append(at, x.byNamespace[q.Key.Namespace]...)
 	for _, t := range tagsOf(q) {

@@ -72,7 +72,7 @@ func (l *Ledger) Decide(b tool.Binding, a tool.Answer) error {
 		l.calls = map[tool.Binding]tool.Answer{}
 	}
 	l.calls[b] = copyAnswer(a)
-	l.tell()
+	l.notify()
 	return nil
 }
 
@@ -92,7 +92,7 @@ func (l *Ledger) stick(b tool.Binding, a tool.Answer) {
 		l.sticky = map[sticky]tool.Answer{}
 	}
 	l.sticky[stickyOf(b)] = a
-	l.tell()
+	l.notify()
 }
 
 // Forget drops the decisions of a run that has ended.
@@ -111,8 +111,8 @@ func (l *Ledger) Forget(run string) {
 	}
 }
 
-// tell wakes up waiting approvers.
-func (l *Ledger) tell() {
+// notify wakes waiting approvers.
+func (l *Ledger) notify() {
 	if l.changed != nil {
 		close(l.changed)
 		l.changed = nil
@@ -125,12 +125,12 @@ func (l *Ledger) Approve(_ context.Context, req *tool.ApprovalRequest) (tool.Ans
 	if l == nil || req == nil {
 		return tool.Answer{}, nil
 	}
-	a, _ := l.look(req)
+	a, _ := l.lookup(req)
 	return a, nil
 }
 
-// look returns the decision, and a channel that is closed when it may change.
-func (l *Ledger) look(req *tool.ApprovalRequest) (tool.Answer, <-chan struct{}) {
+// lookup returns the decision, and a channel that is closed when it may change.
+func (l *Ledger) lookup(req *tool.ApprovalRequest) (tool.Answer, <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if a, ok := l.calls[req.Binding]; ok {
@@ -178,8 +178,8 @@ func copyAnswer(a tool.Answer) tool.Answer {
 // ledgerVersion is the version of the stored form.
 const ledgerVersion = 1
 
-// errNewer reports data that a newer version of this module stored.
-var errNewer = errors.New("policy: stored by a newer version")
+// errNewerVersion reports data that a newer version of this module stored.
+var errNewerVersion = errors.New("policy: stored by a newer version")
 
 type storedLedger struct {
 	Version int            `json:"version"`
@@ -242,7 +242,7 @@ func (l *Ledger) UnmarshalJSON(data []byte) error {
 		return fmt.Errorf("policy: the ledger: %w", err)
 	}
 	if version.Version > ledgerVersion {
-		return fmt.Errorf("%w: the ledger has version %d, this is %d", errNewer, version.Version, ledgerVersion)
+		return fmt.Errorf("%w: the ledger has version %d, this is %d", errNewerVersion, version.Version, ledgerVersion)
 	}
 	if version.Version < 1 {
 		return errors.New("policy: the ledger has no version")
@@ -269,6 +269,6 @@ func (l *Ledger) UnmarshalJSON(data []byte) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.calls, l.sticky = calls, sticky
-	l.tell()
+	l.notify()
 	return nil
 }

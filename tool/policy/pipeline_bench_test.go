@@ -28,14 +28,13 @@ type person struct {
 
 const ticketArgs = `{"repo":"dragoman-go/dragoman","title":"A title of some length","body":"What happened, and what was expected to happen.","labels":["bug","tools"],"assignees":[{"login":"ada","role":"owner"},{"login":"grace","role":"reviewer"}],"draft":false}`
 
-// turnsOfRun is how many turns the runs of the benchmark have: what a run keeps of
-// its calls is scanned by the garbage collector again and again, so it must be no
-// more than that of a real one.
+// turnsOfRun is the number of turns of the runs in the benchmark. The garbage collector scans
+// the calls that a run stores, so there must not be more of them than in a real run.
 const turnsOfRun = 100
 
-// pipeline is a call through everything (validation, 50 rules of which 45 select and
-// do not match, two hooks, record, fence), and the compiled validation of the same
-// arguments alone. Tool and hooks say that they are immediate, or are watched.
+// pipeline returns a call with all steps (validation, 50 rules of which 45 have conditions and
+// do not match, two hooks, record, fence) and the compiled validation of the same arguments
+// alone. The tool and the hooks are either immediate or have a time limit.
 func pipeline(tb testing.TB, immediate bool) (whole, alone func()) {
 	tb.Helper()
 	params, err := schema.For[ticket]()
@@ -81,8 +80,8 @@ func pipeline(tb testing.TB, immediate bool) (whole, alone func()) {
 	return whole, alone
 }
 
-// BenchmarkPipeline compares the two of pipeline, in turn, by medians: on one core,
-// where a change of goroutines costs little, and on two, where each wakes the idle one.
+// BenchmarkPipeline compares the two functions of pipeline, in turn, by medians: on one core,
+// where switching goroutines is cheap, and on two, where each switch wakes an idle core.
 func BenchmarkPipeline(b *testing.B) {
 	for _, how := range []string{"immediate", "watched"} {
 		for _, cores := range []int{1, 2} {
@@ -102,10 +101,10 @@ func BenchmarkPipeline(b *testing.B) {
 	}
 }
 
-// The time is the benchmark's to tell, on a machine that does nothing else. Much of it
-// is that of allocations, which are the same on every machine.
-func TestTheWholeWayOfACallAllocatesLittleMoreThanItsValidation(t *testing.T) {
-	const most = 1.8 // of the 2.5 that it may cost; half of a further validation is noticed
+// The benchmark measures the time, on an otherwise idle machine. Much of it is allocation,
+// which is the same on every machine.
+func TestPipelineAllocatesLittleMoreThanValidation(t *testing.T) {
+	const most = 1.8 // of the 2.5 allowed; half of another validation would exceed it
 	whole, alone := pipeline(t, false)
 	if times := testing.AllocsPerRun(200, whole) / testing.AllocsPerRun(200, alone); times > most {
 		t.Errorf("%.2f times as many allocations, want at most %.2f", times, most)

@@ -38,7 +38,7 @@ var _ tool.Policy = (*Policy)(nil)
 // compiled is a rule with its compiled expression.
 type compiled struct {
 	Rule
-	program *program // nil: there is no expression
+	program *program // nil if there is no expression
 	// metadata holds the metadata of the condition, in a stable order.
 	metadata []pair
 	// index is the index of the rule in the config.
@@ -101,7 +101,7 @@ func (p *Policy) Immediate() bool { return p != nil && p.immediate }
 // compiler prepares the rules of one policy. It creates the engine for the first expression.
 type compiler struct {
 	limit uint64
-	first map[string]int // where an id was seen
+	first map[string]int // the index of the rule with an id
 	exprs *expressions
 }
 
@@ -155,7 +155,7 @@ func (p *Policy) hash(limit uint64) string {
 	var h versionHash
 	h.str(formatVersion)
 	h.str(string(p.fallback))
-	h.num(int64(limit)) //nolint:gosec // only compared
+	h.num(int64(limit)) //nolint:gosec // only for comparison
 	for _, r := range p.rules {
 		if r.Disabled {
 			continue
@@ -232,7 +232,7 @@ func (p *Policy) Decide(ctx context.Context, q *tool.Question) (tool.Decision, e
 		return tool.Decision{}, errors.New("policy: the policy or the question is nil")
 	}
 	var decision tool.Decision
-	var f *facts // made for the first expression
+	var f *facts // created for the first expression
 	candidates := p.index.candidates(q)
 	for i, r := range candidates {
 		if !r.dynamic(q) {

@@ -153,7 +153,7 @@ func cutLine(s string) string {
 func (p *Prompt) ask(text string) error {
 	_, err := io.WriteString(p.out, text)
 	if err == nil {
-		err = p.forget()
+		err = p.dropInput()
 	}
 	if err == nil {
 		_, err = io.WriteString(p.out, "> ")
@@ -164,10 +164,10 @@ func (p *Prompt) ask(text string) error {
 	return nil
 }
 
-// forget drops text that was already typed. If a line is being read, it is dropped when it
+// dropInput drops text that was already typed. If a line is being read, it is dropped when it
 // arrives.
-func (p *Prompt) forget() error {
-	terminal, err := forgetTyped(p.from)
+func (p *Prompt) dropInput() error {
+	terminal, err := dropTyped(p.from)
 	if err != nil || !terminal || p.reading {
 		return err
 	}

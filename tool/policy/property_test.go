@@ -36,7 +36,7 @@ func drawHint(t *rapid.T, label string) *bool {
 	}
 }
 
-// drawSome draws a short list, most often none.
+// drawSome draws a short list, which is empty most of the time.
 func drawSome(t *rapid.T, from []string, label string) []string {
 	if rapid.IntRange(0, 2).Draw(t, label+" any") > 0 {
 		return nil
@@ -92,7 +92,7 @@ func drawQuestion(t *rapid.T) *tool.Question {
 	return q
 }
 
-// outcome is what a policy says, failures included.
+// outcome is the result of a policy, including failures.
 type outcome struct {
 	Decision tool.Decision
 	Failed   string
@@ -114,7 +114,7 @@ func drawnPolicy(t *rapid.T, c Config) *Policy {
 	return p
 }
 
-func TestP2_TheOrderOfRulesInAConfigChangesNothing(t *testing.T) {
+func TestP2_OrderOfRulesDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := Config{Rules: drawRules(t), Default: drawDefault(t)}
 		other := Config{Rules: rapid.Permutation(c.Rules).Draw(t, "order"), Default: c.Default}
@@ -128,7 +128,7 @@ func TestP2_TheOrderOfRulesInAConfigChangesNothing(t *testing.T) {
 	})
 }
 
-func TestP1_ADisabledRuleChangesNothing(t *testing.T) {
+func TestP1_DisabledRulesHaveNoEffect(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := Config{Rules: drawRules(t), Default: drawDefault(t)}
 		off := drawRule(t, "off")
@@ -141,11 +141,12 @@ func TestP1_ADisabledRuleChangesNothing(t *testing.T) {
 	})
 }
 
-// Explain has no index: where the two agree, the index finds what a scan finds.
-func TestP6_AnExplanationSaysWhatIsDecided(t *testing.T) {
+// Explain does not use the index. If it agrees with Decide, the index finds the same rules as
+// a scan.
+func TestP6_ExplainAgreesWithDecide(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawnPolicy(t, Config{Rules: drawRules(t), Default: drawDefault(t)})
-		for range 3 { // the same policy learns of several tools
+		for range 3 { // one policy sees several tools
 			q := drawQuestion(t)
 			got, e := ask(p, q), p.Explain(context.Background(), q)
 			if got.Failed != e.Failed {
@@ -173,9 +174,9 @@ func drawBinding(t *rapid.T) tool.Binding {
 	return b
 }
 
-// The ledger against the simplest thing that could be right: the list of all that
-// was ever decided, read from its end.
-func TestA5_ALedgerAnswersByThisCallThenStickyAndNeverForAnythingElse(t *testing.T) {
+// The ledger must agree with the simplest correct model: the list of all decisions, searched
+// from its end.
+func TestA5_LedgerAgreesWithItsModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		type said struct {
 			binding tool.Binding
@@ -208,7 +209,7 @@ func TestA5_ALedgerAnswersByThisCallThenStickyAndNeverForAnythingElse(t *testing
 			}
 			all = append(all, s)
 		}
-		if rapid.Bool().Draw(t, "stored") { // and resumed elsewhere
+		if rapid.Bool().Draw(t, "stored") { // and resumed in another process
 			stored, err := json.Marshal(l)
 			if err != nil {
 				t.Fatal(err)
@@ -238,9 +239,9 @@ func TestA5_ALedgerAnswersByThisCallThenStickyAndNeverForAnythingElse(t *testing
 	})
 }
 
-// No two bodies of tokens have the same bytes: whatever moves from one field to
-// its neighbour shows (quirk I9).
-func TestQuirkI9_TokensAreWrittenInjectively(t *testing.T) {
+// Different token bodies have different bytes: moving bytes from one field to the next changes
+// the encoding (quirk I9).
+func TestQuirkI9_TokenEncodingIsInjective(t *testing.T) {
 	text := rapid.StringOfN(rapid.RuneFrom([]rune("ab\x00\x02.")), 0, 3, -1)
 	draw := func(t *rapid.T) tokenBody {
 		var b tokenBody

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// readable lays out the arguments of a call for a human: one field a line, in their
-// order, nested fields and elements indented. A text of several lines follows its
-// field, each line after "> ". Unusual names are quoted and other values are JSON, so
-// that no argument can look like another one.
+// readable formats the arguments of a call for a human: one field per line, in their order,
+// with nested fields and elements indented. A text of several lines follows its field, each
+// line after "> ". Unusual names are quoted and other values are JSON, so that no argument can
+// look like another one.
 func readable(arguments json.RawMessage) string {
 	dec := json.NewDecoder(bytes.NewReader(arguments))
 	dec.UseNumber()
@@ -26,8 +26,8 @@ func readable(arguments json.RawMessage) string {
 // plainName matches field names that are shown without quotes.
 var plainName = regexp.MustCompile(`^[\p{L}\p{N}_.$-]+$`)
 
-// writeReadable writes the next value of dec after the name of its field. A value of
-// several lines begins with a line break.
+// writeReadable writes the next value of dec after the name of its field. A value of several
+// lines begins with a line break.
 func writeReadable(b *strings.Builder, dec *json.Decoder, indent string) error {
 	if len(indent) >= maxIndent {
 		return writeJSON(b, dec)
@@ -72,8 +72,8 @@ func writeReadable(b *strings.Builder, dec *json.Decoder, indent string) error {
 	return nil
 }
 
-// maxIndent is the indentation from which values are written as JSON in one line. With
-// every level on lines of its own, short arguments could fill many screens.
+// maxIndent is the indentation from which values are written as JSON on one line. Otherwise a
+// short but deeply nested value could fill many screens.
 const maxIndent = 32
 
 // writeJSON writes the next value of dec as JSON.

@@ -50,8 +50,8 @@ func TestPromptShowsThePreviewOfTheTool(t *testing.T) {
 	}
 }
 
-// Each level of deep arguments on lines of its own would fill thousands of screens.
-func TestPromptShowsDeepArgumentsInOneLine(t *testing.T) {
+// Deep arguments with one level per line would fill thousands of screens.
+func TestPromptShowsDeepArgumentsOnOneLine(t *testing.T) {
 	const depth = 9000
 	deep := strings.Repeat("[ ", depth) + `"x\ny"` + strings.Repeat(" ]", depth)
 	got := readable(json.RawMessage(`{"deep":` + deep + `,"command":"rm"}`))

@@ -16,7 +16,7 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// about asks of a bare tool with arguments.
+// about returns a question about a bare tool with arguments.
 func about(name, args string) *tool.Question {
 	spec := &dragoman.ToolSpec{Name: name}
 	return &tool.Question{
@@ -25,7 +25,7 @@ func about(name, args string) *tool.Question {
 	}
 }
 
-// with changes a question.
+// with returns a changed copy of a question.
 func with(q *tool.Question, change func(*tool.Question)) *tool.Question {
 	change(q)
 	return q
@@ -38,7 +38,7 @@ func spaced(namespace, name string) *tool.Question {
 	})
 }
 
-func TestP1_ConditionsHoldWhereTheySay(t *testing.T) {
+func TestP1_Conditions(t *testing.T) {
 	hinted := func(readOnly, destructive *bool) *tool.Question {
 		return with(about("t", `{}`), func(q *tool.Question) {
 			q.Spec.Annotations.ReadOnly, q.Spec.Annotations.Destructive = readOnly, destructive
@@ -57,7 +57,7 @@ func TestP1_ConditionsHoldWhereTheySay(t *testing.T) {
 		q    *tool.Question
 		want bool
 	}{
-		{"nothing is said", When{}, about("t", `{}`), true},
+		{"no condition", When{}, about("t", `{}`), true},
 		{"the tool's name", When{Tools: []string{"t"}}, about("t", `{}`), true},
 		{"another name", When{Tools: []string{"t"}}, about("tt", `{}`), false},
 		{"one of several names", When{Tools: []string{"x", "t*"}}, about("tt", `{}`), true},
@@ -106,7 +106,7 @@ func TestP1_ConditionsHoldWhereTheySay(t *testing.T) {
 	}
 }
 
-func TestP1_ExpressionsSeeTheWholeQuestion(t *testing.T) {
+func TestP1_ExpressionVariables(t *testing.T) {
 	q := spaced("git", "push")
 	q.Settings.Tags, q.Settings.Source = []string{"vcs"}, codes.FromMCP
 	q.Agent, q.Metadata, q.Run, q.Turn = []string{"main", "coder"}, map[string]string{"tenant": "acme"}, "run-7", 3
@@ -133,7 +133,7 @@ func TestP1_ExpressionsSeeTheWholeQuestion(t *testing.T) {
 	}
 }
 
-// Rounded, 2^53+1 would be 2^53: a rule would judge another call than the one that
+// Rounded, 2^53+1 would be 2^53: the rule would decide on a different call from the one that
 // runs.
 func TestP1_NumbersInExpressionsAreExactOrRefused(t *testing.T) {
 	for _, tc := range []struct{ args, source, fails string }{
@@ -156,15 +156,15 @@ func TestP1_NumbersInExpressionsAreExactOrRefused(t *testing.T) {
 		{`{"n":9007199254740993.0}`, `args.n > 0`, "no exact double"},
 		{`{"n":1e400}`, `args.n > 0`, "beyond a double"},
 		{`{"n":1e-400}`, `args.n > 0`, "too small"},
-		{`{"n":1,"deep":[{"m":1e999}]}`, `args.n > 0 && size(args) == 2`, ""}, // it does not look there
+		{`{"n":1,"deep":[{"m":1e999}]}`, `args.n > 0 && size(args) == 2`, ""}, // short-circuit: it does not read the number
 		{`{"n":1,"deep":[{"m":1e999}]}`, `args.deep.size() == 1`, "beyond a double"},
 		{`{"n":1,"deep":[{"m":1e999}]}`, `args["deep"] != null`, "beyond a double"},
 		{`{"n":1,"deep":[{"m":1e999}]}`, `args.exists(k, k == "n")`, "beyond a double"},
 		{`{"n":1,"deep":[{"m":1e999}]}`, `args != {}`, "beyond a double"},
-		{`{"n":1e400}`, `args.n > 0 || true`, "beyond a double"}, // CEL alone would say true
+		{`{"n":1e400}`, `args.n > 0 || true`, "beyond a double"}, // CEL alone would return true
 		{`{"n":1,"n":2}`, `args.n > 0`, "twice"},
 		{"{\"n\":\"\xff\"}", `args.n == ""`, "UTF-8"},
-		{`{"n":1e400}`, `tool == "t"`, ""}, // it looks at no arguments
+		{`{"n":1e400}`, `tool == "t"`, ""}, // it reads no arguments
 	} {
 		p := mustNew(t, Config{Rules: []Rule{{ID: "r", Effect: tool.Allow, When: When{Expression: tc.source}}}})
 		d, err := p.Decide(context.Background(), about("t", tc.args))
@@ -177,9 +177,9 @@ func TestP1_NumbersInExpressionsAreExactOrRefused(t *testing.T) {
 	}
 }
 
-// JSON has one kind of number, CEL has three. A rule must not miss a call because
-// its author wrote 1 and a model 1.0.
-func TestP1_NumbersCompareWhateverTheirForm(t *testing.T) {
+// JSON has one kind of number, CEL has three. A rule must match a call even if its author
+// wrote 1 and the model 1.0.
+func TestP1_NumbersCompareByValue(t *testing.T) {
 	forms := []string{"2", "2.0", "2e0", "20e-1", "0.2e1"}
 	for _, n := range forms {
 		for _, source := range []string{
@@ -201,7 +201,7 @@ func TestP1_NumbersCompareWhateverTheirForm(t *testing.T) {
 	}
 }
 
-func TestP2_TheHighestPriorityThenTheFirstIDDecidesAndAllMatchesAreReported(t *testing.T) {
+func TestP2_HighestPriorityThenFirstIDDecides(t *testing.T) {
 	p := mustNew(t, Config{Rules: []Rule{
 		{ID: "low", Effect: tool.Deny, Priority: -1},
 		{ID: "b", Effect: tool.Deny, Priority: 5},
@@ -216,8 +216,8 @@ func TestP2_TheHighestPriorityThenTheFirstIDDecidesAndAllMatchesAreReported(t *t
 	}
 }
 
-// A rule that is filed in several places is one rule.
-func TestP2_AMatchIsReportedOnce(t *testing.T) {
+// A rule that is indexed in several places is one rule.
+func TestP2_MatchIsReportedOnce(t *testing.T) {
 	q := spaced("git", "push")
 	q.Settings.Tags = []string{"net", "slow", "net"}
 	p := mustNew(t, Config{Rules: []Rule{
@@ -230,8 +230,9 @@ func TestP2_AMatchIsReportedOnce(t *testing.T) {
 	}
 }
 
-// An approval covers one version of a policy: whatever changes a decision changes it.
-func TestP2_TheVersionChangesWithEveryField(t *testing.T) {
+// An approval covers one version of a policy, so every change that can change a decision
+// changes the version.
+func TestP2_VersionDependsOnEveryField(t *testing.T) {
 	base := Rule{ID: "r", Effect: tool.AskInput, Input: &tool.InputRequest{Argument: "x"}}
 	versions := map[string]string{mustNew(t, Config{Rules: []Rule{base}}).Version(): "the rule itself"}
 	see := func(name string, c Config) {
@@ -264,7 +265,7 @@ func TestP2_TheVersionChangesWithEveryField(t *testing.T) {
 	see("another rule", Config{Rules: []Rule{base, {ID: "s", Effect: tool.Allow}}})
 }
 
-func TestP2_WithoutAMatchTheDefaultDecides(t *testing.T) {
+func TestP2_DefaultDecidesWithoutAMatch(t *testing.T) {
 	hinted := func(source string, readOnly, destructive *bool) *tool.Question {
 		return with(about("t", `{}`), func(q *tool.Question) {
 			q.Settings.Source = source
@@ -279,12 +280,12 @@ func TestP2_WithoutAMatchTheDefaultDecides(t *testing.T) {
 		{defaultAllow, about("t", `{}`), tool.Allow},
 		{defaultDeny, about("t", `{}`), tool.Deny},
 		{defaultAsk, about("t", `{}`), tool.Ask},
-		{defaultAskDestructive, hinted("", nil, nil), tool.Ask}, // nothing proves that it is harmless
+		{defaultAskDestructive, hinted("", nil, nil), tool.Ask}, // not known to be harmless
 		{defaultAskDestructive, hinted("", new(false), nil), tool.Ask},
 		{defaultAskDestructive, hinted("", new(true), nil), tool.Allow},
 		{defaultAskDestructive, hinted("", nil, new(false)), tool.Allow},
 		{defaultAskDestructive, hinted("", new(true), new(true)), tool.Ask},
-		{defaultAskDestructive, hinted(codes.FromMCP, new(true), new(false)), tool.Ask}, // its own word
+		{defaultAskDestructive, hinted(codes.FromMCP, new(true), new(false)), tool.Ask}, // only its own claim
 		{defaultAskDestructive, &tool.Question{Subject: codes.SubjectModelCall}, tool.Allow},
 	} {
 		d, err := mustNew(t, Config{Default: tc.fallback}).Decide(context.Background(), tc.q)
@@ -299,10 +300,10 @@ func TestP1_RulesApplyToTheirSubjects(t *testing.T) {
 		{ID: "calls", Effect: tool.Deny, Subjects: []string{codes.SubjectToolCall}},
 		{ID: "models", Effect: tool.Deny, Subjects: []string{codes.SubjectModelCall, codes.SubjectHandoff}},
 		{ID: "any", Effect: tool.Deny, Subjects: []string{anySubject}},
-		{ID: "unsaid", Effect: tool.Deny},
+		{ID: "plain", Effect: tool.Deny},
 	}})
 	for subject, want := range map[string]string{
-		codes.SubjectToolCall: "[any calls unsaid]", codes.SubjectModelCall: "[any models unsaid]", codes.SubjectHandoff: "[any models unsaid]",
+		codes.SubjectToolCall: "[any calls plain]", codes.SubjectModelCall: "[any models plain]", codes.SubjectHandoff: "[any models plain]",
 	} {
 		d, err := p.Decide(context.Background(), &tool.Question{Subject: subject})
 		if err != nil || fmt.Sprint(d.Matches) != want {
@@ -311,7 +312,7 @@ func TestP1_RulesApplyToTheirSubjects(t *testing.T) {
 	}
 }
 
-func TestP1_WhatIsWrongWithRulesIsSaidWhenTheyAreMade(t *testing.T) {
+func TestP1_InvalidRulesAreRefusedByNew(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		rule Rule
@@ -325,7 +326,7 @@ func TestP1_WhatIsWrongWithRulesIsSaidWhenTheyAreMade(t *testing.T) {
 		{"an invalid glob", Rule{ID: "a", Effect: tool.Deny, When: When{Tools: []string{"a[b"}}}, "when.tool: glob"},
 		{"an empty glob", Rule{ID: "a", Effect: tool.Deny, When: When{Agents: []string{""}}}, "when.agent: a glob is empty"},
 		{"an empty namespace", Rule{ID: "a", Effect: tool.Deny, When: When{Namespaces: []string{""}}}, "when.namespace"},
-		{"an expression that is none", Rule{ID: "a", Effect: tool.Deny, When: When{Expression: "args.x +"}}, "when.expression: 1:9: Syntax error"},
+		{"an invalid expression", Rule{ID: "a", Effect: tool.Deny, When: When{Expression: "args.x +"}}, "when.expression: 1:9: Syntax error"},
 		{"an unknown variable", Rule{ID: "a", Effect: tool.Deny, When: When{Expression: "arg.x == 1"}}, "1:1: undeclared reference to 'arg'"},
 		{"no yes or no", Rule{ID: "a", Effect: tool.Deny, When: When{Expression: "size(args)"}}, "it is of type int, want bool"},
 		{"perhaps a yes or no", Rule{ID: "a", Effect: tool.Deny, When: When{Expression: "args.force"}}, "args.force == true"},
@@ -334,7 +335,7 @@ func TestP1_WhatIsWrongWithRulesIsSaidWhenTheyAreMade(t *testing.T) {
 args.n < -1e16`}}, "2:10: -1e+16 is beyond the integers that a double holds exactly; write it without a point and an exponent, as -10000000000000000"},
 		{"a long expression", Rule{ID: "a", Effect: tool.Deny, When: When{Expression: strings.Repeat("true || ", 5000) + "true"}}, "longer than"},
 		{"edits of a denied call", Rule{ID: "a", Effect: tool.Deny, Edits: []tool.Edit{{Argument: "x", Value: []byte("1")}}}, "edits"},
-		{"an edit that is no JSON", Rule{ID: "a", Effect: tool.Allow, Edits: []tool.Edit{{Argument: "x", Value: []byte("{")}}}, "not JSON"},
+		{"an edit that is not JSON", Rule{ID: "a", Effect: tool.Allow, Edits: []tool.Edit{{Argument: "x", Value: []byte("{")}}}, "not JSON"},
 		{"an edit twice", Rule{ID: "a", Effect: tool.Allow, Edits: []tool.Edit{{Argument: "x", Value: []byte("1")}, {Argument: "x", Value: []byte("2")}}}, "edited twice"},
 		{"input for no argument", Rule{ID: "a", Effect: tool.AskInput}, "input: the effect input needs"},
 		{"input without asking", Rule{ID: "a", Effect: tool.Ask, Input: &tool.InputRequest{Argument: "x"}}, "only the effect input"},
@@ -360,7 +361,7 @@ func TestP2_ConcurrentDecisionsOfManyToolsAgree(t *testing.T) {
 	done := make(chan error)
 	for range 4 {
 		go func() {
-			for i := range 2 * maxKept {
+			for i := range 2 * maxCachedTools {
 				q := about(fmt.Sprint("t", i), `{}`)
 				if i%2 == 1 {
 					q.Settings.Tags = []string{"odd"}
@@ -378,12 +379,12 @@ func TestP2_ConcurrentDecisionsOfManyToolsAgree(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if len(p.index.kept) > maxKept {
-		t.Errorf("%d tools are kept", len(p.index.kept))
+	if len(p.index.cache) > maxCachedTools {
+		t.Errorf("%d tools are kept", len(p.index.cache))
 	}
 }
 
-// A tool that changes its hints under the same name is another one.
+// A tool whose hints change under the same name is a different tool.
 func TestP1_ChangedToolIsJudgedAgain(t *testing.T) {
 	p := mustNew(t, Config{Rules: []Rule{{ID: "r", Effect: tool.Deny, When: When{Destructive: new(true)}}}})
 	q := about("t", `{}`)
@@ -396,14 +397,14 @@ func TestP1_ChangedToolIsJudgedAgain(t *testing.T) {
 	}
 }
 
-func TestP5_AnExpressionThatFailsFailsTheDecision(t *testing.T) {
+func TestP5_FailingExpressionFailsTheDecision(t *testing.T) {
 	missing := Rule{ID: "x", Effect: tool.Allow, When: When{Expression: `args.path == "a"`}}
 	var failed *expressionError
 	d, err := mustNew(t, Config{Rules: []Rule{missing}}).Decide(context.Background(), about("t", `{}`))
 	if !errors.As(err, &failed) || failed.Rule != "x" || d.Effect != "" {
 		t.Errorf("%+v, %v", d, err)
 	}
-	// A value of another type is no false.
+	// A value of another type is not false.
 	if _, err := mustNew(t, Config{Rules: []Rule{missing}}).Decide(context.Background(), about("t", `{"path":1}`)); err != nil {
 		t.Errorf("values of two types are unequal, not an error: %v", err)
 	}
@@ -411,7 +412,7 @@ func TestP5_AnExpressionThatFailsFailsTheDecision(t *testing.T) {
 	if _, err := mustNew(t, Config{Rules: []Rule{greater}}).Decide(context.Background(), about("t", `{"path":"a"}`)); err == nil {
 		t.Error("texts and numbers do not compare")
 	}
-	// What was decided above it stands.
+	// A rule that decided before the failing one wins.
 	above := Rule{ID: "above", Effect: tool.Ask, Priority: 1}
 	d, err = mustNew(t, Config{Rules: []Rule{missing, above}}).Decide(context.Background(), about("t", `{}`))
 	if err != nil || d.Rule != "above" || len(d.Matches) != 1 {
@@ -419,15 +420,15 @@ func TestP5_AnExpressionThatFailsFailsTheDecision(t *testing.T) {
 	}
 }
 
-// dear is an expression whose cost grows with the cube of a list.
-const dear = `args.l.all(a, args.l.all(b, args.l.all(c, a + b + c >= 0)))`
+// expensive is an expression whose cost grows with the cube of a list.
+const expensive = `args.l.all(a, args.l.all(b, args.l.all(c, a + b + c >= 0)))`
 
 func numbers(n int) string {
 	return `{"l":[` + strings.TrimSuffix(strings.Repeat("1,", n), ",") + `]}`
 }
 
-func TestP5_AnExpressionHasALimitedCost(t *testing.T) {
-	p := mustNew(t, Config{Rules: []Rule{{ID: "x", Effect: tool.Allow, When: When{Expression: dear}}}})
+func TestP5_ExpressionCostIsLimited(t *testing.T) {
+	p := mustNew(t, Config{Rules: []Rule{{ID: "x", Effect: tool.Allow, When: When{Expression: expensive}}}})
 	if d, err := p.Decide(context.Background(), about("t", numbers(10))); err != nil || d.Rule != "x" {
 		t.Errorf("%+v, %v", d, err)
 	}
@@ -442,8 +443,8 @@ func TestP5_AnExpressionHasALimitedCost(t *testing.T) {
 	}
 }
 
-func TestP5_AnExpressionStopsWhenItsContextDoes(t *testing.T) {
-	p := mustNew(t, Config{CostLimit: 1 << 60, Rules: []Rule{{ID: "x", Effect: tool.Allow, When: When{Expression: dear}}}})
+func TestP5_ExpressionStopsWithItsContext(t *testing.T) {
+	p := mustNew(t, Config{CostLimit: 1 << 60, Rules: []Rule{{ID: "x", Effect: tool.Allow, When: When{Expression: expensive}}}})
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
 	defer cancel()
 	begun := time.Now()
@@ -455,10 +456,9 @@ func TestP5_AnExpressionStopsWhenItsContextDoes(t *testing.T) {
 	}
 }
 
-// Whatever an expression fails by, and whatever its rule says, nobody knows what it
-// would have said: a rule that denies must not be passed over, and one that allows
-// must not allow.
-func TestP5_ARuleThatFailsNeverLetsACallThrough(t *testing.T) {
+// If an expression fails, the result of its rule is unknown: a rule that denies must not be
+// skipped, and one that allows must not allow.
+func TestP5_FailingRuleNeverAllowsACall(t *testing.T) {
 	failures := map[string]struct{ source, args string }{
 		"a missing argument":         {`args.none > 1`, `{"path":"a"}`},
 		"a missing member":           {`args.path.none == 1`, `{"path":"a"}`},
@@ -467,15 +467,15 @@ func TestP5_ARuleThatFailsNeverLetsACallThrough(t *testing.T) {
 		"an integer and a double":    {`size(args.path) + dyn(1.5) > 2`, `{"path":"a"}`},
 		"a division by zero":         {`1 / (size(args.path) - 1) > 1`, `{"path":"a"}`},
 		"an overflow":                {`9223372036854775807 + size(args.path) > 1`, `{"path":"a"}`},
-		"a pattern that is none":     {`"x".matches(args.path)`, `{"path":"("}`},
+		"an invalid pattern":         {`"x".matches(args.path)`, `{"path":"("}`},
 		"a list that ends":           {`[1][size(args.path)] == 1`, `{"path":"a"}`},
 		"a conversion":               {`int(args.path) == 1`, `{"path":"a"}`},
 		"an error in an all":         {`[1].all(x, args.none == x)`, `{"path":"a"}`},
 		"an error in an exists":      {`[1].exists(x, args.none == x)`, `{"path":"a"}`},
-		"an error beside a false":    {`args.none == 1 || false`, `{"path":"a"}`},
-		"an error beside a true":     {`true && args.none == 1`, `{"path":"a"}`},
+		"an error or false":          {`args.none == 1 || false`, `{"path":"a"}`},
+		"true and an error":          {`true && args.none == 1`, `{"path":"a"}`},
 		"a cost above the limit":     {`[1,2,3,4,5,6,7,8,9].all(a, [1,2,3,4,5,6,7,8,9].all(b, [1,2,3,4,5,6,7,8,9].all(c, a + b + c > 0)))`, `{"path":"a"}`},
-		"an optional that has none":  {`args.?none.value() == 1`, `{"path":"a"}`},
+		"an empty optional":          {`args.?none.value() == 1`, `{"path":"a"}`},
 		"a duplicate of an argument": {`args.path == "a"`, `{"path":"a","path":"b"}`},
 	}
 	for name, f := range failures {
@@ -514,14 +514,14 @@ func (f policyFunc) Decide(ctx context.Context, q *tool.Question) (tool.Decision
 }
 func (policyFunc) Version() string { return "1" }
 
-func TestP5_APolicyThatFailsPanicsOrHangsDenies(t *testing.T) {
+func TestP5_MisbehavingPolicyDenies(t *testing.T) {
 	for name, f := range map[string]policyFunc{
 		"fails": func(context.Context, *tool.Question) (tool.Decision, error) {
 			return tool.Decision{Effect: tool.Allow}, errors.New("no")
 		},
 		"panics":         func(context.Context, *tool.Question) (tool.Decision, error) { panic("no") },
 		"hangs":          func(context.Context, *tool.Question) (tool.Decision, error) { select {} },
-		"says nothing":   func(context.Context, *tool.Question) (tool.Decision, error) { return tool.Decision{}, nil },
+		"no decision":    func(context.Context, *tool.Question) (tool.Decision, error) { return tool.Decision{}, nil },
 		"says otherwise": func(context.Context, *tool.Question) (tool.Decision, error) { return tool.Decision{Effect: "yes"}, nil },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -535,7 +535,7 @@ func TestP5_APolicyThatFailsPanicsOrHangsDenies(t *testing.T) {
 	}
 }
 
-func TestP5_AFailingExpressionDeniesTheCall(t *testing.T) {
+func TestP5_FailingExpressionDeniesTheCall(t *testing.T) {
 	w := newWorld(t, mustNew(t, Config{Rules: []Rule{{ID: "x", Effect: tool.Allow, When: When{Expression: `args.owner == "me"`}}}}))
 	if r := w.do(`{"path":"a"}`); w.ran != 0 || r.ErrorKind != tool.ErrorDenied {
 		t.Errorf("ran %d times, %+v", w.ran, r)
@@ -550,7 +550,7 @@ type world struct {
 	run    *tool.Run
 	events []tool.Event
 	ran    int
-	with   []string // the paths that it ran with
+	with   []string // the paths that the tool was called with
 	turn   int
 	batch  *tool.Batch
 }
@@ -569,7 +569,8 @@ func newWorld(t *testing.T, p tool.Policy, opts ...tool.Option) *world {
 	return w
 }
 
-// boxOf has the tool with a description: another one is another tool.
+// boxOf returns a toolbox whose tool has the description: another description makes it another
+// tool.
 func (w *world) boxOf(description string, opts ...tool.Option) *tool.Box {
 	box, err := tool.NewBox(tool.New("delete", description, func(_ context.Context, a fileArgs) (string, error) {
 		w.ran++
@@ -582,14 +583,14 @@ func (w *world) boxOf(description string, opts ...tool.Option) *tool.Box {
 	return box
 }
 
-// do runs one call in a turn of its own.
+// do runs one call in a new turn.
 func (w *world) do(args string) tool.Record {
 	w.t.Helper()
 	w.turn++
 	return w.again(args)
 }
 
-// again runs the call of the same turn again, with what was pending.
+// again repeats the turn of the call with the pending calls.
 func (w *world) again(args string) tool.Record {
 	w.t.Helper()
 	turn := tool.Turn{Number: w.turn, Calls: []*dragoman.ToolCall{{ID: "c", Name: "delete", Arguments: args}}}
@@ -604,7 +605,7 @@ func (w *world) again(args string) tool.Record {
 	return b.Records[0]
 }
 
-func TestP3_EveryDecisionIsAnEventAndDenialsCarryTheReason(t *testing.T) {
+func TestP3_DenialEventsHaveTheReason(t *testing.T) {
 	for _, tc := range []struct {
 		effect tool.Effect
 		ran    int
@@ -624,7 +625,7 @@ func TestP3_EveryDecisionIsAnEventAndDenialsCarryTheReason(t *testing.T) {
 			t.Errorf("%s: the first event is %+v", tc.effect, w.events[0])
 		}
 		if tc.effect == tool.Deny && !strings.Contains(w.batch.Results[0].Text(), "the moon is full") {
-			t.Errorf("the model is told %q", w.batch.Results[0].Text())
+			t.Errorf("the model got %q", w.batch.Results[0].Text())
 		}
 		if tc.effect == tool.Ask && (len(w.batch.Pending) != 1 || w.batch.Pending[0].Reason != "the moon is full") {
 			t.Errorf("pending: %+v", w.batch.Pending)
@@ -632,9 +633,9 @@ func TestP3_EveryDecisionIsAnEventAndDenialsCarryTheReason(t *testing.T) {
 	}
 }
 
-// Whoever says no, the policy or the human it asks, the model gets an error result
-// with the reason, and nothing counts as run.
-func TestP3_DeniedCallsAndRefusedAsksAreErrorResultsAndNoExecutions(t *testing.T) {
+// Whether the policy or the human refuses, the model gets an error result with the reason, and
+// the call does not count as executed.
+func TestP3_DeniedAndRejectedCallsAreErrorResults(t *testing.T) {
 	for name, tc := range map[string]struct {
 		rule Rule
 		kind tool.ErrorKind
@@ -653,7 +654,7 @@ func TestP3_DeniedCallsAndRefusedAsksAreErrorResultsAndNoExecutions(t *testing.T
 			t.Errorf("%s: ran %d times, %+v", name, w.ran, r)
 		}
 		if res := w.batch.Results[0]; res.Outcome != codes.OutcomeError || !strings.Contains(res.Text(), tc.want) {
-			t.Errorf("%s: the model is told %q", name, res.Text())
+			t.Errorf("%s: the model got %q", name, res.Text())
 		}
 		decided, ok := w.events[0].(tool.PolicyDecided)
 		if !ok || decided.Decision.Effect != tc.rule.Effect {
@@ -667,7 +668,7 @@ func TestP3_DeniedCallsAndRefusedAsksAreErrorResultsAndNoExecutions(t *testing.T
 	}
 }
 
-func TestP3_AnAllowEditsArgumentsAndTheResultIsValidatedAgain(t *testing.T) {
+func TestP3_EditedArgumentsAreValidated(t *testing.T) {
 	edit := func(value string) *world {
 		return newWorld(t, mustNew(t, Config{Rules: []Rule{{
 			ID: "r", Effect: tool.Allow, Edits: []tool.Edit{{Argument: "dry_run", Value: json.RawMessage(value)}},
@@ -684,7 +685,7 @@ func TestP3_AnAllowEditsArgumentsAndTheResultIsValidatedAgain(t *testing.T) {
 	}
 }
 
-func TestP4_TheHumansValueGoesIntoItsArgumentAndIsValidated(t *testing.T) {
+func TestP4_HumanValueIsSetAndValidated(t *testing.T) {
 	policy := mustNew(t, Config{Rules: []Rule{{
 		ID: "r", Effect: tool.AskInput, Input: &tool.InputRequest{Argument: "ticket", Prompt: "Which ticket?"},
 	}}})

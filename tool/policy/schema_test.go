@@ -19,7 +19,7 @@ import (
 	"github.com/dragoman-go/dragoman/schema"
 )
 
-// fileSchema is docs/policy.schema.json, for editors.
+// fileSchema is docs/policy.schema.json, which editors use.
 func fileSchema(t testing.TB) ([]byte, *schema.Validator) {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(moduleRoot(t), "docs", "policy.schema.json"))
@@ -42,7 +42,7 @@ func moduleRoot(t testing.TB) string {
 	return root
 }
 
-// asJSON is a policy file as the JSON that an editor checks.
+// asJSON returns a policy file as the JSON value that an editor validates.
 func asJSON(t testing.TB, text string) json.RawMessage {
 	t.Helper()
 	root, errs := filetree.Read([]byte(text))
@@ -52,8 +52,8 @@ func asJSON(t testing.TB, text string) json.RawMessage {
 	return (&filetree.Reader{}).JSON(root, "file")
 }
 
-// Whatever this module shows of policies is valid by the schema, and by the program.
-func TestP6_EveryPolicyOfTheModuleFitsTheSchema(t *testing.T) {
+// All policies that this module documents are valid by the schema and load.
+func TestP6_EveryDocumentedPolicyFitsTheSchema(t *testing.T) {
 	_, v := fileSchema(t)
 	root := moduleRoot(t)
 	shown := map[string]string{"the whole in YAML": wholeYAML, "the whole in JSON": wholeJSON}
@@ -69,7 +69,7 @@ func TestP6_EveryPolicyOfTheModuleFitsTheSchema(t *testing.T) {
 		}
 	}
 	shown["the package comment"] = documented(t)
-	if len(shown) < 5 { // this package's examples, and those of tool/workspace
+	if len(shown) < 5 { // examples of this package and of tool/workspace
 		t.Errorf("only %q were found", slices.Sorted(maps.Keys(shown)))
 	}
 	for where, text := range shown {
@@ -87,7 +87,7 @@ func TestP6_EveryPolicyOfTheModuleFitsTheSchema(t *testing.T) {
 	}
 }
 
-// addPolicies adds the texts of a Go file that are policies.
+// addPolicies adds the string literals of a Go file that are policies.
 func addPolicies(t *testing.T, shown map[string]string, file string) {
 	t.Helper()
 	fset := token.NewFileSet()
@@ -105,7 +105,7 @@ func addPolicies(t *testing.T, shown map[string]string, file string) {
 	})
 }
 
-// documented is the policy in the package comment.
+// documented returns the policy in the package comment.
 func documented(t *testing.T) string {
 	t.Helper()
 	doc, err := os.ReadFile("doc.go")
@@ -119,8 +119,8 @@ func documented(t *testing.T) string {
 	return strings.ReplaceAll(block, "//\t", "")
 }
 
-// The fields that the reader knows are those of the schema.
-func TestP6_TheSchemaHasEveryFieldOfAFile(t *testing.T) {
+// The reader and the schema know the same fields.
+func TestP6_SchemaHasEveryField(t *testing.T) {
 	raw, _ := fileSchema(t)
 	type object struct {
 		Properties map[string]json.RawMessage
@@ -132,16 +132,16 @@ func TestP6_TheSchemaHasEveryFieldOfAFile(t *testing.T) {
 	if err := json.Unmarshal(raw, &s); err != nil {
 		t.Fatal(err)
 	}
-	// An unknown field makes the reader tell those that it knows.
-	const nobody = "nobody_has_this_field"
-	const nothing = nobody + ": 1"
+	// The error for an unknown field lists the known fields.
+	const unknown = "nobody_has_this_field"
+	const nothing = unknown + ": 1"
 	_, err := Parse("f", []byte("version: 1\n"+nothing+"\nrules:\n  - {"+nothing+", when: {"+nothing+", annotations: {"+nothing+"}}, input: {"+nothing+"}}\n"))
 	if err == nil {
 		t.Fatal("an unknown field was taken")
 	}
-	told := regexp.MustCompile(`: (\w+): unknown field "`+nobody+`"; there are (.*)`).FindAllStringSubmatch(err.Error(), -1)
+	listed := regexp.MustCompile(`: (\w+): unknown field "`+unknown+`"; there are (.*)`).FindAllStringSubmatch(err.Error(), -1)
 	known := map[string]string{}
-	for _, m := range told {
+	for _, m := range listed {
 		known[m[1]] = m[2]
 	}
 	for what, o := range map[string]object{
@@ -152,12 +152,12 @@ func TestP6_TheSchemaHasEveryFieldOfAFile(t *testing.T) {
 		}
 	}
 	if len(known) != 5 {
-		t.Errorf("the reader told of %d", len(known))
+		t.Errorf("the errors list %d fields", len(known))
 	}
 }
 
-// What the schema refuses the program refuses, and an editor says so earlier.
-func TestP6_TheSchemaRefusesWhatAFileMustNotSay(t *testing.T) {
+// Files that the schema refuses are refused by the reader too.
+func TestP6_SchemaRefusesInvalidFiles(t *testing.T) {
 	_, v := fileSchema(t)
 	rule := func(more string) string { return "version: 1\nrules:\n  - {id: a, " + more + "}\n" }
 	for _, text := range []string{

@@ -16,12 +16,12 @@ const (
 	shellOverload = "shell_string"
 )
 
-// shellTypes tells CEL what a [shell.Command] is, by the names of its JSON.
+// shellTypes declares [shell.Command] in CEL, with the names of its JSON fields.
 func shellTypes() cel.EnvOption {
 	return cel.Types(cel.NativeTypeFor[shell.Command](cel.NativeTypeAlias(shellType), ext.ParseStructTag("json")))
 }
 
-// shellFunction gives expressions shell(string). It needs the types of env.
+// shellFunction declares the function shell(string). It needs the types of env.
 func shellFunction(env *cel.Env) cel.EnvOption {
 	adapter := env.CELTypeAdapter()
 	return cel.Function("shell", cel.Overload(shellOverload, []*cel.Type{cel.StringType}, cel.ObjectType(shellType),
@@ -34,12 +34,12 @@ func shellFunction(env *cel.Env) cel.EnvOption {
 		})))
 }
 
-// unknownProgram stands in [shell.Command] for programs that cannot be known.
+// unknownProgram represents a program that cannot be known in [shell.Command].
 const unknownProgram = "?"
 
-// readCommand says what a command would do in any shell: nobody says which one gets
-// it, and to one [[ a || b ]] is a test, to another it runs b. What only Bash can read
-// is what Bash would do, and an unknown program.
+// readCommand describes a command for any shell, because it is unknown which shell runs it: [[
+// a || b ]] is a test in one and runs b in another. A command that only Bash can parse gets
+// the programs that Bash would run, and an unknown program.
 func readCommand(text string) shell.Command {
 	c, err := shell.ParseScript(text)
 	if err == nil {
@@ -51,10 +51,10 @@ func readCommand(text string) shell.Command {
 		}
 		return bash
 	}
-	return c // the error is in it
+	return c // the command holds the error
 }
 
-// shellCost charges a parse by the command's length, which is read more than once.
+// shellCost charges for the length of the command, which is parsed more than once.
 func shellCost(args []ref.Val, _ ref.Val) *uint64 {
 	cost := uint64(1)
 	if s, ok := args[0].(types.String); ok {

@@ -35,7 +35,7 @@ type obstacle struct {
 // the expression. The errors report named subjects that the rule can never apply to, and
 // a rule that can apply to none.
 func (r *Rule) covers(index int, reads []string) (set subjectSet, errs []error) {
-	open := r.open()
+	open := r.infersSubjects()
 	var first *obstacle
 	for _, s := range subjects {
 		if !open && !slices.Contains(r.Subjects, s) {
@@ -59,11 +59,13 @@ func (r *Rule) covers(index int, reads []string) (set subjectSet, errs []error) 
 	return set, errs
 }
 
-// open reports whether the subjects of a rule follow from its effect and conditions.
-func (r *Rule) open() bool { return len(r.Subjects) == 0 || slices.Contains(r.Subjects, anySubject) }
+// infersSubjects reports whether the subjects of a rule follow from its effect and conditions.
+func (r *Rule) infersSubjects() bool {
+	return len(r.Subjects) == 0 || slices.Contains(r.Subjects, anySubject)
+}
 
-// ofTools are the variables that only calls of tools have, handoffs included.
-var ofTools = []string{"args", "text", "tool", "ns", "source", "tags"}
+// toolVariables are the variables that only calls of tools have, handoffs included.
+var toolVariables = []string{"args", "text", "tool", "ns", "source", "tags"}
 
 // obstacle returns what keeps the rule from applying to a subject, or nil. A rule
 // without subjects whose expression reads the variable subject distinguishes them
@@ -93,7 +95,7 @@ func (r *Rule) obstacle(s string, reads []string, open bool) *obstacle {
 		switch {
 		case name == "model" && s != codes.SubjectModelCall,
 			name == "target" && s != codes.SubjectHandoff,
-			s == codes.SubjectModelCall && slices.Contains(ofTools, name),
+			s == codes.SubjectModelCall && slices.Contains(toolVariables, name),
 			s == codes.SubjectHandoff && !open && len(r.Subjects) == 1 && slices.Contains([]string{"args", "text", "ns", "tags"}, name):
 			return &obstacle{"when.expression", fmt.Sprintf("a %s has no %s", s, name)}
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-func TestP1_ARuleThatCanNeverApplyIsAnErrorWithItsLine(t *testing.T) {
+func TestP1_RuleThatNeverAppliesIsAnError(t *testing.T) {
 	for _, tc := range []struct{ name, rule, want string }{
 		{"an unknown subject", "effect: deny\n    subjects: [model]", "f:5:15: rule \"a\": subjects: \"model\" is no subject"},
 		{"a model call with a tool", "effect: deny\n    subjects: [model_call]\n    when: {tool: x}", "f:6:18: rule \"a\": when.tool: a model_call has no tool"},
@@ -41,7 +41,7 @@ func TestP1_ARuleThatCanNeverApplyIsAnErrorWithItsLine(t *testing.T) {
 	}
 }
 
-// parsed makes a policy of the text of a file "f".
+// parsed parses the text of a policy file named "f".
 func parsed(text string) (*Policy, error) {
 	config, err := Parse("f", []byte(text))
 	if err != nil {
@@ -50,7 +50,7 @@ func parsed(text string) (*Policy, error) {
 	return New(config)
 }
 
-func TestP1_ARuleWithoutSubjectsCoversWhatItCanApplyTo(t *testing.T) {
+func TestP1_DefaultSubjectsOfARule(t *testing.T) {
 	all := []string{codes.SubjectToolCall, codes.SubjectHandoff, codes.SubjectModelCall}
 	for _, tc := range []struct {
 		name string
@@ -82,7 +82,7 @@ func TestP1_ARuleWithoutSubjectsCoversWhatItCanApplyTo(t *testing.T) {
 	}
 }
 
-func TestP2_TheDefaultCoversModelCallsWhereARuleNamesThem(t *testing.T) {
+func TestP2_DefaultCoversModelCallsIfARuleNamesThem(t *testing.T) {
 	model := &tool.Question{Subject: codes.SubjectModelCall, Model: "a/b"}
 	rule := Rule{ID: "r", Effect: tool.Allow, Subjects: []string{codes.SubjectModelCall}, When: When{Models: []string{"x"}}}
 	off := rule
@@ -113,13 +113,13 @@ func TestP2_TheDefaultCoversModelCallsWhereARuleNamesThem(t *testing.T) {
 	}
 }
 
-func TestP1_AHostRefusesRulesThatCannotApplyThere(t *testing.T) {
+func TestP1_HostRefusesRulesThatCannotApply(t *testing.T) {
 	models := Host{Name: "the gateway", Subjects: []string{codes.SubjectModelCall}, Agents: []string{}, Unattended: true}
 	command := Host{Name: "the command", Subjects: []string{codes.SubjectToolCall, codes.SubjectModelCall}, Tools: []string{"shell", "fs.read"}, Namespaces: []string{"", "fs"}, Tags: []string{"files"}, Agents: []string{"main"}}
 	for _, tc := range []struct {
 		name, text string
 		host       Host
-		want       string // empty: it can be used
+		want       string // empty if the rule can apply
 	}{
 		{"a tool rule in a gateway", "rules:\n  - {id: a, effect: deny, when: {tool: x}}", models, `f:3:6: rule "a": subjects: the rule can never apply: the gateway decides on model_call only`},
 		{"a question in a gateway", "rules:\n  - {id: a, effect: ask}", models, "the gateway decides on model_call only"},

@@ -2,9 +2,9 @@ package policy
 
 import "syscall"
 
-// forgetTyped drops unread input of a terminal, and reports whether in is one. It does not
+// dropTyped drops unread input of a terminal, and reports whether in is one. It does not
 // change other readers.
-func forgetTyped(in any) (terminal bool, err error) {
+func dropTyped(in any) (terminal bool, err error) {
 	conn, ok := in.(syscall.Conn)
 	if !ok {
 		return false, nil

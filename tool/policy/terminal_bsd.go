@@ -4,7 +4,7 @@ package policy
 
 import "golang.org/x/sys/unix"
 
-// flushInput is FREAD, by which TIOCFLUSH means the input.
+// flushInput is FREAD, which selects the input in TIOCFLUSH.
 const flushInput = 1
 
 func flushTerminal(fd uintptr) (terminal bool, err error) {

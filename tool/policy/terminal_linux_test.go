@@ -15,8 +15,8 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// openTerminal gives the two ends of a terminal: keys are pressed at one, and the
-// program is at the other.
+// openTerminal returns the two ends of a terminal: the test presses keys at one end, and the
+// program uses the other.
 func openTerminal(t *testing.T) (keys, program *os.File) {
 	t.Helper()
 	keys, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
@@ -46,7 +46,7 @@ func openTerminal(t *testing.T) (keys, program *os.File) {
 	return keys, program
 }
 
-// press presses keys and returns when the program could read them.
+// press presses keys and returns when the program can read them.
 func press(t *testing.T, keys, program *os.File, text string) {
 	t.Helper()
 	waiting := func() (n int) {
@@ -71,7 +71,7 @@ func press(t *testing.T, keys, program *os.File, text string) {
 	}
 }
 
-// screen is where the prompt writes. It presses keys when the prompt waits.
+// screen is the output of the prompt. It presses keys when the prompt waits.
 type screen struct {
 	shown []byte
 	press func()
@@ -85,12 +85,12 @@ func (s *screen) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Who presses y for one question has not answered the next, which nobody had seen
-// by then.
-func TestA7_WhatWasTypedBeforeAQuestionIsShownDoesNotAnswerIt(t *testing.T) {
+// The answer y to one question must not answer the next one, which the human had not seen.
+func TestA7_EarlyInputDoesNotAnswerAQuestion(t *testing.T) {
 	keys, program := openTerminal(t)
 	press(t, keys, program, "y\nalways\n")
-	// Each time it waits, one line is for it, and what comes with it is too early.
+	// Each time the prompt waits, one line is for it. Text that arrives with that line is too
+	// early.
 	lines := []string{"n because I looked\ny\n", "what?\ny\n", "no because of that\n"}
 	asked := 0
 	out := &screen{press: func() {
@@ -110,8 +110,8 @@ func TestA7_WhatWasTypedBeforeAQuestionIsShownDoesNotAnswerIt(t *testing.T) {
 	}
 }
 
-// A terminal in raw mode gives several lines at once.
-func TestA7_LinesThatARawTerminalGivesTogetherAnswerOneQuestion(t *testing.T) {
+// A terminal in raw mode returns several lines at once.
+func TestA7_RawTerminalLinesAnswerOneQuestion(t *testing.T) {
 	keys, program := openTerminal(t)
 	raw, err := program.SyscallConn()
 	if err != nil {
@@ -143,8 +143,8 @@ func TestA7_LinesThatARawTerminalGivesTogetherAnswerOneQuestion(t *testing.T) {
 	}
 }
 
-// A terminal that cannot be emptied leaves the call undecided.
-func TestA7_ATerminalThatIsGoneApprovesNothing(t *testing.T) {
+// If unread input cannot be dropped, the call stays undecided.
+func TestA7_ClosedTerminalApprovesNothing(t *testing.T) {
 	keys, program := openTerminal(t)
 	press(t, keys, program, "y\n")
 	program.Close()
@@ -154,8 +154,9 @@ func TestA7_ATerminalThatIsGoneApprovesNothing(t *testing.T) {
 	}
 }
 
-// What is no terminal keeps its lines: a script may have written them before.
-func TestA7_AFileOrPipeAnswersInItsOrder(t *testing.T) {
+// Input that is not a terminal keeps its lines, because a script may have written them in
+// advance.
+func TestA7_FileOrPipeAnswersInOrder(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)

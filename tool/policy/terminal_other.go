@@ -2,5 +2,5 @@
 
 package policy
 
-// flushTerminal knows no terminals here.
+// flushTerminal does not support terminals on this system.
 func flushTerminal(uintptr) (terminal bool, err error) { return false, nil }

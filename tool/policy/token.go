@@ -301,7 +301,7 @@ func (t *tokenBody) decode(d *decoder) bool {
 	return !d.bad && len(d.b) == 0 && checkAnswer(t.Answer) == nil && t.Answer.Verdict != tool.Undecided
 }
 
-// differs names what the token is not for.
+// differs returns the field in which the token differs from the call, or "".
 func (t *tokenBody) differs(want tool.Binding, edited *tool.Input) string {
 	have := t.Binding
 	switch {
@@ -338,7 +338,7 @@ func (e *encoder) flag(v bool) {
 	}
 }
 
-// decoder reads what an encoder wrote. After the first mistake it gives zeros.
+// decoder reads the output of an encoder. After the first error it returns zero values.
 type decoder struct {
 	b   []byte
 	bad bool
@@ -381,18 +381,19 @@ func (d *decoder) fixed(into []byte) {
 	}
 }
 
-// NonceStore remembers the nonces of redeemed tokens.
+// NonceStore stores the nonces of redeemed tokens.
 type NonceStore interface {
-	// Use reports whether the nonce is used for the first time, and remembers it
-	// until it expires: of several callers one gets true. An error refuses the
+	// Use reports whether the nonce is used for the first time, and stores it until it
+	// expires. Of several concurrent callers exactly one gets true. An error refuses the
 	// token.
 	Use(ctx context.Context, nonce [nonceSize]byte, expires time.Time) (fresh bool, err error)
 }
 
-// Nonces keeps nonces in memory. The zero value is ready.
+// Nonces stores nonces in memory. The zero value is ready to use. It is safe for concurrent
+// use.
 type Nonces struct {
-	// Max bounds the nonces of tokens that have not expired: more are refused. Zero means
-	// 100,000.
+	// Max limits the nonces of tokens that have not expired; further tokens are refused. Zero
+	// means 100,000.
 	Max int
 	// Now is the clock; nil means the system's.
 	Now func() time.Time
@@ -401,7 +402,7 @@ type Nonces struct {
 	used map[[nonceSize]byte]time.Time
 }
 
-// errNoncesFull says that more tokens were redeemed than the store can remember.
+// errNoncesFull reports that more tokens were redeemed than the store can hold.
 var errNoncesFull = errors.New("policy: too many tokens were redeemed")
 
 // Use implements [NonceStore].

@@ -17,7 +17,7 @@ func key(id string) SigningKey {
 	return SigningKey{ID: id, Secret: bytes.Repeat([]byte(id), 32)[:32]}
 }
 
-// signerAt has a clock that the test moves.
+// signerAt returns a signer whose clock the test controls.
 func signerAt(t *testing.T, clock *time.Time, older ...SigningKey) *Signer {
 	t.Helper()
 	s, err := NewSigner(key("k1"), older...)
@@ -37,7 +37,7 @@ func mustSign(t *testing.T, s *Signer, g Grant) string {
 	return token
 }
 
-func TestA4_ATokenCarriesADecisionOnce(t *testing.T) {
+func TestA4_TokenIsRedeemedOnce(t *testing.T) {
 	clock := time.Unix(1_800_000_000, 0)
 	s := signerAt(t, &clock)
 	for _, answer := range []tool.Answer{
@@ -56,7 +56,7 @@ func TestA4_ATokenCarriesADecisionOnce(t *testing.T) {
 	}
 }
 
-func TestQuirkI9_ATokenForAnythingElseIsRefused(t *testing.T) {
+func TestQuirkI9_TokenForAnotherBindingIsRefused(t *testing.T) {
 	clock := time.Unix(1_800_000_000, 0)
 	s := signerAt(t, &clock)
 	token := mustSign(t, s, Grant{Binding: binding(), Answer: approved()})
@@ -67,13 +67,13 @@ func TestQuirkI9_ATokenForAnythingElseIsRefused(t *testing.T) {
 			t.Errorf("another %s: %v", field, err)
 		}
 	}
-	// A refused attempt does not use the token up.
+	// A refused attempt does not use up the token.
 	if _, err := s.Redeem(context.Background(), token, binding(), nil); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestA4_AForgedTokenIsRefused(t *testing.T) {
+func TestA4_ForgedTokenIsRefused(t *testing.T) {
 	clock := time.Unix(1_800_000_000, 0)
 	s := signerAt(t, &clock)
 	token := mustSign(t, s, Grant{Binding: binding(), Answer: tool.Answer{Verdict: tool.Rejected}})
@@ -81,7 +81,7 @@ func TestA4_AForgedTokenIsRefused(t *testing.T) {
 		_, err := s.Redeem(context.Background(), token, binding(), nil)
 		return err
 	}
-	// Every single character matters.
+	// Changing any character makes the token invalid.
 	for i := range len(token) {
 		for _, c := range []byte("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.=") {
 			if c == token[i] {
@@ -115,7 +115,7 @@ func TestA4_AForgedTokenIsRefused(t *testing.T) {
 	for name, bad := range map[string]string{
 		"nothing": "", "a word": "token", "no dot": tokenPrefix + body, "another version": "dga2." + body + "." + mac,
 		"a line": token[:40] + "\n" + token[40:], "padding": token + "=", "too long": tokenPrefix + strings.Repeat("A", maxToken) + "." + mac,
-		"more behind it": tokenPrefix + enc(append(bytes.Clone(raw), 0)) + "." + enc(sign(s.keys["k1"], append(bytes.Clone(raw), 0))),
+		"trailing bytes": tokenPrefix + enc(append(bytes.Clone(raw), 0)) + "." + enc(sign(s.keys["k1"], append(bytes.Clone(raw), 0))),
 		"less":           tokenPrefix + enc(raw[:len(raw)-1]) + "." + enc(sign(s.keys["k1"], raw[:len(raw)-1])),
 	} {
 		if err := redeem(bad); !errors.Is(err, errTokenMalformed) {
@@ -127,7 +127,7 @@ func TestA4_AForgedTokenIsRefused(t *testing.T) {
 	}
 }
 
-func TestA4_ATokenExpires(t *testing.T) {
+func TestA4_TokenExpires(t *testing.T) {
 	clock := time.Unix(1_800_000_000, 0)
 	s := signerAt(t, &clock)
 	s.TTL = time.Minute
@@ -142,7 +142,7 @@ func TestA4_ATokenExpires(t *testing.T) {
 	}
 }
 
-func TestA4_AnEditedInputTravelsWithItsToken(t *testing.T) {
+func TestA4_TokenBindsTheEditedInput(t *testing.T) {
 	clock := time.Unix(1_800_000_000, 0)
 	s := signerAt(t, &clock)
 	edit := &tool.Input{Arguments: json.RawMessage(`{"path":"b"}`)}
@@ -160,14 +160,14 @@ func TestA4_AnEditedInputTravelsWithItsToken(t *testing.T) {
 	if err != nil || g.Answer.Edited == nil || g.Answer.Edited.Hash() != edit.Hash() {
 		t.Errorf("%+v, %v", g, err)
 	}
-	// A token without an edit takes none.
+	// A token without an edit accepts no edited input.
 	token = mustSign(t, s, Grant{Binding: binding(), Answer: approved()})
 	if _, err := s.Redeem(context.Background(), token, binding(), edit); !errors.Is(err, ErrToken) {
 		t.Errorf("%v", err)
 	}
 }
 
-func TestA4_KeysCanBeChanged(t *testing.T) {
+func TestA4_KeysCanBeRotated(t *testing.T) {
 	clock := time.Unix(1_800_000_000, 0)
 	old := signerAt(t, &clock)
 	token := mustSign(t, old, Grant{Binding: binding(), Answer: approved()})
@@ -192,7 +192,7 @@ func TestA4_KeysCanBeChanged(t *testing.T) {
 	}
 }
 
-func TestA4_WhatCannotBeSignedIsAnError(t *testing.T) {
+func TestA4_InvalidGrantIsNotSigned(t *testing.T) {
 	clock := time.Unix(1_800_000_000, 0)
 	s := signerAt(t, &clock)
 	for name, g := range map[string]Grant{
@@ -217,7 +217,7 @@ func (brokenNonces) Use(context.Context, [16]byte, time.Time) (bool, error) {
 	return true, errors.New("the store is down")
 }
 
-func TestA4_WithoutMemoryOfTokensNoneIsTaken(t *testing.T) {
+func TestA4_FailingNonceStoreRefusesTokens(t *testing.T) {
 	clock := time.Unix(1_800_000_000, 0)
 	s := signerAt(t, &clock)
 	for name, store := range map[string]NonceStore{"broken": brokenNonces{}, "none": nil} {
@@ -236,7 +236,7 @@ func TestA4_WithoutMemoryOfTokensNoneIsTaken(t *testing.T) {
 	if _, err := use(3, time.Hour); !errors.Is(err, errNoncesFull) {
 		t.Errorf("a full store: %v", err)
 	}
-	clock = clock.Add(time.Minute) // the first has expired, so its token has too
+	clock = clock.Add(time.Minute) // the first nonce has expired, and its token too
 	if ok, err := use(3, time.Hour); !ok || err != nil {
 		t.Errorf("%t, %v", ok, err)
 	}
@@ -245,7 +245,7 @@ func TestA4_WithoutMemoryOfTokensNoneIsTaken(t *testing.T) {
 	}
 }
 
-func TestA4_OneTokenOfManyRedeemersWins(t *testing.T) {
+func TestA4_ConcurrentRedeemSucceedsOnce(t *testing.T) {
 	clock := time.Unix(1_800_000_000, 0)
 	s := signerAt(t, &clock)
 	token := mustSign(t, s, Grant{Binding: binding(), Answer: approved()})
@@ -269,11 +269,11 @@ func TestA4_OneTokenOfManyRedeemersWins(t *testing.T) {
 	}
 }
 
-// The whole way: a run stops, a token carries the decision, the run goes on.
-func TestA4_ARunGoesOnWithATokenAndNotWithAnother(t *testing.T) {
+// End to end: a run stops, a token carries the decision, the run continues.
+func TestA4_RunResumesOnlyWithItsToken(t *testing.T) {
 	clock := time.Unix(1_800_000_000, 0)
 	s := signerAt(t, &clock)
-	w, l := newWorld(t, asking(t)), &Ledger{}
+	w, l := newWorld(t, askingPolicy(t)), &Ledger{}
 	w.runner.Approver = l
 	w.do(`{"path":"a"}`)
 	p := w.batch.Pending[0]
@@ -293,7 +293,7 @@ func TestA4_ARunGoesOnWithATokenAndNotWithAnother(t *testing.T) {
 	if r := w.again(`{"path":"a"}`); !r.OK || w.ran != 1 {
 		t.Errorf("%+v", r)
 	}
-	// A sticky one.
+	// A sticky decision.
 	token = mustSign(t, s, Grant{Binding: p.Binding, Answer: approved(), Sticky: true})
 	if err := s.RedeemInto(context.Background(), l, token, p, nil); err != nil {
 		t.Fatal(err)

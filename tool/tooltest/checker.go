@@ -68,8 +68,8 @@ type checker struct {
 	// made are the calls of each case, which several rules look at.
 	made  []*casePair
 	calls int
-	// stuck has the cases whose call did not return when it was canceled.
-	stuck map[int]bool
+	// hung has the cases whose call did not return when it was canceled.
+	hung map[int]bool
 
 	// These belong to the rule that is being checked.
 	rule  string
@@ -77,7 +77,7 @@ type checker struct {
 }
 
 func newChecker(ctx context.Context, s Suite) *checker {
-	c := &checker{Suite: s, ctx: ctx, runner: &tool.Runner{}, stuck: map[int]bool{}}
+	c := &checker{Suite: s, ctx: ctx, runner: &tool.Runner{}, hung: map[int]bool{}}
 	if s.Runner != nil {
 		*c.runner = *s.Runner
 	}
@@ -99,7 +99,7 @@ type approveAll struct{}
 
 func (approveAll) Approve(ctx context.Context, req *tool.ApprovalRequest) (tool.Answer, error) {
 	if req.Preview != nil {
-		_, _ = req.Preview(ctx) // a call that will fail may have none
+		_, _ = req.Preview(ctx) // the tool of a failing call may have no preview
 	}
 	return tool.Answer{Verdict: tool.Approved}, nil
 }
@@ -186,14 +186,14 @@ func (k *call) panicked() *tool.PanicError {
 	return nil
 }
 
-// as reports whether the call ended as the case says.
-func (k *call) as(want *Case) bool {
+// endedAs reports whether the call ended as the case says.
+func (k *call) endedAs(want *Case) bool {
 	return k.err == nil && k.record.OK != want.Fails && !k.record.Pending && k.record.ErrorKind != tool.ErrorArguments &&
-		k.panicked() == nil && k.record.ErrorKind != tool.ErrorOutput && strings.Contains(k.said(), want.Want)
+		k.panicked() == nil && k.record.ErrorKind != tool.ErrorOutput && strings.Contains(k.text(), want.Want)
 }
 
-// said is the text that the model reads, without a fence.
-func (k *call) said() string {
+// text returns the text that the model reads, without a fence.
+func (k *call) text() string {
 	if k.record.Plain != "" {
 		return k.record.Plain
 	}
@@ -233,7 +233,7 @@ func (c *checker) run(ctx context.Context, st stage, arguments ...string) []call
 	var waiting atomic.Int32
 	all := make(chan struct{})
 	start := sync.OnceFunc(func() { close(all) })
-	if st.together { // calls that never come hold up the others for a moment only
+	if st.together { // do not wait long for calls that never arrive
 		defer time.AfterFunc(hookTimeout/5, start).Stop()
 	}
 	use := func(next tool.Handler) tool.Handler {
@@ -294,11 +294,11 @@ func (c *checker) run(ctx context.Context, st stage, arguments ...string) []call
 // contentOf is the outcome as text: media included, and without a fence.
 func (k *call) contentOf() string {
 	if !k.reached || k.output.Content == nil {
-		return fmt.Sprintf("%v %s", k.record.OK, k.said())
+		return fmt.Sprintf("%v %s", k.record.OK, k.text())
 	}
 	b, err := json.Marshal(dragoman.ToolResult{Content: k.output.Content})
 	if err != nil {
-		return fmt.Sprintf("%v %s", k.record.OK, k.said())
+		return fmt.Sprintf("%v %s", k.record.OK, k.text())
 	}
 	return fmt.Sprintf("%v %s", k.record.OK, b)
 }

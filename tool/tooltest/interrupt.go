@@ -9,9 +9,9 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// watched is a tool whose calls are watched until they return, also after the runner
+// watchedTool is a tool whose calls are watched until they return, also after the runner
 // abandoned them.
-type watched struct {
+type watchedTool struct {
 	tool.Tool
 	settings tool.Settings
 	// began and ended count the calls, and left wakes whoever waits for the end of one.
@@ -21,17 +21,17 @@ type watched struct {
 	enter func()
 }
 
-func (c *checker) watch(enter func()) *watched {
-	w := &watched{Tool: c.Tool, settings: c.settings, left: make(chan struct{}, 1), enter: enter}
+func (c *checker) watch(enter func()) *watchedTool {
+	w := &watchedTool{Tool: c.Tool, settings: c.settings, left: make(chan struct{}, 1), enter: enter}
 	w.settings.Breaker = tool.Breaker{}
 	return w
 }
 
 // Settings returns the settings of the tool, without its circuit breaker.
-func (w *watched) Settings() tool.Settings { return w.settings }
+func (w *watchedTool) Settings() tool.Settings { return w.settings }
 
 // Contribution returns the contribution of the tool.
-func (w *watched) Contribution() dragoman.Contribution {
+func (w *watchedTool) Contribution() dragoman.Contribution {
 	if c, ok := w.Tool.(interface{ Contribution() dragoman.Contribution }); ok {
 		return c.Contribution()
 	}
@@ -39,7 +39,7 @@ func (w *watched) Contribution() dragoman.Contribution {
 }
 
 // Call calls the tool.
-func (w *watched) Call(ctx context.Context, in tool.Input) (tool.Output, error) {
+func (w *watchedTool) Call(ctx context.Context, in tool.Input) (tool.Output, error) {
 	w.began.Add(1)
 	defer func() {
 		w.ended.Add(1)
@@ -55,7 +55,7 @@ func (w *watched) Call(ctx context.Context, in tool.Input) (tool.Output, error) 
 }
 
 // returned waits until all calls have returned, and reports whether they did in time.
-func (w *watched) returned(within time.Duration) bool {
+func (w *watchedTool) returned(within time.Duration) bool {
 	limit := time.NewTimer(within)
 	defer limit.Stop()
 	for w.ended.Load() < w.began.Load() {
@@ -93,9 +93,9 @@ func (c *checker) cancel() string {
 		case k.err != nil:
 			c.addf(p.name(), "%v", k.err)
 		case early:
-			c.addf(p.name(), "the case says Blocks, and the call returned before its context ended: %s", k.why())
+			c.addf(p.name(), "the case says Blocks, and the call returned before its context ended: %s", k.failure())
 		case !w.returned(c.Within):
-			c.stuck[i] = true
+			c.hung[i] = true
 			c.addf(p.name(), "the tool still runs %s after its context was canceled", c.Within)
 		}
 	}
@@ -115,7 +115,7 @@ func (c *checker) timeout() string {
 			c.addf(p.name(), "the tool is immediate, so nothing ends a call of it that blocks: do not set Settings.Immediate")
 			continue
 		}
-		if c.stuck[i] { // it ignores its context, which cancel reports
+		if c.hung[i] { // it ignores its context, which cancel reports
 			continue
 		}
 		if err := c.reset(); err != nil {
@@ -128,7 +128,7 @@ func (c *checker) timeout() string {
 		case k.err != nil:
 			c.addf(p.name(), "%v", k.err)
 		case k.record.OK:
-			c.addf(p.name(), "the call reports success after its time was over: return the error of the context: %s", k.why())
+			c.addf(p.name(), "the call reports success after its time was over: return the error of the context: %s", k.failure())
 		case !w.returned(c.Within):
 			c.addf(p.name(), "the tool still runs %s after its time limit: it does not stop when its context ends", c.Within)
 		}

@@ -44,13 +44,13 @@ func (c *checker) targets() string {
 		targets[reason] = append(targets[reason], target)
 	}
 	for _, codec := range dialects.All() {
-		if err := sent(codec, box); err != nil {
+		if err := checkEncoded(codec, box); err != nil {
 			drop(string(codec.Dialect()), err.Error())
 		}
 	}
 	for _, p := range otherSurfaces() {
 		if c.def.Kind != codes.ToolFunction {
-			break // it has no schema
+			break // a tool without a schema
 		}
 		if _, err := schema.Lower(c.def.Parameters, p); err != nil {
 			drop(p.Name(), fmt.Sprintf("tool %q: %v", c.def.Name, err))
@@ -82,8 +82,8 @@ func otherSurfaces() (out []schema.Profile) {
 	return out
 }
 
-// sent encodes a request with the tools of a box, and returns why one is missing.
-func sent(codec dialect.Codec, box *tool.Box) error {
+// checkEncoded encodes a request with the tools of a box, and returns why one is missing.
+func checkEncoded(codec dialect.Codec, box *tool.Box) error {
 	req := &dragoman.Request{
 		Model: "tooltest", Tools: box.Specs(), Contributions: box.Contributions(),
 		Messages: []dragoman.Message{{Role: dragoman.RoleUser, Parts: []dragoman.Part{&dragoman.Text{Text: "Hello."}}}},
@@ -110,28 +110,28 @@ func (c *checker) examples() string {
 	}
 	for i, e := range c.def.Examples {
 		if k := c.run(c.ctx, stage{dry: true}, string(e))[0]; !k.reached {
-			c.addf("", "example %d is not accepted: %s", i, k.why())
+			c.addf("", "example %d is not accepted: %s", i, k.failure())
 		}
 	}
 	return ""
 }
 
-// why is the reason for which a call did not end well.
-func (k *call) why() string {
+// failure returns the reason why a call failed, or "".
+func (k *call) failure() string {
 	if k.err != nil {
 		return k.err.Error()
 	}
 	if p := k.panicked(); p != nil {
 		return fmt.Sprintf("%v\n%s", p, p.Stack)
 	}
-	return shortened(k.said())
+	return shortened(k.text())
 }
 
 func (c *checker) arguments() string {
 	for _, a := range c.Invalid {
 		c.refused(a, "a call with invalid arguments reached the tool: make the schema stricter, so that %s does not fit", "is not refused as invalid arguments")
 	}
-	for _, a := range c.misfits() {
+	for _, a := range c.invalidArguments() {
 		c.refused(a, "a call with arguments that do not fit the schema reached the tool: %s", "does not fit the schema, and is not refused as invalid arguments")
 	}
 	return ""
@@ -145,18 +145,18 @@ func (c *checker) refused(arguments, reached, other string) {
 	case k.reached:
 		c.addf("", reached, shortened(arguments))
 	case k.record.ErrorKind != tool.ErrorArguments:
-		c.addf("", "%s %s: %s: %s", shortened(arguments), other, k.record.ErrorKind, k.why())
+		c.addf("", "%s %s: %s: %s", shortened(arguments), other, k.record.ErrorKind, k.failure())
 	}
 }
 
-// misfits returns arguments that do not fit the schema, made from valid ones.
-func (c *checker) misfits() []string {
+// invalidArguments returns arguments that do not fit the schema, derived from valid ones.
+func (c *checker) invalidArguments() []string {
 	if c.def.Kind == codes.ToolFreeform || c.settings.Unvalidated {
 		return nil
 	}
 	validator, err := schema.Compile(c.def.Parameters)
 	if err != nil {
-		return nil // a definition in a format of its own
+		return nil // a definition in another format
 	}
 	fits := func(args string) bool {
 		completed, _ := validator.Complete(validator.OmitNulls(json.RawMessage(args)), c.settings.Coerce)
@@ -223,21 +223,21 @@ func (c *checker) cases() string {
 			c.addf(p.name(), "%v", k.err)
 		case k.panicked() != nil, r.ErrorKind == tool.ErrorOutput: // see panics and output
 		case r.ErrorKind == tool.ErrorArguments && p.Fails:
-			c.addf(p.name(), "the arguments do not fit the schema, so the tool is not called: list them in Suite.Invalid: %s", k.why())
+			c.addf(p.name(), "the arguments do not fit the schema, so the tool is not called: list them in Suite.Invalid: %s", k.failure())
 		case r.ErrorKind == tool.ErrorArguments:
-			c.addf(p.name(), "the arguments are refused: %s", k.why())
+			c.addf(p.name(), "the arguments are refused: %s", k.failure())
 		case r.Pending:
 			c.addf(p.name(), "the call is pending: give the suite a Runner whose Approver answers")
 		case r.ErrorKind == tool.ErrorTimeout:
-			c.addf(p.name(), "the call took too long: %s", k.why())
+			c.addf(p.name(), "the call took too long: %s", k.failure())
 		case r.ErrorKind == tool.ErrorUnavailable:
 			c.addf(p.name(), "the tool is unavailable: give the suite the tool without its circuit breaker")
 		case r.OK && p.Fails:
-			c.addf(p.name(), "the call succeeds, want an error: %s", k.why())
+			c.addf(p.name(), "the call succeeds, want an error: %s", k.failure())
 		case !r.OK && !p.Fails:
-			c.addf(p.name(), "the call fails (%s): %s", r.ErrorKind, k.why())
-		case !strings.Contains(k.said(), p.Want):
-			c.addf(p.name(), "the output does not contain %q: %s", p.Want, k.why())
+			c.addf(p.name(), "the call fails (%s): %s", r.ErrorKind, k.failure())
+		case !strings.Contains(k.text(), p.Want):
+			c.addf(p.name(), "the output does not contain %q: %s", p.Want, k.failure())
 		}
 	}
 	return ""
@@ -250,7 +250,7 @@ func (c *checker) panics() string {
 	for _, p := range c.results() {
 		for _, k := range [...]*call{&p.first, &p.second} {
 			if k.panicked() != nil {
-				c.addf(p.name(), "%s", k.why())
+				c.addf(p.name(), "%s", k.failure())
 				break
 			}
 		}
@@ -263,7 +263,7 @@ func (c *checker) output() string {
 		return "the suite has no cases"
 	}
 	var validator *schema.Validator
-	if len(c.def.OutputSchema) > 0 && !c.settings.Structured { // else the runner checks
+	if len(c.def.OutputSchema) > 0 && !c.settings.Structured { // otherwise the runner checks it
 		v, err := schema.Compile(c.def.OutputSchema)
 		if err != nil {
 			c.addf("", "the output schema: %v", err)
@@ -276,10 +276,10 @@ func (c *checker) output() string {
 			why := ""
 			switch {
 			case k.record.ErrorKind == tool.ErrorOutput:
-				why = k.why()
+				why = k.failure()
 			case validator != nil && k.record.OK && k.reached && k.output.Ticket == nil:
 				if err := validator.Validate(jsonOf(k.output)); err != nil {
-					why = fmt.Sprintf("the output does not fit the declared output schema: %v: %s", err, k.why())
+					why = fmt.Sprintf("the output does not fit the declared output schema: %v: %s", err, k.failure())
 				}
 			}
 			if why != "" {
@@ -398,7 +398,7 @@ func (c *checker) idempotent() string {
 		case !p.Varies && p.first.content != p.second.content:
 			c.addf(p.name(), "a second call has another output (set Case.Varies if it may):\n was %s\n is  %s", shortened(p.first.content), shortened(p.second.content))
 		case p.Varies && p.first.record.OK != p.second.record.OK:
-			c.addf(p.name(), "a second call ends differently: %s", p.second.why())
+			c.addf(p.name(), "a second call ends differently: %s", p.second.failure())
 		case p.after != p.again:
 			c.addf(p.name(), "a second call changed the state again:\n was %s\n is  %s", shortened(p.after), shortened(p.again))
 		}
@@ -416,8 +416,8 @@ func (c *checker) concurrent() string {
 	var arguments []string
 	var of []*casePair
 	for _, p := range c.results() {
-		// A call that works only once in a state cannot be made twice at once either.
-		if p.err == nil && p.first.reached && p.first.as(p.Case) && p.second.as(p.Case) {
+		// A call that works only once in a state cannot be made concurrently either.
+		if p.err == nil && p.first.reached && p.first.endedAs(p.Case) && p.second.endedAs(p.Case) {
 			for range copies {
 				arguments, of = append(arguments, p.Arguments), append(of, p)
 			}
@@ -437,8 +437,8 @@ func (c *checker) concurrent() string {
 			continue
 		}
 		switch {
-		case !k.as(p.Case):
-			c.addf(p.name(), "a concurrent call ends differently (make the tool safe for concurrent use, or exclusive): %s", k.why())
+		case !k.endedAs(p.Case):
+			c.addf(p.name(), "a concurrent call ends differently (make the tool safe for concurrent use, or exclusive): %s", k.failure())
 		case !p.Varies && p.first.content == p.second.content && k.content != p.first.content:
 			c.addf(p.name(), "a concurrent call has another output:\n was %s\n is  %s", shortened(p.first.content), shortened(k.content))
 		default:

@@ -39,7 +39,7 @@ var (
 	blocked = tooltest.Case{Name: "blocked", Arguments: `{"text":"a"}`, Blocks: true}
 )
 
-func TestZ4_SoundToolsConform(t *testing.T) {
+func TestZ4_CorrectToolsConform(t *testing.T) {
 	state := "empty"
 	for name, s := range map[string]tooltest.Suite{
 		"typed": {
@@ -91,7 +91,7 @@ func TestZ4_SoundToolsConform(t *testing.T) {
 	}
 }
 
-// shifty is a tool whose definition changes.
+// shifty is a tool whose definition changes between calls of Spec.
 type shifty struct {
 	tool.Tool
 	spec func() *dragoman.ToolSpec
@@ -121,7 +121,7 @@ func (c called) Call(context.Context, tool.Input) (tool.Output, error) {
 	return tool.Output{}, nil
 }
 
-func TestZ4_BrokenToolsAreFound(t *testing.T) {
+func TestZ4_IncorrectToolsAreFound(t *testing.T) {
 	release := make(chan struct{})
 	t.Cleanup(func() { close(release) })
 	calls, state := 0, 0
@@ -264,7 +264,7 @@ func raw(schema string, opts ...tool.Option) tool.Tool {
 	return tool.Raw("raw", "Takes what its schema says.", json.RawMessage(schema), func(context.Context, json.RawMessage) (any, error) { return "ok", nil }, opts...)
 }
 
-func TestLeftOutRulesAreNotChecked(t *testing.T) {
+func TestWithoutSkipsRules(t *testing.T) {
 	s := tooltest.Suite{Tool: named(echo), Cases: []tooltest.Case{{Arguments: one.Arguments, Fails: true}}}
 	s.Without = map[string]string{"cases": "known"}
 	if found := tooltest.Check(t.Context(), s); len(found) > 0 {
@@ -272,7 +272,7 @@ func TestLeftOutRulesAreNotChecked(t *testing.T) {
 	}
 }
 
-func TestEndedContextsCheckNothing(t *testing.T) {
+func TestCanceledContextChecksNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	found := tooltest.Check(ctx, tooltest.Suite{Tool: named(echo), Cases: []tooltest.Case{one}})

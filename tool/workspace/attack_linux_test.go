@@ -8,8 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Whoever swaps a folder for a link gets no change made in a protected folder.
-func TestAttack_SymlinkIntoGitSwappedMeanwhile(t *testing.T) {
+// Replacing a directory by a symlink during a call must not lead to a change in a protected
+// directory.
+func TestAttack_SymlinkIntoGitDuringWrite(t *testing.T) {
 	p := newPlace(t, Options{})
 	p.file(".git/config", "mine")
 	p.file("real/config", "x")

@@ -17,8 +17,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/text/toolname"
 )
 
-// everyTool hands a path to each tool that takes one, directly, and returns all
-// that they said. None may wait for anything.
+// everyTool calls each tool that takes a path, without a runner, and returns all their texts.
+// No call may block.
 func (p *place) everyTool(ctx context.Context, name string) []string {
 	var said []string
 	tell := func(s string, err error) {
@@ -42,14 +42,14 @@ func (p *place) everyTool(ctx context.Context, name string) []string {
 	return said
 }
 
-// refused hands a path to every tool: all must refuse it, and say nothing of what
-// is outside.
+// refused passes a path to every tool. Each tool must refuse it and reveal nothing about files
+// outside.
 func (p *place) refused(name string) {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.t.Context(), 20*time.Second)
 	defer cancel()
 	for i, s := range p.everyTool(ctx, name) {
-		if strings.Contains(s, tune) {
+		if strings.Contains(s, canaryContent) {
 			p.t.Errorf("%q, try %d: %q", name, i, s)
 		}
 		if (i < 3 || i == 4) && !strings.Contains(s, errPath.Error()) && !strings.Contains(s, "does not exist") && !strings.Contains(s, "too many levels") {
@@ -103,7 +103,7 @@ func TestAttack_CaseDoesNotEscape(t *testing.T) {
 	}
 }
 
-// What some file system takes for .git must not be written to by any name.
+// A name that some file system treats as .git must not be written to.
 func TestAttack_CaseOfAProtectedName(t *testing.T) {
 	p := newPlace(t, Options{Protected: []string{".git", ".svn", ".hg", ".jj", "Makefile", "straße", "ki"}})
 	for _, name := range []string{
@@ -120,8 +120,8 @@ func TestAttack_CaseOfAProtectedName(t *testing.T) {
 	}
 }
 
-// All that Unicode folds, whatever the mapping.
-func TestAttack_CaseIsFoldedByAllOfUnicode(t *testing.T) {
+// All characters that Unicode folds, by any mapping.
+func TestAttack_CaseFoldingCoversUnicode(t *testing.T) {
 	for r := rune(1); r <= unicode.MaxRune; r++ {
 		for _, other := range []rune{unicode.ToLower(r), unicode.ToUpper(r), unicode.ToTitle(r), unicode.SimpleFold(r)} {
 			if a, b := foldName("x"+string(r)+"x"), foldName("x"+string(other)+"x"); a != b {
@@ -131,8 +131,8 @@ func TestAttack_CaseIsFoldedByAllOfUnicode(t *testing.T) {
 	}
 }
 
-// A file system may take names for one that no table knows. It is asked itself; a
-// hard link stands for such a name here.
+// A file system may treat names as equal that no table lists. The tool asks the file system
+// itself; a hard link represents such a name here.
 func TestAttack_AnotherNameOfAProtectedFile(t *testing.T) {
 	p := newPlace(t, Options{Protected: []string{"Makefile"}})
 	p.file("sub/Makefile", "all:")
@@ -176,7 +176,7 @@ func TestAttack_SymlinkToAFolderOutside(t *testing.T) {
 	}
 }
 
-func TestAttack_SymlinkToTheTemporaryFileOrItself(t *testing.T) {
+func TestAttack_SymlinkToTemporaryFileOrItself(t *testing.T) {
 	p := newPlace(t, Options{})
 	p.link("loop", "loop")
 	p.link("b", "a")
@@ -185,7 +185,7 @@ func TestAttack_SymlinkToTheTemporaryFileOrItself(t *testing.T) {
 	p.refused("a/x")
 }
 
-func TestAttack_DeletingThroughALinkDeletesNothing(t *testing.T) {
+func TestAttack_DeleteThroughALinkIsRefused(t *testing.T) {
 	p := newPlace(t, Options{})
 	p.file("real", "x")
 	p.link("real", "near")
@@ -194,7 +194,7 @@ func TestAttack_DeletingThroughALinkDeletesNothing(t *testing.T) {
 	p.wantFiles(map[string]string{"real": "x"})
 }
 
-func TestAttack_HardLinkIsCutOffRatherThanWrittenThrough(t *testing.T) {
+func TestAttack_HardLinkIsReplacedNotWrittenThrough(t *testing.T) {
 	p := newPlace(t, Options{})
 	if err := os.Link(filepath.Join(p.outer, "outside", "canary"), p.path("hard")); err != nil {
 		t.Skip("no hard links here:", err)
@@ -203,9 +203,8 @@ func TestAttack_HardLinkIsCutOffRatherThanWrittenThrough(t *testing.T) {
 	p.wantFiles(map[string]string{"hard": "mine"})
 }
 
-// Whoever swaps a folder for a link while a tool runs gets it neither to read nor
-// to write outside.
-func TestAttack_SymlinkSwappedMeanwhile(t *testing.T) {
+// Replacing a directory by a symlink during a call must not allow reading or writing outside.
+func TestAttack_SymlinkSwappedDuringACall(t *testing.T) {
 	p := newPlace(t, Options{})
 	p.file("real/canary", "inside")
 	p.link("../outside", "bad")
@@ -223,12 +222,12 @@ func TestAttack_SymlinkSwappedMeanwhile(t *testing.T) {
 	inside := 0
 	for range 40 {
 		for _, s := range p.everyTool(t.Context(), "swap/canary") {
-			if strings.Contains(s, tune) {
+			if strings.Contains(s, canaryContent) {
 				t.Fatal(s)
 			}
 		}
 		for _, s := range p.everyTool(t.Context(), "real/canary") {
-			if strings.Contains(s, tune) {
+			if strings.Contains(s, canaryContent) {
 				t.Fatal(s)
 			}
 			if strings.Contains(s, "created real/canary") || strings.Contains(s, "replaced real/canary") {
@@ -254,8 +253,8 @@ func TestAttack_EndlessAndSpecialFilesThroughLinks(t *testing.T) {
 	p.refused("proc/environ")
 }
 
-// nasty are parts of paths that somebody might build an escape of.
-func nasty(p *place) *rapid.Generator[string] {
+// escapeElements returns path elements that an attacker might use to escape.
+func escapeElements(p *place) *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
 		part := rapid.SampledFrom([]string{
 			"..", ".", "", "a", "sub", "away", "near", "up", "canary", "outside", "root", ".git", "~", "C:", `\`, `..\..`, "\x00", "...", ".. ", "..;", "%2e%2e",
@@ -281,11 +280,11 @@ func TestAttack_NoPathReachesOutside(t *testing.T) {
 		p.link("..", "up")
 	}
 	set()
-	paths := nasty(p)
+	paths := escapeElements(p)
 	rapid.Check(t, func(t *rapid.T) {
 		name := paths.Draw(t, "path")
 		for i, s := range p.everyTool(t.Context(), name) {
-			if strings.Contains(s, tune) {
+			if strings.Contains(s, canaryContent) {
 				t.Fatalf("%q, try %d: %s", name, i, s)
 			}
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/text/toolname"
 )
 
-func TestAttack_NamedPipeIsNotWaitedFor(t *testing.T) {
+func TestAttack_NamedPipeDoesNotBlock(t *testing.T) {
 	p := newPlace(t, Options{})
 	if err := syscall.Mkfifo(p.path("pipe"), 0o644); err != nil {
 		t.Skip("no named pipes here:", err)
@@ -23,9 +23,8 @@ func TestAttack_NamedPipeIsNotWaitedFor(t *testing.T) {
 	p.fails(toolname.ReadFile, args{"path": "pipe"}, "is a named pipe, not a file")
 }
 
-// A pipe that takes a file's place after it was looked at must not hold the tool
-// either.
-func TestAttack_NamedPipeIsNotWaitedForWhenOpened(t *testing.T) {
+// A pipe that replaces a file after it was checked must not block the tool either.
+func TestAttack_NamedPipeDoesNotBlockOpen(t *testing.T) {
 	p := newPlace(t, Options{})
 	if err := syscall.Mkfifo(p.path("pipe"), 0o644); err != nil {
 		t.Skip("no named pipes here:", err)

@@ -6,10 +6,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// withheld are the capabilities that commands never have. With them, a command run by root
+// droppedCapabilities are the capabilities that commands never have. With them, a command run by root
 // could bypass Landlock, or change what Landlock does not confine: capabilities and flags
 // of files outside the workspace, other processes, network settings, the clock.
-var withheld = [...]uint{
+var droppedCapabilities = [...]uint{
 	unix.CAP_MKNOD, unix.CAP_SYS_RAWIO, unix.CAP_SYS_MODULE, unix.CAP_SYS_BOOT, // devices and the kernel
 	unix.CAP_SETFCAP, unix.CAP_LINUX_IMMUTABLE, unix.CAP_MAC_ADMIN, unix.CAP_MAC_OVERRIDE, // attributes of files
 	unix.CAP_SYS_ADMIN, unix.CAP_SYS_PTRACE, unix.CAP_SYS_NICE, unix.CAP_BPF, unix.CAP_PERFMON, unix.CAP_CHECKPOINT_RESTORE, // processes
@@ -32,7 +32,7 @@ func dropCapabilities() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("setting no_new_privs: %w", err)
 	}
-	for _, c := range withheld {
+	for _, c := range droppedCapabilities {
 		// Without CAP_SETPCAP the bounding set stays; no_new_privs makes up for it.
 		_ = unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(c), 0, 0, 0)
 		_ = unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_LOWER, uintptr(c), 0, 0) // before Linux 4.3 there is no such set
@@ -68,7 +68,7 @@ func capabilities() (sets capabilitySets, err error) {
 
 // hasAny reports whether a withheld capability is in one of the sets.
 func (s *capabilitySets) hasAny() bool {
-	for _, c := range withheld {
+	for _, c := range droppedCapabilities {
 		half, bit := &s[c/32], uint32(1)<<(c%32)
 		if (half.Effective|half.Permitted|half.Inheritable)&bit != 0 {
 			return true

@@ -43,15 +43,15 @@ type staged struct {
 	edit
 	dir  *os.Root
 	base string
-	// next is the file with the new content, kept the one with the old; "" if there is none.
-	next, kept string
+	// newFile is the file with the new content, kept the one with the old; "" if there is none.
+	newFile, oldFile string
 }
 
 func (w *Workspace) begin() *transaction { return &transaction{w: w} }
 
 func (tx *transaction) put(e edit) { tx.edits = append(tx.edits, &staged{edit: e}) }
 
-// errRolledBack is reported to the model after a failed change.
+// errRolledBack is part of the error after a failed change that was undone.
 var errRolledBack = errors.New("nothing was changed")
 
 // commit makes the changes. After an error nothing is changed, or the error says what is.
@@ -94,11 +94,11 @@ func (tx *transaction) stage() error {
 		if s.before != nil {
 			mode = s.before.mode
 		}
-		s.next = tempName()
+		s.newFile = tempName()
 		if err := tx.step("stage"); err != nil {
 			return err
 		}
-		if err := writeNew(s.dir, s.next, s.after, mode); err != nil {
+		if err := writeNew(s.dir, s.newFile, s.after, mode); err != nil {
 			return explain(s.rel, err)
 		}
 	}
@@ -137,7 +137,7 @@ func (tx *transaction) apply(s *staged) error {
 		if err := s.dir.Rename(s.base, kept); err != nil {
 			return explain(s.rel, err)
 		}
-		s.kept = kept
+		s.oldFile = kept
 		tx.undo = append(tx.undo, s.restore)
 	case s.before == nil:
 		if err := s.create(); err != nil {
@@ -145,10 +145,10 @@ func (tx *transaction) apply(s *staged) error {
 		}
 		tx.undo = append(tx.undo, func() error { return s.dir.Remove(s.base) })
 	default:
-		if err := s.keep(); err != nil {
+		if err := s.keepOld(); err != nil {
 			return explain(s.rel, err)
 		}
-		if err := s.dir.Rename(s.next, s.base); err != nil {
+		if err := s.dir.Rename(s.newFile, s.base); err != nil {
 			return explain(s.rel, err)
 		}
 		tx.undo = append(tx.undo, s.restore)
@@ -176,7 +176,7 @@ func (s *staged) unchanged(w *Workspace) error {
 	if err != nil {
 		return explain(s.rel, err)
 	}
-	defer shut(f)
+	defer closeQuietly(f)
 	opened, err := f.Stat()
 	if err != nil || !os.SameFile(info, opened) {
 		return fmt.Errorf("%s was replaced meanwhile", quoteShort(s.rel))
@@ -193,30 +193,30 @@ func (s *staged) unchanged(w *Workspace) error {
 
 // create gives the new content its name, unless another program has taken it.
 func (s *staged) create() error {
-	err := s.dir.Link(s.next, s.base)
+	err := s.dir.Link(s.newFile, s.base)
 	if err == nil || errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	// A file system without hard links: it was not there a moment ago.
-	return s.dir.Rename(s.next, s.base)
+	return s.dir.Rename(s.newFile, s.base)
 }
 
-// keep stores the old content under another name while it may be needed.
-func (s *staged) keep() error {
+// keepOld stores the old content under another name while it may be needed.
+func (s *staged) keepOld() error {
 	kept := tempName()
 	if err := s.dir.Link(s.base, kept); err != nil {
 		if err := writeNew(s.dir, kept, s.before.data, s.before.mode); err != nil {
 			return err
 		}
 	}
-	s.kept = kept
+	s.oldFile = kept
 	return nil
 }
 
 // restore puts the old content back. If that fails, it stays under its other name.
 func (s *staged) restore() error {
-	kept := s.kept
-	s.kept = ""
+	kept := s.oldFile
+	s.oldFile = ""
 	if err := s.dir.Rename(kept, s.base); err != nil {
 		return fmt.Errorf("the old content of %s is now in %s in the same folder", quoteShort(s.rel), kept)
 	}
@@ -229,12 +229,12 @@ func (tx *transaction) end() {
 		if s.dir == nil {
 			continue
 		}
-		for _, name := range [...]string{s.next, s.kept} {
+		for _, name := range [...]string{s.newFile, s.oldFile} {
 			if name != "" {
 				_ = s.dir.Remove(name) // it may have been renamed into its place
 			}
 		}
-		shut(s.dir)
+		closeQuietly(s.dir)
 	}
 	if tx.done {
 		return

@@ -49,7 +49,7 @@ func TestZ4_EveryToolConforms(t *testing.T) {
 		}, Invalid: []string{`{"pattern":"a","limit":0}`}},
 		toolname.WriteFile: {Tool: p.Write(), Cases: []tooltest.Case{
 			{Arguments: `{"path":"a.txt","content":"new\n"}`},
-			{Arguments: `{"path":"c/d.txt","content":"new\n","parents":true}`, Varies: true}, // created, then replaced
+			{Arguments: `{"path":"c/d.txt","content":"new\n","parents":true}`, Varies: true}, // created by the first call, replaced by the second
 			{Arguments: `{"path":".git/config","content":""}`, Fails: true},
 			{Arguments: `{"path":"../outside/canary","content":""}`, Fails: true},
 		}},
@@ -61,7 +61,7 @@ func TestZ4_EveryToolConforms(t *testing.T) {
 	}
 	if runtime.GOOS != "windows" {
 		suites[toolname.Shell] = tooltest.Suite{Tool: p.Shell(), Cases: []tooltest.Case{
-			{Arguments: `{"command":"cat a.txt","folder":"."}`, Want: "two", Varies: true}, // it says how long it took
+			{Arguments: `{"command":"cat a.txt","folder":"."}`, Want: "two", Varies: true}, // the result states the elapsed time
 			{Arguments: `{"command":"no-such-program"}`, Fails: true},
 			{Name: "a command that does not end", Arguments: `{"command":"sleep 60"}`, Blocks: true},
 		}, Invalid: []string{`{"command":""}`}}

@@ -51,8 +51,8 @@ func (w *Workspace) devices(ctx context.Context) (found, partial string, err err
 	return c.found, c.partial, nil
 }
 
-// writable are the folders that confined commands may write: the workspace, and those of
-// [Shell.WritePaths]. A device that is named there itself is meant to be used.
+// writable returns the directories that confined commands may write: the workspace, and those
+// of [Shell.WritePaths]. A device that is itself named there is meant to be used.
 func (w *Workspace) writable() []string {
 	out := []string{w.real}
 	if w.options.Shell == nil {
@@ -60,7 +60,7 @@ func (w *Workspace) writable() []string {
 	}
 	for _, p := range w.options.Shell.WritePaths {
 		real, err := filepath.EvalSymlinks(p)
-		if err != nil { // it is not there
+		if err != nil { // it does not exist
 			continue
 		}
 		if info, err := os.Stat(real); err == nil && info.IsDir() {

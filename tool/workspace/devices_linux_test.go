@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// nodes are commands that make nodes. The numbers are those of the null device and of
-// a block device that is reserved for experiments.
+// nodes are commands that create device nodes, with the numbers of the null device and of a
+// block device that is reserved for experiments.
 var nodes = map[string]string{
 	"a character device": "mknod n c 1 3",
 	"a block device":     "mknod n b 240 0",
@@ -51,8 +51,8 @@ func TestAttack_CommandMakesDeviceNodes(t *testing.T) {
 	}
 }
 
-// Landlock does not confine extended attributes, so that root could give a program outside
-// the workspace a capability.
+// Landlock does not confine extended attributes: root could give a program outside the
+// workspace a capability.
 func TestAttack_CommandSetsFileCapabilities(t *testing.T) {
 	if _, err := exec.LookPath("setcap"); err != nil || os.Geteuid() != 0 {
 		t.Skip("only root can set capabilities, with setcap")
@@ -101,7 +101,7 @@ func TestT15_CommandsLackCapabilitiesThatLeadToDevices(t *testing.T) {
 	}
 }
 
-func TestT15_AWorkspaceWithADeviceNodeIsRefused(t *testing.T) {
+func TestT15_WorkspaceWithADeviceNodeIsRefused(t *testing.T) {
 	s := confined(t)
 	p := newPlace(t, Options{Shell: s})
 	p.file("deep/er/a", "x")
@@ -119,7 +119,7 @@ func TestT15_AWorkspaceWithADeviceNodeIsRefused(t *testing.T) {
 	p.ok(toolname.Shell, args{"command": "touch made"}, "under Landlock]")
 }
 
-func TestT15_ADeviceNodeInAWritablePathIsRefused(t *testing.T) {
+func TestT15_DeviceNodeInAWritablePathIsRefused(t *testing.T) {
 	s := *confined(t)
 	outer := t.TempDir()
 	if err := os.Mkdir(filepath.Join(outer, "deep"), 0o700); err != nil {
@@ -137,11 +137,11 @@ func TestT15_ADeviceNodeInAWritablePathIsRefused(t *testing.T) {
 		s.WritePaths = []string{path}
 		newPlace(t, Options{Shell: &s}).fails(toolname.Shell, args{"command": "touch made"}, "in Shell.WritePaths is a device node; remove it")
 	}
-	s.WritePaths = []string{node} // named itself
+	s.WritePaths = []string{node} // the device itself is listed
 	newPlace(t, Options{Shell: &s}).ok(toolname.Shell, args{"command": "touch made"}, "under Landlock]")
 }
 
-func TestT15_AWorkspaceThatCannotBeCheckedForDevices(t *testing.T) {
+func TestT15_IncompleteDeviceCheckIsReported(t *testing.T) {
 	s := confined(t)
 	p := newPlace(t, Options{Shell: s})
 	p.file("a", "x")
@@ -157,8 +157,8 @@ func TestT15_AWorkspaceThatCannotBeCheckedForDevices(t *testing.T) {
 	q.ok(toolname.Shell, args{"command": "ls"}, "under Landlock, not checked for device nodes: it has more than 2 files]")
 }
 
-// The same as an ordinary user, where these tests run as root.
-func TestT15_TheSandboxWorksForAnOrdinaryUser(t *testing.T) {
+// Runs the same tests as an ordinary user if the tests run as root.
+func TestT15_SandboxWorksForAnOrdinaryUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("these tests run as a user")
 	}
@@ -178,16 +178,16 @@ func TestT15_TheSandboxWorksForAnOrdinaryUser(t *testing.T) {
 	if err := os.Chown(work, nobody, nobody); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(program, "-test.run", "^(TestAttack_CommandMakesDeviceNodes|TestT15_CommandsLackCapabilities.*|TestT15_ACommandUnderLandlockWorks.*)$", "-test.v")
+	cmd := exec.Command(program, "-test.run", "^(TestAttack_CommandMakesDeviceNodes|TestT15_CommandsLackCapabilities.*|TestT15_ConfinedCommandWorks.*)$", "-test.v")
 	cmd.Dir, cmd.Env = work, append(os.Environ(), "TMPDIR="+work, "HOME="+work)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	out, err := cmd.CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "--- PASS: TestT15_ACommandUnderLandlockWorksInTheWorkspace") && !strings.Contains(string(out), "Landlock cannot be tested") {
+	if err != nil || !strings.Contains(string(out), "--- PASS: TestT15_ConfinedCommandWorksInTheWorkspace") && !strings.Contains(string(out), "Landlock cannot be tested") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
 
-// copyProgram copies the program of these tests to where every user can run it.
+// copyProgram copies the test binary to a place where every user can run it.
 func copyProgram(t *testing.T, to string) {
 	t.Helper()
 	self, err := os.Executable()

@@ -50,7 +50,7 @@ func Example() {
 		panic(err)
 	}
 	for _, r := range batch.Results {
-		fmt.Println(strings.Split(r.Text(), "\n")[2]) // within the fence
+		fmt.Println(strings.Split(r.Text(), "\n")[2]) // inside the fence
 	}
 
 	// Output:
@@ -120,7 +120,7 @@ rules:
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println(strings.Split(batch.Results[0].Text(), "\n")[2]) // within the fence
+	fmt.Println(strings.Split(batch.Results[0].Text(), "\n")[2]) // inside the fence
 	fmt.Println(batch.Results[1].Text())
 	for _, p := range batch.Pending {
 		fmt.Println(p.Binding.Key.Name, "waits:", p.Reason)

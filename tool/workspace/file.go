@@ -34,7 +34,7 @@ func (w *Workspace) open(rel string) (*os.File, fs.FileInfo, error) {
 		err = wantRegular(rel, info)
 	}
 	if err != nil {
-		shut(f)
+		closeQuietly(f)
 		return nil, nil, explain(rel, err)
 	}
 	return f, info, nil
@@ -71,7 +71,7 @@ func (w *Workspace) load(rel string) ([]byte, fs.FileInfo, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	defer shut(f)
+	defer closeQuietly(f)
 	data, err := w.readAll(f, rel)
 	return data, info, err
 }
@@ -128,14 +128,14 @@ func (w *Workspace) folder(rel string, made func(rel string)) (*os.Root, string,
 	for i, name := range elements {
 		here := strings.Join(elements[:i+1], "/")
 		if p := w.protected.sameAs(dir, name); p != "" {
-			shut(dir)
+			closeQuietly(dir)
 			return nil, "", refuse(here, "is %s, which is write-protected", p)
 		}
 		if i == last {
 			break
 		}
 		next, err := enter(dir, name, here, made)
-		shut(dir)
+		closeQuietly(dir)
 		if err != nil {
 			return nil, "", err
 		}
@@ -175,7 +175,7 @@ func enter(dir *os.Root, name, here string, made func(string)) (*os.Root, error)
 	}
 	opened, err := next.Stat(".")
 	if err != nil || !os.SameFile(info, opened) {
-		shut(next)
+		closeQuietly(next)
 		return nil, refuse(here, "was replaced meanwhile")
 	}
 	return next, nil
@@ -202,12 +202,12 @@ func (w *Workspace) openFolder(rel string) (*os.File, error) {
 		return nil, explain(rel, err)
 	}
 	if info, err = f.Stat(); err != nil || !info.IsDir() {
-		shut(f)
+		closeQuietly(f)
 		return nil, refuse(rel, "was replaced meanwhile")
 	}
 	return f, nil
 }
 
-// shut closes a file for which the error does not matter: it was only read, or is known to be
+// closeQuietly closes a file for which the error does not matter: it was only read, or is known to be
 // written.
-func shut(c io.Closer) { _ = c.Close() }
+func closeQuietly(c io.Closer) { _ = c.Close() }

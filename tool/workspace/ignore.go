@@ -8,7 +8,7 @@ import (
 
 // ignoreRule is a line of a .gitignore.
 type ignoreRule struct {
-	// base is the folder that the file is in; patterns are relative to it.
+	// base is the directory that contains the .gitignore file. Patterns are relative to it.
 	base    string
 	match   *regexp.Regexp
 	negated bool
@@ -17,8 +17,7 @@ type ignoreRule struct {
 
 const maxIgnoreFile = 64 << 10
 
-// parseIgnore reads a .gitignore. Lines that are no pattern are skipped, as git
-// does.
+// parseIgnore parses a .gitignore file. It skips lines that are not patterns, as git does.
 func parseIgnore(base, text string) []ignoreRule {
 	var rules []ignoreRule
 	for line := range strings.Lines(text) {
@@ -48,7 +47,7 @@ func parseIgnore(base, text string) []ignoreRule {
 	return rules
 }
 
-// ignored reports whether the last rule that matches says so.
+// ignored reports whether the last matching rule ignores the file.
 func ignored(rules []ignoreRule, rel string, isDir bool) bool {
 	for i := len(rules) - 1; i >= 0; i-- {
 		r := &rules[i]
@@ -66,7 +65,7 @@ func ignored(rules []ignoreRule, rel string, isDir bool) bool {
 	return false
 }
 
-// ignoreRules are those of a folder and of all above it.
+// ignoreRules returns the rules of a directory and of all its parents.
 func (w *Workspace) ignoreRules(rel string) []ignoreRule {
 	var rules []ignoreRule
 	if rel != "." {
@@ -75,13 +74,13 @@ func (w *Workspace) ignoreRules(rel string) []ignoreRule {
 	return w.withIgnoreFile(rules, rel)
 }
 
-// withIgnoreFile adds the rules of a folder's own .gitignore.
+// withIgnoreFile adds the rules of the .gitignore file of a directory.
 func (w *Workspace) withIgnoreFile(rules []ignoreRule, dir string) []ignoreRule {
 	f, info, err := w.open(path.Join(dir, ".gitignore"))
 	if err != nil {
 		return rules
 	}
-	defer shut(f)
+	defer closeQuietly(f)
 	if info.Size() > maxIgnoreFile {
 		return rules
 	}
@@ -92,8 +91,8 @@ func (w *Workspace) withIgnoreFile(rules []ignoreRule, dir string) []ignoreRule 
 	return append(rules[:len(rules):len(rules)], parseIgnore(dir, string(data))...)
 }
 
-// globPattern makes a regular expression of a pattern for paths: * and ? stay
-// within a name, ** crosses folders, [ab] is a set.
+// globPattern converts a glob for paths to a regular expression: * and ? match within a name,
+// ** crosses directories, [ab] is a set.
 func globPattern(glob string) (*regexp.Regexp, error) {
 	var b strings.Builder
 	b.WriteString(`\A`)
@@ -124,7 +123,7 @@ func globPattern(glob string) (*regexp.Regexp, error) {
 	return regexp.Compile(`(?s)` + b.String())
 }
 
-// writeSet writes a set like [a-z] or [!ab] and returns how many bytes it has.
+// writeSet writes a set such as [a-z] or [!ab] and returns its length in bytes.
 func writeSet(b *strings.Builder, s string) int {
 	end := strings.IndexByte(s[1:], ']')
 	if end <= 0 {

@@ -63,7 +63,7 @@ func (w *Workspace) list(ctx context.Context, in listInput) (string, error) {
 	return plain(head + "]\n" + lines.String()), nil
 }
 
-// listed returns the line of an entry.
+// listed returns the line for an entry.
 func (w *Workspace) listed(rel string, info fs.FileInfo) string {
 	mode := info.Mode()
 	switch {

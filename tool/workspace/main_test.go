@@ -9,7 +9,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if _, err := Main(); err != nil { // this binary is started once more to become a command
+	if _, err := Main(); err != nil { // this binary is also started as a supervisor and as a command
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(126)
 	}

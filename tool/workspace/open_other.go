@@ -2,5 +2,5 @@
 
 package workspace
 
-// openWithoutWaiting is for systems whose folders hold pipes.
+// openWithoutWaiting is zero on systems whose directories hold no pipes.
 const openWithoutWaiting = 0

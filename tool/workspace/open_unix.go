@@ -4,6 +4,6 @@ package workspace
 
 import "syscall"
 
-// openWithoutWaiting keeps the opening of a pipe from waiting for its other end,
-// and a terminal from becoming ours.
+// openWithoutWaiting keeps open from waiting for the other end of a pipe, and a terminal from
+// becoming the controlling terminal.
 const openWithoutWaiting = syscall.O_NONBLOCK | syscall.O_NOCTTY

@@ -71,7 +71,7 @@ func (w *Workspace) Patch(opts ...tool.Option) tool.Tool {
 func (w *Workspace) checkPatch(_ context.Context, in tool.Input) error {
 	p, err := parsePatch(in.Text)
 	if err == nil {
-		_, err = w.name(p)
+		_, err = w.namedChanges(p)
 	}
 	if err != nil {
 		return fmt.Errorf("%w; %w", err, errRolledBack)
@@ -111,7 +111,7 @@ func (w *Workspace) plan(ctx context.Context, text string) ([]edit, []string, er
 }
 
 func (w *Workspace) planChanges(ctx context.Context, p *patch) (edits []edit, report []string, err error) {
-	all, err := w.name(p)
+	all, err := w.namedChanges(p)
 	if err == nil {
 		err = w.distinct(all)
 	}
@@ -143,11 +143,11 @@ func (c namedChange) files() []string {
 	return []string{c.rel, c.target}
 }
 
-// name returns the files of a patch, from its text alone: earlier calls of the same turn may
+// namedChanges returns the files of a patch, from its text alone: earlier calls of the same turn may
 // change the files.
-func (w *Workspace) name(p *patch) ([]namedChange, error) {
+func (w *Workspace) namedChanges(p *patch) ([]namedChange, error) {
 	all := make([]namedChange, len(p.changes))
-	var claims claims
+	var claims fileClaims
 	for i, c := range p.changes {
 		named := namedChange{change: c}
 		var err error
@@ -167,11 +167,11 @@ func (w *Workspace) name(p *patch) ([]namedChange, error) {
 	return all, nil
 }
 
-// claims makes sure that a patch names each file once: otherwise the order of the changes would
+// fileClaims makes sure that a patch names each file once: otherwise the order of the changes would
 // be unclear.
-type claims struct {
-	files map[string]int // the lines that name them
-	// folders are those that files are in, by the first of these.
+type fileClaims struct {
+	files map[string]int // the lines of the patch that name the files
+	// folders holds the parent directories of the files, with the line that first uses each.
 	folders map[string]claim
 }
 
@@ -180,7 +180,7 @@ type claim struct {
 	line int
 }
 
-func (c *claims) add(rel string, line int) error {
+func (c *fileClaims) add(rel string, line int) error {
 	if other, twice := c.files[rel]; twice {
 		return fmt.Errorf("%s is named twice, first in line %d: put all changes of a file into one section", quoteShort(rel), other)
 	}

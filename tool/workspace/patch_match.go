@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// textLine is a line of a file: what it says and how it ends.
+// textLine is a line of a file: its text and its line ending.
 type textLine struct{ text, end string }
 
-// splitLines takes a file apart. Joined again, the lines are its bytes.
+// splitLines splits a file into lines. Joined, they are the same bytes.
 func splitLines(data []byte) []textLine {
 	var lines []textLine
 	for l := range strings.Lines(string(data)) {
@@ -29,8 +29,7 @@ func splitLines(data []byte) []textLine {
 	return lines
 }
 
-// lineEnd is how lines that are added to a file end: as all its others do, or
-// else plainly.
+// lineEnd returns the line ending for added lines: the one that all other lines have, or "\n".
 func lineEnd(lines []textLine) string {
 	windows := false
 	for _, l := range lines {
@@ -45,13 +44,13 @@ func lineEnd(lines []textLine) string {
 	return "\n"
 }
 
-// applyHunks changes a file's content. Lines that a patch keeps are those of the
-// file, to the byte.
+// applyHunks applies hunks to the content of a file. Lines that a patch keeps do not change by
+// a single byte.
 func applyHunks(ctx context.Context, rel string, data []byte, hunks []hunk) ([]byte, error) {
 	lines := splitLines(data)
 	end := lineEnd(lines)
 	var out []textLine
-	done := 0 // lines before here are in out
+	done := 0 // lines before this one are in out
 	for i := range hunks {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -79,7 +78,7 @@ func applyHunks(ctx context.Context, rel string, data []byte, hunks []hunk) ([]b
 	var b bytes.Buffer
 	for i, l := range out {
 		if l.end == "" && i < len(out)-1 {
-			l.end = end // it was the last line of the file, and is not any more
+			l.end = end // it was the last line of the file and no longer is
 		}
 		b.WriteString(l.text)
 		b.WriteString(l.end)
@@ -87,7 +86,7 @@ func applyHunks(ctx context.Context, rel string, data []byte, hunks []hunk) ([]b
 	return b.Bytes(), nil
 }
 
-// old are the lines that the file has now.
+// old returns the lines that the file must contain: those kept and those removed.
 func (h *hunk) old() []string {
 	var old []string
 	for _, l := range h.lines {
@@ -102,9 +101,9 @@ func (h *hunk) errorf(format string, args ...any) error {
 	return patchError{h.line, fmt.Sprintf(format, args...)}
 }
 
-// find returns the line at which a hunk begins, at from or after it.
+// find returns the line at which a hunk begins, at or after from.
 func (h *hunk) find(ctx context.Context, rel string, lines []textLine, from int) (int, error) {
-	after := from // where what follows the anchors begins
+	after := from // the first line after the anchors
 	for _, a := range h.anchors {
 		at, err := h.anchor(rel, lines, after, a)
 		if err != nil {
@@ -123,7 +122,7 @@ func (h *hunk) find(ctx context.Context, rel string, lines []textLine, from int)
 	case len(old) == 0:
 		return 0, h.errorf("nothing says where in %s these lines go: add unchanged lines around them, or \"@@ \" and the line before them, or %q", quoteShort(rel), endOfFile)
 	}
-	for _, same := range [...]func(a, b string) bool{exactly, butForTheEnd} {
+	for _, same := range [...]func(a, b string) bool{equalLines, equalExceptTrailingSpace} {
 		found := h.matches(ctx, lines, from, old, same)
 		switch {
 		case ctx.Err() != nil:
@@ -138,26 +137,26 @@ func (h *hunk) find(ctx context.Context, rel string, lines []textLine, from int)
 	return 0, h.missing(ctx, rel, lines, from, old)
 }
 
-func exactly(a, b string) bool { return a == b }
+func equalLines(a, b string) bool { return a == b }
 
-// butForTheEnd forgives spaces and tabs at the end of a line, which models do not
+// equalExceptTrailingSpace ignores spaces and tabs at the end of a line, which models do not
 // see.
-func butForTheEnd(a, b string) bool {
+func equalExceptTrailingSpace(a, b string) bool {
 	return strings.TrimRight(a, " \t\r") == strings.TrimRight(b, " \t\r")
 }
 
-// over reports whether the time for a search is. Files and hunks that repeat one line
-// make it long, and nobody else changes files meanwhile. It is asked about each line,
-// and looks now and then.
-func over(ctx context.Context, at int) bool {
+// timeIsOver reports whether ctx has ended. Files and hunks that repeat one line make a search
+// long, and it blocks other changes. It is called for each line and checks ctx only now and
+// then.
+func timeIsOver(ctx context.Context, at int) bool {
 	const every = 64
 	return at%every == 0 && ctx.Err() != nil
 }
 
-// matches are all places at which the old lines are.
+// matches returns all places that contain the old lines.
 func (h *hunk) matches(ctx context.Context, lines []textLine, from int, old []string, same func(a, b string) bool) []int {
 	var found []int
-	for at := from; at+len(old) <= len(lines) && !over(ctx, at); at++ {
+	for at := from; at+len(old) <= len(lines) && !timeIsOver(ctx, at); at++ {
 		if h.eof && at+len(old) != len(lines) {
 			continue
 		}
@@ -168,7 +167,7 @@ func (h *hunk) matches(ctx context.Context, lines []textLine, from int, old []st
 	return found
 }
 
-// matching counts how many lines from the first on are the same.
+// matching returns the number of equal lines at the beginning.
 func matching(lines []textLine, old []string, same func(a, b string) bool) int {
 	for i, want := range old {
 		if i >= len(lines) || !same(lines[i].text, want) {
@@ -178,9 +177,9 @@ func matching(lines []textLine, old []string, same func(a, b string) bool) int {
 	return len(old)
 }
 
-// anchor finds the one line that an @@ names.
+// anchor finds the only line that an @@ line names.
 func (h *hunk) anchor(rel string, lines []textLine, from int, text string) (int, error) {
-	for _, same := range [...]func(a, b string) bool{exactly, butForTheEnd, butForSpaceAround} {
+	for _, same := range [...]func(a, b string) bool{equalLines, equalExceptTrailingSpace, equalExceptSpace} {
 		var found []int
 		for i := from; i < len(lines); i++ {
 			if same(lines[i].text, text) {
@@ -202,17 +201,19 @@ func (h *hunk) anchor(rel string, lines []textLine, from int, text string) (int,
 	return 0, h.errorf("%s has no line%s that is %s, as this @@ says: it must be a whole line of the file", quoteShort(rel), where, quoteShort(text))
 }
 
-// butForSpaceAround is enough to find a place; nothing of an anchor is written.
-func butForSpaceAround(a, b string) bool { return strings.TrimSpace(a) == strings.TrimSpace(b) }
+// equalExceptSpace ignores leading and trailing space. This is enough to find an anchor,
+// because its text is not written.
+func equalExceptSpace(a, b string) bool { return strings.TrimSpace(a) == strings.TrimSpace(b) }
 
-// missing says where the file comes nearest to what a hunk wants, and differs.
+// missing returns the error for a hunk that was not found: the place that matches best, and
+// the first difference.
 func (h *hunk) missing(ctx context.Context, rel string, lines []textLine, from int, old []string) error {
 	if h.eof && matchesAnywhere(ctx, lines, from, old) {
 		return h.errorf("the lines of this hunk are in %s, but not at its end, as %q says", quoteShort(rel), endOfFile)
 	}
 	best, at := 0, -1
-	for i := from; i < len(lines) && !over(ctx, i); i++ {
-		if n := matching(lines[i:], old, butForTheEnd); n > best {
+	for i := from; i < len(lines) && !timeIsOver(ctx, i); i++ {
+		if n := matching(lines[i:], old, equalExceptTrailingSpace); n > best {
 			best, at = n, i
 		}
 	}
@@ -232,10 +233,10 @@ func (h *hunk) missing(ctx context.Context, rel string, lines []textLine, from i
 }
 
 func matchesAnywhere(ctx context.Context, lines []textLine, from int, old []string) bool {
-	return len((&hunk{}).matches(ctx, lines, from, old, butForTheEnd)) > 0
+	return len((&hunk{}).matches(ctx, lines, from, old, equalExceptTrailingSpace)) > 0
 }
 
-// numbers are lines as people count them, the first few.
+// numbers formats line numbers from 1, only the first few.
 func numbers(found []int) string {
 	const most = 5
 	var s []string

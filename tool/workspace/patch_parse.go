@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// patch is a patch as it was written.
+// patch is a parsed patch.
 type patch struct{ changes []change }
 
 type changeKind string
@@ -17,7 +17,7 @@ const (
 	updateFile changeKind = "*** Update File: "
 )
 
-// Other lines that structure a patch.
+// Other lines of the patch format.
 const (
 	beginPatch = "*** Begin Patch"
 	endPatch   = "*** End Patch"
@@ -25,34 +25,34 @@ const (
 	endOfFile  = "*** End of File"
 )
 
-// change is what a patch does to one file.
+// change is the change to one file.
 type change struct {
 	kind         changeKind
 	path, moveTo string
-	// line is where it begins in the patch, from 1.
+	// line is the line of the patch where the change begins, from 1.
 	line int
-	// content are the lines of a file that is added.
+	// content holds the lines of an added file.
 	content []string
 	hunks   []hunk
 }
 
-// hunk is one place of a file that is changed.
+// hunk is a change at one place of a file.
 type hunk struct {
 	line int
-	// anchors are lines that stand before the place, one after another.
+	// anchors are lines of the file before the place, in order.
 	anchors []string
 	lines   []hunkLine
-	// eof says that the last line is the last of the file.
+	// eof reports that the last line of the hunk is the last line of the file.
 	eof bool
 }
 
-// hunkLine is a line that is kept (' '), removed ('-') or added ('+').
+// hunkLine is a kept (' '), removed ('-') or added ('+') line.
 type hunkLine struct {
 	op   byte
 	text string
 }
 
-// patchError says what is wrong with a patch, and where.
+// patchError is a syntax error in a patch, with its line.
 type patchError struct {
 	line int
 	msg  string
@@ -60,14 +60,14 @@ type patchError struct {
 
 func (e patchError) Error() string { return fmt.Sprintf("line %d of the patch: %s", e.line, e.msg) }
 
-// maxChanges bounds a patch: the folders of all its files are held open while it is
-// applied.
+// maxChanges limits the changes of a patch, because the directories of all its files are open
+// while it is applied.
 const maxChanges = 500
 
-// parsePatch reads a patch. It takes nothing that could be meant in two ways.
+// parsePatch parses a patch. It refuses everything that is ambiguous.
 func parsePatch(text string) (*patch, error) {
 	p := patchParser{lines: strings.Split(text, "\n")}
-	if strings.HasSuffix(p.lines[0], "\r") { // the whole patch has such line ends
+	if strings.HasSuffix(p.lines[0], "\r") { // the whole patch has these line endings
 		for i, l := range p.lines {
 			p.lines[i] = strings.TrimSuffix(l, "\r")
 		}
@@ -83,7 +83,7 @@ type patchParser struct {
 	at    int
 }
 
-// peek is the next line; false at the end.
+// peek returns the next line; ok is false at the end.
 func (p *patchParser) peek() (string, bool) {
 	if p.at < len(p.lines) {
 		return p.lines[p.at], true
@@ -91,7 +91,7 @@ func (p *patchParser) peek() (string, bool) {
 	return "", false
 }
 
-// take takes the next line if it is exactly this.
+// take consumes the next line if it is exactly want.
 func (p *patchParser) take(want string) bool {
 	l, ok := p.peek()
 	if ok && l == want {
@@ -101,7 +101,7 @@ func (p *patchParser) take(want string) bool {
 	return false
 }
 
-// expected says what should be in the next line.
+// expected returns the error that the next line is not what was expected.
 func (p *patchParser) expected(what string) error {
 	l, ok := p.peek()
 	if !ok {
@@ -156,7 +156,7 @@ func (p *patchParser) change() (change, error) {
 	return change{}, p.expected(`"*** Add File: path", "*** Delete File: path", "*** Update File: path" or "` + endPatch + `"`)
 }
 
-// structural reports whether the next line is none of a file's.
+// structural reports whether the next line is part of the patch format rather than of a file.
 func (p *patchParser) structural() bool {
 	l, ok := p.peek()
 	return !ok || strings.HasPrefix(l, "***")
@@ -198,7 +198,7 @@ func (p *patchParser) update(c change) (change, error) {
 	return c, nil
 }
 
-// lineNumbers is how other formats say where a hunk is.
+// lineNumbers matches the line numbers that other diff formats have after @@.
 var lineNumbers = regexp.MustCompile(`^[-+]\d+(,\d+)? `)
 
 func (p *patchParser) hunk() (hunk, error) {
@@ -229,7 +229,7 @@ func (p *patchParser) hunk() (hunk, error) {
 		if strings.HasPrefix(l, "@@") {
 			break
 		}
-		line := hunkLine{op: ' '} // an empty line is an empty line of the file
+		line := hunkLine{op: ' '} // an empty line means an empty line of the file
 		if l != "" {
 			line = hunkLine{op: l[0], text: l[1:]}
 		}

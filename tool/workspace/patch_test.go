@@ -22,7 +22,7 @@ func patchText(lines ...string) string {
 	return beginPatch + "\n" + strings.Join(lines, "\n") + "\n" + endPatch + "\n"
 }
 
-func TestT15_APatchChangesSeveralFiles(t *testing.T) {
+func TestT15_PatchChangesSeveralFiles(t *testing.T) {
 	p := newPlace(t, Options{})
 	p.file("a.go", "package a\n\nfunc One() {\n\treturn\n}\n\nfunc Two() {\n\treturn\n}\n")
 	p.file("old.txt", "bye\n")
@@ -58,12 +58,12 @@ func TestT15_APatchChangesSeveralFiles(t *testing.T) {
 	}
 }
 
-func TestT15_HunksFindTheirPlaceAndNoOther(t *testing.T) {
+func TestT15_HunksMatchExactlyOnePlace(t *testing.T) {
 	for _, tc := range []struct {
 		name, file string
 		hunk       []string
-		want       string // what the file holds then
-		err        string // or what the model is told
+		want       string // the content of the file afterwards
+		err        string // or a substring of the error
 	}{
 		{"exact lines before lines with other ends", "x  \ny\nx\ny\n", []string{" x", "-y", "+z"}, "x  \ny\nx\nz\n", ""},
 		{"other ends of lines if there is nothing exact", "x  \ny\t\n", []string{" x", "-y", "+z"}, "x  \nz\n", ""},
@@ -109,7 +109,7 @@ func TestT15_HunksFindTheirPlaceAndNoOther(t *testing.T) {
 	}
 }
 
-func TestT15_APatchThatCannotBeReadSaysWhereAndWhatWasExpected(t *testing.T) {
+func TestT15_PatchSyntaxErrorsHaveALine(t *testing.T) {
 	for _, tc := range []struct{ name, text, want string }{
 		{"nothing", "", `line 1 of the patch: expected "*** Begin Patch", but the patch ends`},
 		{"a fence", "```\n*** Begin Patch", `line 1 of the patch: expected "*** Begin Patch", got "` + "```"},
@@ -136,7 +136,7 @@ func TestT15_APatchThatCannotBeReadSaysWhereAndWhatWasExpected(t *testing.T) {
 	}
 }
 
-func TestT15_APatchOfOneFileTwiceIsRefused(t *testing.T) {
+func TestT15_PatchNamingAFileTwiceIsRefused(t *testing.T) {
 	p := newPlace(t, Options{})
 	p.file("a", "x\n")
 	if err := os.Link(p.path("a"), p.path("b")); err != nil {
@@ -158,8 +158,8 @@ func TestT15_APatchOfOneFileTwiceIsRefused(t *testing.T) {
 	p.wantFiles(map[string]string{"a": "x\n", "b": "x\n"})
 }
 
-// Whichever step fails, all is as it was before.
-func TestAttack_PatchOfTooManyFiles(t *testing.T) {
+// Whichever step fails, no file has changed.
+func TestAttack_PatchWithTooManyFiles(t *testing.T) {
 	p := newPlace(t, Options{})
 	var lines []string
 	for i := range maxChanges {
@@ -170,9 +170,9 @@ func TestAttack_PatchOfTooManyFiles(t *testing.T) {
 	p.ok(toolname.ApplyPatch, patchText(lines...))
 }
 
-// A file and a hunk that both repeat one line are compared again and again. Whoever
-// waits for the workspace must not wait for that.
-func TestAttack_PatchThatIsLongLookedFor(t *testing.T) {
+// If both a file and a hunk repeat one line, they are compared again and again. Other calls
+// must not wait for that.
+func TestAttack_PatchSearchIsLimited(t *testing.T) {
 	const n = 1 << 19
 	h := hunk{lines: append(slices.Repeat([]hunkLine{{' ', "x"}}, 1<<15), hunkLine{'-', "y"})}
 	for _, eof := range []bool{false, true} {
@@ -189,7 +189,7 @@ func TestAttack_PatchThatIsLongLookedFor(t *testing.T) {
 	}
 }
 
-func TestT15_APatchThatFailsHalfWayIsTakenBack(t *testing.T) {
+func TestT15_FailedPatchIsRolledBack(t *testing.T) {
 	text := patchText("*** Update File: a", "-1", "+one", "*** Add File: new/dir/b", "+2", "*** Delete File: c", "*** Update File: d", "*** Move to: e/d", "-4", "+four")
 	before := map[string]string{"a": "1\n", "c": "3\n", "d": "4\n"}
 	steps := 0
@@ -222,7 +222,7 @@ func TestT15_APatchThatFailsHalfWayIsTakenBack(t *testing.T) {
 	}
 }
 
-func TestT15_AFileThatChangesWhileItIsPatchedIsLeftAlone(t *testing.T) {
+func TestT15_ConcurrentlyChangedFileIsNotPatched(t *testing.T) {
 	p := newPlace(t, Options{})
 	p.file("a", "1\n")
 	p.file("b", "1\n")
@@ -236,7 +236,7 @@ func TestT15_AFileThatChangesWhileItIsPatchedIsLeftAlone(t *testing.T) {
 	p.wantFiles(map[string]string{"a": "1\n", "b": "someone else\n"})
 }
 
-// render writes a patch down. Parsed, it is the same again.
+// render formats a patch. Parsing it again returns the same patch.
 func render(p *patch) string {
 	var b strings.Builder
 	b.WriteString(beginPatch + "\n")
@@ -267,7 +267,7 @@ func render(p *patch) string {
 	return b.String()
 }
 
-// withoutLines forgets where in the patch things were.
+// withoutLines removes the line numbers of the patch.
 func (p *patch) withoutLines() *patch {
 	out := &patch{changes: slices.Clone(p.changes)}
 	for i := range out.changes {
@@ -305,11 +305,12 @@ func FuzzParsePatch(f *testing.F) {
 	})
 }
 
-// drawnFile is a file and what it shall become, as a list of edits of lines: an
-// independent account of what a patch does.
+// drawnFile is a file and a list of edits of its lines: an independent description of what a
+// patch does.
 type drawnFile struct {
 	lines []string
-	// remove says which lines go, insert what comes before each, and at the end.
+	// remove lists the removed lines; insert holds the lines inserted before each line and at
+	// the end.
 	remove []bool
 	insert [][]string
 }
@@ -319,7 +320,7 @@ func drawFile(t *rapid.T) drawnFile {
 	n := rapid.IntRange(0, 30).Draw(t, "lines")
 	d := drawnFile{insert: make([][]string, n+1), remove: make([]bool, n)}
 	for i := range n {
-		d.lines = append(d.lines, fmt.Sprintf("%s%d", text.Draw(t, "line"), i)) // each once
+		d.lines = append(d.lines, fmt.Sprintf("%s%d", text.Draw(t, "line"), i)) // each line is unique
 		d.remove[i] = rapid.IntRange(0, 5).Draw(t, "remove") == 0
 	}
 	for i := range d.insert {
@@ -341,7 +342,7 @@ func (d drawnFile) after() []string {
 	return append(out, d.insert[len(d.lines)]...)
 }
 
-// hunks writes the edits as hunks with some lines of context.
+// hunks returns the edits as hunks with some lines of context.
 func (d drawnFile) hunks(context int) []string {
 	touched := func(i int) bool { return i < len(d.lines) && d.remove[i] || len(d.insert[i]) > 0 }
 	var out []string
@@ -387,7 +388,7 @@ func joinLines(lines []string) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-func TestT15_AnyPatchDoesWhatItsEditsSay(t *testing.T) {
+func TestT15_PatchesAgreeWithTheirEdits(t *testing.T) {
 	p := newPlace(t, Options{})
 	grammar, err := lark.Compile(patchGrammar)
 	if err != nil {

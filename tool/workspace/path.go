@@ -20,12 +20,12 @@ const (
 	maxName = 255
 )
 
-// refuse says why a path cannot be used.
+// refuse returns an error about a path that cannot be used.
 func refuse(name, format string, args ...any) error {
 	return fmt.Errorf("%w: %s %s", errPath, quoteShort(name), fmt.Sprintf(format, args...))
 }
 
-// quoteShort quotes what a model wrote, without repeating kilobytes of it.
+// quoteShort quotes the text of a model, truncated.
 func quoteShort(s string) string {
 	const most = 200
 	if len(s) <= most {
@@ -34,10 +34,9 @@ func quoteShort(s string) string {
 	return strconv.Quote(cutText(s, most)) + "…"
 }
 
-// resolve turns what a model wrote into a path relative to the root, with forward
-// slashes, cleaned; "." is the root. It looks at the text alone: symlinks are
-// os.Root's to contain. What would leave the root, and what other systems might
-// take for something else, is refused and never guessed.
+// resolve converts the path of a model to a clean path relative to the root, with forward
+// slashes; "." is the root. It looks only at the text: os.Root contains symlinks. Paths that
+// leave the root, and paths that other systems might interpret differently, are refused.
 func (w *Workspace) resolve(name string) (string, error) {
 	switch {
 	case name == "":
@@ -78,7 +77,7 @@ func (w *Workspace) resolve(name string) (string, error) {
 	return clean, nil
 }
 
-// inside makes an absolute path within the root relative.
+// inside returns an absolute path within the root as a relative one.
 func (w *Workspace) inside(name string) (string, bool) {
 	name = filepath.Clean(name)
 	for _, root := range [...]string{w.dir, w.real} {
@@ -90,8 +89,7 @@ func (w *Workspace) inside(name string) (string, bool) {
 	return "", false
 }
 
-// resolveChange is resolve for a file that is to be changed: no folder, and
-// nothing protected.
+// resolveChange is resolve for a file to be changed: it refuses the root and protected names.
 func (w *Workspace) resolveChange(name string) (string, error) {
 	rel, err := w.resolve(name)
 	switch {
@@ -106,7 +104,7 @@ func (w *Workspace) resolveChange(name string) (string, error) {
 	return rel, nil
 }
 
-// explain turns an error of the file system into one that a model can act on.
+// explain converts an error of the file system to one that a model can act on.
 func explain(name string, err error) error {
 	var p *fs.PathError
 	switch {
@@ -119,7 +117,7 @@ func explain(name string, err error) error {
 	case errors.As(err, &p) && p.Err != nil:
 		err = p.Err
 	}
-	if strings.Contains(err.Error(), "escapes from parent") { // os.Root's error has no name
+	if strings.Contains(err.Error(), "escapes from parent") { // the error of os.Root has no name
 		return refuse(name, "leads outside the workspace")
 	}
 	return fmt.Errorf("%s: %w", quoteShort(name), err)

@@ -30,7 +30,7 @@ func (w *Workspace) previewWrite(_ context.Context, in tool.Input) (string, erro
 	return text, nil
 }
 
-// previewPatch shows what a patch changes as diffs of its files, in its order.
+// previewPatch shows the changes of a patch as diffs of its files, in its order.
 func (w *Workspace) previewPatch(ctx context.Context, in tool.Input) (string, error) {
 	edits, _, err := w.plan(ctx, in.Text)
 	if err != nil {
@@ -43,7 +43,7 @@ func (w *Workspace) previewPatch(ctx context.Context, in tool.Input) (string, er
 	return strings.Join(parts, "\n"), nil
 }
 
-// previewShell shows a command as it would be typed.
+// previewShell shows a command as one would type it.
 func (w *Workspace) previewShell(_ context.Context, in tool.Input) (string, error) {
 	var args shellInput
 	if err := json.Unmarshal(in.Arguments, &args); err != nil {
@@ -61,8 +61,8 @@ func (w *Workspace) previewShell(_ context.Context, in tool.Input) (string, erro
 	return b.String(), nil
 }
 
-// previewEdit shows the change to one file. New content is always shown, also with NUL
-// bytes in it: a script that has one still runs.
+// previewEdit shows the change to one file. It always shows new content, even with NUL bytes:
+// a script that has one still runs.
 func previewEdit(e edit) string {
 	name := shown(e.rel)
 	switch {

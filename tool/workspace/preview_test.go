@@ -45,7 +45,7 @@ func previewed(t *testing.T, dir, name string, in tool.Input) (text string, err 
 	return text, err
 }
 
-func TestApprovalPreviewShowsWhatWillHappen(t *testing.T) {
+func TestApprovalPreviewShowsTheChange(t *testing.T) {
 	dir := t.TempDir()
 	put := func(name, content string) {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// waitWithoutReaping waits for the end of a process and leaves its number taken,
-// so that its group can still be told from others. It reports whether it could.
+// waitWithoutReaping waits for the end of a process without releasing its process id, so that
+// its group id cannot be reused. It reports whether it could.
 func waitWithoutReaping(pid int) bool {
 	for {
 		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
@@ -22,12 +22,12 @@ func waitWithoutReaping(pid int) bool {
 	}
 }
 
-// killMarked ends the processes that have a command's mark in their environment:
-// those that left its group. One that also cleared its environment is not found.
+// killMarked kills the processes with the mark of a command in their environment, which have
+// left its group. It does not find a process that also cleared its environment.
 func killMarked(id string) {
 	mark := []byte(commandMark + "=" + id)
-	// One may start another while they are looked for, and one that is just
-	// becoming another program has no environment for an instant.
+	// A process may start another during the search, and a process that is just executing a
+	// program has no environment for an instant.
 	const (
 		rounds = 20
 		clean  = 3
@@ -58,8 +58,8 @@ func killMarkedOnce(mark []byte) int {
 		if err != nil {
 			continue
 		}
-		// The process is held before it is looked at again: its number cannot
-		// become another's in between.
+		// The process is opened before it is checked again: its id cannot be reused in
+		// between.
 		p, err := os.FindProcess(pid)
 		if err == nil && hasMark(name, mark) && p.Kill() == nil {
 			killed++
@@ -81,13 +81,12 @@ func hasMark(environ string, mark []byte) bool {
 	return false
 }
 
-// workFolder is a folder of the workspace, to run a command in. It is opened
-// within the root and then named by what was opened, so that nobody can put
-// another in its place.
+// workFolder opens a directory of the workspace to run a command in. It is opened within the
+// root and then named by its file descriptor, so that it cannot be replaced.
 func (w *Workspace) workFolder(rel string) (string, func(), error) {
 	f, err := w.openFolder(rel)
 	if err != nil {
 		return "", nil, err
 	}
-	return "/proc/self/fd/" + strconv.Itoa(int(f.Fd())), func() { shut(f) }, nil
+	return "/proc/self/fd/" + strconv.Itoa(int(f.Fd())), func() { closeQuietly(f) }, nil
 }

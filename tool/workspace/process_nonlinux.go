@@ -4,13 +4,13 @@ package workspace
 
 import "path/filepath"
 
-// waitWithoutReaping is not there everywhere.
+// waitWithoutReaping is not available on this system.
 func waitWithoutReaping(int) bool { return false }
 
-// killMarked needs a list of all processes with their environment.
+// killMarked does nothing: it would need a list of all processes with their environment.
 func killMarked(string) {}
 
-// workFolder is a folder of the workspace, to run a command in.
+// workFolder returns a directory of the workspace to run a command in.
 func (w *Workspace) workFolder(rel string) (string, func(), error) {
 	f, err := w.openFolder(rel)
 	if err != nil {

@@ -9,5 +9,5 @@ import (
 
 func ownGroup(*exec.Cmd) {}
 
-// killGroup ends one process: those that it started stay.
+// killGroup kills one process. The processes that it started continue.
 func killGroup(p *os.Process) error { return p.Kill() }

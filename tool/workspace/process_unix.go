@@ -9,10 +9,10 @@ import (
 	"syscall"
 )
 
-// ownGroup puts a command into a process group of its own.
+// ownGroup makes a command the leader of a new process group.
 func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-// killGroup ends a process and all of its group.
+// killGroup kills a process and its group.
 func killGroup(p *os.Process) error {
 	err := syscall.Kill(-p.Pid, syscall.SIGKILL)
 	if errors.Is(err, syscall.ESRCH) {

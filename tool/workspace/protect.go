@@ -10,7 +10,7 @@ import (
 
 // protection holds names that must not be written.
 type protection struct {
-	// names are the given names, folded their forms for comparison.
+	// names are the given names, and folded their folded forms.
 	names, folded []string
 }
 
@@ -67,11 +67,10 @@ func (p protection) sameAs(dir *os.Root, name string) string {
 	return ""
 }
 
-// foldName maps names to one that some file system takes for the same file: the
-// letters' case by all of Unicode (.ſvn is .svn), characters that do not show
-// (macOS, ext4), trailing dots and spaces and what follows a colon (Windows). Too
-// much is folded rather than too little. Accents that can be written in two ways
-// are left to sameAs.
+// foldName maps all names that some file system treats as the same file to one name: it folds
+// case by all Unicode mappings (.ſvn is .svn), drops invisible characters (macOS, ext4),
+// trailing dots and spaces, and everything after a colon (Windows). It folds too much rather
+// than too little. sameAs finds accents that are written in different ways.
 func foldName(name string) string {
 	var b strings.Builder
 	for _, r := range name {
@@ -88,8 +87,8 @@ func foldName(name string) string {
 	return strings.TrimRight(name, " .")
 }
 
-// foldRune is the same for all letters that differ in their case only, by whichever
-// of Unicode's mappings.
+// foldRune returns the same rune for all letters that differ only in case, by any Unicode
+// mapping.
 func foldRune(r rune) rune {
 	r = unicode.ToLower(unicode.ToUpper(unicode.ToLower(r)))
 	least := r
@@ -99,8 +98,8 @@ func foldRune(r rune) rune {
 	return least
 }
 
-// foldsToSeveral is what Unicode's full case folding makes of a letter that becomes
-// several plain ones, folded; "" for the others.
+// foldsToSeveral returns the full Unicode case folding of a letter that folds to several
+// letters, and "" for other letters.
 func foldsToSeveral(r rune) string {
 	switch r {
 	case 'ß', 'ẞ':

@@ -91,7 +91,7 @@ func readLines(rel string, data []byte, in readInput) string {
 			if end > 0 {
 				continue
 			}
-			line = []byte(cutText(string(line), max(room, 0))) // one line that is too long
+			line = []byte(cutText(string(line), max(room, 0))) // a single line that is too long
 		}
 		out.WriteString(prefix)
 		out.Write(line)
@@ -100,7 +100,7 @@ func readLines(rel string, data []byte, in readInput) string {
 	return plain(linesHead(rel, data, first, end, number, cut) + out.String())
 }
 
-// linesHead says which lines are shown, and how to see the others.
+// linesHead returns the line that describes which lines are shown and how to read the others.
 func linesHead(rel string, data []byte, first, end, total int, cut bool) string {
 	head := fmt.Sprintf("[%s: ", shown(rel))
 	switch {
@@ -123,7 +123,7 @@ func linesHead(rel string, data []byte, first, end, total int, cut bool) string 
 	return head + "; version " + versionOf(data) + "]\n"
 }
 
-// readBytes shows a range of bytes, on whole characters where they are some.
+// readBytes shows a range of bytes, cut at whole characters if it is text.
 func (w *Workspace) readBytes(rel string, offset int64, n int) (string, error) {
 	if n <= 0 || n > maxShown {
 		n = maxShown
@@ -132,7 +132,7 @@ func (w *Workspace) readBytes(rel string, offset int64, n int) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer shut(f)
+	defer closeQuietly(f)
 	if offset > info.Size() {
 		return "", fmt.Errorf("offset %d is after the end: %s has %s", offset, quoteShort(rel), words.Count(info.Size(), "byte"))
 	}
@@ -145,7 +145,7 @@ func (w *Workspace) readBytes(rel string, offset int64, n int) (string, error) {
 	}
 	text := wholeRunes(data)
 	if len(text) == 0 {
-		text = data // so that going on gets on
+		text = data // at least one byte, so that reading makes progress
 	}
 	end := offset + int64(len(text))
 	head := fmt.Sprintf("[%s: bytes %d to %d of %d", shown(rel), offset, end, info.Size())
@@ -164,7 +164,7 @@ func readAt(f *os.File, offset int64, n int) ([]byte, error) {
 	return data[:n], err
 }
 
-// wholeRunes leaves out the beginning of a character at the end.
+// wholeRunes removes an incomplete character at the end.
 func wholeRunes(b []byte) []byte {
 	for i := 1; i < utf8.UTFMax && i <= len(b); i++ {
 		if c := b[len(b)-i]; utf8.RuneStart(c) {

@@ -38,9 +38,9 @@ import (
 // command can end its supervisor, and then only those of its processes are ended that kept
 // its group or its environment.
 type Sandbox struct {
-	// abi is the kernel's Landlock version; 0 if it has none.
+	// abi is the Landlock version of the kernel; 0 means that it does not support Landlock.
 	abi int
-	// why is the reason if there is none.
+	// why is the reason if abi is 0.
 	why string
 }
 
@@ -77,7 +77,7 @@ func Main() (*Sandbox, error) {
 		return &Sandbox{abi: abi, why: why}, nil
 	}
 	if !errors.Is(err, errSupervised) {
-		tellStatus(statusFailed + err.Error())
+		reportStatus(statusFailed + err.Error())
 	}
 	return nil, fmt.Errorf("workspace: %w", err)
 }
@@ -99,7 +99,7 @@ const (
 	statusSignaled = "signaled: "
 )
 
-func tellStatus(status string) {
+func reportStatus(status string) {
 	if f := os.NewFile(statusFD, "status"); f != nil {
 		_, _ = io.WriteString(f, status)
 	}
@@ -121,7 +121,7 @@ type launch struct {
 	// The ends of the pipes: ours, and the supervisor's.
 	status, control   *os.File
 	status2, control2 *os.File
-	told              chan string
+	reported          chan string
 }
 
 // launch decides how a command is confined.
@@ -196,8 +196,8 @@ func (l *launch) command(ctx context.Context, kill func() error) (*exec.Cmd, err
 		return nil, err
 	}
 	if l.control2, l.control, err = os.Pipe(); err != nil {
-		shut(l.status)
-		shut(l.status2)
+		closeQuietly(l.status)
+		closeQuietly(l.status2)
 		return nil, err
 	}
 	cmd := exec.CommandContext(ctx, ownProgram)
@@ -213,11 +213,11 @@ func (l *launch) started(end func()) {
 	if !l.supervised {
 		return
 	}
-	shut(l.status2)
-	shut(l.control2)
-	l.told = make(chan string, 1)
+	closeQuietly(l.status2)
+	closeQuietly(l.control2)
+	l.reported = make(chan string, 1)
 	go func() {
-		defer shut(l.status)
+		defer closeQuietly(l.status)
 		const most = 4096
 		buf := make([]byte, 0, most)
 		for len(buf) < most {
@@ -230,7 +230,7 @@ func (l *launch) started(end func()) {
 				break
 			}
 		}
-		l.told <- string(buf)
+		l.reported <- string(buf)
 	}()
 }
 
@@ -239,6 +239,6 @@ func (l *launch) outcome() string {
 	if !l.supervised {
 		return ""
 	}
-	shut(l.control)
-	return <-l.told
+	closeQuietly(l.control)
+	return <-l.reported
 }

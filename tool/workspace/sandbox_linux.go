@@ -12,10 +12,10 @@ import (
 	llsyscall "github.com/landlock-lsm/go-landlock/landlock/syscall"
 )
 
-// ownProgram is this program, even if its file was replaced meanwhile.
+// ownProgram is this program, even if its file was replaced.
 const ownProgram = "/proc/self/exe"
 
-// landlockABI is the version of Landlock that the kernel has, or why it has none.
+// landlockABI returns the Landlock version of the kernel, or 0 and the reason.
 func landlockABI() (int, string) {
 	abi, err := llsyscall.LandlockGetABIVersion()
 	if err != nil || abi <= 0 {
@@ -24,14 +24,14 @@ func landlockABI() (int, string) {
 	return abi, ""
 }
 
-// becomeCommand confines this process and replaces it by a command.
+// becomeCommand confines this process and executes the command in it.
 func becomeCommand(plan string) error {
 	var l launch
 	if err := json.Unmarshal([]byte(plan), &l); err != nil || len(l.Argv) == 0 {
 		return errors.New("it is not known what to run")
 	}
 	syscall.CloseOnExec(statusFD)
-	runtime.LockOSThread() // which becomes the command, with its capabilities
+	runtime.LockOSThread() // the thread that becomes the command, with its capabilities
 	if err := dropCapabilities(); err != nil {
 		return fmt.Errorf("it cannot be confined: %w", err)
 	}
@@ -43,8 +43,8 @@ func becomeCommand(plan string) error {
 	return syscall.Exec(l.Program, l.Argv, os.Environ())
 }
 
-// confine restricts this process. It asks for exactly what the kernel has, so that
-// nothing is silently left out.
+// confine restricts this process. It requests exactly the rights that the kernel supports, so
+// that nothing is silently ignored.
 func (l *launch) confine() error {
 	configs := [...]landlock.Config{
 		landlock.V1, landlock.V2, landlock.V3, landlock.V4, landlock.V5, landlock.V6,
@@ -79,8 +79,8 @@ func (l *launch) confine() error {
 	return config.Restrict(rules...)
 }
 
-// writableFolder grants all rights in a folder but those to make devices and named
-// pipes, and to control devices. Sockets may be made: they lead to no other file.
+// writableFolder grants all rights in a directory except making devices and named pipes, and
+// controlling devices. Sockets may be made: they lead to no other file.
 func writableFolder(path string, config landlock.Config) landlock.FSRule {
 	const rights = llsyscall.AccessFSExecute | llsyscall.AccessFSReadFile | llsyscall.AccessFSReadDir |
 		llsyscall.AccessFSWriteFile | llsyscall.AccessFSTruncate | llsyscall.AccessFSRemoveDir | llsyscall.AccessFSRemoveFile |

@@ -24,7 +24,7 @@ func confined(t *testing.T) *Shell {
 	return &Shell{AllowAny: true, Scripts: true, Sandbox: s, RequireSandbox: true}
 }
 
-func TestT15_ACommandUnderLandlockWorksInTheWorkspace(t *testing.T) {
+func TestT15_ConfinedCommandWorksInTheWorkspace(t *testing.T) {
 	p := newPlace(t, Options{Shell: confined(t)})
 	p.file("a", "inside\n")
 	p.ok(toolname.Shell, args{"command": "cat a"}, "exit code 0", "; under Landlock]", "inside")
@@ -40,7 +40,7 @@ func TestT15_ACommandUnderLandlockWorksInTheWorkspace(t *testing.T) {
 	p.fails(toolname.Shell, args{"command": "./a"}, "cannot be run")
 }
 
-func TestAttack_CommandUnderLandlockReachesOutside(t *testing.T) {
+func TestAttack_ConfinedCommandCannotReachOutside(t *testing.T) {
 	p := newPlace(t, Options{Shell: confined(t)})
 	p.link("../outside/canary", "relative")
 	p.link(filepath.Join(p.outer, "outside"), "absolute")
@@ -63,7 +63,7 @@ func TestAttack_CommandUnderLandlockReachesOutside(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := &place{p.Workspace, t, p.outer}
 			got, _ := p.call(toolname.Shell, args{"command": script})
-			if strings.Contains(got, tune) || strings.Contains(got, "canary\n") || !strings.Contains(got, "ermission denied") && !strings.Contains(got, "cross-device") {
+			if strings.Contains(got, canaryContent) || strings.Contains(got, "canary\n") || !strings.Contains(got, "ermission denied") && !strings.Contains(got, "cross-device") {
 				t.Error(got)
 			}
 			p.wantOutsideUntouched()
@@ -75,7 +75,7 @@ func TestAttack_CommandUnderLandlockReachesOutside(t *testing.T) {
 	}
 }
 
-func TestT15_MorePathsMayBeOpenedToConfinedCommands(t *testing.T) {
+func TestT15_ReadPathsAndWritePaths(t *testing.T) {
 	s := confined(t)
 	outer := t.TempDir()
 	for _, name := range []string{"read", "write"} {
@@ -92,7 +92,7 @@ func TestT15_MorePathsMayBeOpenedToConfinedCommands(t *testing.T) {
 	p.ok(toolname.Shell, args{"command": fmt.Sprintf("echo x > %s/read/f", outer)}, "ermission denied")
 }
 
-func TestT15_TheNetworkIsDeniedWhereTheKernelCan(t *testing.T) {
+func TestT15_NetworkIsDeniedIfTheKernelCan(t *testing.T) {
 	s := confined(t)
 	if s.Sandbox.abi < networkABI {
 		t.Skip("this kernel's Landlock cannot deny the network: ABI", s.Sandbox.abi)
@@ -132,15 +132,15 @@ func TestAttack_ProcessesThatLeaveTheirGroup(t *testing.T) {
 	for name, s := range map[string]*Shell{"confined": confined(t), "not confined": supervised, "not supervised": scripts()} {
 		t.Run(name, func(t *testing.T) {
 			p := newPlace(t, Options{Shell: s})
-			nap := naps()
+			nap := uniqueSleep()
 			p.ok(toolname.Shell, args{"command": "setsid sleep " + nap + " & setsid sh -c 'sleep " + nap + "; true' >/dev/null 2>&1 & echo begun"}, "begun")
 			if alive(t, nap) {
 				t.Error("it lives on")
 			}
 			if s.Sandbox == nil {
-				return // it would not be found
+				return // killMarked would not find it
 			}
-			nap = naps()
+			nap = uniqueSleep()
 			p.ok(toolname.Shell, args{"command": "env -i setsid sh -c 'sleep " + nap + " & sleep " + nap + "; true' & env -i setsid sleep " + nap + " & echo begun"}, "begun")
 			p.fails(toolname.Shell, args{"command": "env -i setsid sleep " + nap + " & sleep " + nap, "seconds": 1}, "were over")
 			if alive(t, nap) {
@@ -164,7 +164,7 @@ func TestAttack_CommandEndsItsSupervisorWithoutLandlock(t *testing.T) {
 	s := scripts()
 	s.Sandbox = &Sandbox{why: "for a test"}
 	p := newPlace(t, Options{Shell: s})
-	nap := naps()
+	nap := uniqueSleep()
 	p.fails(toolname.Shell, args{"command": "setsid sleep " + nap + " & kill -9 $PPID; sleep " + nap}, "ended by signal: killed")
 	if alive(t, nap) {
 		t.Error("it lives on")
@@ -184,8 +184,8 @@ func TestT15_SupervisorReportsTheOutcome(t *testing.T) {
 	p.fails(toolname.Shell, args{"command": "./data"}, "cannot be run: exec format error")
 }
 
-// A child that cannot become its command says so, and is ended.
-func TestT15_AChildThatCannotBeConfinedDoesNotRun(t *testing.T) {
+// A child that cannot become its command reports it and is stopped.
+func TestT15_UnconfinedCommandDoesNotRun(t *testing.T) {
 	s := confined(t)
 	s.Sandbox = &Sandbox{abi: 1000}
 	p := newPlace(t, Options{Shell: s})

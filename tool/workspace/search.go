@@ -142,7 +142,7 @@ func (s *search) file(rel string) error {
 		s.large++
 		return nil
 	case err != nil:
-		return nil //nolint:nilerr // gone or closed to us: the other files are worth searching
+		return nil //nolint:nilerr // deleted or not readable: continue with the other files
 	case isBinary(data):
 		s.binary++
 		return nil
@@ -157,8 +157,8 @@ func (s *search) lines(rel string, data []byte) error {
 	if len(all[len(all)-1]) == 0 {
 		all = all[:len(all)-1]
 	}
-	written := 0 // lines up to here are written
-	after := 0   // lines up to here belong to a match
+	written := 0 // lines before this one are written
+	after := 0   // lines before this one belong to a match
 	for i, line := range all {
 		line = bytes.TrimSuffix(line, []byte("\r"))
 		at := s.re.FindIndex(line)
@@ -201,7 +201,7 @@ func (s *search) line(rel string, i int, sep byte, line []byte, around int) {
 	fmt.Fprintf(&s.out, "%s%c%d%c %s\n", shown(rel), sep, i+1, sep, text)
 }
 
-// head says what was searched and what was skipped.
+// head returns the line that describes what was searched and skipped.
 func (s *search) head(v *walker) string {
 	match := "match"
 	if s.matches == 1 {

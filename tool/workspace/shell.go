@@ -206,7 +206,7 @@ func (w *Workspace) shell(ctx context.Context, in shellInput) (tool.Output, erro
 func (w *Workspace) command(in shellInput) (*command, error) {
 	s := w.options.Shell
 	c := &command{w: w, shell: s, timeout: s.Timeout}
-	if in.Seconds > 0 && in.Seconds <= int(c.timeout/time.Second) { // more could be beyond a duration
+	if in.Seconds > 0 && in.Seconds <= int(c.timeout/time.Second) { // larger values could overflow a duration
 		c.timeout = time.Duration(in.Seconds) * time.Second
 	}
 	if in.Folder == "" {
@@ -248,7 +248,7 @@ func (c *command) read(text string) (*shell.Command, error) {
 		return nil, unreadable
 	}
 	c.argv = []string{"sh", "-c", text}
-	script, _ := shell.ParseScript(text) // the error is in it, and Allow's to judge
+	script, _ := shell.ParseScript(text) // the command holds the error, and Allow decides
 	return &script, nil
 }
 

@@ -11,29 +11,29 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// boundedOutput keeps the beginning and the end of what is written to it, and
-// passes it on as it comes, up to the same bound.
+// boundedOutput stores the beginning and the end of the output of a command and reports it
+// while the command runs, up to the same limit.
 type boundedOutput struct {
-	most int
-	tell func(text string)
+	most   int
+	report func(text string)
 
 	mu   sync.Mutex
 	head []byte
-	// tail is a ring once it is full; next is where its oldest byte is.
+	// tail is a ring buffer once it is full; next is the index of its oldest byte.
 	tail  []byte
 	next  int
 	total int64
-	// told counts what was passed on, part is the beginning of a line.
-	told int
-	part []byte
+	// reported counts the reported bytes; part is the beginning of an incomplete line.
+	reported int
+	part     []byte
 }
 
-// Write keeps and passes on. It never fails.
+// Write stores and reports p. It never fails.
 func (o *boundedOutput) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.total += int64(len(p))
-	o.pass(p)
+	o.reportLines(p)
 	rest := p
 	if room := (o.most+1)/2 - len(o.head); room > 0 {
 		n := min(room, len(rest))
@@ -57,13 +57,13 @@ func (o *boundedOutput) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// maxHeld is how long a line that has not ended is held back, in bytes.
+// maxHeld is the length in bytes up to which an incomplete line is held back.
 const maxHeld = 4096
 
-// pass passes whole lines on: who shows them takes secrets out of each piece, and
-// must not get the halves of one. A very long line goes on in whole characters.
-func (o *boundedOutput) pass(p []byte) {
-	if o.tell == nil || o.told >= o.most {
+// reportLines reports whole lines. Observers redact secrets in each piece, so a piece must not
+// end within one. A very long line is reported in whole characters.
+func (o *boundedOutput) reportLines(p []byte) {
+	if o.report == nil || o.reported >= o.most {
 		return
 	}
 	text := append(o.part, p...)
@@ -72,28 +72,28 @@ func (o *boundedOutput) pass(p []byte) {
 		whole = wholeRunes(text)
 	}
 	o.part = append([]byte(nil), text[len(whole):]...)
-	o.passOn(whole)
+	o.reportText(whole)
 }
 
-// end passes on what was held back.
+// end reports the rest that was held back.
 func (o *boundedOutput) end() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.tell != nil {
-		o.passOn(o.part)
+	if o.report != nil {
+		o.reportText(o.part)
 		o.part = nil
 	}
 }
 
-func (o *boundedOutput) passOn(text []byte) {
-	text = text[:min(len(text), o.most-o.told)]
-	o.told += len(text)
+func (o *boundedOutput) reportText(text []byte) {
+	text = text[:min(len(text), o.most-o.reported)]
+	o.reported += len(text)
 	if len(text) > 0 {
-		o.tell(plain(string(text)))
+		o.report(plain(string(text)))
 	}
 }
 
-// String is what was kept, with a line for what was not.
+// String returns the stored output, with a line for the part that was left out.
 func (o *boundedOutput) String() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -67,24 +67,24 @@ func (c *command) start(outer, ctx context.Context, cancel context.CancelFunc, l
 	if err != nil {
 		return tool.Output{}, errNoRoom
 	}
-	defer shut(output)
+	defer closeQuietly(output)
 	p := &process{}
 	p.cmd, err = l.command(ctx, p.kill)
 	if err != nil {
-		shut(write)
+		closeQuietly(write)
 		return tool.Output{}, errNoRoom
 	}
 	p.cmd.Dir, p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = dir, env, write, write
 	ownGroup(p.cmd)
 	began := time.Now()
 	err = p.cmd.Start()
-	shut(write)
+	closeQuietly(write)
 	l.started(cancel)
 	if err != nil {
 		l.outcome()
 		return tool.Output{}, fmt.Errorf("%s cannot be run: %w", quoteShort(c.argv[0]), cause(err))
 	}
-	out := &boundedOutput{most: c.shell.MaxOutput, tell: func(text string) { report(outer, text) }}
+	out := &boundedOutput{most: c.shell.MaxOutput, report: func(text string) { report(outer, text) }}
 	drained := make(chan struct{})
 	go func() {
 		defer close(drained)
@@ -101,7 +101,7 @@ func (c *command) start(outer, ctx context.Context, cancel context.CancelFunc, l
 	if outer.Err() != nil {
 		return tool.Output{}, context.Cause(outer)
 	}
-	c.tellEnding(ctx, l, p.cmd.ProcessState, outcome, err)
+	c.describeEnding(ctx, l, p.cmd.ProcessState, outcome, err)
 	return c.result(out, took), nil
 }
 
@@ -121,8 +121,9 @@ func (c *command) drain(output *os.File, drained <-chan struct{}) {
 	<-drained
 }
 
-// tellEnding describes how the command ended. The exit of a supervisor says nothing about it.
-func (c *command) tellEnding(ctx context.Context, l *launch, state *os.ProcessState, outcome string, err error) {
+// describeEnding describes how the command ended. The exit code of a supervisor does not
+// describe the command.
+func (c *command) describeEnding(ctx context.Context, l *launch, state *os.ProcessState, outcome string, err error) {
 	code, exited := strings.CutPrefix(outcome, statusExited)
 	signal, signaled := strings.CutPrefix(outcome, statusSignaled)
 	if !l.supervised && state != nil && state.Exited() {

@@ -97,8 +97,8 @@ func TestCountOfOneHiddenByteIsSingular(t *testing.T) {
 func TestT15_OutputKeepsItsBeginningAndItsEnd(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		most := rapid.IntRange(2, 40).Draw(t, "most")
-		var told strings.Builder
-		o := &boundedOutput{most: most, tell: func(s string) { told.WriteString(s) }}
+		var reported strings.Builder
+		o := &boundedOutput{most: most, report: func(s string) { reported.WriteString(s) }}
 		var all []byte
 		for _, chunk := range rapid.SliceOf(rapid.SliceOfN(rapid.ByteRange('a', 'z'), 0, 30)).Draw(t, "chunks") {
 			if n, err := o.Write(chunk); n != len(chunk) || err != nil {
@@ -114,37 +114,37 @@ func TestT15_OutputKeepsItsBeginningAndItsEnd(t *testing.T) {
 		if got := o.String(); got != want {
 			t.Fatalf("got %q, want %q", got, want)
 		}
-		if want := string(all[:min(len(all), most)]); told.String() != want {
-			t.Fatalf("told %q, want %q", told.String(), want)
+		if want := string(all[:min(len(all), most)]); reported.String() != want {
+			t.Fatalf("reported %q, want %q", reported.String(), want)
 		}
 	})
 }
 
-// Secrets are taken out of each piece that is told: none must be the half of one.
+// Secrets are taken out of each piece that is reported: none must be the half of one.
 func TestT12_OutputIsReportedInWholeLines(t *testing.T) {
 	for _, tc := range []struct{ output, want string }{
 		{"aé€\n😀\xff\nz", "aé€\n|😀\uFFFD\n|z"},
 		{"10%\r20%\rdone", "10%\r|20%\r|done"},
 		{"", ""},
 	} {
-		var told []string
-		o := &boundedOutput{most: 100, tell: func(s string) { told = append(told, s) }}
+		var reported []string
+		o := &boundedOutput{most: 100, report: func(s string) { reported = append(reported, s) }}
 		for _, b := range []byte(tc.output) {
 			o.Write([]byte{b})
 		}
 		o.end()
-		if got := strings.Join(told, "|"); got != tc.want {
-			t.Errorf("told %q, want %q", got, tc.want)
+		if got := strings.Join(reported, "|"); got != tc.want {
+			t.Errorf("reported %q, want %q", got, tc.want)
 		}
 	}
-	var told []string
-	o := &boundedOutput{most: 10_000, tell: func(s string) { told = append(told, s) }}
+	var reported []string
+	o := &boundedOutput{most: 10_000, report: func(s string) { reported = append(reported, s) }}
 	long := strings.Repeat("é", 6000)
 	for i := range len(long) {
 		o.Write([]byte{long[i]})
 	}
 	o.end()
-	if got := strings.Join(told, ""); got != long[:10_000] || len(told) < 2 || !utf8.ValidString(told[0]) || strings.ContainsRune(told[0], utf8.RuneError) {
-		t.Errorf("told %d times, %d bytes", len(told), len(got))
+	if got := strings.Join(reported, ""); got != long[:10_000] || len(reported) < 2 || !utf8.ValidString(reported[0]) || strings.ContainsRune(reported[0], utf8.RuneError) {
+		t.Errorf("reported %d times, %d bytes", len(reported), len(got))
 	}
 }

@@ -22,10 +22,10 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// scripts are for tests that need a program to misbehave.
+// scripts returns the options for tests that need a misbehaving program.
 func scripts() *Shell { return &Shell{AllowAny: true, Scripts: true} }
 
-func TestT15_ACommandRunsInTheWorkspace(t *testing.T) {
+func TestT15_CommandRunsInTheWorkspace(t *testing.T) {
 	p := newPlace(t, Options{Shell: &Shell{AllowAny: true}})
 	p.file("sub/a.txt", "hello\n")
 	p.link("sub", "near")
@@ -51,7 +51,7 @@ func TestT15_ACommandRunsInTheWorkspace(t *testing.T) {
 	p.fails(toolname.Shell, args{"command": "../outside/x"}, "outside the workspace")
 }
 
-func TestT15_WhatIsNotAllowedIsNotRun(t *testing.T) {
+func TestT15_CommandNotAllowedIsNotRun(t *testing.T) {
 	p := newPlace(t, Options{Shell: &Shell{Allow: []string{"ls *"}, Scripts: true}})
 	p.ok(toolname.Shell, args{"command": "ls ."}, "exit code 0")
 	p.fails(toolname.Shell, args{"command": "touch x"}, "not allowed", "ls *")
@@ -59,7 +59,7 @@ func TestT15_WhatIsNotAllowedIsNotRun(t *testing.T) {
 	p.wantFiles(map[string]string{})
 }
 
-// What a command's code means only its reader knows: it is told, and is no failure.
+// Only the caller knows what an exit code means: it is reported, and is not a failure.
 func TestT15_ExitCodeIsAResult(t *testing.T) {
 	p := newPlace(t, Options{Shell: &Shell{AllowAny: true, Scripts: true}})
 	p.ok(toolname.Shell, args{"command": "echo so; exit 7"}, "[exit code 7 after ", "so\n")
@@ -69,12 +69,12 @@ func TestT15_ExitCodeIsAResult(t *testing.T) {
 	}
 }
 
-// A list judges a script by every program in it, not as one text.
-func TestT15_AListJudgesEveryProgramOfAScript(t *testing.T) {
+// Allow is checked for every program of a script, not for the script as one text.
+func TestT15_AllowCoversEveryProgramOfAScript(t *testing.T) {
 	p := newPlace(t, Options{Shell: &Shell{Allow: []string{"echo ...", "cat *", "tr a b", "exit *", "sort"}, Scripts: true}})
 	p.ok(toolname.Shell, args{"command": "echo c a | tr a b && echo $((1+1)) 2>/dev/null"}, "c b\n2\n")
 	p.ok(toolname.Shell, args{"command": "for i in y x; do echo $i; done | sort"}, "x\ny\n")
-	p.ok(toolname.Shell, args{"command": "exit 7"}, "exit code 7") // a word of the shell's own
+	p.ok(toolname.Shell, args{"command": "exit 7"}, "exit code 7") // a shell keyword
 	for name, tc := range map[string]struct{ command, why string }{
 		"list":           {"echo a; touch x", `"touch" is not on the list`},
 		"substitution":   {"echo $(touch x)", `"touch" is not on the list`},
@@ -101,13 +101,13 @@ func TestT15_AListJudgesEveryProgramOfAScript(t *testing.T) {
 	p.wantFiles(map[string]string{})
 }
 
-func TestT15_ScriptsRunWhereTheyAreAllowed(t *testing.T) {
+func TestT15_ScriptsRunIfAllowed(t *testing.T) {
 	p := newPlace(t, Options{Shell: scripts()})
 	p.ok(toolname.Shell, args{"command": "echo a | tr a b && echo $((1+1))"}, "b\n2\n")
 	p.ok(toolname.Shell, args{"command": "exit 7"}, "exit code 7")
 }
 
-func TestT14_CommandsDoNotSeeThisProgramsEnvironment(t *testing.T) {
+func TestT14_CommandsDoNotInheritTheEnvironment(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "sk-not-for-you")
 	t.Setenv("PASSED", "on")
 	p := newPlace(t, Options{Shell: &Shell{AllowAny: true, PassEnv: []string{"PASSED"}, Env: []string{"OWN=1"}}})
@@ -135,7 +135,7 @@ func TestT14_CommandsDoNotSeeThisProgramsEnvironment(t *testing.T) {
 	}
 }
 
-func TestAttack_AProgramOfAFamiliarNameInTheWorkspace(t *testing.T) {
+func TestAttack_ProgramWithAFamiliarNameInTheWorkspace(t *testing.T) {
 	p := newPlace(t, Options{Shell: &Shell{AllowAny: true}})
 	p.file("bin/ls", "#!/bin/sh\necho gotcha\n")
 	if err := os.Chmod(p.path("bin/ls"), 0o755); err != nil {
@@ -147,7 +147,7 @@ func TestAttack_AProgramOfAFamiliarNameInTheWorkspace(t *testing.T) {
 	}
 }
 
-func TestAttack_AFolderOfPathThatIsYetToBeMadeInTheWorkspace(t *testing.T) {
+func TestAttack_PathDirectoryCreatedInTheWorkspace(t *testing.T) {
 	p := newPlace(t, Options{Shell: scripts()})
 	p.file("evil", "#!/bin/sh\necho gotcha\n")
 	t.Setenv("PATH", p.path("bin")+":"+os.Getenv("PATH"))
@@ -175,11 +175,11 @@ func alive(t *testing.T, word string) bool {
 	return false
 }
 
-// naps makes the argument of a sleep that no other process has.
-func naps() string { return fmt.Sprintf("%d.%d", 3600+os.Getpid(), time.Now().UnixNano()) }
+// uniqueSleep returns an argument of sleep that no other process has.
+func uniqueSleep() string { return fmt.Sprintf("%d.%d", 3600+os.Getpid(), time.Now().UnixNano()) }
 
-// A folder that is a repository without being called .git is not write-protected,
-// and its settings name programs that git runs.
+// A directory that is a repository without being named .git is not write-protected, and its
+// settings name programs that git runs.
 func TestAttack_BareRepositoryInTheWorkspace(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("there is no git")
@@ -199,7 +199,7 @@ func TestAttack_BareRepositoryInTheWorkspace(t *testing.T) {
 	}
 }
 
-func TestAttack_ForkThatOutlivesItsParent(t *testing.T) {
+func TestAttack_ForkOutlivesItsParent(t *testing.T) {
 	p := newPlace(t, Options{Shell: scripts()})
 	for name, script := range map[string]string{
 		"in the background":       "sleep %s & echo begun",
@@ -210,7 +210,7 @@ func TestAttack_ForkThatOutlivesItsParent(t *testing.T) {
 		"without standard files":  "sleep %s <&- >&- 2>&- & echo begun",
 	} {
 		t.Run(name, func(t *testing.T) {
-			nap := naps()
+			nap := uniqueSleep()
 			p := &place{p.Workspace, t, p.outer}
 			began := time.Now()
 			p.ok(toolname.Shell, args{"command": fmt.Sprintf(script, nap)}, "exit code 0", "begun")
@@ -224,25 +224,25 @@ func TestAttack_ForkThatOutlivesItsParent(t *testing.T) {
 	}
 }
 
-func TestT15_TimeEndsACommandAndAllThatItStarted(t *testing.T) {
+func TestT15_TimeoutStopsACommandAndItsChildren(t *testing.T) {
 	p := newPlace(t, Options{Shell: scripts()})
-	nap := naps()
+	nap := uniqueSleep()
 	p.fails(toolname.Shell, args{"command": "echo begun; trap '' TERM; sleep " + nap + " & sleep " + nap + "; sleep " + nap, "seconds": 1}, "ended because its 1s were over", "begun")
 	if alive(t, nap) {
 		t.Error("it lives on")
 	}
 }
 
-func TestT15_CancellingEndsACommand(t *testing.T) {
+func TestT15_CancelStopsACommand(t *testing.T) {
 	p := newPlace(t, Options{Shell: scripts()})
-	nap := naps()
+	nap := uniqueSleep()
 	ctx, cancel := context.WithCancel(t.Context())
 	pipe := p.path("pipe")
 	if err := syscall.Mkfifo(pipe, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	go func() {
-		_, _ = os.ReadFile(pipe) // it has begun
+		_, _ = os.ReadFile(pipe) // the command has begun
 		cancel()
 	}()
 	_, err := p.shell(ctx, shellInput{Command: "echo > pipe; sleep " + nap})
@@ -266,7 +266,7 @@ func TestAttack_HundredMegabytesOfOutput(t *testing.T) {
 	}
 }
 
-func TestAttack_EndlessOutputEndsWithItsTime(t *testing.T) {
+func TestAttack_EndlessOutputStopsAtTheTimeout(t *testing.T) {
 	p := newPlace(t, Options{Shell: &Shell{AllowAny: true, MaxOutput: 1000, Timeout: time.Second}})
 	p.fails(toolname.Shell, args{"command": "yes"}, "were over", "bytes not shown")
 }
@@ -281,7 +281,7 @@ func TestT12_OutputIsReportedWhileRunning(t *testing.T) {
 		t.Fatal(err)
 	}
 	var mu sync.Mutex
-	var told strings.Builder
+	var reported strings.Builder
 	var once sync.Once
 	r := &tool.Runner{Observe: func(e tool.Event) {
 		pr, ok := e.(tool.Progress)
@@ -291,10 +291,10 @@ func TestT12_OutputIsReportedWhileRunning(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		for _, part := range pr.Parts {
-			told.WriteString(part.(*dragoman.Text).Text)
+			reported.WriteString(part.(*dragoman.Text).Text)
 		}
-		if strings.Contains(told.String(), "first") {
-			// The command goes on only after its first line was told.
+		if strings.Contains(reported.String(), "first") {
+			// The command continues only after its first line was reported.
 			once.Do(func() { go os.WriteFile(p.path("go"), []byte("x"), 0o644) })
 		}
 	}}
@@ -304,17 +304,17 @@ func TestT12_OutputIsReportedWhileRunning(t *testing.T) {
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	if got := told.String(); got != "first\nxlast\n" {
-		t.Errorf("told %q", got)
+	if got := reported.String(); got != "first\nxlast\n" {
+		t.Errorf("reported %q", got)
 	}
 }
 
-func TestT15_ACommandHasNoInput(t *testing.T) {
+func TestT15_CommandHasNoInput(t *testing.T) {
 	p := newPlace(t, Options{Shell: &Shell{AllowAny: true, Timeout: 10 * time.Second}})
 	p.ok(toolname.Shell, args{"command": "cat"}, "exit code 0")
 }
 
-func TestT15_CommandsThatMustBeConfinedAreNotRunWithout(t *testing.T) {
+func TestT15_RequireSandboxRefusesUnconfinedCommands(t *testing.T) {
 	for _, s := range []*Sandbox{nil, {why: "this kernel has none"}} {
 		p := newPlace(t, Options{Shell: &Shell{AllowAny: true, Sandbox: s, RequireSandbox: true}})
 		p.fails(toolname.Shell, args{"command": "touch x"}, "must be confined, but cannot be")

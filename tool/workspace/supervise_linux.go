@@ -14,17 +14,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// supervise starts a command and makes its end the end of all that it started,
-// also of those that left its process group: orphans become children of this
-// process, and it ends its children until it has none. It returns errSupervised
-// then, or why the command could not be started.
+// supervise starts a command and, when the command ends, kills everything that it started,
+// including processes that left its process group: orphans become children of this process,
+// and it kills its children until there are none. It then returns errSupervised, or the reason
+// why the command could not be started.
 func supervise(plan string) error {
 	syscall.CloseOnExec(statusFD)
 	syscall.CloseOnExec(controlFD)
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return err
 	}
-	runtime.LockOSThread() // the command ends with the thread that started it
+	runtime.LockOSThread() // the command ends together with the thread that started it
 	pid, err := syscall.ForkExec(ownProgram, []string{commandName, plan}, &syscall.ProcAttr{
 		Env:   os.Environ(),
 		Files: []uintptr{0, 1, 2, statusFD},
@@ -33,7 +33,7 @@ func supervise(plan string) error {
 	if err != nil {
 		return err
 	}
-	if err := silence(); err != nil {
+	if err := closeOutput(); err != nil {
 		return err
 	}
 	var ended atomic.Bool
@@ -47,21 +47,21 @@ func supervise(plan string) error {
 	ended.Store(true)
 	endChildren()
 	if status.Signaled() {
-		tellStatus(statusSignaled + status.Signal().String())
+		reportStatus(statusSignaled + status.Signal().String())
 	} else {
-		tellStatus(statusExited + strconv.Itoa(status.ExitStatus()))
+		reportStatus(statusExited + strconv.Itoa(status.ExitStatus()))
 	}
 	return errSupervised
 }
 
-// silence lets go of the command's output: what this program still writes is none
-// of it, and who reads it waits for the last who holds it.
-func silence() error {
+// closeOutput closes the output of the command. Otherwise its reader would wait for this process
+// too, and would get text that is not from the command.
+func closeOutput() error {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return err
 	}
-	defer shut(null)
+	defer closeQuietly(null)
 	for fd := range 3 {
 		if err := unix.Dup3(int(null.Fd()), fd, 0); err != nil {
 			return err
@@ -70,19 +70,19 @@ func silence() error {
 	return nil
 }
 
-// awaitControl waits until the program that started this one wants the command's
-// end, or has ended itself.
+// awaitControl waits until the program that started this one closes the control pipe: it wants
+// the command to end, or has ended itself.
 func awaitControl() {
 	var b [1]byte
 	for {
 		_, err := syscall.Read(controlFD, b[:])
 		if !errors.Is(err, syscall.EINTR) {
-			return // nothing is ever written
+			return // the pipe never carries data
 		}
 	}
 }
 
-// awaitCommand waits for the command, and takes leave of orphans meanwhile.
+// awaitCommand waits for the command and reaps orphans meanwhile.
 func awaitCommand(pid int) syscall.WaitStatus {
 	for {
 		var status syscall.WaitStatus
@@ -93,8 +93,8 @@ func awaitCommand(pid int) syscall.WaitStatus {
 	}
 }
 
-// endChildren ends all children, and theirs when they become ours, until there
-// are none. Only here are they taken leave of, so that no number is another's.
+// endChildren kills all children, and their children when they become orphans, until there are
+// none. Children are reaped only here, so that no process id is reused.
 func endChildren() {
 	const pause = 2 * time.Millisecond
 	for {
@@ -124,7 +124,7 @@ func killChildren() {
 		if err != nil {
 			continue
 		}
-		// pid (name) state parent ...; the name may hold anything.
+		// The format is: pid (name) state parent ...; the name may contain anything.
 		fields := bytes.Fields(data[bytes.LastIndexByte(data, ')')+1:])
 		if len(fields) < 2 || !bytes.Equal(fields[1], self) {
 			continue

@@ -12,22 +12,23 @@ import (
 	"strings"
 )
 
-// maxFolder is how many names of one folder are looked at.
+// maxFolder is the maximum number of names of one directory that are read.
 const maxFolder = 20_000
 
 // errStop ends a walk early, without an error.
 var errStop = errors.New("stop")
 
-// walker goes through a folder in the order of names. It follows no symlinks.
+// walker visits the files of a directory in the order of their names. It does not follow
+// symlinks.
 type walker struct {
 	w *Workspace
-	// depth is how many levels of folders are entered; 1 is the folder itself.
+	// depth is the number of levels that are entered; 1 is the directory itself.
 	depth int
-	// all includes what is ignored and protected.
+	// all includes ignored and protected files.
 	all   bool
 	visit func(rel string, info fs.FileInfo) error
 
-	// skipped counts what was ignored, cut the folders that had too many names.
+	// skipped counts ignored files; cut counts directories with too many names.
 	skipped, cut int
 }
 
@@ -55,7 +56,7 @@ func (v *walker) folder(ctx context.Context, rel string, depth int, rules []igno
 		child := path.Join(rel, name)
 		info, err := v.w.root.Lstat(child)
 		if err != nil {
-			continue // gone meanwhile
+			continue // deleted meanwhile
 		}
 		if !v.all && (v.w.protected.covers(name) || ignored(rules, child, info.IsDir())) {
 			v.skipped++
@@ -74,18 +75,18 @@ func (v *walker) folder(ctx context.Context, rel string, depth int, rules []igno
 		if err := v.folder(ctx, child, depth-1, below); errors.Is(err, errStop) || ctx.Err() != nil {
 			return err
 		}
-		// A folder that cannot be read is passed over: the rest is worth seeing.
+		// A directory that cannot be read is skipped: the others are still useful.
 	}
 	return nil
 }
 
-// names are those in a folder, sorted.
+// names returns the names in a directory, sorted.
 func (v *walker) names(rel string) ([]string, error) {
 	f, err := v.w.openFolder(rel)
 	if err != nil {
 		return nil, err
 	}
-	defer shut(f)
+	defer closeQuietly(f)
 	names, err := f.Readdirnames(maxFolder + 1)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, explain(rel, err)
@@ -98,7 +99,7 @@ func (v *walker) names(rel string) ([]string, error) {
 	return names, nil
 }
 
-// note says what a walk left out, or "".
+// note describes what a walk left out, or returns "".
 func (v *walker) note() string {
 	var notes []string
 	if v.skipped > 0 {
@@ -110,7 +111,7 @@ func (v *walker) note() string {
 	return strings.Join(notes, "; ")
 }
 
-// shown writes a name so that it stays on its line.
+// shown quotes a name if it would not stay on its line.
 func shown(name string) string {
 	if q := strconv.Quote(name); len(q) != len(name)+2 {
 		return q

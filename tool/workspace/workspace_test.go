@@ -19,18 +19,18 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// place is a workspace in a folder beside which there is something to protect.
+// place is a workspace in a directory that also holds files to protect.
 type place struct {
 	*Workspace
 	t *testing.T
-	// outer has root, which is the workspace, and outside.
+	// outer contains root, which is the workspace, and outside.
 	outer string
 }
 
-// canary is what nobody may see or change; tune is its secret.
+// canary is a file that must be neither read nor changed; tune is its secret content.
 const (
-	canary = "the canary sings\n" + tune + "\n"
-	tune   = "do re mi 7423"
+	canary        = "the canary sings\n" + canaryContent + "\n"
+	canaryContent = "do re mi 7423"
 )
 
 func newPlace(t *testing.T, options Options) *place {
@@ -56,7 +56,7 @@ func (p *place) path(rel string) string {
 	return filepath.Join(p.outer, "root", filepath.FromSlash(rel))
 }
 
-// file puts a file into the workspace.
+// file writes a file of the workspace.
 func (p *place) file(rel, content string) {
 	p.t.Helper()
 	if err := os.MkdirAll(filepath.Dir(p.path(rel)), 0o755); err != nil {
@@ -74,7 +74,7 @@ func (p *place) link(target, rel string) {
 	}
 }
 
-// files are all regular files below a folder.
+// files returns all regular files below a directory.
 func files(t interface{ Fatal(...any) }, dir string) map[string]string {
 	all := map[string]string{}
 	err := filepath.WalkDir(dir, func(name string, d os.DirEntry, err error) error {
@@ -92,7 +92,7 @@ func files(t interface{ Fatal(...any) }, dir string) map[string]string {
 	return all
 }
 
-// wantFiles checks all that the workspace holds, and what is beside it.
+// wantFiles checks all files of the workspace, and that the files outside did not change.
 func (p *place) wantFiles(want map[string]string) {
 	p.t.Helper()
 	if diff := cmp.Diff(want, files(p.t, p.path("."))); diff != "" {
@@ -108,7 +108,7 @@ func (p *place) wantOutsideUntouched() {
 	}
 	names, err := filepath.Glob(filepath.Join(p.outer, "*"))
 	if err != nil || len(names) != 2 {
-		p.t.Errorf("beside the workspace: %v, %v", names, err)
+		p.t.Errorf("outside the workspace: %v, %v", names, err)
 	}
 }
 
@@ -118,7 +118,7 @@ func (yes) Approve(context.Context, *tool.ApprovalRequest) (tool.Answer, error) 
 	return tool.Answer{Verdict: tool.Approved}, nil
 }
 
-// call calls a tool as a run does, with everything approved.
+// call calls a tool through a runner, with every call approved.
 func (p *place) call(name string, args any) (string, bool) {
 	p.t.Helper()
 	box, err := tool.NewBox(p.Tools()...)
@@ -144,7 +144,7 @@ func (p *place) call(name string, args any) (string, bool) {
 
 type args map[string]any
 
-// ok calls a tool that must succeed, and wants some texts in what it says.
+// ok calls a tool that must succeed, and checks that its output contains the texts.
 func (p *place) ok(name string, in any, want ...string) string {
 	p.t.Helper()
 	got, ok := p.call(name, in)
@@ -183,7 +183,7 @@ func names(tools []tool.Tool) []string {
 	return out
 }
 
-func TestT15_TheShellIsOffUntilItIsAllowed(t *testing.T) {
+func TestT15_ShellIsOffByDefault(t *testing.T) {
 	p := newPlace(t, Options{})
 	if got, want := names(p.Tools()), []string{toolname.ListFiles, toolname.ReadFile, toolname.SearchFiles, toolname.WriteFile, toolname.ApplyPatch}; !slices.Equal(got, want) {
 		t.Errorf("tools %q, want %q", got, want)
@@ -199,11 +199,11 @@ func TestT15_TheShellIsOffUntilItIsAllowed(t *testing.T) {
 		t.Error("a shell that is allowed is not there")
 	}
 	if _, err := Open(t.TempDir(), Options{Shell: &Shell{}}); !errors.Is(err, ErrOptions) {
-		t.Errorf("a shell that says nothing of what is allowed: %v", err)
+		t.Errorf("a shell without Allow: %v", err)
 	}
 }
 
-func TestT15_ThePatchIsTextWithAGrammarAndTheOthersTakeJSON(t *testing.T) {
+func TestT15_OnlyThePatchToolIsFreeform(t *testing.T) {
 	for _, one := range newPlace(t, Options{Shell: &Shell{AllowAny: true}}).Tools() {
 		spec := one.Spec()
 		if spec.Name == toolname.ApplyPatch {
@@ -218,9 +218,8 @@ func TestT15_ThePatchIsTextWithAGrammarAndTheOthersTakeJSON(t *testing.T) {
 	}
 }
 
-// Each tool that takes a path is confined by what the path leads to, as a run calls
-// it: through symlinks too.
-func TestT15_EveryToolIsConfinedToTheRoot(t *testing.T) {
+// Each tool is confined by where a path leads, also through symlinks. The runner calls it.
+func TestT15_ToolsAreConfinedToTheRoot(t *testing.T) {
 	p := newPlace(t, Options{Shell: &Shell{AllowAny: true}})
 	p.link("../outside", "away")
 	for _, out := range []string{"../outside", "away", filepath.Join(p.outer, "outside")} {
@@ -237,7 +236,7 @@ func TestT15_EveryToolIsConfinedToTheRoot(t *testing.T) {
 			{toolname.ApplyPatch, patchText("*** Add File: "+out+"/new", "+x")},
 			{toolname.Shell, args{"command": "ls", "folder": out}},
 		} {
-			if got, ok := p.call(c.name, c.in); ok || strings.Contains(got, tune) {
+			if got, ok := p.call(c.name, c.in); ok || strings.Contains(got, canaryContent) {
 				t.Errorf("%s %v: %s", c.name, c.in, got)
 			}
 		}
@@ -279,8 +278,8 @@ func TestT15_ChangesNeedApprovalByDefault(t *testing.T) {
 	}
 }
 
-// A human is not asked about what would be refused anyway.
-func TestT15_RefusedCallsAreNotAskedAbout(t *testing.T) {
+// A human is not asked about a call that would be refused anyway.
+func TestT15_InvalidCallsNeedNoApproval(t *testing.T) {
 	p := newPlace(t, Options{Shell: &Shell{Allow: []string{}}})
 	box, err := tool.NewBox(p.Tools()...)
 	if err != nil {
@@ -306,8 +305,8 @@ func TestT15_RefusedCallsAreNotAskedAbout(t *testing.T) {
 	p.wantFiles(map[string]string{})
 }
 
-// All calls of a turn are checked before the first of them runs. A check that looked
-// at the files would refuse what the calls before are about to make possible.
+// All calls of a turn are checked before the first of them runs. A check that read the files
+// would refuse calls that depend on earlier ones.
 func TestT15_CallsOfOneTurnBuildOnEachOther(t *testing.T) {
 	update := func(name, from, to string) string { return patchText("*** Update File: "+name, "-"+from, "+"+to) }
 	calls := []*dragoman.ToolCall{
@@ -331,7 +330,7 @@ func TestT15_CallsOfOneTurnBuildOnEachOther(t *testing.T) {
 			turn := tool.Turn{Calls: calls}
 			b, err := (&tool.Runner{Approver: approver}).Start("r").Do(t.Context(), box, turn)
 			if err == nil && approver == nil {
-				// The one that needs no approval has run already, and found nothing.
+				// The call that needs no approval has already run and found nothing.
 				if len(b.Pending) != 8 || len(b.Settled()) != 1 {
 					t.Fatalf("%d are pending, %d settled", len(b.Pending), len(b.Settled()))
 				}
@@ -354,7 +353,7 @@ func TestT15_CallsOfOneTurnBuildOnEachOther(t *testing.T) {
 	}
 }
 
-func TestT15_ListShowsAFolderWithSizesAndLinks(t *testing.T) {
+func TestT15_ListShowsSizesAndLinks(t *testing.T) {
 	p := newPlace(t, Options{})
 	p.file("a.txt", "12345")
 	p.file("sub/deep/b.txt", "1")
@@ -407,7 +406,7 @@ func TestT15_ReadShowsLinesOrBytes(t *testing.T) {
 	small.ok(toolname.ReadFile, args{"path": "big", "offset": 10}, "ab")
 }
 
-func TestT15_SearchFindsLinesByARegularExpression(t *testing.T) {
+func TestT15_SearchMatchesARegularExpression(t *testing.T) {
 	p := newPlace(t, Options{})
 	p.file("a.go", "package a\n\nfunc One() {}\nfunc Two() {}\n\n\n\n\nfunc Three() {}\r\n")
 	p.file("sub/b.go", "func Four() {}\n")
@@ -428,7 +427,7 @@ func TestT15_SearchFindsLinesByARegularExpression(t *testing.T) {
 	p.fails(toolname.SearchFiles, args{"pattern": "(a{1000}){1000}"}, "RE2")
 }
 
-func TestT15_WriteReplacesAFileAtOnce(t *testing.T) {
+func TestT15_WriteReplacesAFileAtomically(t *testing.T) {
 	p := newPlace(t, Options{})
 	p.ok(toolname.WriteFile, args{"path": "a.txt", "content": "one"}, "created a.txt: 3 bytes; version "+versionOf([]byte("one")))
 	p.ok(toolname.WriteFile, args{"path": "a.txt", "content": "two"}, "replaced a.txt")
@@ -452,7 +451,7 @@ func TestT15_WriteReplacesAFileAtOnce(t *testing.T) {
 	small.wantFiles(map[string]string{})
 }
 
-// What a model is told must be what it needs to do next.
+// An error must contain what the model needs to continue.
 func TestT15_MissingFolderErrorNamesParents(t *testing.T) {
 	p := newPlace(t, Options{})
 	p.fails(toolname.WriteFile, args{"path": "sub/b.txt", "content": "x"}, `the folder "sub" does not exist; nothing was changed. With parents: true it is made`)
@@ -461,7 +460,7 @@ func TestT15_MissingFolderErrorNamesParents(t *testing.T) {
 	p.ok(toolname.WriteFile, args{"path": "sub/b.txt", "content": "x", "parents": true}, "created sub/b.txt")
 }
 
-func TestT15_WhatGitRunsIsWriteProtected(t *testing.T) {
+func TestT15_GitDirectoryIsWriteProtected(t *testing.T) {
 	p := newPlace(t, Options{})
 	p.file(".git/config", "[core]")
 	p.file("sub/.git", "gitdir: ../x")

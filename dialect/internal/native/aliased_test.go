@@ -68,9 +68,9 @@ func upstream(t *testing.T, c dialect.Codec, tool dragoman.ToolSpec, called, arg
 	}, dialect.DecodeOptions{Registry: asked.Registry}
 }
 
-// asWritten returns the arguments of a call as a history shows them to the model: with the names
+// wireArguments returns the arguments of a call as a history shows them to the model: with the names
 // of the wire.
-func asWritten(t *testing.T, c dialect.Codec, tool dragoman.ToolSpec, arguments string) string {
+func wireArguments(t *testing.T, c dialect.Codec, tool dragoman.ToolSpec, arguments string) string {
 	t.Helper()
 	past := &dragoman.ToolCall{ID: "call_0", Name: tool.Name, Arguments: arguments}
 	enc, err := c.EncodeRequest(&dragoman.Request{Model: "m", Tools: []dragoman.ToolSpec{tool}, Messages: []dragoman.Message{
@@ -94,8 +94,8 @@ func asWritten(t *testing.T, c dialect.Codec, tool dragoman.ToolSpec, arguments 
 	return ""
 }
 
-// clientGets checks the call that a client decodes from the response passed through to it.
-func clientGets(t *testing.T, passed *dragoman.Response, tool dragoman.ToolSpec, want string) {
+// checkClientCall checks the call that a client decodes from the response passed through to it.
+func checkClientCall(t *testing.T, passed *dragoman.Response, tool dragoman.ToolSpec, want string) {
 	t.Helper()
 	calls := passed.ToolCalls()
 	if len(calls) != 1 || calls[0].Problem != nil || calls[0].Name != tool.Name {
@@ -114,7 +114,7 @@ func TestAliasesInResponsesDoNotReachTheClient(t *testing.T) {
 	for _, c := range crosstest.Codecs {
 		for _, tc := range aliased {
 			t.Run(string(c.Dialect())+"/"+tc.about, func(t *testing.T) {
-				response, o := upstream(t, c, tc.tool, tc.called, cmp.Or(tc.arguments, asWritten(t, c, tc.tool, tc.want)))
+				response, o := upstream(t, c, tc.tool, tc.called, cmp.Or(tc.arguments, wireArguments(t, c, tc.tool, tc.want)))
 				sent, err := c.EncodeResponse(response, dialect.EncodeOptions{})
 				if err != nil {
 					t.Fatal(err)
@@ -131,7 +131,7 @@ func TestAliasesInResponsesDoNotReachTheClient(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				clientGets(t, got, tc.tool, tc.want)
+				checkClientCall(t, got, tc.tool, tc.want)
 			})
 		}
 	}
@@ -160,13 +160,13 @@ func TestAliasesInStreamsDoNotReachTheClient(t *testing.T) {
 	for _, c := range crosstest.Codecs {
 		for _, tc := range aliased {
 			t.Run(string(c.Dialect())+"/"+tc.about, func(t *testing.T) {
-				response, o := upstream(t, c, tc.tool, tc.called, cmp.Or(tc.arguments, asWritten(t, c, tc.tool, tc.want)))
+				response, o := upstream(t, c, tc.tool, tc.called, cmp.Or(tc.arguments, wireArguments(t, c, tc.tool, tc.want)))
 				sent, _, err := crosstest.Streamed(c, crosstest.Calling(response), dialect.EncodeOptions{})
 				if err != nil {
 					t.Fatal(err)
 				}
 				passed := relay(t, c, sent, o)
-				clientGets(t, crosstest.Collect(t, c, passed, nil), tc.tool, tc.want)
+				checkClientCall(t, crosstest.Collect(t, c, passed, nil), tc.tool, tc.want)
 			})
 		}
 	}

@@ -39,7 +39,7 @@ var mediaMoves = growthException{
 	forgive: func(s growthStep) growthStep {
 		n := len(s.short)
 		if was, is, ok := s.last(); ok && was.Role == "user" && is.Role == "tool" &&
-			slices.ContainsFunc(s.long[n:], func(el json.RawMessage) bool { return gained(s.short[n-1], el) == "" }) {
+			slices.ContainsFunc(s.long[n:], func(el json.RawMessage) bool { return lostFields(s.short[n-1], el) == "" }) {
 			s.short = s.short[:n-1]
 		}
 		return s

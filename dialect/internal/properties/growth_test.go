@@ -64,16 +64,16 @@ func grown(short, long []json.RawMessage) string {
 		if i < len(short)-1 {
 			return fmt.Sprintf("element %d of %d changed\n%s\n%s", i, len(short), el, long[i])
 		}
-		if why := gained(el, long[i]); why != "" {
+		if why := lostFields(el, long[i]); why != "" {
 			return fmt.Sprintf("the last element changed: %s\n%s\n%s", why, el, long[i])
 		}
 	}
 	return ""
 }
 
-// gained describes what an element lost, or returns "". Every field must stay
+// lostFields describes what an element lost, or returns "". Every field must stay
 // unchanged, except that a list may gain elements.
-func gained(before, after json.RawMessage) string {
+func lostFields(before, after json.RawMessage) string {
 	var a, b map[string]json.RawMessage
 	if json.Unmarshal(before, &a) != nil || json.Unmarshal(after, &b) != nil {
 		return "not an object"
@@ -222,12 +222,12 @@ func drawGrowing(t *rapid.T, c dialect.Codec) *dragoman.Request {
 	if rapid.Bool().Draw(t, "no cache hints") { // hints would explain too much
 		for i := range req.Messages {
 			req.Messages[i].Cache = nil
-			unhint(req.Messages[i].Parts)
+			dropHints(req.Messages[i].Parts)
 		}
 	}
 	if rapid.IntRange(0, 2).Draw(t, "native") == 0 {
 		if enc, err := c.EncodeRequest(req, dialect.EncodeOptions{}); err == nil {
-			back, _, err := c.DecodeRequest(respell(t, c, enc.Body), dialect.DecodeOptions{})
+			back, _, err := c.DecodeRequest(rewriteBody(t, c, enc.Body), dialect.DecodeOptions{})
 			if err != nil {
 				t.Fatalf("%v\n%s", err, enc.Body)
 			}
@@ -267,9 +267,9 @@ func drawGrowing(t *rapid.T, c dialect.Codec) *dragoman.Request {
 	return req
 }
 
-// respell rewrites a body as another client might: strings for lists of one text,
+// rewriteBody rewrites a body as another client might: strings for lists of one text,
 // another order of fields, turns in several messages, white space.
-func respell(t *rapid.T, c dialect.Codec, body []byte) []byte {
+func rewriteBody(t *rapid.T, c dialect.Codec, body []byte) []byte {
 	if rapid.Bool().Draw(t, "strings") {
 		body = oneText.ReplaceAll(body, []byte(`"content":$1`))
 	}
@@ -315,7 +315,7 @@ func split(t *rapid.T, body []byte) []byte {
 	return body
 }
 
-func unhint(ps []dragoman.Part) {
+func dropHints(ps []dragoman.Part) {
 	for _, p := range ps {
 		switch p := p.(type) {
 		case *dragoman.Text:
@@ -326,7 +326,7 @@ func unhint(ps []dragoman.Part) {
 			p.Cache = nil
 		case *dragoman.ToolResult:
 			p.Cache = nil
-			unhint(p.Content)
+			dropHints(p.Content)
 		}
 	}
 }

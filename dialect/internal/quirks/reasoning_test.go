@@ -20,8 +20,8 @@ var reasoningResponses = map[dragoman.Dialect]string{
 	dialectname.Bedrock:         `{"output":{"message":{"role":"assistant","content":[{"reasoningContent":{"reasoningText":{"text":"seen","signature":"c2VjcmV0"}}},{"reasoningContent":{"redactedContent":"c2VjcmV0"}},{"text":"so"}]}},"stopReason":"end_turn","usage":{"inputTokens":1,"outputTokens":1,"totalTokens":2}}`,
 }
 
-// following returns a request that continues after one of reasoningResponses.
-func following(t *testing.T, d dragoman.Dialect, origin dragoman.Origin) *dragoman.Request {
+// continuation returns a request that continues after one of reasoningResponses.
+func continuation(t *testing.T, d dragoman.Dialect, origin dragoman.Origin) *dragoman.Request {
 	t.Helper()
 	resp, _, err := crosstest.CodecOf(d).DecodeResponse([]byte(reasoningResponses[d]), dialect.DecodeOptions{Origin: origin})
 	if err != nil {
@@ -37,7 +37,7 @@ func TestQuirkD26_OpaqueReasoningIsDroppedWhenTheModelChanges(t *testing.T) {
 				// Only Responses models can read each other's reasoning.
 				same := c.Dialect() == from && (model == "one" || from == dialectname.OpenAIResponses)
 				for _, rebuild := range []bool{false, true} {
-					req := following(t, from, dragoman.Origin{Model: "one"})
+					req := continuation(t, from, dragoman.Origin{Model: "one"})
 					req.Model = model
 					enc, err := c.EncodeRequest(req, dialect.EncodeOptions{Rebuild: rebuild})
 					if err != nil {
@@ -68,7 +68,7 @@ func TestQuirkD24_RedactedThinkingReturnsUnchanged(t *testing.T) {
 				{Model: "one"}:                      true,
 				{Model: "one", Provider: "another"}: false,
 			} {
-				enc, err := crosstest.CodecOf(d).EncodeRequest(following(t, d, origin), dialect.EncodeOptions{Rebuild: rebuild, Target: targets.Target{Provider: "here"}})
+				enc, err := crosstest.CodecOf(d).EncodeRequest(continuation(t, d, origin), dialect.EncodeOptions{Rebuild: rebuild, Target: targets.Target{Provider: "here"}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -83,7 +83,7 @@ func TestQuirkD24_RedactedThinkingReturnsUnchanged(t *testing.T) {
 func TestQuirkD30_EncryptedContentOfAnotherAccountIsNotReplayed(t *testing.T) {
 	for scope, kept := range map[string]bool{"account-a": true, "account-b": false} {
 		for _, rebuild := range []bool{false, true} {
-			req := following(t, dialectname.OpenAIResponses, dragoman.Origin{Provider: "openai", Scope: "account-a", Model: "one"})
+			req := continuation(t, dialectname.OpenAIResponses, dragoman.Origin{Provider: "openai", Scope: "account-a", Model: "one"})
 			enc, err := crosstest.CodecOf(dialectname.OpenAIResponses).EncodeRequest(req, dialect.EncodeOptions{Rebuild: rebuild, Target: targets.Target{Provider: "openai", Scope: scope}})
 			if err != nil {
 				t.Fatal(err)

@@ -132,7 +132,7 @@ func TestLiveOllamaDecodesInRecordedChunks(t *testing.T) {
 					t.Errorf("%s: %v", name, err)
 				}
 				want := a.stream(events, done)
-				resp, out, err := through(a, x.Resp, x.HTTPChunks)
+				resp, out, err := reencodeInChunks(a, x.Resp, x.HTTPChunks)
 				for _, d := range want.differences(streamReading(resp, err)) {
 					t.Errorf("%s: stream: %s", name, d)
 				}

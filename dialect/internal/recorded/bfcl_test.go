@@ -108,8 +108,8 @@ func propertiesOf(t *testing.T, src json.RawMessage) map[string]bool {
 	return out
 }
 
-// ask encodes a request that offers the tool; history follows the user message.
-func (k knownCall) ask(t *testing.T, target toolTarget, history ...dragoman.Message) dialect.Encoded {
+// request encodes a request that offers the tool; history follows the user message.
+func (k knownCall) request(t *testing.T, target toolTarget, history ...dragoman.Message) dialect.Encoded {
 	t.Helper()
 	req := &dragoman.Request{
 		Model: "m", Tools: []dragoman.ToolSpec{k.spec},
@@ -167,7 +167,7 @@ func sameJSON(a, b string) bool {
 // response and in a history.
 func (k knownCall) roundTrip(t *testing.T, target toolTarget) (changed bool) {
 	t.Helper()
-	enc := k.ask(t, target)
+	enc := k.request(t, target)
 	name, args := k.wire(t, target, enc.Body)
 	resp, _, err := target.codec.DecodeResponse(response(t, target, name, args), dialect.DecodeOptions{Registry: enc.Registry})
 	if err != nil {
@@ -177,7 +177,7 @@ func (k knownCall) roundTrip(t *testing.T, target toolTarget) (changed bool) {
 	k.is(t, target.name, resp.ToolCalls())
 
 	const id = "call_000001"
-	sent := k.ask(t, target,
+	sent := k.request(t, target,
 		crosstest.Message(dragoman.RoleAssistant, &dragoman.ToolCall{ID: id, Name: k.spec.Name, Arguments: k.args}),
 		crosstest.Message(dragoman.RoleTool, &dragoman.ToolResult{CallID: id, Name: k.spec.Name, Content: []dragoman.Part{&dragoman.Text{Text: "done"}}}))
 	seen, _, err := target.codec.DecodeRequest(sent.Body, dialect.DecodeOptions{})
@@ -282,9 +282,9 @@ func TestExpectedCallsKeepNameAndArguments(t *testing.T) {
 	}
 }
 
-// awkward is a tool that every target must alter: some because of its property
+// aliasedTool is a tool that every target must alter: some because of its property
 // names, others because of the numeric enum or the map.
-var awkward = knownCall{
+var aliasedTool = knownCall{
 	spec: dragoman.ToolSpec{
 		Name: "files.query", Description: "Finds files.",
 		Parameters: json.RawMessage(`{"type":"object","properties":{"$filter":{"type":"string"},"año":{"type":"integer"},"page size":{"type":"integer","enum":[10,20]},` +
@@ -295,7 +295,7 @@ var awkward = knownCall{
 
 func TestQuirkA23_AliasedArgumentsRoundTrip(t *testing.T) {
 	for _, target := range toolTargets() {
-		changed := awkward.roundTrip(t, target)
+		changed := aliasedTool.roundTrip(t, target)
 		if !changed && target.legal.String() != "" {
 			t.Errorf("%s: the call is unchanged on the wire, so the test checks nothing", target.name)
 		}
@@ -313,26 +313,26 @@ func callStream(t *testing.T, target toolTarget, name, args string) []byte {
 
 func TestQuirkA23_StreamedDeltasUseOriginalNames(t *testing.T) {
 	for _, target := range toolTargets() {
-		enc := awkward.ask(t, target)
-		name, args := awkward.wire(t, target, enc.Body)
+		enc := aliasedTool.request(t, target)
+		name, args := aliasedTool.wire(t, target, enc.Body)
 		streamed, back := streamedCall(t, target, enc.Registry, callStream(t, target, name, args))
-		awkward.is(t, target.name+", stream", back)
-		if streamed != "" && !sameJSON(streamed, awkward.args) {
+		aliasedTool.is(t, target.name+", stream", back)
+		if streamed != "" && !sameJSON(streamed, aliasedTool.args) {
 			t.Errorf("%s: the deltas have %s", target.name, streamed)
 		}
-		if streamed == "" && args == awkward.args {
+		if streamed == "" && args == aliasedTool.args {
 			t.Errorf("%s: unchanged arguments are not streamed", target.name)
 		}
 	}
 }
 
 func TestQuirkA23_PartialArgumentsRoundTrip(t *testing.T) {
-	k := knownCall{awkward.spec, `{"$filter":"name eq 'a'"}`}
+	k := knownCall{aliasedTool.spec, `{"$filter":"name eq 'a'"}`}
 	for _, target := range toolTargets() {
 		if target.codec.Dialect() != dialectname.Gemini {
 			continue
 		}
-		enc := k.ask(t, target)
+		enc := k.request(t, target)
 		name, args := k.wire(t, target, enc.Body)
 		alias := strings.Split(args, `"`)[1]
 		streamed, back := streamedCall(t, target, enc.Registry, crosstest.GeminiCalls(
@@ -367,9 +367,9 @@ func streamedCall(t *testing.T, target toolTarget, reg *interop.Registry, body [
 
 func TestQuirkA23_AliasNextToItsNameIsBlocked(t *testing.T) {
 	for _, target := range toolTargets() {
-		enc := awkward.ask(t, target)
-		name, args := awkward.wire(t, target, enc.Body)
-		if args == awkward.args {
+		enc := aliasedTool.request(t, target)
+		name, args := aliasedTool.wire(t, target, enc.Body)
+		if args == aliasedTool.args {
 			continue
 		}
 		both := strings.TrimSuffix(args, "}") + `,"$filter":"everything"}`
@@ -389,7 +389,7 @@ func TestUnchangedToolStreamsArgumentsDirectly(t *testing.T) {
 		args: `{"city":"Oslo"}`,
 	}
 	for _, target := range toolTargets() {
-		enc := plain.ask(t, target)
+		enc := plain.request(t, target)
 		if enc.Registry.Translates("", "weather") {
 			t.Errorf("%s: arguments are translated without need", target.name)
 		}

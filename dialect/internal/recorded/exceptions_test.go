@@ -209,16 +209,16 @@ var (
 		"openai_responses": {zeroDetails},
 	}
 	streamExplanations = map[string][]meaningExplanation{
-		"openai_chat":      {emptyArguments, missingWord, wholeUsage, cutArguments},
+		"openai_chat":      {emptyArguments, missingStopReason, wholeUsage, cutArguments},
 		"openai_responses": {rotatedID},
 
-		"gemini_generateContent": {madeID, emptyArguments},
+		"gemini_generateContent": {generatedID, emptyArguments},
 		"bedrock_converse":       {zeroUsage, emptyArguments},
 	}
 	collectedExplanations = map[string][]meaningExplanation{
-		"openai_chat": {emptyArguments, missingWord, wholeUsage, cutArguments},
+		"openai_chat": {emptyArguments, missingStopReason, wholeUsage, cutArguments},
 
-		"gemini_generateContent": {madeID, emptyArguments},
+		"gemini_generateContent": {generatedID, emptyArguments},
 		"bedrock_converse":       {zeroUsage, emptyArguments},
 	}
 )
@@ -244,7 +244,7 @@ var (
 		}
 		return true
 	}}
-	madeID = meaningExplanation{"a response without an id gets one, because clients require it", func(c change) bool {
+	generatedID = meaningExplanation{"a response without an id gets one, because clients require it", func(c change) bool {
 		return strings.HasPrefix(c.line, `id: want "", got `) && c.got.ID != ""
 	}}
 	zeroUsage = meaningExplanation{"unreported usage is written as 0, because clients require it", func(c change) bool {
@@ -271,7 +271,7 @@ var (
 		}
 		return false
 	}}
-	missingWord = meaningExplanation{"a missing finish reason is written out", func(c change) bool {
+	missingStopReason = meaningExplanation{"a missing finish reason is written out", func(c change) bool {
 		return c.line == `stop word: want "", got "tool_calls"`
 	}}
 )

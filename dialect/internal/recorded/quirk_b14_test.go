@@ -26,7 +26,7 @@ func kimiTurns(turns ...func() (id string, origin *dragoman.Origin)) *dragoman.R
 	return req
 }
 
-func mintedBy(id string, origin dragoman.Origin) func() (string, *dragoman.Origin) {
+func generatedBy(id string, origin dragoman.Origin) func() (string, *dragoman.Origin) {
 	return func() (string, *dragoman.Origin) { return id, &origin }
 }
 
@@ -41,19 +41,19 @@ func TestQuirkB14_KimiGetsItsOwnIDsOrNumbers(t *testing.T) {
 		want []string
 	}{
 		"its own ids, in any form": {
-			kimiTurns(mintedBy("functions.Read:0", own), mintedBy("functions_Read_1", own), mintedBy("functions.Read:7", own)),
+			kimiTurns(generatedBy("functions.Read:0", own), generatedBy("functions_Read_1", own), generatedBy("functions.Read:7", own)),
 			[]string{"functions.Read:0", "functions_Read_1", "functions.Read:7"},
 		},
 		"ids of other providers": {
-			kimiTurns(mintedBy("call_1", openai), mintedBy("toolu_2", claude), mintedBy("functions.Read:9", claude)),
+			kimiTurns(generatedBy("call_1", openai), generatedBy("toolu_2", claude), generatedBy("functions.Read:9", claude)),
 			[]string{"functions.Read:0", "functions.Read:1", "functions.Read:2"},
 		},
 		"both": {
-			kimiTurns(mintedBy("call_1", openai), mintedBy("functions.Read:1", own), mintedBy("toolu_2", claude)),
+			kimiTurns(generatedBy("call_1", openai), generatedBy("functions.Read:1", own), generatedBy("toolu_2", claude)),
 			[]string{"functions.Read:0", "functions.Read:1", "functions.Read:2"},
 		},
 		"a number used by its own ids is skipped": {
-			kimiTurns(mintedBy("call_1", openai), mintedBy("functions.Read:0", own), mintedBy("toolu_2", claude)),
+			kimiTurns(generatedBy("call_1", openai), generatedBy("functions.Read:0", own), generatedBy("toolu_2", claude)),
 			[]string{"functions.Read:1", "functions.Read:0", "functions.Read:3"},
 		},
 	} {
@@ -82,7 +82,7 @@ func TestQuirkB14_KimiGetsItsOwnIDsOrNumbers(t *testing.T) {
 
 func TestQuirkB14_OtherTargetsGetKimiIDsInTheirForm(t *testing.T) {
 	own := dragoman.Origin{Dialect: dialectname.OpenAIChat, Provider: "moonshot"}
-	req := kimiTurns(mintedBy("functions.Read:0", own))
+	req := kimiTurns(generatedBy("functions.Read:0", own))
 	for _, l := range apis() {
 		enc, err := l.Codec.EncodeRequest(req, dialect.EncodeOptions{})
 		if err != nil {

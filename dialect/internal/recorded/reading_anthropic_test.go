@@ -8,8 +8,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/traffic"
 )
 
-// anthropicWords maps every stop reason in the recordings.
-var anthropicWords = map[string]dragoman.StopReason{
+// anthropicStops maps every stop reason in the recordings.
+var anthropicStops = map[string]dragoman.StopReason{
 	"":              dragoman.StopNone,
 	"end_turn":      dragoman.StopEnd,
 	"tool_use":      dragoman.StopToolCalls,
@@ -28,8 +28,8 @@ func readAnthropicWhole(body map[string]any) reading {
 	}
 	out.anthropicUsage(traffic.Object(body["usage"]))
 	out.anthropicTotal()
-	c.Word = traffic.Text(body["stop_reason"])
-	c.settle(wordIn(anthropicWords, c.Word), true)
+	c.WireStop = traffic.Text(body["stop_reason"])
+	c.settle(wireStopIn(anthropicStops, c.WireStop), true)
 	out.Choices = []choiceReading{c}
 	return out
 }
@@ -98,7 +98,7 @@ func readAnthropicStream(events []map[string]any, _ bool) reading {
 				blocks[int64(j)] = traffic.Object(v)
 			}
 			out.anthropicUsage(traffic.Object(m["usage"]))
-			c.Word = traffic.Text(m["stop_reason"])
+			c.WireStop = traffic.Text(m["stop_reason"])
 		case "content_block_start":
 			blocks[i] = maps.Clone(traffic.Object(ev["content_block"]))
 		case "content_block_delta":
@@ -116,7 +116,7 @@ func readAnthropicStream(events []map[string]any, _ bool) reading {
 			}
 		case "message_delta":
 			if w := traffic.Text(traffic.Object(ev["delta"])["stop_reason"]); w != "" {
-				c.Word = w
+				c.WireStop = w
 			}
 			out.anthropicUsage(traffic.Object(ev["usage"]))
 		case "message_stop":
@@ -130,7 +130,7 @@ func readAnthropicStream(events []map[string]any, _ bool) reading {
 	}
 	out.Broken = !stopped && !out.Failed
 	out.anthropicTotal()
-	c.settle(wordIn(anthropicWords, c.Word), stopped)
+	c.settle(wireStopIn(anthropicStops, c.WireStop), stopped)
 	out.Choices = []choiceReading{c}
 	return out
 }

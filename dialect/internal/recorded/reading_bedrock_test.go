@@ -14,8 +14,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/traffic"
 )
 
-// bedrockWords maps every stop reason in the recordings.
-var bedrockWords = map[string]dragoman.StopReason{
+// bedrockStops maps every stop reason in the recordings.
+var bedrockStops = map[string]dragoman.StopReason{
 	"":                     dragoman.StopNone,
 	"end_turn":             dragoman.StopEnd,
 	"tool_use":             dragoman.StopToolCalls,
@@ -31,8 +31,8 @@ func readBedrockWhole(body map[string]any) reading {
 		c.bedrockBlock(traffic.Object(v))
 	}
 	out.bedrockUsage(traffic.Object(body["usage"]))
-	c.Word = traffic.Text(body["stopReason"])
-	c.settle(wordIn(bedrockWords, c.Word), true)
+	c.WireStop = traffic.Text(body["stopReason"])
+	c.settle(wireStopIn(bedrockStops, c.WireStop), true)
 	out.Choices = []choiceReading{c}
 	return out
 }
@@ -104,7 +104,7 @@ func readBedrockStream(events []map[string]any, _ bool) reading {
 				}
 				grow(blocks[i], traffic.Object(payload["delta"]))
 			case "messageStop":
-				stopped, c.Word = true, traffic.Text(payload["stopReason"])
+				stopped, c.WireStop = true, traffic.Text(payload["stopReason"])
 			case "metadata":
 				out.bedrockUsage(traffic.Object(payload["usage"]))
 			case "messageStart", "contentBlockStop":
@@ -119,7 +119,7 @@ func readBedrockStream(events []map[string]any, _ bool) reading {
 		}
 	}
 	out.Broken = !stopped && !out.Failed
-	c.settle(wordIn(bedrockWords, c.Word), stopped)
+	c.settle(wireStopIn(bedrockStops, c.WireStop), stopped)
 	out.Choices = []choiceReading{c}
 	return out
 }

@@ -5,9 +5,9 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/traffic"
 )
 
-// chatWords maps every finish reason in the recordings to its meaning. An
+// chatStops maps every finish reason in the recordings to its meaning. An
 // unlisted one fails the test, so that a person looks at it.
-var chatWords = map[string]dragoman.StopReason{
+var chatStops = map[string]dragoman.StopReason{
 	"":               dragoman.StopNone,
 	"stop":           dragoman.StopEnd,
 	"tool_calls":     dragoman.StopToolCalls,
@@ -18,7 +18,7 @@ var chatWords = map[string]dragoman.StopReason{
 	"error":          dragoman.StopError,
 }
 
-func wordIn(table map[string]dragoman.StopReason, word string) dragoman.StopReason {
+func wireStopIn(table map[string]dragoman.StopReason, word string) dragoman.StopReason {
 	if r, ok := table[word]; ok {
 		return r
 	}
@@ -39,8 +39,8 @@ func readChatWhole(body map[string]any) reading {
 		if f := traffic.Object(m["function_call"]); f != nil {
 			c.Calls = append(c.Calls, callReading{Name: traffic.Text(f["name"]), Args: traffic.Text(f["arguments"])})
 		}
-		c.Word = traffic.Text(choice["finish_reason"])
-		c.settle(wordIn(chatWords, c.Word), true)
+		c.WireStop = traffic.Text(choice["finish_reason"])
+		c.settle(wireStopIn(chatStops, c.WireStop), true)
 		out.Choices = append(out.Choices, c)
 	}
 	if out.Choices == nil {
@@ -215,7 +215,7 @@ func readChatStream(events []map[string]any, done bool) reading {
 				c.Calls[0].Args += traffic.Text(f["arguments"])
 			}
 			if w := traffic.Text(choice["finish_reason"]); w != "" {
-				c.Word = w
+				c.WireStop = w
 			}
 		}
 	}
@@ -223,12 +223,12 @@ func readChatStream(events []map[string]any, done bool) reading {
 	if !done {
 		terminal = len(choices) > 0
 		for _, c := range choices {
-			terminal = terminal && c.Word != ""
+			terminal = terminal && c.WireStop != ""
 		}
 	}
 	out.Broken = !terminal && !out.Failed
 	for _, c := range choices {
-		c.settle(wordIn(chatWords, c.Word), terminal && !out.Failed)
+		c.settle(wireStopIn(chatStops, c.WireStop), terminal && !out.Failed)
 		out.Choices = append(out.Choices, c.choiceReading)
 	}
 	if out.Choices == nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/traffic"
 )
 
-// geminiWords maps every finish reason in the recordings; older recorders wrote
+// geminiStops maps every finish reason in the recordings; older recorders wrote
 // the number of the enum.
-var geminiWords = map[string]dragoman.StopReason{
+var geminiStops = map[string]dragoman.StopReason{
 	"":                     dragoman.StopNone,
 	"STOP":                 dragoman.StopEnd,
 	"1":                    dragoman.StopEnd,
@@ -64,18 +64,18 @@ func readGeminiStream(events []map[string]any, _ bool) reading {
 				c.part(traffic.Object(p))
 			}
 			if w := candidate["finishReason"]; w != nil {
-				c.Word = fmt.Sprint(w)
+				c.WireStop = fmt.Sprint(w)
 			}
 		}
 	}
 	out.geminiUsage(counters)
 	terminal := len(candidates) > 0
 	for _, c := range candidates {
-		terminal = terminal && c.Word != ""
+		terminal = terminal && c.WireStop != ""
 	}
 	out.Broken = !terminal && !out.Failed
 	for _, c := range candidates {
-		c.settle(wordIn(geminiWords, c.Word), terminal && !out.Failed)
+		c.settle(wireStopIn(geminiStops, c.WireStop), terminal && !out.Failed)
 		out.Choices = append(out.Choices, c.choiceReading)
 	}
 	if out.Choices == nil {

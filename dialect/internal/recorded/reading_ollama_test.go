@@ -7,8 +7,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/traffic"
 )
 
-// ollamaWords maps every done_reason in the recordings.
-var ollamaWords = map[string]dragoman.StopReason{
+// ollamaStops maps every done_reason in the recordings.
+var ollamaStops = map[string]dragoman.StopReason{
 	"":       dragoman.StopNone,
 	"stop":   dragoman.StopEnd,
 	"length": dragoman.StopLength,
@@ -41,12 +41,12 @@ func readOllamaStream(lines []map[string]any, _ bool) reading {
 			}
 		}
 		if line["done"] == true {
-			done, c.Word = true, traffic.Text(line["done_reason"])
+			done, c.WireStop = true, traffic.Text(line["done_reason"])
 			break
 		}
 	}
 	out.Broken = !done && !out.Failed
-	c.settle(wordIn(ollamaWords, c.Word), done)
+	c.settle(wireStopIn(ollamaStops, c.WireStop), done)
 	out.Choices = []choiceReading{c}
 	return out
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/traffic"
 )
 
-// responsesWords maps every status in the recordings, and every reason of an
+// responsesStops maps every status in the recordings, and every reason of an
 // incomplete response.
-var responsesWords = map[string]dragoman.StopReason{
+var responsesStops = map[string]dragoman.StopReason{
 	"":                  dragoman.StopNone,
 	"completed":         dragoman.StopEnd,
 	"max_output_tokens": dragoman.StopLength,
@@ -46,15 +46,15 @@ func (r *reading) responsesObject(body map[string]any, c *choiceReading) {
 	put("cache_read", traffic.Object(u["input_tokens_details"])["cached_tokens"])
 	put("cache_write", traffic.Object(u["input_tokens_details"])["cache_write_tokens"])
 	put("reasoning", traffic.Object(u["output_tokens_details"])["reasoning_tokens"])
-	c.Word = traffic.Text(body["status"])
-	if c.Word == "incomplete" {
-		c.Word = cmp.Or(traffic.Text(traffic.Object(body["incomplete_details"])["reason"]), c.Word)
+	c.WireStop = traffic.Text(body["status"])
+	if c.WireStop == "incomplete" {
+		c.WireStop = cmp.Or(traffic.Text(traffic.Object(body["incomplete_details"])["reason"]), c.WireStop)
 	}
 	incomplete := map[string]bool{}
 	for _, k := range c.Calls {
 		incomplete[k.ID] = !k.Runs
 	}
-	word := wordIn(responsesWords, c.Word)
+	word := wireStopIn(responsesStops, c.WireStop)
 	if body["object"] == "response.compaction" {
 		word = dragoman.StopCompaction
 	}

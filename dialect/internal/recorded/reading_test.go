@@ -38,7 +38,7 @@ type choiceReading struct {
 	Calls  []callReading
 	Stop   dragoman.StopReason
 	// Word is the provider's own stop reason.
-	Word string
+	WireStop string
 	// Others holds the types of items and blocks that we do not model.
 	Others []string
 }
@@ -149,7 +149,7 @@ func canonicalReading(r *dragoman.Response) reading {
 }
 
 func canonicalChoice(ms []dragoman.Message, stop dragoman.Stop) choiceReading {
-	c := choiceReading{Stop: stop.Reason, Word: stop.Native}
+	c := choiceReading{Stop: stop.Reason, WireStop: stop.Native}
 	for _, m := range ms {
 		for _, p := range m.Parts {
 			switch p := p.(type) {
@@ -236,7 +236,7 @@ func (want reading) differences(got reading) []string {
 		equal("reasoning", w.Reasoning, g.Reasoning)
 		if !want.Failed && !want.Broken { // otherwise there is no stop reason
 			equal("stop", string(w.Stop), string(g.Stop))
-			equal("stop word", w.Word, g.Word)
+			equal("stop word", w.WireStop, g.WireStop)
 		}
 		if !slices.Equal(w.Summaries, g.Summaries) {
 			report("summaries", w.Summaries, g.Summaries)

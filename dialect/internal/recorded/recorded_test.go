@@ -209,7 +209,7 @@ func checkStreams(t *testing.T, a api, xs []traffic.Exchange, counts *traffic.Ta
 		want := a.stream(events, done)
 		countContent(counts, "streams", want)
 
-		resp, out, err := through(a, body, nil)
+		resp, out, err := reencodeInChunks(a, body, nil)
 		got := streamReading(resp, err)
 		var broken *dragoman.DecodeError
 		if errors.As(err, &broken) {
@@ -227,7 +227,7 @@ func checkStreams(t *testing.T, a api, xs []traffic.Exchange, counts *traffic.Ta
 		}
 		if a.namesEvents() && !strings.Contains(body, "event:") {
 			// The recording lacks event names, which servers do send.
-			named, _, err := through(a, withEventNames(body), nil)
+			named, _, err := reencodeInChunks(a, withEventNames(body), nil)
 			for _, d := range want.differences(streamReading(named, err)) {
 				t.Errorf("%s: stream with event names: %s", x.ID(), d)
 			}
@@ -249,7 +249,7 @@ func checkStreams(t *testing.T, a api, xs []traffic.Exchange, counts *traffic.Ta
 		}
 		if len(body) < 20_000 && sampled < 60 || x.I == 3 && len(body) < 100_000 {
 			sampled++
-			one, _ := decodedEvents(a, body, dialect.DecodeOptions{NoNative: true}, ones(len(body)))
+			one, _ := decodedEvents(a, body, dialect.DecodeOptions{NoNative: true}, singleBytes(len(body)))
 			if w, g := fmt.Sprint(storedEvents(t, plain)), fmt.Sprint(storedEvents(t, one)); w != g {
 				t.Errorf("%s: feeding byte by byte changes the events\n%s", x.ID(), firstDifference(w, g))
 			}
@@ -282,8 +282,8 @@ func checkStreams(t *testing.T, a api, xs []traffic.Exchange, counts *traffic.Ta
 	collected.report(t, "stream written as a response")
 }
 
-// through decodes a stream in chunks of the given sizes and re-encodes it with its native chunks.
-func through(a api, body string, sizes []int) (*dragoman.Response, string, error) {
+// reencodeInChunks decodes a stream in chunks of the given sizes and re-encodes it with its native chunks.
+func reencodeInChunks(a api, body string, sizes []int) (*dragoman.Response, string, error) {
 	dec := a.Codec.NewStreamDecoder(dialect.DecodeOptions{})
 	enc := a.Codec.NewStreamEncoder(dialect.EncodeOptions{StreamUsage: true})
 	var col dragoman.Collector
@@ -372,7 +372,7 @@ func streamReading(resp *dragoman.Response, err error) reading {
 	return r
 }
 
-func ones(n int) []int {
+func singleBytes(n int) []int {
 	sizes := make([]int, n)
 	for i := range sizes {
 		sizes[i] = 1

@@ -106,7 +106,7 @@ func TestProperty_UnknownFieldsOfAStreamAreReencoded(t *testing.T) {
 			var bodies []string
 			for _, x := range traffic.Recorded(t, a.File) {
 				if body, kind := a.response(t, &x); kind == streamResponse && len(body) < 20_000 && len(bodies) < 200 {
-					if _, _, err := through(a, body, nil); err == nil {
+					if _, _, err := reencodeInChunks(a, body, nil); err == nil {
 						bodies = append(bodies, body)
 					}
 				}
@@ -129,9 +129,9 @@ func TestProperty_UnknownFieldsOfAStreamAreReencoded(t *testing.T) {
 					})
 				}
 				stream := onTheWire(a, t, events, done)
-				resp, out, err := through(a, stream, nil)
+				resp, out, err := reencodeInChunks(a, stream, nil)
 				if err != nil {
-					if _, _, before := through(a, body, nil); before == nil {
+					if _, _, before := reencodeInChunks(a, body, nil); before == nil {
 						rt.Fatalf("unknown fields make the stream unreadable: %v", err)
 					}
 					rt.Skip(err) // a recording of a broken stream
@@ -161,7 +161,7 @@ func TestUnknownFieldsWaitForACallWithoutArguments(t *testing.T) {
 	chunk := func(delta, finish, value string) string {
 		return `{"id":"c","object":"chat.completion.chunk","model":"m","choices":[{"index":0,"delta":` + delta + `,"finish_reason":` + finish + `}],"zz":"` + value + `"}`
 	}
-	_, out, err := through(chat, frame([]string{
+	_, out, err := reencodeInChunks(chat, frame([]string{
 		chunk(`{"role":"assistant","content":""}`, "null", "value-1"),
 		chunk(`{"tool_calls":[{"index":0,"id":"call_1","type":"function","function":{"name":"f","arguments":""}}]}`, "null", "value-2"),
 		chunk(`{"content":""}`, `"length"`, "value-3"),

@@ -11,7 +11,7 @@ import (
 	"github.com/dragoman-go/dragoman/tool/policy"
 )
 
-func TestThePromptSaysWhatIsWrongWithAnAnswer(t *testing.T) {
+func TestPromptExplainsInvalidAnswers(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		wanted *tool.InputRequest

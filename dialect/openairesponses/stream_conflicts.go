@@ -75,41 +75,41 @@ func payloadText(raw []byte) string {
 // length of the call, however short the event is.
 const maxComparisons = 8
 
-// compares reports whether a call is to be compared with the current event. A disputed call stays
-// disputed, and a call that changes too often becomes disputed.
+// compares reports whether a call is to be compared with the current event. A conflicting call stays
+// conflicting, and a call that changes too often becomes conflicting.
 func (d *streamDecoder) compares(it *streamItem) bool {
-	if it.comparisons++; it.disputed || it.comparisons > maxComparisons {
-		d.dispute(it)
+	if it.comparisons++; it.conflicting || it.comparisons > maxComparisons {
+		d.markConflict(it)
 		return false
 	}
 	return true
 }
 
-// disputeEnd compares the final form of a call with its earlier events.
-func (d *streamDecoder) disputeEnd(it *streamItem, raw []byte) {
+// checkEnd compares the final form of a call with its earlier events.
+func (d *streamDecoder) checkEnd(it *streamItem, raw []byte) {
 	end := readWireCall(raw)
 	it.ended = raw
 	if it.added != nil && !bytes.Equal(it.added, raw) {
 		begin := readWireCall(it.added)
 		if begin.name != "" && (begin.name != end.name || begin.namespace != "" && begin.namespace != end.namespace) || begin.typ != end.typ {
-			it.disputed = true
+			it.conflicting = true
 		}
 	}
 	have := d.streamed(it)
 	if isEmptyPayload(end.payload, it.freeform) {
 		return // an empty payload does not overwrite the streamed one
 	}
-	if !extends(string(have), end.payload) || end.misplacedPayload && !sameJSON(string(have), end.payload) {
-		it.disputed = true // a misplaced payload may only repeat the streamed one
+	if !continuesStream(string(have), end.payload) || end.misplacedPayload && !sameJSON(string(have), end.payload) {
+		it.conflicting = true // a misplaced payload may only repeat the streamed one
 	}
 }
 
-// disputeWhole checks a delta before it is added. A delta that is a JSON value is the complete
+// checkWhole checks a delta before it is added. A delta that is a JSON value is the complete
 // payload (quirk C7), so any other payload contradicts it.
-func (d *streamDecoder) disputeWhole(it *streamItem, text string) {
+func (d *streamDecoder) checkWhole(it *streamItem, text string) {
 	it.whole = it.whole || d.ev.whole
-	if it.whole && !it.disputed && !blank(text) && !blank(string(d.streamed(it))) {
-		d.dispute(it)
+	if it.whole && !it.conflicting && !blank(text) && !blank(string(d.streamed(it))) {
+		d.markConflict(it)
 	}
 }
 
@@ -117,7 +117,7 @@ func (d *streamDecoder) disputeWhole(it *streamItem, text string) {
 // ignore it and some do not, so it may only repeat the streamed payload.
 func (d *streamDecoder) misplacedEnd(it *streamItem, streamed []byte) {
 	if whole := payloadText(d.ev.value); strings.TrimSpace(whole) != "" && whole != string(streamed) && d.compares(it) && !sameJSON(string(streamed), whole) {
-		d.dispute(it)
+		d.markConflict(it)
 	}
 }
 
@@ -134,32 +134,32 @@ func isEmptyPayload(payload string, freeform bool) bool {
 	}
 }
 
-// disputeAdded compares a call that is added again with the first one.
-func (d *streamDecoder) disputeAdded(it *streamItem, raw []byte) {
+// checkAdded compares a call that is added again with the first one.
+func (d *streamDecoder) checkAdded(it *streamItem, raw []byte) {
 	if it.kind != callItem || bytes.Equal(it.added, raw) || !d.compares(it) {
 		return
 	}
 	before, again := readWireCall(it.added), readWireCall(raw)
 	before.id, before.callID = again.id, again.callID
 	if before != again {
-		d.dispute(it)
+		d.markConflict(it)
 	}
 }
 
-// disputeLate compares a payload that arrives after the end of its call with that end.
-func (d *streamDecoder) disputeLate(it *streamItem) {
+// checkLate compares a payload that arrives after the end of its call with that end.
+func (d *streamDecoder) checkLate(it *streamItem) {
 	late := payloadText(d.ev.value)
 	if it.call == nil || it.ended == nil || strings.TrimSpace(late) == "" || !d.compares(it) {
 		return
 	}
 	if !sameJSON(readWireCall(it.ended).payload, late) {
-		d.dispute(it)
+		d.markConflict(it)
 	}
 }
 
-// disputeFinal compares a call that has ended with a later event. Missing arguments and another
+// checkFinal compares a call that has ended with a later event. Missing arguments and another
 // id are not a conflict.
-func (d *streamDecoder) disputeFinal(it *streamItem, raw []byte) {
+func (d *streamDecoder) checkFinal(it *streamItem, raw []byte) {
 	if it.call == nil || it.ended == nil || bytes.Equal(it.ended, raw) || !d.compares(it) {
 		return
 	}
@@ -170,10 +170,10 @@ func (d *streamDecoder) disputeFinal(it *streamItem, raw []byte) {
 	}
 	switch {
 	case end.name != final.name || end.namespace != final.namespace || end.typ != final.typ:
-		d.dispute(it)
+		d.markConflict(it)
 	case strings.TrimSpace(final.payload) == "" || isEmptyPayload(final.payload, it.freeform):
-	case !sameJSON(payload, final.payload) && !quotes(payload, final.payload) && !(blank(payload) && blank(final.payload)):
-		d.dispute(it)
+	case !sameJSON(payload, final.payload) && !isQuoted(payload, final.payload) && !(blank(payload) && blank(final.payload)):
+		d.markConflict(it)
 	}
 }
 
@@ -195,8 +195,8 @@ func blank(payload string) bool {
 	}
 }
 
-// extends reports whether a payload begins with the streamed fragments, or is equivalent to them.
-func extends(streamed, final string) bool {
+// continuesStream reports whether a payload begins with the streamed fragments, or is equivalent to them.
+func continuesStream(streamed, final string) bool {
 	switch strings.TrimSpace(streamed) {
 	case "":
 		return true
@@ -208,12 +208,12 @@ func extends(streamed, final string) bool {
 	if strings.HasPrefix(final, streamed) || sameJSON(streamed, final) {
 		return true
 	}
-	return quotes(streamed, final)
+	return isQuoted(streamed, final)
 }
 
-// quotes reports whether the streamed payload is JSON inside a JSON string, which is unwrapped
+// isQuoted reports whether the streamed payload is JSON inside a JSON string, which is unwrapped
 // (quirk B3).
-func quotes(streamed, final string) bool {
+func isQuoted(streamed, final string) bool {
 	return strings.HasPrefix(streamed, `"`) && json.Valid([]byte(streamed)) && unquoted([]byte(streamed)) == final
 }
 
@@ -236,8 +236,8 @@ func (d *streamDecoder) markSeen(seen *wirekit.Members, i int) {
 	d.duplicate = seen.Again(i) || d.duplicate
 }
 
-// disputeDuplicate disputes the call of an event that has a duplicate field.
-func (d *streamDecoder) disputeDuplicate() {
+// checkDuplicate marks the call of an event that has a duplicate field.
+func (d *streamDecoder) checkDuplicate() {
 	if !d.duplicate {
 		return
 	}
@@ -246,14 +246,14 @@ func (d *streamDecoder) disputeDuplicate() {
 		"response.function_call_arguments.delta", "response.function_call_arguments.done",
 		"response.custom_tool_call_input.delta", "response.custom_tool_call_input.done":
 		if it := d.find(); it != nil {
-			d.dispute(it)
+			d.markConflict(it)
 		}
 	}
 }
 
-// dispute marks a call that must not run, because readers could interpret it in different ways.
-func (d *streamDecoder) dispute(it *streamItem) {
-	it.disputed = true
+// markConflict marks a call that must not run, because readers could interpret it in different ways.
+func (d *streamDecoder) markConflict(it *streamItem) {
+	it.conflicting = true
 	if it.call != nil && it.call.Problem == nil {
 		it.call.Problem = conflictProblem()
 	}
@@ -302,7 +302,7 @@ func withoutDuplicates(raw []byte) []byte {
 	return w.Buf
 }
 
-// checkItemID disputes a call if an event has the index of one item and the id of another: some
+// checkItemID marks a call if an event has the index of one item and the id of another: some
 // clients use the index, some the id. An unknown id is not a conflict, because some proxies
 // generate one for every event.
 func (d *streamDecoder) checkItemID(it *streamItem) {
@@ -317,8 +317,8 @@ func (d *streamDecoder) checkItemID(it *streamItem) {
 		return
 	}
 	if other := d.known(id); other != nil && other != it && (it.kind == callItem || other.kind == callItem) {
-		d.dispute(it)
-		d.dispute(other)
+		d.markConflict(it)
+		d.markConflict(other)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-func TestMisfitsAreMadeFromTheFirstValidCase(t *testing.T) {
+func TestInvalidArgumentsAreDerivedFromTheFirstValidCase(t *testing.T) {
 	const schema = `{"type":"object","properties":{"path":{"type":"string"},"depth":{"type":"integer","default":1},"any":{}},"required":["path","depth"],"additionalProperties":false}`
 	list := func(context.Context, json.RawMessage) (any, error) { return nil, nil }
 	c := newChecker(t.Context(), Suite{Tool: tool.Raw("list", "Lists.", json.RawMessage(schema), list), Cases: []Case{
@@ -20,12 +20,12 @@ func TestMisfitsAreMadeFromTheFirstValidCase(t *testing.T) {
 	}
 	want := []string{
 		`[]`, `7`, `{}`,
-		`{"any":null,"depth":{"tooltest":[]},"path":"a"}`, // a missing depth has a default, and any takes anything
+		`{"any":null,"depth":{"tooltest":[]},"path":"a"}`, // a missing depth has a default, and any accepts anything
 		`{"any":null,"depth":2}`,
 		`{"any":null,"depth":2,"path":{"tooltest":[]}}`,
 		`{"any":null,"depth":2,"path":"a","tooltest_unknown":"x"}`,
 	}
-	if got := c.misfits(); !slices.Equal(got, want) {
+	if got := c.invalidArguments(); !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 	c.arguments()

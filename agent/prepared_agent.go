@@ -14,16 +14,16 @@ import (
 	"github.com/dragoman-go/dragoman/tool/policy"
 )
 
-// cast holds the agents of a run by name: the first one and all that can take over.
-type cast struct {
-	first   *player
-	players map[string]*player
+// agentSet holds the agents of a run by name: the first one and all that can take over.
+type agentSet struct {
+	first  *preparedAgent
+	byName map[string]*preparedAgent
 	// policies are the policies of the agents and of the outer runs.
 	policies []*policy.Policy
 }
 
-// player is an agent that is ready to run.
-type player struct {
+// preparedAgent is an agent that is ready to run.
+type preparedAgent struct {
 	*Agent
 	box *tool.Box
 	// handoffs holds the handoffs by the key of their tool.
@@ -33,13 +33,13 @@ type player struct {
 	handoffNames, targets []string
 	// hidden are the deferred tools, in order. The provider's search (native) or our own
 	// (finder) finds them.
-	hidden []dragoman.ToolSpec
-	native *dragoman.ToolSpec
-	finder tool.Tool
+	hidden     []dragoman.ToolSpec
+	native     *dragoman.ToolSpec
+	searchTool tool.Tool
 	// contributions are the contributions of the tools to the interop registry.
 	contributions []dragoman.Contribution
-	// shown are the specs that every request has.
-	shown []dragoman.ToolSpec
+	// visible are the specs that every request has.
+	visible []dragoman.ToolSpec
 	// target is the target of the model; nil until it is looked up.
 	target *targets.Target
 	// spill stores long outputs, and tickets stores background work: those of the Runner
@@ -48,16 +48,16 @@ type player struct {
 	tickets *tool.Tickets
 	// storeTickets is set if tickets belongs to the run's store, which all agents share.
 	storeTickets bool
-	// pages is the tool that reads long outputs; nil if the agent brings its own or needs
+	// outputReader is the tool that reads long outputs; nil if the agent brings its own or needs
 	// none.
-	pages tool.Tool
-	// reads is set if tools of the run can spill, so that this agent must be able to read
+	outputReader tool.Tool
+	// needsReader is set if tools of the run can spill, so that this agent must be able to read
 	// the outputs.
-	reads bool
+	needsReader bool
 }
 
-// keepers are the stores that a run offers to agents whose Runner does not set them.
-type keepers struct {
+// defaultStores are the stores that a run offers to agents whose Runner does not set them.
+type defaultStores struct {
 	spill   tool.SpillStore
 	memory  *tool.MemorySpill // equal to spill; nil if spill is another store
 	tickets tool.TicketStore
@@ -66,12 +66,12 @@ type keepers struct {
 // maxMemorySpill bounds the outputs that a run without a store holds in memory, in bytes.
 const maxMemorySpill = 16 << 20
 
-// keepersOf returns the stores that the run's store or the outer run offers. A run without
+// defaultStoresOf returns the stores that the run's store or the outer run offers. A run without
 // a store for long outputs stores them in memory: in that of the state that it resumes, or
 // in new memory.
-func keepersOf(o *options, memory *tool.MemorySpill) keepers {
-	k := keepers{spill: o.spill, tickets: o.tickets}
-	if s, ok := o.store.(spillKeeper); ok {
+func defaultStoresOf(o *options, memory *tool.MemorySpill) defaultStores {
+	k := defaultStores{spill: o.spill, tickets: o.tickets}
+	if s, ok := o.store.(spillProvider); ok {
 		k.spill = s.Spill()
 	}
 	if k.spill == nil {
@@ -80,31 +80,31 @@ func keepersOf(o *options, memory *tool.MemorySpill) keepers {
 		}
 		k.spill, k.memory = memory, memory
 	}
-	if s, ok := o.store.(ticketKeeper); ok {
+	if s, ok := o.store.(ticketProvider); ok {
 		k.tickets = s.Tickets()
 	}
 	return k
 }
 
-// newCast prepares the agents that a run may need. The error joins all problems of all
+// newAgentSet prepares the agents that a run may need. The error joins all problems of all
 // agents. outer are the policies of the outer runs.
-func newCast(a *Agent, k keepers, outer []*policy.Policy) (*cast, error) {
-	c := &cast{players: map[string]*player{}}
+func newAgentSet(a *Agent, k defaultStores, outer []*policy.Policy) (*agentSet, error) {
+	c := &agentSet{byName: map[string]*preparedAgent{}}
 	spills := canSpill(a, map[*Agent]bool{})
 	var errs []error
-	var players []*player
+	var prepared []*preparedAgent
 	var add func(a *Agent)
 	add = func(a *Agent) {
-		if known := c.players[a.name()]; known != nil {
+		if known := c.byName[a.name()]; known != nil {
 			if known.Agent != a {
 				errs = append(errs, errorf("%w: two agents have the name %q; give each agent its own name", ErrAgent, a.name()))
 			}
 			return
 		}
-		p := &player{Agent: a, handoffs: map[tool.Key]*Handoff{}, reads: spills}
-		p.equip(k)
-		c.players[a.name()] = p
-		players = append(players, p)
+		p := &preparedAgent{Agent: a, handoffs: map[tool.Key]*Handoff{}, needsReader: spills}
+		p.setStores(k)
+		c.byName[a.name()] = p
+		prepared = append(prepared, p)
 		if c.first == nil {
 			c.first = p
 		}
@@ -116,12 +116,12 @@ func newCast(a *Agent, k keepers, outer []*policy.Policy) (*cast, error) {
 		}
 	}
 	add(a)
-	errs = append(errs, checkPolicies(players, outer)...)
+	errs = append(errs, checkPolicies(prepared, outer)...)
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
 	c.policies = slices.Clone(outer)
-	for _, p := range players {
+	for _, p := range prepared {
 		if rules := p.policy(); rules != nil {
 			c.policies = append(c.policies, rules)
 		}
@@ -129,8 +129,8 @@ func newCast(a *Agent, k keepers, outer []*policy.Policy) (*cast, error) {
 	return c, nil
 }
 
-// equip gives the agent the stores of its Runner, or else those of the run.
-func (p *player) equip(k keepers) {
+// setStores gives the agent the stores of its Runner, or else those of the run.
+func (p *preparedAgent) setStores(k defaultStores) {
 	p.spill = k.spill
 	if k.tickets != nil {
 		p.tickets, p.storeTickets = &tool.Tickets{Store: k.tickets, Now: p.Now}, true
@@ -152,8 +152,8 @@ func (p *player) equip(k keepers) {
 // reader returns the tool that reads long outputs, or nil if the agent does not store
 // them or already has the tool. Its name avoids those of the agent's tools (requirement
 // I9).
-func (p *player) reader() tool.Tool {
-	if p.spill == nil || !p.reads {
+func (p *preparedAgent) reader() tool.Tool {
+	if p.spill == nil || !p.needsReader {
 		return nil
 	}
 	for _, t := range p.Tools {
@@ -206,10 +206,10 @@ func canSpill(a *Agent, seen map[*Agent]bool) bool {
 }
 
 // background reports whether tools of the agent may work in the background.
-func (p *player) background() bool { return p.tickets != nil && p.tickets.Store != nil }
+func (p *preparedAgent) background() bool { return p.tickets != nil && p.tickets.Store != nil }
 
 // base returns the Runner of the agent with the stores of the run.
-func (p *player) base() tool.Runner {
+func (p *preparedAgent) base() tool.Runner {
 	var base tool.Runner
 	if p.Runner != nil {
 		base = *p.Runner
@@ -219,8 +219,8 @@ func (p *player) base() tool.Runner {
 }
 
 // background reports whether tools of any agent may work in the background.
-func (c *cast) background() bool {
-	for _, p := range c.players {
+func (c *agentSet) background() bool {
+	for _, p := range c.byName {
 		if p.background() {
 			return true
 		}
@@ -228,15 +228,15 @@ func (c *cast) background() bool {
 	return false
 }
 
-// wrong returns an error about the definition of the agent.
-func (p *player) wrong(format string, args ...any) error {
+// invalid returns an error about the definition of the agent.
+func (p *preparedAgent) invalid(format string, args ...any) error {
 	return fmt.Errorf("agent: %w: %s: %s", ErrAgent, plaintext.Token(p.name()), fmt.Sprintf(format, args...))
 }
 
 // prepare checks the agent and builds its toolbox.
-func (p *player) prepare() error {
+func (p *preparedAgent) prepare() error {
 	var errs []error
-	wrong := func(format string, args ...any) { errs = append(errs, p.wrong(format, args...)) }
+	wrong := func(format string, args ...any) { errs = append(errs, p.invalid(format, args...)) }
 	if p.Model == nil {
 		wrong("the field Model is not set")
 	}
@@ -249,7 +249,7 @@ func (p *player) prepare() error {
 	if err := plaintext.Description(p.Description); err != nil {
 		wrong("the description cannot be used: %v", err)
 	}
-	if err := p.hide(); err != nil {
+	if err := p.collectDeferred(); err != nil {
 		wrong("%v", err)
 	}
 	if p.Runner != nil && !slices.Contains([]string{codes.FailureDefault, codes.FailureContinue, codes.FailureDegrade, codes.FailureFail}, p.Runner.Failure) {
@@ -259,11 +259,11 @@ func (p *player) prepare() error {
 	config.Hooks = p.Guardrails.around(config.Hooks)
 	config.Recent = 1 // the toolbox is private, and the result has all records
 	tools := slices.Clone(p.Tools)
-	if p.pages = p.reader(); p.pages != nil {
-		tools = append(tools, p.pages)
+	if p.outputReader = p.reader(); p.outputReader != nil {
+		tools = append(tools, p.outputReader)
 	}
-	if p.finder != nil {
-		tools = append(tools, p.finder)
+	if p.searchTool != nil {
+		tools = append(tools, p.searchTool)
 	}
 	for i := range p.Handoffs {
 		t, err := p.handoffTool(i, tools)
@@ -286,12 +286,12 @@ func (p *player) prepare() error {
 		return errors.Join(errs...)
 	}
 	p.box, p.contributions = box, box.Contributions()
-	p.show()
+	p.setVisible()
 	return errors.Join(errs...)
 }
 
 // policy returns the policy of the agent's Runner, or nil if that is not a [policy.Policy].
-func (p *player) policy() *policy.Policy {
+func (p *preparedAgent) policy() *policy.Policy {
 	if p.Runner == nil {
 		return nil
 	}
@@ -303,16 +303,16 @@ func (p *player) policy() *policy.Policy {
 // handoff, and a rule on handoffs whose tool or target no handoff has. It checks agents
 // that share a policy together, because a rule may be for one of them. It does not check
 // targets in a policy that an outer run shares: the rule may be for the outer run.
-func checkPolicies(players []*player, outer []*policy.Policy) (errs []error) {
+func checkPolicies(prepared []*preparedAgent, outer []*policy.Policy) (errs []error) {
 	var checked []*policy.Policy
-	for i, first := range players {
+	for i, first := range prepared {
 		rules := first.policy()
 		if rules == nil || slices.Contains(checked, rules) {
 			continue
 		}
 		checked = append(checked, rules)
 		host := policy.Host{Name: "the agent " + first.name(), Handoffs: []string{}, Targets: []string{}}
-		for _, p := range players[i:] {
+		for _, p := range prepared[i:] {
 			if p.policy() == rules {
 				host.Handoffs = append(host.Handoffs, p.handoffNames...)
 				host.Targets = append(host.Targets, p.targets...)
@@ -322,7 +322,7 @@ func checkPolicies(players []*player, outer []*policy.Policy) (errs []error) {
 			host.Targets = nil
 		}
 		if _, err := rules.For(host); err != nil {
-			errs = append(errs, first.wrong("%v", err))
+			errs = append(errs, first.invalid("%v", err))
 		}
 	}
 	return errs
@@ -330,8 +330,8 @@ func checkPolicies(players []*player, outer []*policy.Policy) (errs []error) {
 
 const maxName = 256
 
-// hide collects the deferred tools and chooses the search that finds them.
-func (p *player) hide() (err error) {
+// collectDeferred collects the deferred tools and chooses the search that finds them.
+func (p *preparedAgent) collectDeferred() (err error) {
 	for _, t := range p.Tools {
 		if t == nil {
 			continue // the toolbox reports the error
@@ -350,23 +350,23 @@ func (p *player) hide() (err error) {
 		p.native = nil
 	}
 	if p.native == nil {
-		p.finder, err = p.searchTool()
+		p.searchTool, err = p.makeSearchTool()
 	}
 	return err
 }
 
-// show sets the tools that every request has.
-func (p *player) show() {
+// setVisible sets the tools that every request has.
+func (p *preparedAgent) setVisible() {
 	for _, s := range p.box.Specs() {
-		if p.pages != nil && s.QualifiedName() == p.pages.Spec().Name {
+		if p.outputReader != nil && s.QualifiedName() == p.outputReader.Spec().Name {
 			s.Annotations = dragoman.Annotations{} // they are hints for policies, and would be a loss in every request
 		}
 		if !s.Deferred || p.native != nil {
-			p.shown = append(p.shown, p.distinct(s))
+			p.visible = append(p.visible, p.distinct(s))
 		}
 	}
-	p.shown = append(p.shown, p.HostedTools...)
+	p.visible = append(p.visible, p.HostedTools...)
 	if p.native != nil {
-		p.shown = append(p.shown, *p.native)
+		p.visible = append(p.visible, *p.native)
 	}
 }

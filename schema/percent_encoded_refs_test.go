@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Strict targets read a reference letter by letter, and so does Check.
-func TestQuirkA4_AReferenceInPercentSignsIsWrittenOutForStrict(t *testing.T) {
+// Strict targets compare references byte by byte, and so does Check.
+func TestQuirkA4_PercentEncodedReferenceIsInlinedForStrict(t *testing.T) {
 	for _, ref := range []string{`"$ref"`, `"$recursiveRef"`, `"$dynamicRef"`} {
 		src := `{"type":"object","properties":{"a":{` + ref + `:"#/%24defs/A"}},"required":["a"],"additionalProperties":false,"$defs":{"A":{"type":"string"}}}`
 		for _, p := range []Profile{OpenAIStrict(), AzureStrict()} {

@@ -50,16 +50,16 @@ func checkForeign(f reflect.StructField, jsonOptions string) error {
 	}
 	for _, k := range foreignKeys {
 		val, ok := f.Tag.Lookup(k.tag)
-		if !ok || val == "" || slices.Contains(own, k.key) || saidAnyway(f, jsonOptions, k.key, val) {
+		if !ok || val == "" || slices.Contains(own, k.key) || alreadyInSchema(f, jsonOptions, k.key, val) {
 			continue
 		}
-		return fmt.Errorf("the tag %s:%q has no effect here: %s", k.tag, val, ourWords(f, jsonOptions, k.key, val))
+		return fmt.Errorf("the tag %s:%q has no effect here: %s", k.tag, val, tagAdvice(f, jsonOptions, k.key, val))
 	}
 	return nil
 }
 
-// saidAnyway reports whether the schema has the content of a foreign tag without it.
-func saidAnyway(f reflect.StructField, jsonOptions, key, val string) bool {
+// alreadyInSchema reports whether the schema has the content of a foreign tag without it.
+func alreadyInSchema(f reflect.StructField, jsonOptions, key, val string) bool {
 	switch key {
 	case "required":
 		return (val == "true") == !optional(jsonOptions)
@@ -86,8 +86,8 @@ func optional(jsonOptions string) bool {
 	return slices.Contains(opts, "omitempty") || slices.Contains(opts, "omitzero")
 }
 
-// ourWords returns advice on how to write a foreign tag in our form.
-func ourWords(f reflect.StructField, jsonOptions, key, val string) string {
+// tagAdvice returns advice on how to write a foreign tag in our form.
+func tagAdvice(f reflect.StructField, jsonOptions, key, val string) string {
 	switch key {
 	case "description":
 		return fmt.Sprintf("write doc:%q", val)
