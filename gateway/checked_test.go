@@ -46,7 +46,7 @@ func (w *world) judge(t testing.TB) emitcheck.Options {
 	}}
 }
 
-// passedOn reports whether an answer was passed on byte for byte, as the log says.
+// forwardedHeader reports whether an answer was passed on byte for byte, as the log says.
 func (w *world) passedOn(v *emitcheck.Violation) bool {
 	codec, _ := dialects.Named(v.Dialect)
 	id := `"id":"` + v.Header.Get(serving.RequestIDHeader(codec)) + `"`

@@ -74,7 +74,7 @@ func TestCompactionOnEveryUpstream(t *testing.T) {
 func TestCompactionContinuesAStoredResponse(t *testing.T) {
 	model := &strictUpstream{}
 	w := worldOf(t, "gateway:\n  routes: {m: {to: anthropic/m}}\n", model.ServeHTTP)
-	first := answerOf(t, w, `{"model":"m","input":"Is there snowfall?"}`)
+	first := readWhole(t, w, `{"model":"m","input":"Is there snowfall?"}`)
 	status, text := get(t, http.MethodPost, w.url+"/v1/responses/compact", fmt.Sprintf(`{"model":"m","previous_response_id":%q}`, first["id"]))
 	if status != http.StatusOK || !strings.Contains(text, `"compaction"`) {
 		t.Fatalf("%d %s", status, text)

@@ -80,7 +80,7 @@ func (c *Config) Served() []Route {
 	if len(c.Routes) > 0 {
 		return slices.Clone(c.Routes)
 	}
-	return implied(c.Models)
+	return impliedRoutes(c.Models)
 }
 
 // State configures where a gateway stores state that clients drop: in memory, or in a database.
@@ -182,14 +182,14 @@ func (o Overrides) IsZero() bool { return o == Overrides{} }
 
 // Apply sets the overridden fields of r. It does not change values that r points to.
 func (o Overrides) Apply(r *dragoman.Request) {
-	set(&r.Sampling.Temperature, o.Temperature)
-	set(&r.Sampling.TopP, o.TopP)
-	set(&r.Sampling.FrequencyPenalty, o.FrequencyPenalty)
-	set(&r.Sampling.PresencePenalty, o.PresencePenalty)
-	set(&r.Sampling.TopK, o.TopK)
-	set(&r.Sampling.Seed, o.Seed)
-	set(&r.MaxOutputTokens, o.MaxTokens)
-	set(&r.ParallelToolCalls, o.ParallelToolCalls)
+	setIfGiven(&r.Sampling.Temperature, o.Temperature)
+	setIfGiven(&r.Sampling.TopP, o.TopP)
+	setIfGiven(&r.Sampling.FrequencyPenalty, o.FrequencyPenalty)
+	setIfGiven(&r.Sampling.PresencePenalty, o.PresencePenalty)
+	setIfGiven(&r.Sampling.TopK, o.TopK)
+	setIfGiven(&r.Sampling.Seed, o.Seed)
+	setIfGiven(&r.MaxOutputTokens, o.MaxTokens)
+	setIfGiven(&r.ParallelToolCalls, o.ParallelToolCalls)
 	if o.Verbosity != "" {
 		r.Verbosity = o.Verbosity
 	}
@@ -207,8 +207,8 @@ func (o Overrides) Apply(r *dragoman.Request) {
 	}
 }
 
-// set sets a pointer to a copy of the given value, if there is one.
-func set[T any](to **T, given *T) {
+// setIfGiven sets a pointer to a copy of the given value, if there is one.
+func setIfGiven[T any](to **T, given *T) {
 	if given != nil {
 		v := *given
 		*to = &v
@@ -257,7 +257,7 @@ func (c *Config) Check() error {
 	if _, err := admission.New(c.Keys, admission.Options{}); err != nil {
 		return err
 	}
-	if _, err := newRoutes(c.Routes); err != nil {
+	if _, err := newRouteTable(c.Routes); err != nil {
 		return err
 	}
 	if _, err := newPolicies(c); err != nil {
@@ -362,13 +362,13 @@ func badRoute(pattern, reason string) *ConfigError {
 	return &ConfigError{Setting: fmt.Sprintf("route %q", pattern), Reason: reason}
 }
 
-// newRoutes makes a routeTable from routes in any order. The error is a [*ConfigError].
-func newRoutes(list []Route) (*routeTable, error) {
+// newRouteTable makes a routeTable from routes in any order. The error is a [*ConfigError].
+func newRouteTable(list []Route) (*routeTable, error) {
 	r := &routeTable{exact: map[string]Route{}}
 	seen := map[string]string{}
 	for _, route := range list {
 		reason := badPattern(route.Pattern)
-		same := plain(route.Pattern)
+		same := mergeStars(route.Pattern)
 		other, twice := seen[same]
 		switch {
 		case reason != "":
@@ -389,7 +389,7 @@ func newRoutes(list []Route) (*routeTable, error) {
 	}
 	slices.SortFunc(r.patterns, func(a, b pattern) int {
 		x, y := a.route.Pattern, b.route.Pattern
-		return cmp.Or(literal(y)-literal(x), strings.Compare(x, y))
+		return cmp.Or(literalLen(y)-literalLen(x), strings.Compare(x, y))
 	})
 	return r, nil
 }
@@ -412,9 +412,9 @@ func (r *routeTable) Find(model string) (Route, bool) {
 	return Route{}, false
 }
 
-// untagged removes the tag that clients of a dialect may add to the name of a model; both
+// withoutDefaultTag removes the tag that clients of a dialect may add to the name of a model; both
 // names mean the same model. It keeps the tag if a route has exactly that name.
-func (r *routeTable) untagged(model string, client dialect.Codec) string {
+func (r *routeTable) withoutDefaultTag(model string, client dialect.Codec) string {
 	if _, exact := r.exact[model]; exact {
 		return model
 	}
@@ -450,16 +450,16 @@ func badTarget(same, to string) string {
 	return ""
 }
 
-// starless returns a spec with possible model names in place of its stars.
-func starless(spec string) string {
+// sampleSpec returns a spec with possible model names in place of its stars.
+func sampleSpec(spec string) string {
 	return strings.NewReplacer("sim/*", "sim/planner", "?*", "", "*", "model").Replace(spec)
 }
 
-// literal returns the length of the text of a pattern outside its stars.
-func literal(text string) int { return len(text) - strings.Count(text, "*") }
+// literalLen returns the length of the text of a pattern outside its stars.
+func literalLen(text string) int { return len(text) - strings.Count(text, "*") }
 
-// plain returns a pattern with adjacent stars merged, which means the same.
-func plain(text string) string {
+// mergeStars returns a pattern with adjacent stars merged, which means the same.
+func mergeStars(text string) string {
 	for strings.Contains(text, "**") {
 		text = strings.ReplaceAll(text, "**", "*")
 	}

@@ -126,13 +126,13 @@ func TestG4_TheMostParticularRouteWins(t *testing.T) {
 	} {
 		for range 5 {
 			rand.Shuffle(len(patterns), func(i, j int) { patterns[i], patterns[j] = patterns[j], patterns[i] })
-			routes := newRoutes(t, patterns...)
+			routes := newRouteTable(t, patterns...)
 			if got, ok := routes.Find(model); !ok || got.Pattern != want || got.To != to(want) {
 				t.Errorf("%q goes by %q, want %q", model, got.Pattern, want)
 			}
 		}
 	}
-	routes := newRoutes(t, "b", "a", "c*")
+	routes := newRouteTable(t, "b", "a", "c*")
 	if _, ok := routes.Find("d"); ok {
 		t.Error("d has a route")
 	}
@@ -147,7 +147,7 @@ func TestG4_TheMostParticularRouteWins(t *testing.T) {
 // to is where the route of a pattern leads in these tests.
 func to(pattern string) string { return "to " + strings.ReplaceAll(pattern, "*", "any") }
 
-func newRoutes(t testing.TB, patterns ...string) *gateway.Routes {
+func newRouteTable(t testing.TB, patterns ...string) *gateway.Routes {
 	t.Helper()
 	var list []gateway.Route
 	for _, p := range patterns {
@@ -197,7 +197,7 @@ func BenchmarkFindOneOfAThousand(b *testing.B) {
 	for i := range 500 {
 		patterns = append(patterns, fmt.Sprint("model-", i), fmt.Sprintf("family-%d-*", i))
 	}
-	routes := newRoutes(b, patterns...)
+	routes := newRouteTable(b, patterns...)
 	for name, model := range map[string]string{"exact": "model-400", "pattern": "family-7-large", "none": "nothing-of-the-kind"} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

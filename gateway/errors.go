@@ -86,8 +86,8 @@ type ownError struct{ err *dragoman.APIError }
 func (e *ownError) Error() string { return e.err.Message } // its status is that of the client's dialect
 func (e *ownError) Unwrap() error { return e.err }
 
-// own marks an API error as made by the gateway. Other errors are returned unchanged.
-func own(err error) error {
+// markOwn marks an API error as made by the gateway. Other errors are returned unchanged.
+func markOwn(err error) error {
 	var api *dragoman.APIError
 	var already *ownError
 	if errors.As(err, &already) || !errors.As(err, &api) {
@@ -99,7 +99,7 @@ func own(err error) error {
 // chainError returns the error for a list of models that all failed: the error of the last one
 // that was called.
 func chainError(chain *provider.ChainError, err error) *dragoman.APIError {
-	last := lastOf(chain)
+	last := lastAttempt(chain)
 	if last == nil {
 		return &dragoman.APIError{Class: dragoman.ErrorOverloaded, Message: "no model of this route is available at the moment", Err: err}
 	}
@@ -108,20 +108,20 @@ func chainError(chain *provider.ChainError, err error) *dragoman.APIError {
 	return &e
 }
 
-// lastWord returns the error of the last model that was called, if there were several.
-func lastWord(err error) error {
+// lastAttemptError returns the error of the last model that was called, if there were several.
+func lastAttemptError(err error) error {
 	var chain *provider.ChainError
 	if errors.As(err, &chain) {
-		if last := lastOf(chain); last != nil {
+		if last := lastAttempt(chain); last != nil {
 			return last
 		}
 	}
 	return err
 }
 
-// lastOf returns the error of the link that was called last, or if none was called, of
+// lastAttempt returns the error of the link that was called last, or if none was called, of
 // the last one that a policy denied; nil if there is neither.
-func lastOf(chain *provider.ChainError) (denied error) {
+func lastAttempt(chain *provider.ChainError) (denied error) {
 	for _, a := range slices.Backward(chain.Attempts) {
 		var d *tool.DeniedError
 		switch {
@@ -150,7 +150,7 @@ func upstreamError(e *dragoman.APIError) *dragoman.APIError {
 		return &dragoman.APIError{Class: dragoman.ErrorServer, Status: http.StatusBadGateway, Message: "the model's server does not take the gateway's credential", Err: e}
 	case dragoman.ErrorPermission:
 		message := "the model's server refuses this to the gateway"
-		if why := e.Message; why != "" && !tellsAccount(why) {
+		if why := e.Message; why != "" && !revealsAccount(why) {
 			message += ": " + why
 		}
 		return &dragoman.APIError{Class: dragoman.ErrorPermission, Status: http.StatusForbidden, Message: message, Err: e}
@@ -166,8 +166,8 @@ func upstreamError(e *dragoman.APIError) *dragoman.APIError {
 	}
 }
 
-// tellsAccount reports whether an error text concerns the gateway's account with the upstream:
+// revealsAccount reports whether an error text concerns the gateway's account with the upstream:
 // it quotes a credential, which was removed, or names the refused account as AWS does.
-func tellsAccount(text string) bool {
+func revealsAccount(text string) bool {
 	return strings.Contains(text, "[redacted]") || strings.Contains(text, "arn:aws")
 }

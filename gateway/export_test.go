@@ -4,4 +4,4 @@ package gateway
 type Routes = routeTable
 
 // NewRoutes makes routes of a list.
-func NewRoutes(list []Route) (*Routes, error) { return newRoutes(list) }
+func NewRoutes(list []Route) (*Routes, error) { return newRouteTable(list) }

@@ -10,10 +10,10 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// unreadableFile is the error for a reference to a stored file that the upstream cannot
+// checkFileReferences is the error for a reference to a stored file that the upstream cannot
 // read, so that the model would answer without it. Media that the model does not take at
 // all is no such reference: it becomes a note, however it is sent.
-func (x *exchange) unreadableFile(up *upstream) error {
+func (x *exchange) checkFileReferences(up *upstream) error {
 	if up.client == nil {
 		return nil
 	}
@@ -26,15 +26,15 @@ func (x *exchange) unreadableFile(up *upstream) error {
 		}
 		ref := m.FileID
 		if m.URL != "" {
-			if ref = m.URL; !beginsWith(ref, dialects.StorageURLs()) {
+			if ref = m.URL; !hasAnyPrefix(ref, dialects.StorageURLs()) {
 				return nil
 			}
 		}
-		if ref == "" || m.URL != "" && beginsWith(ref, limits.StorageURLs) || m.URL == "" && !limits.NoMediaFileID && sameStorage(origin, target) {
+		if ref == "" || m.URL != "" && hasAnyPrefix(ref, limits.StorageURLs) || m.URL == "" && !limits.NoMediaFileID && sameStorage(origin, target) {
 			return nil
 		}
 		return fmt.Errorf("%w: %s: %s refers to the stored file %q, which %s cannot read: send the content inline, or use a model of the provider that stores the file",
-			dragoman.ErrUnsupported, at, m.Media, bounded(ref), x.entry.upstream)
+			dragoman.ErrUnsupported, at, m.Media, truncate(ref), x.entry.upstream)
 	}
 	for i := range x.req.Messages {
 		m := &x.req.Messages[i]
@@ -57,7 +57,7 @@ func (x *exchange) unreadableFile(up *upstream) error {
 	return nil
 }
 
-func beginsWith(url string, with []string) bool {
+func hasAnyPrefix(url string, with []string) bool {
 	return slices.ContainsFunc(with, func(prefix string) bool {
 		return len(url) >= len(prefix) && strings.EqualFold(url[:len(prefix)], prefix)
 	})

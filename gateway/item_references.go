@@ -23,27 +23,27 @@ type inputItem struct {
 	// stored is set for an item, in the place of a reference, that no Responses upstream
 	// made.
 	stored bool
-	// shown is the compaction item that its summary replaced; foreign is set for a
+	// compaction is the compaction item that its summary replaced; foreign is set for a
 	// compaction item that the gateway did not make.
-	shown   []byte
-	foreign bool
+	compaction []byte
+	foreign    bool
 }
 
-// listed is an item as the client sent it.
-func (i *inputItem) listed() []byte {
-	if i.shown != nil {
-		return i.shown
+// original is an item as the client sent it.
+func (i *inputItem) original() []byte {
+	if i.compaction != nil {
+		return i.compaction
 	}
 	return i.Raw
 }
 
-// resolve reads the input of a Responses request and replaces references with the stored
+// resolveReferences reads the input of a Responses request and replaces references with the stored
 // items. A reference to anything but an item of this key is an error.
-func (x *exchange) resolve(ctx context.Context) (err error) {
+func (x *exchange) resolveReferences(ctx context.Context) (err error) {
 	if !x.stateful() {
 		return nil
 	}
-	input, err := responsesapi.ReadInput(x.asked.input)
+	input, err := responsesapi.ReadInput(x.head.input)
 	if err != nil {
 		return responsesapi.BadInput(err)
 	}
@@ -65,7 +65,7 @@ func (x *exchange) resolve(ctx context.Context) (err error) {
 	if err := x.checkOwner(ctx, held); err != nil {
 		return err
 	}
-	if err := x.checkTwice(ctx, held); err != nil {
+	if err := x.checkDuplicates(ctx, held); err != nil {
 		return err
 	}
 	for i := range x.input {
@@ -80,7 +80,7 @@ func (x *exchange) resolve(ctx context.Context) (err error) {
 		item.Reference, item.Lookup, item.stored, changed = false, false, !stored.native, true
 	}
 	for _, items := range [][]inputItem{x.conversationItems, x.input} {
-		opened, err := x.openCompaction(ctx, items)
+		opened, err := x.expandCompactions(ctx, items)
 		if err != nil {
 			return err
 		}
@@ -92,13 +92,13 @@ func (x *exchange) resolve(ctx context.Context) (err error) {
 	if err := x.hold(2 * x.expandedSize()); err != nil { // before it is built, in two forms
 		return err
 	}
-	x.expand()
+	x.expandReferences()
 	return nil
 }
 
-// checkTwice refuses a reference to an item that the model would see twice, as OpenAI does:
+// checkDuplicates refuses a reference to an item that the model would see twice, as OpenAI does:
 // one of two equal calls would have no result.
-func (x *exchange) checkTwice(ctx context.Context, held map[string]storedItem) error {
+func (x *exchange) checkDuplicates(ctx context.Context, held map[string]storedItem) error {
 	if len(held) == 0 {
 		return nil
 	}
@@ -131,7 +131,7 @@ func (x *exchange) earlierItems(ctx context.Context) (map[string]bool, error) {
 	for i := range x.conversationItems {
 		ids[x.conversationItems[i].ID] = true
 	}
-	for id, n := x.asked.previous, 0; id != "" && n < maxInputChain; n++ {
+	for id, n := x.head.previous, 0; id != "" && n < maxInputChain; n++ {
 		s, err := x.storedResponse(ctx, x.entry.key, id)
 		if err != nil {
 			return nil, err
@@ -163,9 +163,9 @@ func (x *exchange) expandedSize() int {
 	return size
 }
 
-// native reports whether the route has a Responses upstream, which may have stored items
+// hasStatefulUpstream reports whether the route has a Responses upstream, which may have stored items
 // itself.
-func (x *exchange) native() bool {
+func (x *exchange) hasStatefulUpstream() bool {
 	return slices.ContainsFunc(x.route.chain.Links, func(l provider.Link) bool { return x.route.upstreams[l.Name].stateful() })
 }
 
@@ -173,7 +173,7 @@ func (x *exchange) native() bool {
 // route stored the item for this key. Without keys there is one user, who may refer to
 // anything of the upstream's account.
 func (x *exchange) checkOwner(ctx context.Context, held map[string]storedItem) error {
-	native := x.native()
+	native := x.hasStatefulUpstream()
 	var open []inputItem
 	var notes []string
 	for _, item := range slices.Concat(x.conversationItems, x.input) {
@@ -200,10 +200,10 @@ func (x *exchange) checkOwner(ctx context.Context, held map[string]storedItem) e
 	return nil
 }
 
-// expand rebuilds the request with the items that its references name. Upstreams of
+// expandReferences rebuilds the request with the items that its references name. Upstreams of
 // other dialects get the items that the client received. Responses upstreams get them
 // without ids, because only the gateway knows those ids.
-func (x *exchange) expand() {
+func (x *exchange) expandReferences() {
 	all := slices.Concat(x.conversationItems, x.input)
 	write := func(form func(i int, item *inputItem) []byte) []byte {
 		input := []byte{'['}
@@ -218,13 +218,13 @@ func (x *exchange) expand() {
 		input = append(input, ']')
 		return jsonwire.With(jsonwire.Without(x.body, "conversation"), "input", input)
 	}
-	x.losses = nil
-	x.bodies.native = write(func(i int, item *inputItem) []byte {
+	x.expandLosses = nil
+	x.bodies.hasStatefulUpstream = write(func(i int, item *inputItem) []byte {
 		if !item.stored {
 			return item.Raw
 		}
 		if item.Type == "reasoning" {
-			x.losses = append(x.losses, dragoman.Loss{Kind: dragoman.Dropped, Severity: dragoman.Warn, Path: fmt.Sprintf("/input/%d", i), Detail: "reasoning of another provider"})
+			x.expandLosses = append(x.expandLosses, dragoman.Loss{Kind: dragoman.Dropped, Severity: dragoman.Warn, Path: fmt.Sprintf("/input/%d", i), Detail: "reasoning of another provider"})
 			return nil
 		}
 		return jsonwire.Without(item.Raw, "id", "status")
@@ -239,15 +239,15 @@ func (x *exchange) bodyFor(up *upstream) []byte {
 	case !x.bodies.expanded:
 		return x.body
 	case up.stateful():
-		return x.bodies.native
+		return x.bodies.hasStatefulUpstream
 	default:
 		return x.bodies.translated
 	}
 }
 
-// unresolvedFor is the error for references that the upstream cannot resolve: another one
+// checkResolved is the error for references that the upstream cannot resolve: another one
 // of the route stored the items.
-func (x *exchange) unresolvedFor(up *upstream) error {
+func (x *exchange) checkResolved(up *upstream) error {
 	if up.stateful() {
 		return nil
 	}
@@ -259,7 +259,7 @@ func (x *exchange) unresolvedFor(up *upstream) error {
 		case item.Reference:
 			return unknownItem(item.ID)
 		case item.foreign:
-			return &ownError{&dragoman.APIError{Class: dragoman.ErrorBadRequest, Param: "input", Message: fmt.Sprintf("compaction item '%s': %v", bounded(item.ID), errUnsealed)}}
+			return &ownError{&dragoman.APIError{Class: dragoman.ErrorBadRequest, Param: "input", Message: fmt.Sprintf("compaction item '%s': %v", truncate(item.ID), errCannotUnseal)}}
 		}
 	}
 	return nil

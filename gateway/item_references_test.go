@@ -355,8 +355,8 @@ func TestG7_AReferenceToAnItemThatIsThereAlreadyIsRefused(t *testing.T) {
 
 func TestInputItemsOfStoredResponses(t *testing.T) {
 	w := newWorld(t, "")
-	first := answerOf(t, w, `{"model":"anthropic/sim/echo","input":"One."}`)
-	second := answerOf(t, w, fmt.Sprintf(`{"model":"anthropic/sim/echo","input":[{"role":"user","content":"Two."},{"role":"user","content":[{"type":"input_text","text":"Three."}]}],"previous_response_id":%q}`, first["id"]))
+	first := readWhole(t, w, `{"model":"anthropic/sim/echo","input":"One."}`)
+	second := readWhole(t, w, fmt.Sprintf(`{"model":"anthropic/sim/echo","input":[{"role":"user","content":"Two."},{"role":"user","content":[{"type":"input_text","text":"Three."}]}],"previous_response_id":%q}`, first["id"]))
 	list := func(query string) (status int, page map[string]any, texts []string) {
 		t.Helper()
 		status, text := get(t, http.MethodGet, fmt.Sprintf("%s/v1/responses/%v/input_items%s", w.url, second["id"], query), "")
@@ -394,7 +394,7 @@ func TestInputItemsOfStoredResponses(t *testing.T) {
 	}
 	// Items that are listed can be referred to.
 	_, page, _ = list("?order=asc&limit=1")
-	again := answerOf(t, w, fmt.Sprintf(`{"model":"anthropic/sim/echo","input":[{"type":"item_reference","id":%q}]}`, page["first_id"]))
+	again := readWhole(t, w, fmt.Sprintf(`{"model":"anthropic/sim/echo","input":[{"type":"item_reference","id":%q}]}`, page["first_id"]))
 	if again["error"] != nil || again["status"] != "completed" {
 		t.Errorf("%v", again)
 	}
@@ -405,7 +405,7 @@ func TestInputItemsOfStoredResponses(t *testing.T) {
 
 func TestAStoredResponseIsTheOneThatWasStreamed(t *testing.T) {
 	w := newWorld(t, "")
-	streamed := answerOf(t, w, `{"model":"anthropic/sim/echo","input":"Hello.","stream":true}`)
+	streamed := readWhole(t, w, `{"model":"anthropic/sim/echo","input":"Hello.","stream":true}`)
 	_, text := get(t, http.MethodGet, fmt.Sprintf("%s/v1/responses/%v", w.url, streamed["id"]), "")
 	want, _ := json.Marshal(streamed)
 	got, _ := json.Marshal(decodeJSON(t, strings.NewReader(text)))
@@ -423,9 +423,9 @@ func TestStoredItemsExpireUnlessTheyAreUsed(t *testing.T) {
 	server := httptest.NewServer(judged(t, g))
 	defer server.Close()
 	w := &world{gateway: g, url: server.URL}
-	id := idsOf(answerOf(t, w, `{"model":"sim/echo","input":"Hello."}`), "message")[0]
+	id := idsOf(readWhole(t, w, `{"model":"sim/echo","input":"Hello."}`), "message")[0]
 	refer := func() any {
-		return answerOf(t, w, fmt.Sprintf(`{"model":"sim/echo","input":[{"type":"item_reference","id":%q},{"role":"user","content":"And?"}]}`, id))["error"]
+		return readWhole(t, w, fmt.Sprintf(`{"model":"sim/echo","input":[{"type":"item_reference","id":%q},{"role":"user","content":"And?"}]}`, id))["error"]
 	}
 	for range 3 { // each use gives it another day
 		now = now.Add(24 * time.Hour * 3 / 4)
@@ -448,7 +448,7 @@ func TestReasoningReferencesKeepTheSignature(t *testing.T) {
 		}
 		w := worldOf(t, "gateway:\n  routes: {m: {to: anthropic/claude}}\n", model.ServeHTTP)
 		ask := func(input string) map[string]any {
-			return answerOf(t, w, fmt.Sprintf(`{"model":"m",%s,"stream":%v,"input":%s}`, weatherTools, streams, input))
+			return readWhole(t, w, fmt.Sprintf(`{"model":"m",%s,"stream":%v,"input":%s}`, weatherTools, streams, input))
 		}
 		first := ask(`[{"role":"user","content":"The weather in Oslo?"}]`)
 		thinking, call := idsOf(first, "reasoning"), idsOf(first, "function_call")
@@ -490,7 +490,7 @@ func streamedFrom(t testing.TB, codec dialect.Codec, body string) string {
 func TestItemsMoveToAResponsesUpstreamWithoutTheirIDs(t *testing.T) {
 	model := &scripted{answers: []string{anthropicThinks, responsesThinks}}
 	w := worldOf(t, "gateway:\n  routes: {m: {to: anthropic/claude}, n: {to: responses/gpt}}\n", model.ServeHTTP)
-	first := answerOf(t, w, `{"model":"m",`+weatherTools+`,"input":"The weather in Oslo?"}`)
+	first := readWhole(t, w, `{"model":"m",`+weatherTools+`,"input":"The weather in Oslo?"}`)
 	thinking, call := idsOf(first, "reasoning")[0], idsOf(first, "function_call")[0]
 	body := fmt.Sprintf(`{"model":"n",%s,"input":[{"role":"user","content":"The weather in Oslo?"},{"type":"item_reference","id":%q},{"id":%q},{"type":"function_call_output","call_id":"toolu_1","output":"snow"}]}`, weatherTools, thinking, call)
 	resp, err := http.Post(w.url+"/v1/responses", "application/json", strings.NewReader(body))

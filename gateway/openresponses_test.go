@@ -19,7 +19,7 @@ func TestOpenResponsesRequiredFields(t *testing.T) {
 	for _, up := range translatedUpstreams {
 		for _, stream := range []string{"false", "true"} {
 			for _, settings := range []string{``, `,"temperature":null,"top_p":null,"service_tier":null`} {
-				got := answerOf(t, w, fmt.Sprintf(`{"model":%q,"input":"Hello.","stream":%s%s}`, up, stream, settings))
+				got := readWhole(t, w, fmt.Sprintf(`{"model":%q,"input":"Hello.","stream":%s%s}`, up, stream, settings))
 				created, _ := got["created_at"].(float64)
 				completed, _ := got["completed_at"].(float64)
 				if got["temperature"] != 1.0 || got["top_p"] != 1.0 || got["service_tier"] != "default" || completed < created || completed == 0 {
@@ -51,7 +51,7 @@ func TestOpenResponsesStreamSnapshotsHaveRequiredFields(t *testing.T) {
 func TestResponseEchoesTheSettingsOfTheRoute(t *testing.T) {
 	w := newWorld(t, "gateway:\n  routes: {m: {to: anthropic/sim/echo, set: {temperature: 0.25}}}\n")
 	for _, asked := range []string{``, `,"temperature":0.75`} {
-		got := answerOf(t, w, `{"model":"m","input":"Hello."`+asked+`}`)
+		got := readWhole(t, w, `{"model":"m","input":"Hello."`+asked+`}`)
 		if got["temperature"] != 0.25 {
 			t.Errorf("asked for %q: temperature %v, want the route's 0.25", asked, got["temperature"])
 		}

@@ -25,8 +25,8 @@ func decodeJSON(t testing.TB, r io.Reader) map[string]any {
 	return out
 }
 
-// answerOf posts to /v1/responses and returns the response object, also of a stream.
-func answerOf(t testing.TB, w *world, body string) map[string]any {
+// readWhole posts to /v1/responses and returns the response object, also of a stream.
+func readWhole(t testing.TB, w *world, body string) map[string]any {
 	t.Helper()
 	c := &client{t: t, codec: openairesponses.Codec{}, url: w.url}
 	resp := c.postBody(t.Context(), "", false, []byte(body)) //nolint:bodyclose // the test's end does
@@ -50,13 +50,13 @@ func TestG7_AConversationGoesOnByTheIDOfItsLastResponse(t *testing.T) {
 	for _, stream := range []string{"false", "true"} {
 		for _, up := range []string{"sim/echo", "anthropic/sim/echo", "chat/sim/echo", "gemini/sim/echo", "ollama/sim/echo", "bedrock/sim/echo"} {
 			t.Run(up+" streamed "+stream, func(t *testing.T) {
-				first := answerOf(t, w, fmt.Sprintf(`{"model":%q,"input":"My name is Ada.","stream":%s}`, up, stream))
+				first := readWhole(t, w, fmt.Sprintf(`{"model":%q,"input":"My name is Ada.","stream":%s}`, up, stream))
 				id, _ := first["id"].(string)
 				if !strings.HasPrefix(id, "resp_") {
 					t.Fatalf("no id: %v", first)
 				}
-				second := answerOf(t, w, fmt.Sprintf(`{"model":%q,"input":"And again.","stream":%s,"previous_response_id":%q}`, up, stream, id))
-				third := answerOf(t, w, fmt.Sprintf(`{"model":%q,"input":"Thrice.","stream":%s,"previous_response_id":%q}`, up, stream, second["id"]))
+				second := readWhole(t, w, fmt.Sprintf(`{"model":%q,"input":"And again.","stream":%s,"previous_response_id":%q}`, up, stream, id))
+				third := readWhole(t, w, fmt.Sprintf(`{"model":%q,"input":"Thrice.","stream":%s,"previous_response_id":%q}`, up, stream, second["id"]))
 				for i, resp := range []map[string]any{first, second, third} {
 					usage, _ := resp["usage"].(map[string]any)
 					t.Logf("response %d: %v", i, usage["input_tokens"])
@@ -77,7 +77,7 @@ func TestG7_AConversationGoesOnByTheIDOfItsLastResponse(t *testing.T) {
 func TestResponsesEchoTheRequest(t *testing.T) {
 	w := newWorld(t, "")
 	for _, stream := range []string{"false", "true"} {
-		got := answerOf(t, w, `{"model":"anthropic/sim/echo","input":"Hello.","stream":`+stream+`,"instructions":"Be brief.","temperature":0.5,"metadata":{"a":"b"},"tool_choice":"auto","parallel_tool_calls":false,
+		got := readWhole(t, w, `{"model":"anthropic/sim/echo","input":"Hello.","stream":`+stream+`,"instructions":"Be brief.","temperature":0.5,"metadata":{"a":"b"},"tool_choice":"auto","parallel_tool_calls":false,
 			"tools":[{"type":"function","name":"f","description":"d","parameters":{"type":"object","properties":{},"additionalProperties":false},"strict":false}]}`)
 		tools, _ := got["tools"].([]any)
 		if got["instructions"] != "Be brief." || got["temperature"] != 0.5 || got["parallel_tool_calls"] != false || got["store"] != true || len(tools) != 1 || got["metadata"].(map[string]any)["a"] != "b" {
@@ -88,8 +88,8 @@ func TestResponsesEchoTheRequest(t *testing.T) {
 
 func TestG7_AResponseIsRetrievedAndDeletedUnlessItWasNotToBeStored(t *testing.T) {
 	w := newWorld(t, "")
-	kept := answerOf(t, w, `{"model":"sim/echo","input":"Hello."}`)["id"].(string)
-	not := answerOf(t, w, `{"model":"sim/echo","input":"Hello.","store":false}`)["id"].(string)
+	kept := readWhole(t, w, `{"model":"sim/echo","input":"Hello."}`)["id"].(string)
+	not := readWhole(t, w, `{"model":"sim/echo","input":"Hello.","store":false}`)["id"].(string)
 	get := func(method, id string) (int, map[string]any) {
 		req, err := http.NewRequestWithContext(t.Context(), method, w.url+"/v1/responses/"+id, nil)
 		if err != nil {
@@ -114,7 +114,7 @@ func TestG7_AResponseIsRetrievedAndDeletedUnlessItWasNotToBeStored(t *testing.T)
 	if status, _ := get(http.MethodGet, kept); status != http.StatusNotFound {
 		t.Errorf("what was deleted: %d", status)
 	}
-	gone := answerOf(t, w, fmt.Sprintf(`{"model":"sim/echo","input":"Again.","previous_response_id":%q}`, kept))
+	gone := readWhole(t, w, fmt.Sprintf(`{"model":"sim/echo","input":"Again.","previous_response_id":%q}`, kept))
 	if e, _ := gone["error"].(map[string]any); e["param"] != "previous_response_id" {
 		t.Errorf("%v", gone)
 	}
@@ -149,7 +149,7 @@ func TestG7_AResponseThatIsTooLargeToBeKeptDoesNotSayThatItIs(t *testing.T) {
 	w := newWorld(t, "")
 	input := fmt.Sprintf(`[{"role":"user","content":%q},{"role":"assistant","content":"And?"},{"role":"user","content":"Hello."}]`, strings.Repeat("x", 5<<20))
 	for _, stream := range []string{"false", "true"} {
-		got := answerOf(t, w, fmt.Sprintf(`{"model":"sim/echo","input":%s,"stream":%s}`, input, stream))
+		got := readWhole(t, w, fmt.Sprintf(`{"model":"sim/echo","input":%s,"stream":%s}`, input, stream))
 		if got["store"] != false || got["status"] == nil {
 			t.Errorf("streamed %s: store %v", stream, got["store"])
 		}

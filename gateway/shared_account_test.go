@@ -225,7 +225,7 @@ func TestConversationItems(t *testing.T) {
 
 func TestCountsResolveReferences(t *testing.T) {
 	w := newWorld(t, "")
-	stored := answerOf(t, w, `{"model":"anthropic/sim/echo","input":"A rather long text that is worth a number of tokens."}`)
+	stored := readWhole(t, w, `{"model":"anthropic/sim/echo","input":"A rather long text that is worth a number of tokens."}`)
 	count := func(input string) float64 {
 		t.Helper()
 		status, text := get(t, http.MethodPost, w.url+"/v1/responses/input_tokens", `{"model":"anthropic/sim/echo","input":[`+input+`{"role":"user","content":"q"}]}`)

@@ -66,24 +66,24 @@ func TestG7_GatewaysBehindABalancerShareWhatTheyRemember(t *testing.T) {
 			}
 			one, other := start(), start()
 
-			first := answerOf(t, one, `{"model":"echo","input":"Hello."}`)
-			second := answerOf(t, other, fmt.Sprintf(`{"model":"echo","input":"Again.","previous_response_id":%q}`, first["id"]))
+			first := readWhole(t, one, `{"model":"echo","input":"Hello."}`)
+			second := readWhole(t, other, fmt.Sprintf(`{"model":"echo","input":"Again.","previous_response_id":%q}`, first["id"]))
 			if second["error"] != nil {
 				t.Errorf("the other does not know the response: %v", second["error"])
 			}
-			third := answerOf(t, other, fmt.Sprintf(`{"model":"echo","input":[{"type":"item_reference","id":%q},{"role":"user","content":"And?"}]}`, idsOf(first, "message")[0]))
+			third := readWhole(t, other, fmt.Sprintf(`{"model":"echo","input":[{"type":"item_reference","id":%q},{"role":"user","content":"And?"}]}`, idsOf(first, "message")[0]))
 			if third["error"] != nil {
 				t.Errorf("the other does not know the item: %v", third["error"])
 			}
 			_, text := get(t, http.MethodPost, one.url+"/v1/conversations", `{"items":[{"role":"user","content":"Hello."}]}`)
-			fourth := answerOf(t, other, fmt.Sprintf(`{"model":"echo","input":"Again.","conversation":%q}`, decodeJSON(t, strings.NewReader(text))["id"]))
+			fourth := readWhole(t, other, fmt.Sprintf(`{"model":"echo","input":"Again.","conversation":%q}`, decodeJSON(t, strings.NewReader(text))["id"]))
 			if fourth["error"] != nil {
 				t.Errorf("the other does not know the conversation: %v", fourth["error"])
 			}
 			_, text = get(t, http.MethodPost, one.url+"/v1/responses/compact", `{"model":"echo","input":"A long story."}`)
 			_, items, _ := strings.Cut(text, `"output":`)
 			items, _, _ = strings.Cut(items, `,"usage":`)
-			if fifth := answerOf(t, other, fmt.Sprintf(`{"model":"echo","input":%s}`, items)); fifth["error"] != nil {
+			if fifth := readWhole(t, other, fmt.Sprintf(`{"model":"echo","input":%s}`, items)); fifth["error"] != nil {
 				t.Errorf("the other cannot read the compaction item: %v", fifth["error"])
 			}
 

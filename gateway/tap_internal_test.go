@@ -58,12 +58,12 @@ func tappedBy(codec dialect.Codec, stream []byte, size int) *tap {
 		held, stream = append(held, stream[:n]...), stream[n:]
 		whole := t.whole(held)
 		if whole > 0 {
-			t.see(held[:whole])
+			t.read(held[:whole])
 		}
 		held = bytes.Clone(held[whole:])
 	}
 	if t.complete(held) && len(held) > 0 {
-		t.see(held)
+		t.read(held)
 	}
 	return t
 }
@@ -133,7 +133,7 @@ func FuzzTap(f *testing.F) {
 		codec := tapped[int(which)%len(tapped)]
 		tap := tappedBy(codec, stream, int(size)+1)
 		tap.end()
-		tap.broken("s", &dragoman.APIError{Class: dragoman.ErrorServer, Message: "broken"})
+		tap.errorEvents("s", &dragoman.APIError{Class: dragoman.ErrorServer, Message: "broken"})
 		if n := tap.whole(stream); n < 0 || n > len(stream) {
 			t.Fatalf("%d of %d bytes are whole", n, len(stream))
 		}
@@ -189,8 +189,8 @@ func TestATapKnowsAnEndHoweverLongItsEventIs(t *testing.T) {
 	} {
 		for _, size := range []int{1000, len(tc.stream)} {
 			tap := tappedBy(tc.codec, []byte(tc.stream), size)
-			if ended, usage := tap.end(); !ended || tap.unsure || usage.Output.Or(0) != tc.output {
-				t.Errorf("%s, pieces of %d: ended %v, unsure %v, %v", name, size, ended, tap.unsure, usage)
+			if ended, usage := tap.end(); !ended || tap.unreadable || usage.Output.Or(0) != tc.output {
+				t.Errorf("%s, pieces of %d: ended %v, unsure %v, %v", name, size, ended, tap.unreadable, usage)
 			}
 			if name == "Responses, without a count" && len(tap.ending)+len(tap.final)+len(tap.last) > 0 {
 				t.Errorf("%s: an event is kept of which only the name is wanted", name)
@@ -228,7 +228,7 @@ func BenchmarkTap(b *testing.B) {
 					i, t = 0, newTap(codec)
 				}
 				if e := events[i]; t.whole(e) == len(e) {
-					t.see(e)
+					t.read(e)
 				}
 			}
 		})

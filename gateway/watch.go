@@ -38,8 +38,8 @@ type Watcher struct {
 	OnError func(error)
 
 	mu sync.Mutex
-	// taken is the content that was last applied or refused, seen the content at the last read.
-	taken, seen content
+	// applied is the content that was last applied or refused, seen the content at the last read.
+	applied, seen content
 	// failed reports that taken was refused.
 	failed bool
 }
@@ -63,7 +63,7 @@ func (w *Watcher) Load() (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.taken, w.seen = found, found
+	w.applied, w.seen = found, found
 	return config, nil
 }
 
@@ -72,7 +72,7 @@ func (w *Watcher) Load() (*Config, error) {
 func (w *Watcher) Poll() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.look(true)
+	w.check(true)
 }
 
 // Run looks at the file until ctx is done, and returns why it is.
@@ -90,30 +90,30 @@ func (w *Watcher) Run(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 		w.mu.Lock()
-		w.look(false)
+		w.check(false)
 		w.mu.Unlock()
 	}
 }
 
-// look takes over what changed; at once, or when it was there the last time too.
-func (w *Watcher) look(atOnce bool) {
+// check takes over what changed; at once, or when it was there the last time too.
+func (w *Watcher) check(atOnce bool) {
 	data, found, err := w.read()
 	settled := found == w.seen || atOnce
 	w.seen = found
-	if !settled || found == w.taken && !(atOnce && w.failed) {
+	if !settled || found == w.applied && !(atOnce && w.failed) {
 		return
 	}
-	w.taken = found
+	w.applied = found
 	if err == nil {
-		err = w.take(data)
+		err = w.apply(data)
 	}
 	if w.failed = err != nil; w.failed && w.OnError != nil {
 		w.OnError(err)
 	}
 }
 
-// take parses a file and hands it over.
-func (w *Watcher) take(data []byte) error {
+// apply parses a file and hands it over.
+func (w *Watcher) apply(data []byte) error {
 	config, err := Parse(w.File, data, w.Extensions...)
 	if err == nil && w.OnChange != nil {
 		err = w.OnChange(config)

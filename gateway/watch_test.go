@@ -14,8 +14,8 @@ import (
 	"github.com/dragoman-go/dragoman/gateway"
 )
 
-// watched is a file with a watcher in a time of its own, and what that said.
-type watched struct {
+// itemEventNames is a file with a watcher in a time of its own, and what that said.
+type itemEventNames struct {
 	*gateway.Watcher
 	t       *testing.T
 	mu      sync.Mutex
@@ -25,10 +25,10 @@ type watched struct {
 }
 
 // watch runs f beside a watcher of a file that listens on one:1.
-func watch(t *testing.T, f func(w *watched)) {
+func watch(t *testing.T, f func(w *itemEventNames)) {
 	file := filepath.Join(t.TempDir(), "gateway.yaml") // outside of the bubble, as it is removed there
 	synctest.Test(t, func(t *testing.T) {
-		w := &watched{t: t}
+		w := &itemEventNames{t: t}
 		w.Watcher = &gateway.Watcher{File: file, Interval: time.Second, OnChange: w.changed, OnError: w.failed}
 		w.write("one:1")
 		c, err := w.Load()
@@ -47,21 +47,21 @@ func watch(t *testing.T, f func(w *watched)) {
 	})
 }
 
-func (w *watched) changed(c *gateway.Config) error {
+func (w *itemEventNames) changed(c *gateway.Config) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.changes = append(w.changes, c.Listen)
 	return w.refuse
 }
 
-func (w *watched) failed(err error) {
+func (w *itemEventNames) failed(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.errs = append(w.errs, err.Error())
 }
 
 // write makes the file say where to listen.
-func (w *watched) write(listen string) {
+func (w *itemEventNames) write(listen string) {
 	w.t.Helper()
 	if err := os.WriteFile(w.File, []byte("version: 1\ngateway: {listen: \""+listen+"\"}\n"), 0o600); err != nil {
 		w.t.Fatal(err)
@@ -69,7 +69,7 @@ func (w *watched) write(listen string) {
 }
 
 // looks lets the watcher look n times.
-func (w *watched) looks(n int) {
+func (w *itemEventNames) looks(n int) {
 	for range n {
 		time.Sleep(time.Second)
 		synctest.Wait()
@@ -78,7 +78,7 @@ func (w *watched) looks(n int) {
 
 // said holds what was said since the last time against what should have been: the
 // changes, and a part of each error.
-func (w *watched) said(changes string, errs ...string) {
+func (w *itemEventNames) said(changes string, errs ...string) {
 	w.t.Helper()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -98,7 +98,7 @@ func (w *watched) said(changes string, errs ...string) {
 }
 
 func TestG4_AChangedFileIsTakenOverOnce(t *testing.T) {
-	watch(t, func(w *watched) {
+	watch(t, func(w *itemEventNames) {
 		w.looks(5)
 		w.said("")
 		old, err := os.Stat(w.File)
@@ -120,7 +120,7 @@ func TestG4_AChangedFileIsTakenOverOnce(t *testing.T) {
 }
 
 func TestG4_AFileThatIsBeingWrittenIsNotTaken(t *testing.T) {
-	watch(t, func(w *watched) {
+	watch(t, func(w *itemEventNames) {
 		for _, part := range []string{"a:1", "a:12", "a:123"} {
 			w.write(part)
 			w.looks(1)
@@ -137,7 +137,7 @@ func TestG4_AFileThatIsBeingWrittenIsNotTaken(t *testing.T) {
 }
 
 func TestG4_BrokenFileIsReportedOnce(t *testing.T) {
-	watch(t, func(w *watched) {
+	watch(t, func(w *itemEventNames) {
 		w.write("broken")
 		w.looks(5)
 		w.said("", "gateway.yaml:2:19: listen: want host:port")
@@ -159,7 +159,7 @@ func TestG4_BrokenFileIsReportedOnce(t *testing.T) {
 }
 
 func TestRefusedConfigIsReported(t *testing.T) {
-	watch(t, func(w *watched) {
+	watch(t, func(w *itemEventNames) {
 		w.refuse = errors.New("no keys")
 		w.write("two:2")
 		w.looks(5)
@@ -175,7 +175,7 @@ func TestRefusedConfigIsReported(t *testing.T) {
 }
 
 func TestLookTakesAChangeOverAtOnce(t *testing.T) {
-	watch(t, func(w *watched) {
+	watch(t, func(w *itemEventNames) {
 		w.Poll()
 		w.said("")
 		w.write("two:2")
@@ -193,7 +193,7 @@ func TestLookTakesAChangeOverAtOnce(t *testing.T) {
 
 func TestWatcherWithoutLoadReportsTheFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "gateway.yaml")
-	w := &watched{t: t}
+	w := &itemEventNames{t: t}
 	w.Watcher = &gateway.Watcher{File: file, OnChange: w.changed}
 	if _, err := w.Load(); !errors.Is(err, os.ErrNotExist) {
 		t.Fatal(err)

@@ -844,7 +844,7 @@ func TestARefusedModelSuggestsASimilarName(t *testing.T) {
 	if got := e.API().Message; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	e.Meant = "fast"
+	e.Suggestion = "fast"
 	if got := e.API().Message; got != want+"; did you mean fast?" {
 		t.Errorf("%q", got)
 	}

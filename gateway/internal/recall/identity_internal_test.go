@@ -25,17 +25,17 @@ func TestNumbersAreTheSameByTheirDigits(t *testing.T) {
 		{"0.10000000000000001"},
 	} {
 		for _, s := range same {
-			if number(s) != number(same[0]) {
-				t.Errorf("%s is %s, %s is %s", s, number(s), same[0], number(same[0]))
+			if canonicalNumber(s) != canonicalNumber(same[0]) {
+				t.Errorf("%s is %s, %s is %s", s, canonicalNumber(s), same[0], canonicalNumber(same[0]))
 			}
 		}
 	}
 	seen := map[string]string{}
 	for _, s := range []string{"1", "1000", "0", "-1.5", "1.5", "12345678901234567890", "12345678901234567891", "1e400", "-1e400", "1e99999999999999999999", "-1e99999999999999999999", "0.1", "0.10000000000000001"} {
-		if other, ok := seen[number(s)]; ok {
+		if other, ok := seen[canonicalNumber(s)]; ok {
 			t.Errorf("%s and %s are one", s, other)
 		}
-		seen[number(s)] = s
+		seen[canonicalNumber(s)] = s
 	}
 }
 
@@ -53,7 +53,7 @@ func TestJSONIsTheSameHoweverItIsWritten(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if sameJSON(raw) != sameJSON(again) {
+		if hashJSON(raw) != hashJSON(again) {
 			t.Fatalf("%s\n%s", raw, again)
 		}
 	})
@@ -66,12 +66,12 @@ func TestJSONThatMeansSomethingElseIsNotTheSame(t *testing.T) {
 	}
 	seen := map[sum]string{}
 	for _, s := range list {
-		if other, ok := seen[sameJSON([]byte(s))]; ok {
+		if other, ok := seen[hashJSON([]byte(s))]; ok {
 			t.Errorf("%s and %s are one", s, other)
 		}
-		seen[sameJSON([]byte(s))] = s
+		seen[hashJSON([]byte(s))] = s
 	}
-	if sameBlock([]byte(`{"type":"x","cache_control":{"type":"ephemeral"}}`)) != sameBlock([]byte(`{"type":"x"}`)) {
+	if hashBlock([]byte(`{"type":"x","cache_control":{"type":"ephemeral"}}`)) != hashBlock([]byte(`{"type":"x"}`)) {
 		t.Error("a cache marker makes another block")
 	}
 }

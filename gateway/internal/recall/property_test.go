@@ -123,7 +123,7 @@ func TestAnyConversationIsKeptAndRestored(t *testing.T) {
 				before := *req
 				before.Messages = req.Messages[:first]
 				resp := &dragoman.Response{Output: req.Messages[first : i+1]}
-				if err := r.Keep(t.Context(), scope, &before, resp); err != nil {
+				if err := r.StoreState(t.Context(), scope, &before, resp); err != nil {
 					rt.Fatal(err)
 				}
 			}
@@ -138,7 +138,7 @@ func TestAnyConversationIsKeptAndRestored(t *testing.T) {
 			return err
 		}
 		unsaid := encode() // there are requests that a wire cannot say
-		if _, err := r.Restore(t.Context(), scope, req); err != nil {
+		if _, err := r.RestoreState(t.Context(), scope, req); err != nil {
 			rt.Fatal(err)
 		}
 		if err := encode(); err != nil && unsaid == nil {
@@ -175,10 +175,10 @@ func FuzzRestoringBreaksNothing(f *testing.F) {
 		before := *req
 		before.Messages = req.Messages[:first]
 		resp := &dragoman.Response{Output: req.Messages[first:last], Origin: &origin}
-		if err := r.Keep(t.Context(), scope, &before, resp); err != nil {
+		if err := r.StoreState(t.Context(), scope, &before, resp); err != nil {
 			return
 		}
-		if rep, err := r.Restore(t.Context(), scope, req); err != nil || len(rep.Losses) > 0 {
+		if rep, err := r.RestoreState(t.Context(), scope, req); err != nil || len(rep.Losses) > 0 {
 			t.Fatalf("%v %v", rep, err)
 		}
 	})

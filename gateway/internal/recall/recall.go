@@ -31,8 +31,8 @@ const (
 	defaultTTL      = 24 * time.Hour
 	defaultMaxState = 2 << 20
 	defaultMaxSaved = 4 << 20
-	// wholes is the maximum size of a conversation in multiples of MaxSaved.
-	wholes = 8
+	// maxConversationFactor is the maximum size of a conversation in multiples of MaxSaved.
+	maxConversationFactor = 8
 )
 
 // Recall stores and restores state. It is safe for concurrent use if its notes are.

@@ -45,7 +45,7 @@ func minted(signature, text string, calls ...*dragoman.ToolCall) *dragoman.Respo
 	return &dragoman.Response{Output: []dragoman.Message{m}, Origin: &origin}
 }
 
-func call(id, where string) *dragoman.ToolCall {
+func hashCall(id, where string) *dragoman.ToolCall {
 	return &dragoman.ToolCall{ID: id, Name: "find", Arguments: `{"where":"` + where + `"}`}
 }
 
@@ -63,7 +63,7 @@ func turn(text string, calls ...*dragoman.ToolCall) dragoman.Message {
 
 func keep(t testing.TB, r *recall.Recall, scope recall.Scope, req *dragoman.Request, resp *dragoman.Response) {
 	t.Helper()
-	if err := r.Keep(t.Context(), scope, req, resp); err != nil {
+	if err := r.StoreState(t.Context(), scope, req, resp); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -71,7 +71,7 @@ func keep(t testing.TB, r *recall.Recall, scope recall.Scope, req *dragoman.Requ
 // signatures are those of a request after it was restored.
 func signatures(t testing.TB, r *recall.Recall, scope recall.Scope, req *dragoman.Request) (got []string, rep dragoman.Report) {
 	t.Helper()
-	rep, err := r.Restore(t.Context(), scope, req)
+	rep, err := r.RestoreState(t.Context(), scope, req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,33 +99,33 @@ var hi = dragoman.UserText("hi")
 func TestQuirkB17_TwoKeysWithEqualCallIDsNeverSeeEachOthersState(t *testing.T) {
 	r, _ := newRecall(t)
 	other := []recall.Scope{{Key: "team", Route: "slow"}, {Key: "other", Route: "fast"}, {Key: "teamf", Route: "ast"}, {}}
-	keep(t, r, scope, ask(hi), minted(sigA, "", call("call_1", "a")))
-	keep(t, r, other[0], ask(hi), minted(sigB, "", call("call_1", "a")))
+	keep(t, r, scope, ask(hi), minted(sigA, "", hashCall("call_1", "a")))
+	keep(t, r, other[0], ask(hi), minted(sigB, "", hashCall("call_1", "a")))
 	for i, want := range []string{sigB, "", "", ""} {
-		got, rep := signatures(t, r, other[i], ask(hi, turn("", call("call_1", "a"))))
+		got, rep := signatures(t, r, other[i], ask(hi, turn("", hashCall("call_1", "a"))))
 		if strings.Join(got, " ") != want || len(rep.Losses) > 0 {
 			t.Errorf("%v: %q %v", other[i], got, rep)
 		}
 	}
-	if got, _ := signatures(t, r, scope, ask(hi, turn("", call("call_1", "a")))); strings.Join(got, " ") != sigA {
+	if got, _ := signatures(t, r, scope, ask(hi, turn("", hashCall("call_1", "a")))); strings.Join(got, " ") != sigA {
 		t.Errorf("%q", got)
 	}
 }
 
 func TestQuirkB17_ChangedAnswersAreNotRestored(t *testing.T) {
 	r, _ := newRecall(t)
-	keep(t, r, scope, ask(hi), minted(sigA, "I look.", call("call_1", "a"), call("call_2", "b")))
+	keep(t, r, scope, ask(hi), minted(sigA, "I look.", hashCall("call_1", "a"), hashCall("call_2", "b")))
 	for what, m := range map[string]dragoman.Message{
-		"another text":       turn("I looked.", call("call_1", "a"), call("call_2", "b")),
-		"no text":            turn("", call("call_1", "a"), call("call_2", "b")),
-		"a call less":        turn("I look.", call("call_1", "a")),
-		"a call more":        turn("I look.", call("call_1", "a"), call("call_2", "b"), call("call_3", "c")),
-		"other arguments":    turn("I look.", call("call_1", "a"), call("call_2", "B")),
-		"another order":      turn("I look.", call("call_2", "b"), call("call_1", "a")),
-		"another id":         turn("I look.", call("call_1", "a"), call("call_9", "b")),
-		"another tool":       turn("I look.", call("call_1", "a"), &dragoman.ToolCall{ID: "call_2", Name: "seek", Arguments: `{"where":"b"}`}),
-		"an image":           {Role: dragoman.RoleAssistant, Parts: append([]dragoman.Part{dragoman.Image("image/png", []byte("x"))}, turn("I look.", call("call_1", "a"), call("call_2", "b")).Parts...)},
-		"a block of its own": {Role: dragoman.RoleAssistant, Parts: append([]dragoman.Part{&dragoman.Opaque{Dialect: dialectname.OpenAIChat, Type: "x", JSON: []byte(`{"type":"x"}`)}}, turn("I look.", call("call_1", "a"), call("call_2", "b")).Parts...)},
+		"another text":       turn("I looked.", hashCall("call_1", "a"), hashCall("call_2", "b")),
+		"no text":            turn("", hashCall("call_1", "a"), hashCall("call_2", "b")),
+		"a call less":        turn("I look.", hashCall("call_1", "a")),
+		"a call more":        turn("I look.", hashCall("call_1", "a"), hashCall("call_2", "b"), hashCall("call_3", "c")),
+		"other arguments":    turn("I look.", hashCall("call_1", "a"), hashCall("call_2", "B")),
+		"another order":      turn("I look.", hashCall("call_2", "b"), hashCall("call_1", "a")),
+		"another id":         turn("I look.", hashCall("call_1", "a"), hashCall("call_9", "b")),
+		"another tool":       turn("I look.", hashCall("call_1", "a"), &dragoman.ToolCall{ID: "call_2", Name: "seek", Arguments: `{"where":"b"}`}),
+		"an image":           {Role: dragoman.RoleAssistant, Parts: append([]dragoman.Part{dragoman.Image("image/png", []byte("x"))}, turn("I look.", hashCall("call_1", "a"), hashCall("call_2", "b")).Parts...)},
+		"a block of its own": {Role: dragoman.RoleAssistant, Parts: append([]dragoman.Part{&dragoman.Opaque{Dialect: dialectname.OpenAIChat, Type: "x", JSON: []byte(`{"type":"x"}`)}}, turn("I look.", hashCall("call_1", "a"), hashCall("call_2", "b")).Parts...)},
 	} {
 		req := ask(hi, m)
 		got, rep := signatures(t, r, scope, req)
@@ -137,7 +137,7 @@ func TestQuirkB17_ChangedAnswersAreNotRestored(t *testing.T) {
 		}
 	}
 	// Another conversation is another one, and nothing is known of it.
-	got, rep := signatures(t, r, scope, ask(dragoman.UserText("Hi"), turn("I look.", call("call_1", "a"), call("call_2", "b"))))
+	got, rep := signatures(t, r, scope, ask(dragoman.UserText("Hi"), turn("I look.", hashCall("call_1", "a"), hashCall("call_2", "b"))))
 	if len(got) > 0 || len(rep.Losses) > 0 {
 		t.Errorf("%q %v", got, rep)
 	}
@@ -145,20 +145,20 @@ func TestQuirkB17_ChangedAnswersAreNotRestored(t *testing.T) {
 
 func TestQuirkB17_OfAnswersToOneConversationEachHasItsOwnState(t *testing.T) {
 	r, _ := newRecall(t)
-	keep(t, r, scope, ask(hi), minted(sigA, "one", call("call_1", "a")))
-	keep(t, r, scope, ask(hi), minted(sigB, "two", call("call_1", "a")))
-	keep(t, r, scope, ask(hi), minted(sigC, "two", call("call_2", "a"))) // looks the same but for the id
-	bare := call("made_here", "a")
+	keep(t, r, scope, ask(hi), minted(sigA, "one", hashCall("call_1", "a")))
+	keep(t, r, scope, ask(hi), minted(sigB, "two", hashCall("call_1", "a")))
+	keep(t, r, scope, ask(hi), minted(sigC, "two", hashCall("call_2", "a"))) // looks the same but for the id
+	bare := hashCall("made_here", "a")
 	bare.Synthetic = true
 	for _, c := range []struct {
 		m    dragoman.Message
 		want string
 	}{
-		{turn("one", call("call_1", "a")), sigA},
-		{turn("two", call("call_1", "a")), sigB},
-		{turn("two", call("call_2", "a")), sigC},
+		{turn("one", hashCall("call_1", "a")), sigA},
+		{turn("two", hashCall("call_1", "a")), sigB},
+		{turn("two", hashCall("call_2", "a")), sigC},
 		{turn("two", bare), sigC}, // the newest, where no id tells
-		{turn("one", call("call_2", "a")), ""},
+		{turn("one", hashCall("call_2", "a")), ""},
 	} {
 		if got, _ := signatures(t, r, scope, ask(hi, c.m)); strings.Join(got, " ") != c.want {
 			t.Errorf("%s %s: %q, want %q", c.m.Text(), c.m.ToolCalls()[0].ID, got, c.want)
@@ -180,16 +180,16 @@ func TestQuirkB17_AlternativesAreKeptToo(t *testing.T) {
 
 func TestQuirkB17_NoSignatureIsSentTwice(t *testing.T) {
 	signed := func(path, value string) *dragoman.ToolCall {
-		c := call("call_1", "a")
+		c := hashCall("call_1", "a")
 		c.Extra = &dragoman.Extra{Dialect: dialectname.OpenAIChat, Fields: []dragoman.Field{{Path: path, Value: []byte(value)}}}
 		return c
 	}
-	own := call("call_1", "a")
+	own := hashCall("call_1", "a")
 	own.Signature = sigA
-	details := turn("", call("call_1", "a"))
+	details := turn("", hashCall("call_1", "a"))
 	details.Parts = append([]dragoman.Part{&dragoman.Reasoning{Details: []json.RawMessage{[]byte(`{"type":"reasoning.encrypted","format":"google-gemini-v1","id":"call_1","data":"` + sigA + `"}`)}}}, details.Parts...)
 	r, _ := newRecall(t)
-	keep(t, r, scope, ask(hi), minted(sigA, "", call("call_1", "a")))
+	keep(t, r, scope, ask(hi), minted(sigA, "", hashCall("call_1", "a")))
 	for what, m := range map[string]dragoman.Message{
 		"on the call":     turn("", own),
 		"as Google does":  turn("", signed("/extra_content", `{"google":{"thought_signature":"`+sigA+`"}}`)),
@@ -203,7 +203,7 @@ func TestQuirkB17_NoSignatureIsSentTwice(t *testing.T) {
 		}
 	}
 	// One that stands for none, or is another's, is not it.
-	other := call("call_1", "a")
+	other := hashCall("call_1", "a")
 	other.Signature = "skip_thought_signature_validator"
 	if got, _ := signatures(t, r, scope, ask(hi, turn("", other))); strings.Join(got, " ") != sigA {
 		t.Errorf("%q", got)
@@ -212,9 +212,9 @@ func TestQuirkB17_NoSignatureIsSentTwice(t *testing.T) {
 
 func TestRestoringChangesNothingThatIsShared(t *testing.T) {
 	r, _ := newRecall(t)
-	bare := call("made_here", "a")
+	bare := hashCall("made_here", "a")
 	bare.Synthetic = true
-	answer := minted(sigA, "I look.", call("call_1", "a"))
+	answer := minted(sigA, "I look.", hashCall("call_1", "a"))
 	history := []dragoman.Message{hi, turn("I look.", bare), dragoman.ToolResults(bare.ResultText("x")), turn("done"), hi}
 	before, err := json.Marshal([]any{history, answer})
 	if err != nil {
@@ -243,7 +243,7 @@ func TestOnlyAnswersWithSomethingToLoseAreKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	put := notes.Put(t.Context(), "canary", nil, time.Now().Add(time.Hour))
-	keep(t, r, scope, ask(hi), minted("", "words", call("call_1", "a")))
+	keep(t, r, scope, ask(hi), minted("", "words", hashCall("call_1", "a")))
 	failed := minted(sigA, "words")
 	failed.Error = &dragoman.APIError{Class: dragoman.ErrorServer}
 	keep(t, r, scope, ask(hi), failed)
@@ -311,7 +311,7 @@ func TestTooLargeStateIsAnErrorAndALoss(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = r.Keep(t.Context(), scope, ask(hi), minted(strings.Repeat(sigA, 20), "one"))
+	err = r.StoreState(t.Context(), scope, ask(hi), minted(strings.Repeat(sigA, 20), "one"))
 	var large *recall.TooLargeError
 	if !errors.Is(err, recall.ErrTooLarge) || !errors.As(err, &large) || large.Size < 1000 || large.Max != 1000 {
 		t.Error(err)
@@ -327,10 +327,10 @@ func TestAStoreThatFailsLeavesTheRequestAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	req := ask(hi, turn("one"), hi)
-	if _, err := r.Restore(t.Context(), scope, req); err == nil || len(req.Messages) != 3 {
+	if _, err := r.RestoreState(t.Context(), scope, req); err == nil || len(req.Messages) != 3 {
 		t.Error(err)
 	}
-	if err := r.Keep(t.Context(), scope, ask(hi), minted(sigA, "one")); err == nil {
+	if err := r.StoreState(t.Context(), scope, ask(hi), minted(sigA, "one")); err == nil {
 		t.Error("no error")
 	}
 	if _, err := recall.New(recall.Options{}); err == nil {
@@ -344,14 +344,14 @@ func TestNothingIsReadForAConversationThatBegins(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Restore(t.Context(), scope, ask(hi, hi)); err != nil || notes.reads > 0 {
+	if _, err := r.RestoreState(t.Context(), scope, ask(hi, hi)); err != nil || notes.reads > 0 {
 		t.Errorf("%d %v", notes.reads, err)
 	}
 	var long []dragoman.Message
 	for range 100 {
 		long = append(long, hi, turn("one"))
 	}
-	if _, err := r.Restore(t.Context(), scope, ask(long...)); err != nil || notes.reads != 1 {
+	if _, err := r.RestoreState(t.Context(), scope, ask(long...)); err != nil || notes.reads != 1 {
 		t.Errorf("%d reads for a hundred turns, %v", notes.reads, err)
 	}
 }
@@ -361,10 +361,10 @@ func TestAHistoryIsReadInLinearTime(t *testing.T) {
 	codectest.Linear(t, "turns", 8000, func(n int) error {
 		var messages []dragoman.Message
 		for i := range n {
-			c := call(fmt.Sprint("call_", i), fmt.Sprint(i))
+			c := hashCall(fmt.Sprint("call_", i), fmt.Sprint(i))
 			messages = append(messages, hi, turn("words", c), dragoman.ToolResults(c.ResultText("found")))
 		}
-		_, err := r.Restore(t.Context(), scope, ask(messages...))
+		_, err := r.RestoreState(t.Context(), scope, ask(messages...))
 		return err
 	})
 	codectest.Linear(t, "parts", 200_000, func(n int) error {
@@ -373,12 +373,12 @@ func TestAHistoryIsReadInLinearTime(t *testing.T) {
 		for range n {
 			m.Parts = append(m.Parts, &dragoman.Text{Text: "x"})
 		}
-		_, err := r.Restore(t.Context(), scope, ask(m, turn("one"), hi))
+		_, err := r.RestoreState(t.Context(), scope, ask(m, turn("one"), hi))
 		return err
 	})
 	codectest.Linear(t, "arguments", 200_000, func(n int) error {
 		c := &dragoman.ToolCall{ID: "c", Name: "f", Arguments: `{"a":[` + strings.Repeat("1,", n) + `1]}`}
-		_, err := r.Restore(t.Context(), scope, ask(hi, turn("one", c), dragoman.ToolResults(c.ResultText("x"))))
+		_, err := r.RestoreState(t.Context(), scope, ask(hi, turn("one", c), dragoman.ToolResults(c.ResultText("x"))))
 		return err
 	})
 }

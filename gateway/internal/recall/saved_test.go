@@ -25,14 +25,14 @@ func say(n, size int) []dragoman.Message {
 
 func save(t *testing.T, r *recall.Recall, key, id, parent string, messages []dragoman.Message) {
 	t.Helper()
-	if err := r.Save(t.Context(), key, id, parent, messages); err != nil {
+	if err := r.SaveResponse(t.Context(), key, id, parent, messages); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func wantSaved(t *testing.T, r *recall.Recall, key, id string, want []dragoman.Message) {
 	t.Helper()
-	got, err := r.Load(t.Context(), key, id)
+	got, err := r.LoadResponse(t.Context(), key, id)
 	if err != nil {
 		t.Fatalf("%s: %v", id, err)
 	}
@@ -69,20 +69,20 @@ func TestG7_OnlyItsKeyFindsAResponse(t *testing.T) {
 	r, _ := newRecall(t)
 	save(t, r, "k", "resp_1", "", say(1, 1))
 	for _, at := range [][2]string{{"other", "resp_1"}, {"k", "resp_2"}, {"kresp", "_1"}, {"", "resp_1"}} {
-		if _, err := r.Load(t.Context(), at[0], at[1]); !errors.Is(err, recall.ErrNotFound) {
+		if _, err := r.LoadResponse(t.Context(), at[0], at[1]); !errors.Is(err, recall.ErrNotFound) {
 			t.Errorf("%v: %v", at, err)
 		}
-		if err := r.Save(t.Context(), at[0], "new", at[1], say(2, 1)); !errors.Is(err, recall.ErrNotFound) {
+		if err := r.SaveResponse(t.Context(), at[0], "new", at[1], say(2, 1)); !errors.Is(err, recall.ErrNotFound) {
 			t.Errorf("%v: %v", at, err)
 		}
-		if err := r.Delete(t.Context(), at[0], at[1]); !errors.Is(err, recall.ErrNotFound) {
+		if err := r.DeleteResponse(t.Context(), at[0], at[1]); !errors.Is(err, recall.ErrNotFound) {
 			t.Errorf("%v: %v", at, err)
 		}
 	}
-	if err := r.Delete(t.Context(), "k", "resp_1"); err != nil {
+	if err := r.DeleteResponse(t.Context(), "k", "resp_1"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Load(t.Context(), "k", "resp_1"); !errors.Is(err, recall.ErrNotFound) {
+	if _, err := r.LoadResponse(t.Context(), "k", "resp_1"); !errors.Is(err, recall.ErrNotFound) {
 		t.Error(err)
 	}
 }
@@ -101,7 +101,7 @@ func TestG7_WhatIsStoredGrowsWithTheConversationAndNotWithItsSquare(t *testing.T
 			parent = id
 		}
 		before := notes.reads
-		if _, err := r.Load(t.Context(), "k", parent); err != nil {
+		if _, err := r.LoadResponse(t.Context(), "k", parent); err != nil {
 			t.Fatal(err)
 		}
 		if reads := notes.reads - before; reads > turns {
@@ -122,13 +122,13 @@ func TestG7_ALargeConversationIsRefusedWithAdvice(t *testing.T) {
 	refused := func(err error) bool {
 		return errors.Is(err, recall.ErrTooLarge) && strings.Contains(err.Error(), "send the whole conversation")
 	}
-	if err := r.Save(t.Context(), "k", "resp", "", say(1, 100_000)); !refused(err) {
+	if err := r.SaveResponse(t.Context(), "k", "resp", "", say(1, 100_000)); !refused(err) {
 		t.Error(err)
 	}
 	parent := ""
 	for n := range 100 {
 		id := fmt.Sprint("resp_", n)
-		if err = r.Save(t.Context(), "k", id, parent, say(n, 80_000)); err != nil {
+		if err = r.SaveResponse(t.Context(), "k", id, parent, say(n, 80_000)); err != nil {
 			break
 		}
 		parent = id
@@ -136,7 +136,7 @@ func TestG7_ALargeConversationIsRefusedWithAdvice(t *testing.T) {
 	if !refused(err) || parent == "" {
 		t.Errorf("after %s: %v", parent, err)
 	}
-	if _, err := r.Load(t.Context(), "k", parent); err != nil {
+	if _, err := r.LoadResponse(t.Context(), "k", parent); err != nil {
 		t.Error(err)
 	}
 }
@@ -146,13 +146,13 @@ func TestG7_AConversationThatGoesOnIsNotForgottenInItsMiddle(t *testing.T) {
 	save(t, r, "k", "resp_0", "", say(0, 100_000))
 	for n := 1; n < 10; n++ {
 		clock.Move(40 * time.Minute) // of the hour that is has
-		if _, err := r.Load(t.Context(), "k", fmt.Sprint("resp_", n-1)); err != nil {
+		if _, err := r.LoadResponse(t.Context(), "k", fmt.Sprint("resp_", n-1)); err != nil {
 			t.Fatal(n, err)
 		}
 		save(t, r, "k", fmt.Sprint("resp_", n), fmt.Sprint("resp_", n-1), say(n, 100_000))
 	}
 	clock.Move(time.Hour)
-	if _, err := r.Load(t.Context(), "k", "resp_9"); !errors.Is(err, recall.ErrNotFound) {
+	if _, err := r.LoadResponse(t.Context(), "k", "resp_9"); !errors.Is(err, recall.ErrNotFound) {
 		t.Error(err)
 	}
 }

@@ -197,7 +197,7 @@ func (k *talk) ask(answer string) (got, want string) {
 	k.t.Helper()
 	k.turn++
 	req := k.sent()
-	rep, err := k.r.Restore(k.t.Context(), k.scope, req)
+	rep, err := k.r.RestoreState(k.t.Context(), k.scope, req)
 	if err != nil {
 		k.t.Fatal(err)
 	}
@@ -214,7 +214,7 @@ func (k *talk) ask(answer string) (got, want string) {
 	if err != nil {
 		k.t.Fatal(err)
 	}
-	if err := k.r.Keep(k.t.Context(), k.scope, req, resp); err != nil {
+	if err := k.r.StoreState(k.t.Context(), k.scope, req, resp); err != nil {
 		k.t.Fatal(err)
 	}
 	k.minted = append(k.minted, resp.Output...)

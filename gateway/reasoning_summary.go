@@ -12,30 +12,30 @@ import (
 // return their thinking itself, and these clients do not read the field for it. The gateway
 // therefore sends the thinking of other models as the requested summary.
 
-// summarises reports whether thinking is sent as its summary.
-func (x *exchange) summarises() bool {
+// sendsSummaries reports whether thinking is sent as its summary.
+func (x *exchange) sendsSummaries() bool {
 	if !wire.Of(x.codec).Summaries || x.up.wire().Summaries || x.req.Reasoning == nil {
 		return false
 	}
 	return x.req.Reasoning.Summary != "" && x.req.Reasoning.Summary != "omitted"
 }
 
-// summarised returns messages whose thinking is replaced with a summary. It does not change the
+// withSummaries returns messages whose thinking is replaced with a summary. It does not change the
 // given ones.
-func summarised(messages []dragoman.Message) []dragoman.Message {
+func withSummaries(messages []dragoman.Message) []dragoman.Message {
 	out := slices.Clone(messages)
 	for i := range out {
 		parts := slices.Clone(out[i].Parts)
 		for j := range parts {
-			parts[j] = summary(parts[j])
+			parts[j] = summaryPart(parts[j])
 		}
 		out[i].Parts = parts
 	}
 	return out
 }
 
-// summary returns a part for the client: thinking becomes the first of its summaries.
-func summary(p dragoman.Part) dragoman.Part {
+// summaryPart returns a part for the client: thinking becomes the first of its summaries.
+func summaryPart(p dragoman.Part) dragoman.Part {
 	r, ok := p.(*dragoman.Reasoning)
 	if !ok || r.Text == "" {
 		return p
@@ -55,7 +55,7 @@ type summaries struct {
 	delta dragoman.PartDelta
 }
 
-func (s *summaries) tell(ev dragoman.Event) dragoman.Event {
+func (s *summaries) convert(ev dragoman.Event) dragoman.Event {
 	if !s.on {
 		return ev
 	}
@@ -75,7 +75,7 @@ func (s *summaries) tell(ev dragoman.Event) dragoman.Event {
 		return &s.delta
 	case *dragoman.PartEnd:
 		told := *e
-		told.Part = summary(e.Part)
+		told.Part = summaryPart(e.Part)
 		return &told
 	}
 	return ev

@@ -12,9 +12,9 @@ import (
 	"github.com/dragoman-go/dragoman/internal/serving/responsesapi"
 )
 
-// itemWatch collects the output items of a Responses stream from the events that begin or
+// itemCollector collects the output items of a Responses stream from the events that begin or
 // complete an item.
-type itemWatch struct {
+type itemCollector struct {
 	// ids are those of all items, in their order.
 	ids []string
 	// items are those that are complete.
@@ -23,11 +23,11 @@ type itemWatch struct {
 	final json.RawMessage
 }
 
-// watched are parts of the names of the events that are read.
-var watched = [...][]byte{[]byte(`"response.output_item.`), []byte(`"response.completed"`), []byte(`"response.incomplete"`)}
+// itemEventNames are parts of the names of the events that are read.
+var itemEventNames = [...][]byte{[]byte(`"response.output_item.`), []byte(`"response.completed"`), []byte(`"response.incomplete"`)}
 
-func isWatched(p []byte) bool {
-	for _, name := range watched {
+func isItemEvent(p []byte) bool {
+	for _, name := range itemEventNames {
 		if bytes.Contains(p, name) {
 			return true
 		}
@@ -35,14 +35,14 @@ func isWatched(p []byte) bool {
 	return false
 }
 
-// see reads whole events. It skips other events and invalid JSON.
-func (w *itemWatch) see(events []byte) {
-	if !isWatched(events) {
+// read reads whole events. It skips other events and invalid JSON.
+func (w *itemCollector) read(events []byte) {
+	if !isItemEvent(events) {
 		return
 	}
 	for line := range bytes.FieldsFuncSeq(events, func(r rune) bool { return r == '\n' || r == '\r' }) {
 		data, ok := bytes.CutPrefix(line, []byte("data:"))
-		if !ok || !isWatched(data) {
+		if !ok || !isItemEvent(data) {
 			continue
 		}
 		var e struct {
@@ -66,7 +66,7 @@ func (w *itemWatch) see(events []byte) {
 	}
 }
 
-func (w *itemWatch) add(id string) {
+func (w *itemCollector) add(id string) {
 	for _, known := range w.ids {
 		if known == id {
 			return
@@ -81,31 +81,31 @@ func (w *itemWatch) add(id string) {
 // OpenAI stores items for 30 days.
 const upstreamTTL = 30 * 24 * time.Hour
 
-// learn notes the items of a response object that a Responses upstream stores.
-func (x *exchange) learn(ctx context.Context, body []byte) {
+// recordItems notes the items of a response object that a Responses upstream stores.
+func (x *exchange) recordItems(ctx context.Context, body []byte) {
 	if !x.stateful() {
 		return
 	}
-	w := itemWatch{final: body}
+	w := itemCollector{final: body}
 	for _, item := range responsesapi.ItemsOf(body, "output") {
 		w.add(responsesapi.IDOf(item))
 		w.items = append(w.items, item)
 	}
-	x.learnItems(ctx, &w)
+	x.recordItemOwners(ctx, &w)
 }
 
-// learnItems records the key that owns the items of a response that a Responses upstream
+// recordItemOwners records the key that owns the items of a response that a Responses upstream
 // stores: only that key may refer to them. It does so before the client gets the end of
 // the response.
-func (x *exchange) learnItems(ctx context.Context, w *itemWatch) {
+func (x *exchange) recordItemOwners(ctx context.Context, w *itemCollector) {
 	x.extendConversation(ctx, w.final)
 	if !x.stateful() || x.up == nil || !x.up.stateful() {
 		return
 	}
-	if x.asked.unstored || w.final == nil {
+	if x.head.unstored || w.final == nil {
 		return
 	}
-	if err := x.noteOwner(ctx, x.entry.key, origin{Model: x.asked.model, Link: x.entry.upstream}, w.ids...); err != nil {
+	if err := x.recordOwner(ctx, x.entry.key, responseSource{Model: x.head.model, Link: x.entry.upstream}, w.ids...); err != nil {
 		x.warn(ctx, "the owner of a response's items could not be stored", err)
 	}
 	x.storeStateless(ctx, w.final)
@@ -122,7 +122,7 @@ func (x *exchange) storeStateless(ctx context.Context, body []byte) {
 	if json.Unmarshal(body, &head) != nil || head.ID == "" || head.Store != nil && *head.Store || head.Status != "completed" && head.Status != "incomplete" {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
 	if err := x.saveStateless(ctx, head.ID, body); err != nil {
 		x.warn(ctx, "a response of a stateless upstream could not be stored", err)
@@ -142,23 +142,23 @@ func (x *exchange) saveStateless(ctx context.Context, id string, body []byte) er
 		return err
 	}
 	parent := ""
-	if x.before != nil {
-		parent = x.asked.previous
+	if x.history != nil {
+		parent = x.head.previous
 	}
-	if err := x.recall.Save(ctx, x.entry.key, id, parent, slices.Concat(x.said.messages, resp.Output)); err != nil {
+	if err := x.recall.SaveResponse(ctx, x.entry.key, id, parent, slices.Concat(x.own.messages, resp.Output)); err != nil {
 		return err
 	}
 	return x.saveResponse(ctx, id, parent, body, true)
 }
 
-// noteOwner records that a key may refer to the ids that an upstream stores. Without keys
+// recordOwner records that a key may refer to the ids that an upstream stores. Without keys
 // there is one user, and nothing to record.
-func (g *Gateway) noteOwner(ctx context.Context, key string, from origin, ids ...string) error {
+func (g *Gateway) recordOwner(ctx context.Context, key string, from responseSource, ids ...string) error {
 	if g.keys.Open() || len(ids) == 0 {
 		return nil
 	}
 	// A client that disconnected may come back and refer to them.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
 	note, err := json.Marshal(from)
 	if err != nil {
@@ -179,10 +179,10 @@ func (g *Gateway) noteOwner(ctx context.Context, key string, from origin, ids ..
 // firstOwnerKey is the note of the key that an upstream made a response or an item for.
 func firstOwnerKey(id string) string { return "first owner " + bodyKey("", id) }
 
-// noteRepeated is noteOwner for ids that the client may have chosen: an upstream repeats
+// recordOwnerIfUnclaimed is recordOwner for ids that the client may have chosen: an upstream repeats
 // those of the input in lists and compactions. An item that was made for another key stays
 // that key's.
-func (g *Gateway) noteRepeated(ctx context.Context, key string, from origin, ids ...string) error {
+func (g *Gateway) recordOwnerIfUnclaimed(ctx context.Context, key string, from responseSource, ids ...string) error {
 	if g.keys.Open() || len(ids) == 0 {
 		return nil
 	}
@@ -190,7 +190,7 @@ func (g *Gateway) noteRepeated(ctx context.Context, key string, from origin, ids
 	for i, id := range ids {
 		notes[i] = firstOwnerKey(id)
 	}
-	reading, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTime)
+	reading, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
 	owners, err := g.opts.Notes.GetAll(reading, notes)
 	if err != nil {
@@ -202,16 +202,16 @@ func (g *Gateway) noteRepeated(ctx context.Context, key string, from origin, ids
 			free = append(free, id)
 		}
 	}
-	return g.noteOwner(ctx, key, from, free...)
+	return g.recordOwner(ctx, key, from, free...)
 }
 
-// notStored is the event that ends a stream with its response marked as not stored.
-func notStored(events []byte) []byte {
-	return mapResponses(events, func(response []byte) []byte { return jsonwire.With(response, "store", []byte("false")) })
+// markNotStored is the event that ends a stream with its response marked as not stored.
+func markNotStored(events []byte) []byte {
+	return editResponses(events, func(response []byte) []byte { return jsonwire.With(response, "store", []byte("false")) })
 }
 
-// mapResponses applies change to each response object of whole events.
-func mapResponses(events []byte, change func(response []byte) []byte) []byte {
+// editResponses applies change to each response object of whole events.
+func editResponses(events []byte, change func(response []byte) []byte) []byte {
 	var out []byte
 	for line := range bytes.Lines(events) {
 		data, ok := bytes.CutPrefix(line, []byte("data:"))
@@ -231,34 +231,34 @@ func mapResponses(events []byte, change func(response []byte) []byte) []byte {
 	return out
 }
 
-// learner finds the ids of items in an upstream's reply about a stored response: the
+// itemScanner finds the ids of items in an upstream's reply about a stored response: the
 // response itself, whole or as a stream, or a list of items.
-type learner struct {
-	buf  []byte
-	seen itemWatch
-	note func(ids []string) error
+type itemScanner struct {
+	buf    []byte
+	items  itemCollector
+	record func(ids []string) error
 }
 
-func newLearner(note func(ids []string) error) *learner { return &learner{note: note} }
+func newItemScanner(note func(ids []string) error) *itemScanner { return &itemScanner{record: note} }
 
-// see reads the next chunk. Ids are recorded as soon as they are complete. Nothing is
+// read reads the next chunk. Ids are recorded as soon as they are complete. Nothing is
 // recorded for a response that is too long to buffer: its items cannot be referred to.
-func (l *learner) see(p []byte, last bool) error {
+func (l *itemScanner) read(p []byte, last bool) error {
 	if len(l.buf)+len(p) > maxEvent {
 		l.buf, p = nil, nil
 	}
 	l.buf = append(l.buf, p...)
-	known := len(l.seen.ids)
+	known := len(l.items.ids)
 	if isStream := len(l.buf) > 0 && l.buf[0] != '{'; isStream {
 		whole := bytes.LastIndexAny(l.buf, "\r\n") + 1
-		l.seen.see(l.buf[:whole])
+		l.items.read(l.buf[:whole])
 		l.buf = append(l.buf[:0], l.buf[whole:]...)
 	} else if last {
 		for _, name := range []string{"output", "data"} {
 			for _, item := range responsesapi.ItemsOf(l.buf, name) {
-				l.seen.add(responsesapi.IDOf(item))
+				l.items.add(responsesapi.IDOf(item))
 			}
 		}
 	}
-	return l.note(l.seen.ids[known:])
+	return l.record(l.items.ids[known:])
 }

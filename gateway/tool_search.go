@@ -22,9 +22,9 @@ const searchTool = "tool_search"
 
 // The types of search items.
 const (
-	searchCall   = "tool_search_call"
-	searchOutput = "tool_search_output"
-	moreTools    = "additional_tools"
+	searchCall      = "tool_search_call"
+	searchOutput    = "tool_search_output"
+	additionalTools = "additional_tools"
 )
 
 // searchItem has the fields of an item, or of the tool, that the gateway reads.
@@ -38,9 +38,9 @@ type searchItem struct {
 	Tools       json.RawMessage `json:"tools"`
 }
 
-// plainSearch converts the search of a request to an ordinary function, and reports whether it
+// convertSearch converts the search of a request to an ordinary function, and reports whether it
 // has one.
-func (x *exchange) plainSearch(req *dragoman.Request) (searches bool) {
+func (x *exchange) convertSearch(req *dragoman.Request) (searches bool) {
 	taken := func(t dragoman.ToolSpec) bool {
 		return t.Kind != codes.ToolHosted && t.Name == searchTool && t.Namespace == ""
 	}
@@ -49,13 +49,13 @@ func (x *exchange) plainSearch(req *dragoman.Request) (searches bool) {
 	}
 	tools := slices.Clone(req.Tools)
 	for i := range tools {
-		item, ok := searchOf(&tools[i])
+		item, ok := clientSearch(&tools[i])
 		if ok {
 			tools[i] = dragoman.ToolSpec{Name: searchTool, Description: item.Description, Parameters: item.Parameters}
 			searches = true
 		}
 	}
-	p := plainer{exchange: x, tools: tools}
+	p := searchConverter{exchange: x, tools: tools}
 	messages := make([]dragoman.Message, 0, len(req.Messages))
 	for i, m := range req.Messages {
 		p.at = i
@@ -69,16 +69,16 @@ func (x *exchange) plainSearch(req *dragoman.Request) (searches bool) {
 	return searches
 }
 
-// searchOf returns the search that a client runs itself.
-func searchOf(t *dragoman.ToolSpec) (item searchItem, ok bool) {
+// clientSearch returns the search that a client runs itself.
+func clientSearch(t *dragoman.ToolSpec) (item searchItem, ok bool) {
 	if t.Kind != codes.ToolHosted || t.Source == nil || json.Unmarshal(t.Source.JSON, &item) != nil {
 		return item, false
 	}
 	return item, item.Type == searchTool && item.Execution == "client"
 }
 
-// plainer converts search items to ordinary calls and results.
-type plainer struct {
+// searchConverter converts search items to ordinary calls and results.
+type searchConverter struct {
 	*exchange
 	tools   []dragoman.ToolSpec
 	changed bool
@@ -87,7 +87,7 @@ type plainer struct {
 }
 
 // message returns a message with search items converted, and whether anything is left of it.
-func (p *plainer) message(m dragoman.Message) (dragoman.Message, bool) {
+func (p *searchConverter) message(m dragoman.Message) (dragoman.Message, bool) {
 	var parts []dragoman.Part
 	changed := false
 	for _, part := range m.Parts {
@@ -110,7 +110,7 @@ func (p *plainer) message(m dragoman.Message) (dragoman.Message, bool) {
 }
 
 // item returns the ordinary form of an item; nil if its content is in the list of tools.
-func (p *plainer) item(o *dragoman.Opaque) (part dragoman.Part, known bool) {
+func (p *searchConverter) item(o *dragoman.Opaque) (part dragoman.Part, known bool) {
 	var item searchItem
 	if json.Unmarshal(o.JSON, &item) != nil || item.Execution == "server" {
 		return o, false
@@ -119,8 +119,8 @@ func (p *plainer) item(o *dragoman.Opaque) (part dragoman.Part, known bool) {
 	case searchCall:
 		return &dragoman.ToolCall{ID: item.CallID, Name: searchTool, Arguments: string(item.Arguments)}, true
 	case searchOutput:
-		return &dragoman.ToolResult{CallID: item.CallID, Name: searchTool, Content: []dragoman.Part{&dragoman.Text{Text: found(p.add(item.Tools))}}}, true
-	case moreTools:
+		return &dragoman.ToolResult{CallID: item.CallID, Name: searchTool, Content: []dragoman.Part{&dragoman.Text{Text: foundText(p.add(item.Tools))}}}, true
+	case additionalTools:
 		p.add(item.Tools)
 		return nil, true
 	}
@@ -128,7 +128,7 @@ func (p *plainer) item(o *dragoman.Opaque) (part dragoman.Part, known bool) {
 }
 
 // add adds tools that are not in the list yet, and returns all given ones.
-func (p *plainer) add(list json.RawMessage) []dragoman.ToolSpec {
+func (p *searchConverter) add(list json.RawMessage) []dragoman.ToolSpec {
 	if len(list) == 0 {
 		return nil
 	}
@@ -137,7 +137,7 @@ func (p *plainer) add(list json.RawMessage) []dragoman.ToolSpec {
 	where := fmt.Sprintf("/messages/%d", p.at)
 	if err != nil { // what is no list of tools adds none
 		p.entry.losses = append(p.entry.losses, dragoman.Loss{
-			Kind: dragoman.Dropped, Severity: dragoman.Warn, Path: where + "/tools", Detail: "these are no tools: " + bounded(err.Error()),
+			Kind: dragoman.Dropped, Severity: dragoman.Warn, Path: where + "/tools", Detail: "these are no tools: " + truncate(err.Error()),
 		})
 		return nil
 	}
@@ -158,8 +158,8 @@ func (p *plainer) add(list json.RawMessage) []dragoman.ToolSpec {
 	return req.Tools
 }
 
-// found returns the text of a search result. The tools themselves are in the list of tools.
-func found(tools []dragoman.ToolSpec) string {
+// foundText returns the text of a search result. The tools themselves are in the list of tools.
+func foundText(tools []dragoman.ToolSpec) string {
 	if len(tools) == 0 {
 		return "No tools were found."
 	}
@@ -177,8 +177,8 @@ func isSearch(p dragoman.Part) (*dragoman.ToolCall, bool) {
 	return c, ok && c.Name == searchTool && c.Namespace == ""
 }
 
-// searched returns a call of the search in the client's form.
-func searched(c *dragoman.ToolCall) *dragoman.Opaque {
+// searchCallItem returns a call of the search in the client's form.
+func searchCallItem(c *dragoman.ToolCall) *dragoman.Opaque {
 	item := struct {
 		Type      string          `json:"type"`
 		ID        string          `json:"id"`
@@ -194,15 +194,15 @@ func searched(c *dragoman.ToolCall) *dragoman.Opaque {
 	return &dragoman.Opaque{Dialect: dialects.Stateful().Dialect(), Type: searchCall, JSON: b, CallID: c.ID}
 }
 
-// tellSearches returns an output with the calls of the search in the client's form.
-func tellSearches(output []dragoman.Message) []dragoman.Message {
+// restoreSearches returns an output with the calls of the search in the client's form.
+func restoreSearches(output []dragoman.Message) []dragoman.Message {
 	out := slices.Clone(output)
 	for i := range out {
 		m := &out[i]
 		parts := slices.Clone(m.Parts)
 		for j, p := range parts {
 			if c, ok := isSearch(p); ok {
-				parts[j], m.Native = searched(c), nil
+				parts[j], m.Native = searchCallItem(c), nil
 			}
 		}
 		m.Parts = parts
@@ -210,30 +210,30 @@ func tellSearches(output []dragoman.Message) []dragoman.Message {
 	return out
 }
 
-// tellSearch returns an event with a call of the search in the client's form; nil if the client
+// restoreSearch returns an event with a call of the search in the client's form; nil if the client
 // needs no such event.
-func (s *clientStream) tellSearch(ev dragoman.Event) dragoman.Event {
+func (s *clientStream) restoreSearch(ev dragoman.Event) dragoman.Event {
 	switch e := ev.(type) {
 	case *dragoman.PartStart:
 		if _, ok := isSearch(e.Part); ok {
 			start := *e
 			start.Part = &dragoman.Opaque{Dialect: dialects.Stateful().Dialect(), Type: searchCall}
-			s.searching = append(s.searching, place{e.Choice, e.Index})
+			s.searchParts = append(s.searchParts, partPosition{e.Choice, e.Index})
 			return &start
 		}
 	case *dragoman.PartDelta:
-		if slices.Contains(s.searching, place{e.Choice, e.Index}) {
+		if slices.Contains(s.searchParts, partPosition{e.Choice, e.Index}) {
 			return nil
 		}
 	case *dragoman.PartEnd:
 		if c, ok := isSearch(e.Part); ok {
 			end := *e
-			end.Part = searched(c)
+			end.Part = searchCallItem(c)
 			return &end
 		}
 	}
 	return ev
 }
 
-// place is the position of a part.
-type place struct{ choice, index int }
+// partPosition is the position of a part.
+type partPosition struct{ choice, index int }

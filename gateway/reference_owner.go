@@ -9,11 +9,11 @@ import (
 	"github.com/dragoman-go/dragoman/provider"
 )
 
-// findHolders decides which models of the route may be called. If the request refers to what
+// limitToOwner decides which models of the route may be called. If the request refers to what
 // an upstream stores, these are the models of that upstream's account. The others cannot
 // resolve the reference, and their refusal would hide why the upstream that can did not
 // respond: the client would take a stored conversation for lost.
-func (x *exchange) findHolders(ctx context.Context) error {
+func (x *exchange) limitToOwner(ctx context.Context) error {
 	x.chain = x.route.chain
 	ids, refers := x.upstreamReferences()
 	if !refers {
@@ -21,7 +21,7 @@ func (x *exchange) findHolders(ctx context.Context) error {
 	}
 	holds := func(up *upstream) bool { return up.dialect == x.codec.Dialect() }
 	for _, id := range ids {
-		holder, err := x.holder(ctx, id)
+		holder, err := x.ownerOf(ctx, id)
 		if err != nil {
 			return err
 		}
@@ -43,8 +43,8 @@ func (x *exchange) findHolders(ctx context.Context) error {
 // upstreamReferences returns the ids of responses and items that the request refers to and
 // an upstream stores, and whether it refers to anything there.
 func (x *exchange) upstreamReferences() (ids []string, refers bool) {
-	if x.asked.previous != "" && x.before == nil {
-		ids = append(ids, x.asked.previous)
+	if x.head.previous != "" && x.history == nil {
+		ids = append(ids, x.head.previous)
 	}
 	for _, item := range slices.Concat(x.conversationItems, x.input) {
 		if item.Reference {
@@ -55,11 +55,11 @@ func (x *exchange) upstreamReferences() (ids []string, refers bool) {
 	return ids, refers || len(ids) > 0 || x.conversation.upstream != ""
 }
 
-// holder returns the upstream of the route that gave a response or an item to the key; nil
+// ownerOf returns the upstream of the route that gave a response or an item to the key; nil
 // if that is not known.
-func (x *exchange) holder(ctx context.Context, id string) (*upstream, error) {
+func (x *exchange) ownerOf(ctx context.Context, id string) (*upstream, error) {
 	b, found, err := x.opts.Notes.Get(ctx, ownerKey(x.entry.key, id))
-	var from origin
+	var from responseSource
 	if err != nil || !found || json.Unmarshal(b, &from) != nil {
 		return nil, err
 	}

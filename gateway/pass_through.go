@@ -27,13 +27,13 @@ import (
 
 // pass passes a request through, and the response back, byte for byte.
 func (x *exchange) pass(ctx context.Context, up *upstream) (err error) {
-	body, err := x.renamed(up)
+	body, err := x.withUpstreamModel(up)
 	if err != nil {
 		return err
 	}
 	reading, hangUp := context.WithCancel(ctx)
 	defer hangUp()
-	passed, err := up.client.Pass(reading, passthrough.Request{Model: x.asked.model, Body: body, Stream: x.asked.stream, Header: x.passedOn(), Query: x.r.URL.RawQuery})
+	passed, err := up.client.Pass(reading, passthrough.Request{Model: x.head.model, Body: body, Stream: x.head.stream, Header: x.forwardedHeader(), Query: x.r.URL.RawQuery})
 	if err != nil {
 		return err
 	}
@@ -42,53 +42,53 @@ func (x *exchange) pass(ctx context.Context, up *upstream) (err error) {
 		return newPassedError(up.dialect, passed)
 	}
 	t := newTap(x.codec)
-	t.model = x.asked.named
-	if !x.asked.stream {
+	t.model = x.head.clientModel
+	if !x.head.stream {
 		return x.passWhole(up, passed)
 	}
-	buf, err := begins(passed.Body, wire.Of(x.codec).Stream.Framing)
+	buf, err := readStart(passed.Body, wire.Of(x.codec).Stream.Framing)
 	switch {
 	case err != nil:
 		return err
 	case buf[0] == '{' && !wire.Of(x.codec).Stream.Framing.Begins('{'):
 		return x.passUnstreamed(ctx, up, passed, io.MultiReader(bytes.NewReader(buf), passed.Body))
 	}
-	if x.another {
-		if buf, err = x.untilContent(buf, passed); err != nil {
+	if x.hasFallback {
+		if buf, err = x.readUntilContent(buf, passed); err != nil {
 			return err
 		}
 	}
-	x.entry.transparent = !x.namesConversation()
+	x.entry.transparent = !x.addsConversation()
 	guard := newCallGuard(x.codec, up)
-	sent, err := x.copy(buf, passed, t, guard, hangUp)
+	sent, err := x.copyStream(buf, passed, t, guard, hangUp)
 	if !sent { // nothing was sent to the client
 		x.entry.transparent = false
 		return err
 	}
-	x.blocked(guard)
+	x.noteBlocked(guard)
 	ended, usage := t.end()
-	x.entry.usage, x.entry.pieces = usage, t.pieces
+	x.entry.usage, x.entry.events = usage, t.events
 	switch {
 	case ended && t.failed != nil: // the upstream reported the error itself
-		x.entry.told = true
-		return begun(t.failed)
-	case err == nil && !ended && !t.unsure: // what cannot be judged is not called broken
+		x.entry.errorSent = true
+		return markStarted(t.failed)
+	case err == nil && !ended && !t.unreadable: // what cannot be judged is not called broken
 		err = dragoman.ErrIncompleteStream
 	case ended: // errors after the end do not matter; some clients disconnect at the end
-		err, x.entry.whole = nil, true
+		err, x.entry.complete = nil, true
 	}
 	if err != nil && (ctx.Err() == nil || isShutdown(ctx)) {
-		x.entry.told = true
-		x.out.hush()
-		_ = x.out.send(append(t.gap(), t.broken(x.id, x.apiError(err))...)) // the client may have disconnected
+		x.entry.errorSent = true
+		x.out.stopHeartbeat()
+		_ = x.out.send(append(t.separator(), t.errorEvents(x.id, x.apiError(err))...)) // the client may have disconnected
 	}
-	return begun(err)
+	return markStarted(err)
 }
 
-// renamed returns the request with the upstream's name of the model.
-func (x *exchange) renamed(up *upstream) ([]byte, error) {
+// withUpstreamModel returns the request with the upstream's name of the model.
+func (x *exchange) withUpstreamModel(up *upstream) ([]byte, error) {
 	name := up.client.Model
-	if x.call.InURL || name == "" || name == x.asked.model {
+	if x.call.InURL || name == "" || name == x.head.model {
 		return x.body, nil
 	}
 	body, err := jsonwire.ReplaceString(x.body, name, []string{"model"})
@@ -98,11 +98,11 @@ func (x *exchange) renamed(up *upstream) ([]byte, error) {
 	return body, nil
 }
 
-// begins reads the first bytes of a stream, without leading blanks. If they cannot begin a
+// readStart reads the first bytes of a stream, without leading blanks. If they cannot begin a
 // stream, or there are none, it returns an error; the client has not seen anything yet. The
 // content type is ignored, because servers send streams with any type.
-func begins(body io.Reader, frames framing.Framing) ([]byte, error) {
-	buf := make([]byte, 0, room)
+func readStart(body io.Reader, frames framing.Framing) ([]byte, error) {
+	buf := make([]byte, 0, readBufferSize)
 	for {
 		n, err := body.Read(buf[len(buf):cap(buf)])
 		buf = bytes.TrimLeft(buf[:len(buf)+n], "\ufeff \t\r\n")
@@ -116,7 +116,7 @@ func begins(body io.Reader, frames framing.Framing) ([]byte, error) {
 		case err != nil:
 			return nil, err
 		case cap(buf) == 0:
-			buf = make([]byte, 0, room)
+			buf = make([]byte, 0, readBufferSize)
 		}
 	}
 }
@@ -125,9 +125,9 @@ func begins(body io.Reader, frames framing.Framing) ([]byte, error) {
 // repeat the whole request before content.
 const maxHeld = 4 << 20
 
-// untilContent reads a stream until it has content, so that another model can be called if it
+// readUntilContent reads a stream until it has content, so that another model can be called if it
 // fails or ends before that. It returns the bytes that it read.
-func (x *exchange) untilContent(buf []byte, passed *passthrough.Response) ([]byte, error) {
+func (x *exchange) readUntilContent(buf []byte, passed *passthrough.Response) ([]byte, error) {
 	open, failed, empty := true, false, false
 	see := func(ev dragoman.Event) error {
 		switch ev := ev.(type) {
@@ -140,7 +140,7 @@ func (x *exchange) untilContent(buf []byte, passed *passthrough.Response) ([]byt
 			open = false
 		}
 		if !open || failed {
-			return errSeen
+			return errStopDecoding
 		}
 		return nil
 	}
@@ -167,7 +167,7 @@ func (x *exchange) untilContent(buf []byte, passed *passthrough.Response) ([]byt
 	}
 	switch {
 	case failed:
-		if e := refused(x.codec, redacted(passed, buf)); e != nil {
+		if e := firstError(x.codec, redactErrors(passed, buf)); e != nil {
 			return nil, e
 		}
 		return nil, dragoman.ErrIncompleteStream
@@ -178,17 +178,17 @@ func (x *exchange) untilContent(buf []byte, passed *passthrough.Response) ([]byt
 	}
 }
 
-// errSeen stops the decoding of a stream once enough is known.
-var errSeen = errors.New("gateway: stop decoding")
+// errStopDecoding stops the decoding of a stream once enough is known.
+var errStopDecoding = errors.New("gateway: stop decoding")
 
 // passUnstreamed re-encodes as a stream a response that the upstream sent at once although a
 // stream was requested.
 func (x *exchange) passUnstreamed(ctx context.Context, up *upstream, passed *passthrough.Response, body io.Reader) error {
-	all, err := answerOf(up, body)
+	all, err := readWhole(up, body)
 	if err != nil {
 		return err
 	}
-	_, resp, rep, err := x.understood(passed, all, dialect.DecodeOptions{MaxBytes: up.client.MaxResponseBytes})
+	_, resp, rep, err := x.decodeRedacted(passed, all, dialect.DecodeOptions{MaxBytes: up.client.MaxResponseBytes})
 	switch {
 	case err != nil:
 		return err
@@ -203,14 +203,14 @@ func (x *exchange) passUnstreamed(ctx context.Context, up *upstream, passed *pas
 	s := x.newClientStream()
 	for ev := range stream.EventsOf(resp, dragoman.Report{}) {
 		if err := s.add(ctx, ev); err != nil {
-			return begun(err)
+			return markStarted(err)
 		}
 	}
-	return begun(s.end())
+	return markStarted(s.end())
 }
 
-// answerOf reads a response that is not streamed, up to the limit of its upstream.
-func answerOf(up *upstream, body io.Reader) ([]byte, error) {
+// readWhole reads a response that is not streamed, up to the limit of its upstream.
+func readWhole(up *upstream, body io.Reader) ([]byte, error) {
 	limit := dialect.DecodeOptions{MaxBytes: up.client.MaxResponseBytes}.Limit()
 	all, err := io.ReadAll(io.LimitReader(body, int64(limit)+1))
 	if err == nil && len(all) > limit {
@@ -219,9 +219,9 @@ func answerOf(up *upstream, body io.Reader) ([]byte, error) {
 	return all, err
 }
 
-// understood decodes a response that is not streamed. Servers may repeat credentials in their
+// decodeRedacted decodes a response that is not streamed. Servers may repeat credentials in their
 // errors, so they are removed from an error.
-func (x *exchange) understood(passed *passthrough.Response, body []byte, o dialect.DecodeOptions) ([]byte, *dragoman.Response, dragoman.Report, error) {
+func (x *exchange) decodeRedacted(passed *passthrough.Response, body []byte, o dialect.DecodeOptions) ([]byte, *dragoman.Response, dragoman.Report, error) {
 	resp, rep, err := x.codec.DecodeResponse(body, o)
 	if err == nil && resp.Error != nil {
 		body = passed.Redact(body)
@@ -230,27 +230,27 @@ func (x *exchange) understood(passed *passthrough.Response, body []byte, o diale
 	return body, resp, rep, err
 }
 
-// passHeader sets the passed-through headers of the upstream and, for a stream, headers that
+// setPassedHeader sets the passed-through headers of the upstream and, for a stream, headers that
 // turn off buffering and caching on the way (quirk J2).
-func (x *exchange) passHeader(h http.Header, passed *passthrough.Response) {
+func (x *exchange) setPassedHeader(h http.Header, passed *passthrough.Response) {
 	copyHeader(h, passed.Header)
-	x.lossHeader(h)
-	if x.asked.stream {
+	x.setLossHeader(h)
+	if x.head.stream {
 		h.Set("X-Accel-Buffering", "no")
 		h.Set("Cache-Control", "no-cache") // the server's own header is not passed through
 	}
-	x.upstreamHeader(h, "")
+	x.setUpstreamHeader(h, "")
 	x.entry.status = passed.Status
 }
 
 // passWhole passes a response through that is not streamed, once it is complete. A truncated or
 // invalid response is a failure like any other, and so is an error with a success status.
 func (x *exchange) passWhole(up *upstream, passed *passthrough.Response) error {
-	body, err := answerOf(up, passed.Body)
+	body, err := readWhole(up, passed.Body)
 	if err != nil {
 		return err
 	}
-	body, resp, _, err := x.understood(passed, body, dialect.DecodeOptions{NoNative: true, MaxBytes: up.client.MaxResponseBytes})
+	body, resp, _, err := x.decodeRedacted(passed, body, dialect.DecodeOptions{NoNative: true, MaxBytes: up.client.MaxResponseBytes})
 	if err != nil {
 		return err
 	}
@@ -261,35 +261,35 @@ func (x *exchange) passWhole(up *upstream, passed *passthrough.Response) error {
 		return &passedError{dialect: up.dialect, status: status, header: header, body: body, err: resp.Error}
 	}
 	unfinished := slices.Contains(wire.Of(x.codec).State.Unfinished, resp.Stop.Native) // it runs in the background
-	switch empty := x.another && stream.Empty(resp) && !unfinished; {
+	switch empty := x.hasFallback && stream.Empty(resp) && !unfinished; {
 	case empty && resp.Error != nil:
 		return resp.Error
 	case empty:
 		return provider.ErrEmpty
 	}
-	x.entry.usage, x.entry.pieces = resp.Usage, int64(len(body))/bytesPerToken
+	x.entry.usage, x.entry.events = resp.Usage, int64(len(body))/bytesPerToken
 	x.entry.transparent = true
-	if x.namesConversation() {
-		body, x.entry.transparent = x.inConversation(body), false
+	if x.addsConversation() {
+		body, x.entry.transparent = x.withConversation(body), false
 	}
 	if len(resp.ToolCalls()) > 0 || len(resp.Alternatives) > 0 {
 		guard := newCallGuard(x.codec, up)
 		body = guard.Response(body)
-		x.blocked(guard)
+		x.noteBlocked(guard)
 	}
-	x.own(x.r.Context(), resp.ID)
-	x.learn(x.r.Context(), body)
-	x.out.begin(passed.Status, func(h http.Header) { x.passHeader(h, passed) })
+	x.recordResponseOwner(x.r.Context(), resp.ID)
+	x.recordItems(x.r.Context(), body)
+	x.out.begin(passed.Status, func(h http.Header) { x.setPassedHeader(h, passed) })
 	err = x.out.write(body)
 	if err == nil && resp.Error != nil { // the error is in the response, which is passed through
 		err = resp.Error
 	}
-	return begun(err)
+	return markStarted(err)
 }
 
-// passedOn returns the headers of the client to pass through. The client's request ids are
+// forwardedHeader returns the headers of the client to pass through. The client's request ids are
 // unique only within its key: two clients of one account may use the same id.
-func (x *exchange) passedOn() http.Header {
+func (x *exchange) forwardedHeader() http.Header {
 	h := x.r.Header
 	for _, name := range [...]string{"Idempotency-Key", "X-Idempotency-Key"} {
 		if said := h.Values(name); len(said) > 0 && x.entry.key != "" {
@@ -315,28 +315,28 @@ func copyHeader(to, from http.Header) {
 	maps.Copy(to, theirs)
 }
 
-// room is the initial read buffer of a response: thousands of streams wait with one each. A
-// faster stream gets more, up to mostRoom.
+// readBufferSize is the initial read buffer of a response: thousands of streams wait with one each. A
+// faster stream gets more, up to maxReadBuffer.
 const (
-	room     = 2 << 10
-	mostRoom = 32 << 10
+	readBufferSize = 2 << 10
+	maxReadBuffer  = 32 << 10
 )
 
-// lastWait is how long a server may take to close a stream after its end. The connection can be
+// closeWait is how long a server may take to close a stream after its end. The connection can be
 // reused only then.
-const lastWait = time.Second
+const closeWait = time.Second
 
 // maxEvent limits an event that is held back until it is complete: the last event of Responses
 // has the whole response, with its images.
 const maxEvent = 16 << 20
 
-// copy passes the stream through in complete events: if the upstream is cut off within one, the
+// copyStream passes the stream through in complete events: if the upstream is cut off within one, the
 // client gets an error instead of half of it. It reports whether anything was sent: a stream
 // that begins with an error, or breaks before it has begun, is a failure that the client has
 // not seen. copy does not wait for a server that keeps the connection open after the end.
-func (x *exchange) copy(buf []byte, passed *passthrough.Response, t *tap, guard wire.CallGuard, hangUp func()) (sent bool, _ error) {
-	noted := !x.keptElsewhere()
-	var items itemWatch
+func (x *exchange) copyStream(buf []byte, passed *passthrough.Response, t *tap, guard wire.CallGuard, hangUp func()) (sent bool, _ error) {
+	noted := !x.recordsOwner()
+	var items itemCollector
 	learned := false
 	var held []byte
 	for first := true; ; first = false {
@@ -358,47 +358,47 @@ func (x *exchange) copy(buf []byte, passed *passthrough.Response, t *tap, guard 
 				return sent, errUncheckedEvent
 			}
 			held = bytes.Clone(guard.Close())
-			guard, whole, t.unsure = noGuard{}, len(buf), true
+			guard, whole, t.unreadable = noGuard{}, len(buf), true
 		case err != nil && t.complete(buf[whole:]):
 			whole = len(buf)
 		case errors.Is(err, io.EOF):
 			err = fmt.Errorf("%w: it ends within an event", dragoman.ErrIncompleteStream)
 		}
-		events := guarded(guard, held, redacted(passed, buf[:whole]), err != nil)
+		events := guardEvents(guard, held, redactErrors(passed, buf[:whole]), err != nil)
 		held = nil
-		if x.namesConversation() {
-			events = x.eventsInConversation(events)
+		if x.addsConversation() {
+			events = x.eventsWithConversation(events)
 		}
 		if len(events) > 0 {
 			if !sent {
-				if e := refused(x.codec, events); e != nil {
+				if e := firstError(x.codec, events); e != nil {
 					return false, e
 				}
-				x.out.begin(passed.Status, func(h http.Header) { x.passHeader(h, passed) })
+				x.out.begin(passed.Status, func(h http.Header) { x.setPassedHeader(h, passed) })
 				sent = true
 			}
-			t.see(events)
+			t.read(events)
 			if !noted { // an event may have it, or a comment may come first
 				id := t.id()
-				x.own(x.r.Context(), id)
+				x.recordResponseOwner(x.r.Context(), id)
 				noted = id != ""
 			}
 			if x.stateful() {
-				if items.see(events); t.over && !learned { // bytes may follow the end
+				if items.read(events); t.ended && !learned { // bytes may follow the end
 					learned = true
-					x.learnItems(x.r.Context(), &items)
+					x.recordItemOwners(x.r.Context(), &items)
 				}
 			}
-			last := t.over && x.out.hush() // no heartbeat after it
+			last := t.ended && x.out.stopHeartbeat() // no heartbeat after it
 			if err := x.out.send(events); err != nil {
 				return sent, err
 			}
 			if last {
-				defer time.AfterFunc(lastWait, hangUp).Stop()
+				defer time.AfterFunc(closeWait, hangUp).Stop()
 			}
 		}
 		if whole > 0 {
-			full := len(buf) == cap(buf) && cap(buf) < mostRoom
+			full := len(buf) == cap(buf) && cap(buf) < maxReadBuffer
 			rest := buf[whole:]
 			if buf = buf[:0]; full {
 				buf = make([]byte, 0, 2*cap(buf))
@@ -416,9 +416,9 @@ func (x *exchange) copy(buf []byte, passed *passthrough.Response, t *tap, guard 
 	}
 }
 
-// guarded passes events through a guard and returns the bytes to send, after held. If last
+// guardEvents passes events through a guard and returns the bytes to send, after held. If last
 // is set, it closes the guard.
-func guarded(guard wire.CallGuard, held, events []byte, last bool) []byte {
+func guardEvents(guard wire.CallGuard, held, events []byte, last bool) []byte {
 	events = guard.Pass(events)
 	if len(held) > 0 {
 		events = slices.Concat(held, events)
@@ -430,17 +430,17 @@ func guarded(guard wire.CallGuard, held, events []byte, last bool) []byte {
 	return events
 }
 
-// redacted removes the credential that a server may repeat in its errors from events.
-func redacted(passed *passthrough.Response, events []byte) []byte {
+// redactErrors removes the credential that a server may repeat in its errors from events.
+func redactErrors(passed *passthrough.Response, events []byte) []byte {
 	if !bytes.Contains(events, []byte("error")) { // nearly all of them
 		return events
 	}
 	return passed.Redact(events)
 }
 
-// refused returns the error in the first events of a stream, before any content; nil if there
+// firstError returns the error in the first events of a stream, before any content; nil if there
 // is none.
-func refused(codec dialect.Codec, events []byte) (failed *dragoman.APIError) {
+func firstError(codec dialect.Codec, events []byte) (failed *dragoman.APIError) {
 	if !bytes.Contains(events, []byte("error")) {
 		return nil
 	}

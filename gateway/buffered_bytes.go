@@ -65,15 +65,15 @@ func (x *exchange) release(n int) {
 	x.held -= int64(n)
 }
 
-// heldBytes counts the bytes of a request that calls no model.
-type heldBytes struct {
+// auxBuffer counts the bytes of a request that calls no model.
+type auxBuffer struct {
 	*Gateway
 	setup *setup
 	key   string
 	held  int64
 }
 
-func (h *heldBytes) hold(n int) error {
+func (h *auxBuffer) hold(n int) error {
 	err := h.buffers.hold(h.key, int64(n), h.setup.buffered, h.setup.bufferedByKey)
 	if err == nil {
 		h.held += int64(n)
@@ -81,10 +81,10 @@ func (h *heldBytes) hold(n int) error {
 	return err
 }
 
-func (h *heldBytes) release(n int) {
+func (h *auxBuffer) release(n int) {
 	h.buffers.free(h.key, int64(n))
 	h.held -= int64(n)
 }
 
 // free subtracts all bytes that are still counted.
-func (h *heldBytes) free() { h.release(int(h.held)) }
+func (h *auxBuffer) free() { h.release(int(h.held)) }

@@ -23,14 +23,14 @@ const (
 	markPlain  = "plain"
 )
 
-// Keep stores the parts of an answer that a client may drop and its provider requires back, if
+// StoreState stores the parts of an answer that a client may drop and its provider requires back, if
 // there are any: reasoning, signatures, native ids, blocks that only its dialect knows. req is
-// the client's request, as decoded or after [Recall.Restore]; resp is the response that the
+// the client's request, as decoded or after [Recall.RestoreState]; resp is the response that the
 // client gets. Neither is changed.
 //
 // An answer with more than Options.MaxState is a [*TooLargeError]: its loss is reported when
 // the client continues.
-func (r *Recall) Keep(ctx context.Context, scope Scope, req *dragoman.Request, resp *dragoman.Response) error {
+func (r *Recall) StoreState(ctx context.Context, scope Scope, req *dragoman.Request, resp *dragoman.Response) error {
 	if failed := resp == nil || resp.Error != nil; failed {
 		return nil
 	}
@@ -44,7 +44,7 @@ func (r *Recall) Keep(ctx context.Context, scope Scope, req *dragoman.Request, r
 	before := conversation(req.Messages)
 	var plain [][]dragoman.Message
 	for _, output := range outputs {
-		values, thinks := state(output)
+		values, thinks := stateOf(output)
 		mark := markPlain
 		switch {
 		case len(values) > 0:
@@ -53,23 +53,23 @@ func (r *Recall) Keep(ctx context.Context, scope Scope, req *dragoman.Request, r
 			plain = append(plain, output)
 			continue
 		}
-		if err := r.keep(ctx, scope, before, strip(output, resp.Origin), look(output), mark); err != nil {
+		if err := r.storeOutput(ctx, scope, before, newStoredOutput(output, resp.Origin), visibleOf(output), mark); err != nil {
 			return err
 		}
 	}
-	return r.keepPlain(ctx, scope, before, plain, resp.Origin)
+	return r.storePlain(ctx, scope, before, plain, resp.Origin)
 }
 
-// keepPlain stores answers that have nothing to put back, if another answer to the same
+// storePlain stores answers that have nothing to put back, if another answer to the same
 // conversation has. Without that, the mark of the other answer would report a loss for
 // them. Most conversations have no mark, and nothing is stored.
-func (r *Recall) keepPlain(ctx context.Context, scope Scope, before sum, outputs [][]dragoman.Message, origin *dragoman.Origin) error {
+func (r *Recall) storePlain(ctx context.Context, scope Scope, before sum, outputs [][]dragoman.Message, origin *dragoman.Origin) error {
 	if len(outputs) == 0 {
 		return nil
 	}
 	keys := []string{scope.markKey(before)}
 	for _, output := range outputs {
-		keys = append(keys, scope.entryKey(before, look(output).sum()))
+		keys = append(keys, scope.entryKey(before, visibleOf(output).sum()))
 	}
 	notes, err := r.o.Notes.GetAll(ctx, keys)
 	if err != nil || notes[0] == nil {
@@ -77,17 +77,17 @@ func (r *Recall) keepPlain(ctx context.Context, scope Scope, before sum, outputs
 	}
 	for i, output := range outputs {
 		key, raw := keys[i+1], notes[i+1]
-		if look(output).empty() {
+		if visibleOf(output).empty() {
 			continue
 		}
-		a := strip(output, origin)
+		a := newStoredOutput(output, origin)
 		a.Plain = true
-		list := readAnswers(raw).List
-		if len(list) >= mostAlike || slices.ContainsFunc(list, func(old answer) bool { return sameIDs(&old, &a) }) {
+		list := readOutputs(raw).List
+		if len(list) >= maxAlike || slices.ContainsFunc(list, func(old storedOutput) bool { return sameIDs(&old, &a) }) {
 			continue
 		}
 		expires := r.o.Now().Add(r.o.TTL)
-		if raw, err = encode(append(list, a), expires, r.o.MaxState); err != nil {
+		if raw, err = encodeOutputs(append(list, a), expires, r.o.MaxState); err != nil {
 			return err
 		}
 		if err := r.o.Notes.Put(ctx, key, raw, expires); err != nil {
@@ -101,29 +101,29 @@ func (r *Recall) keepPlain(ctx context.Context, scope Scope, before sum, outputs
 func conversation(messages []dragoman.Message) sum {
 	var c identity
 	for _, t := range turns(messages) {
-		c.turn(look(messages[t.first:t.end]))
-		c.others(messages[t.end:t.next])
+		c.addTurn(visibleOf(messages[t.first:t.end]))
+		c.addOthers(messages[t.end:t.next])
 	}
-	return c.now()
+	return c.sum()
 }
 
-func (c *identity) others(messages []dragoman.Message) {
+func (c *identity) addOthers(messages []dragoman.Message) {
 	for i := range messages {
 		if role := messages[i].Role; role != dragoman.RoleSystem && role != dragoman.RoleDeveloper {
-			c.parts(messages[i].Parts)
+			c.addParts(messages[i].Parts)
 		}
 	}
 }
 
-// stretch is a turn of the model, messages first to end, and the messages of others after it,
+// turnRange is a turn of the model, messages first to end, and the messages of others after it,
 // up to next.
-type stretch struct{ first, end, next int }
+type turnRange struct{ first, end, next int }
 
 // turns splits a conversation; the first turn may be empty.
-func turns(messages []dragoman.Message) []stretch {
-	var out []stretch
+func turns(messages []dragoman.Message) []turnRange {
+	var out []turnRange
 	for at := 0; at < len(messages); {
-		t := stretch{first: at}
+		t := turnRange{first: at}
 		for at < len(messages) && messages[at].Role == dragoman.RoleAssistant {
 			at++
 		}
@@ -137,8 +137,8 @@ func turns(messages []dragoman.Message) []stretch {
 	return out
 }
 
-// keep adds one answer to the indistinguishable ones.
-func (r *Recall) keep(ctx context.Context, scope Scope, before sum, a answer, s *seen, mark string) error {
+// storeOutput adds one answer to the indistinguishable ones.
+func (r *Recall) storeOutput(ctx context.Context, scope Scope, before sum, a storedOutput, s *visible, mark string) error {
 	expires := r.o.Now().Add(r.o.TTL)
 	// The mark is stored first: the loss of an answer that cannot be stored is reported too.
 	if err := r.o.Notes.Put(ctx, scope.markKey(before), []byte(mark), expires); err != nil || s.empty() {
@@ -149,13 +149,13 @@ func (r *Recall) keep(ctx context.Context, scope Scope, before sum, a answer, s 
 	if err != nil {
 		return err
 	}
-	list := []answer{a}
-	for _, old := range readAnswers(raw).List {
-		if len(list) < mostAlike && !sameIDs(&old, &a) {
+	list := []storedOutput{a}
+	for _, old := range readOutputs(raw).List {
+		if len(list) < maxAlike && !sameIDs(&old, &a) {
 			list = append(list, old)
 		}
 	}
-	if raw, err = encode(list, expires, r.o.MaxState); err != nil {
+	if raw, err = encodeOutputs(list, expires, r.o.MaxState); err != nil {
 		return err
 	}
 	return r.o.Notes.Put(ctx, key, raw, expires)

@@ -14,21 +14,21 @@ import (
 // one, or continues from a message by its id; it then has neither instructions nor tools, which
 // are those of the first request. Other servers have no threads, so the gateway stores them.
 
-// threads reports whether the client wants its conversation stored, and the gateway must do it.
-func (x *exchange) threads() bool {
-	return x.asked.thread.Asked && x.up.wire().State.Threads == nil
+// storesThread reports whether the client wants its conversation stored, and the gateway must do it.
+func (x *exchange) storesThread() bool {
+	return x.head.thread.Asked && x.up.wire().State.Threads == nil
 }
 
-// takeThread makes the gateway responsible for the thread of a request, if it must be. It
+// adoptThread makes the gateway responsible for the thread of a request, if it must be. It
 // refuses one that continues from an unknown message.
-func (x *exchange) takeThread() error {
-	if !x.threads() {
+func (x *exchange) adoptThread() error {
+	if !x.storesThread() {
 		return nil
 	}
-	if x.asked.thread.Previous != "" && x.before == nil {
-		return &ownError{wire.Of(x.codec).State.Threads.Unknown(x.asked.thread.Previous)}
+	if x.head.thread.Previous != "" && x.history == nil {
+		return &ownError{wire.Of(x.codec).State.Threads.Unknown(x.head.thread.Previous)}
 	}
-	withoutThread(x.req, wire.Of(x.codec).State.Threads.Field)
+	removeThread(x.req, wire.Of(x.codec).State.Threads.Field)
 	return nil
 }
 
@@ -47,20 +47,20 @@ func (x *exchange) saveThread(ctx context.Context) error {
 // loadThread loads the setting of a continued thread. A conversation without it counts as
 // unknown.
 func (x *exchange) loadThread(ctx context.Context) error {
-	b, found, err := x.opts.Notes.Get(ctx, threadKey(x.entry.key, x.asked.previous))
+	b, found, err := x.opts.Notes.Get(ctx, threadKey(x.entry.key, x.head.previous))
 	if err != nil || !found {
-		x.before = nil
+		x.history = nil
 		return err
 	}
-	x.setting = new(dragoman.Request)
-	if err := json.Unmarshal(b, x.setting); err != nil {
-		return fmt.Errorf("gateway: the thread of %.80q cannot be read: %w", x.asked.previous, err)
+	x.threadSetting = new(dragoman.Request)
+	if err := json.Unmarshal(b, x.threadSetting); err != nil {
+		return fmt.Errorf("gateway: the thread of %.80q cannot be read: %w", x.head.previous, err)
 	}
 	return nil
 }
 
-// withoutThread removes the thread from a request: the upstream that gets it has no threads.
-func withoutThread(req *dragoman.Request, field string) {
+// removeThread removes the thread from a request: the upstream that gets it has no threads.
+func removeThread(req *dragoman.Request, field string) {
 	if req.Extra == nil {
 		return
 	}

@@ -12,53 +12,53 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 )
 
-// answer is the stored form of an answer: its messages without what the client sees and sends
+// storedOutput is the stored form of an answer: its messages without what the client sees and sends
 // back anyway. Texts, arguments and media are filled in again from there.
-type answer struct {
+type storedOutput struct {
 	Messages []dragoman.Message `json:"messages"`
 	// Texts are the texts of the messages, in order.
-	Texts []piece `json:"texts,omitempty"`
+	Texts []textShape `json:"texts,omitempty"`
 	// Plain means that the answer has no state to restore. It is stored only together with
 	// answers that have state, so that it is not mistaken for one of them.
 	Plain bool `json:"plain,omitempty"`
 }
 
-// piece is one text of an answer: the number of characters that are not white space, and the
+// textShape is one text of an answer: the number of characters that are not white space, and the
 // white space around them, which is lost when dialects join texts.
-type piece struct {
+type textShape struct {
 	Length int    `json:"n"`
 	Lead   string `json:"lead,omitempty"`
 	Trail  string `json:"trail,omitempty"`
 }
 
-// answers are answers that a client cannot distinguish: the same text and calls, except for
+// storedOutputs are answers that a client cannot distinguish: the same text and calls, except for
 // ids. The newest is first.
-type answers struct {
+type storedOutputs struct {
 	V int `json:"v"`
 	// Until is when they expire, unless they are used.
-	Until time.Time `json:"until"`
-	List  []answer  `json:"answers"`
+	Until time.Time      `json:"until"`
+	List  []storedOutput `json:"answers"`
 }
 
 const (
 	version = 1
-	// mostAlike is the maximum number of indistinguishable answers to store.
-	mostAlike = 4
+	// maxAlike is the maximum number of indistinguishable answers to store.
+	maxAlike = 4
 )
 
-// readAnswers decodes stored answers. It returns none if they are not readable, such as those
+// readOutputs decodes stored answers. It returns none if they are not readable, such as those
 // of a newer version.
-func readAnswers(raw []byte) answers {
-	var a answers
+func readOutputs(raw []byte) storedOutputs {
+	var a storedOutputs
 	if raw == nil || json.Unmarshal(raw, &a) != nil || a.V != version {
-		return answers{}
+		return storedOutputs{}
 	}
 	return a
 }
 
-// strip returns the stored form of a response's output.
-func strip(output []dragoman.Message, origin *dragoman.Origin) answer {
-	var a answer
+// newStoredOutput returns the stored form of a response's output.
+func newStoredOutput(output []dragoman.Message, origin *dragoman.Origin) storedOutput {
+	var a storedOutput
 	for i := range output {
 		m := output[i]
 		m.Native, m.Cache = nil, nil
@@ -67,17 +67,17 @@ func strip(output []dragoman.Message, origin *dragoman.Origin) answer {
 		}
 		m.Parts = make([]dragoman.Part, len(output[i].Parts))
 		for j, p := range output[i].Parts {
-			m.Parts[j] = a.part(p)
+			m.Parts[j] = a.stripPart(p)
 		}
 		a.Messages = append(a.Messages, m)
 	}
 	return a
 }
 
-// part returns the stored form of a part.
-func (a *answer) part(p dragoman.Part) dragoman.Part {
-	if text, ok := words(p); ok {
-		a.Texts = append(a.Texts, measure(text))
+// stripPart returns the stored form of a part.
+func (a *storedOutput) stripPart(p dragoman.Part) dragoman.Part {
+	if text, ok := visibleText(p); ok {
+		a.Texts = append(a.Texts, measureText(text))
 	}
 	switch p := p.(type) {
 	case *dragoman.Text:
@@ -100,10 +100,10 @@ func (a *answer) part(p dragoman.Part) dragoman.Part {
 	}
 }
 
-func measure(text string) piece {
+func measureText(text string) textShape {
 	trimmed := strings.TrimSpace(text)
 	if trimmed == "" {
-		return piece{Lead: text}
+		return textShape{Lead: text}
 	}
 	start := strings.Index(text, trimmed)
 	n := 0
@@ -112,16 +112,16 @@ func measure(text string) piece {
 			n++
 		}
 	}
-	return piece{Length: n, Lead: text[:start], Trail: text[start+len(trimmed):]}
+	return textShape{Length: n, Lead: text[:start], Trail: text[start+len(trimmed):]}
 }
 
-// state returns the opaque values of a turn, however they are spelled: true for values of its
+// stateOf returns the opaque values of a turn, however they are spelled: true for values of its
 // reasoning, false for unknown blocks. thinks reports whether there is any thinking.
-func state(turn []dragoman.Message) (values map[sum]bool, thinks bool) {
+func stateOf(turn []dragoman.Message) (values map[sum]bool, thinks bool) {
 	values = map[sum]bool{}
 	note := func(s string) {
 		if s != "" {
-			values[texts(s)] = true
+			values[hashTexts(s)] = true
 		}
 	}
 	for i := range turn {
@@ -133,17 +133,17 @@ func state(turn []dragoman.Message) (values map[sum]bool, thinks bool) {
 				note(p.Signature)
 				note(p.Encrypted)
 				for _, d := range p.Details {
-					values[sameJSON(d)] = true
+					values[hashJSON(d)] = true
 				}
 			case *dragoman.Text:
 				note(p.Signature)
 			case *dragoman.Media:
-				note(signed(p))
+				note(mediaSignature(p))
 			case *dragoman.Opaque:
-				values[sameBlock(p.JSON)] = false
+				values[hashBlock(p.JSON)] = false
 			case *dragoman.ToolCall:
 				if p.Hosted {
-					values[texts("hosted", p.ID)] = false
+					values[hashTexts("hosted", p.ID)] = false
 					continue
 				}
 				note(p.Signature)
@@ -155,8 +155,8 @@ func state(turn []dragoman.Message) (values map[sum]bool, thinks bool) {
 	return values, thinks
 }
 
-// signed returns the signature of media, which some servers sign.
-func signed(m *dragoman.Media) string {
+// mediaSignature returns the signature of media, which some servers sign.
+func mediaSignature(m *dragoman.Media) string {
 	if m.Extra == nil {
 		return ""
 	}
@@ -169,12 +169,12 @@ func signed(m *dragoman.Media) string {
 }
 
 // sameIDs reports whether two answers have the same calls by id.
-func sameIDs(a, b *answer) bool {
+func sameIDs(a, b *storedOutput) bool {
 	return slices.EqualFunc(a.calls(), b.calls(), func(c, d *dragoman.ToolCall) bool { return c.ID == d.ID })
 }
 
 // calls returns the calls that a client runs.
-func (a *answer) calls() (calls []*dragoman.ToolCall) {
+func (a *storedOutput) calls() (calls []*dragoman.ToolCall) {
 	for i := range a.Messages {
 		for _, c := range a.Messages[i].ToolCalls() {
 			if !c.Hosted {
@@ -185,11 +185,11 @@ func (a *answer) calls() (calls []*dragoman.ToolCall) {
 	return calls
 }
 
-// encode encodes answers, of which the first is new. If they are too large, the old ones are
+// encodeOutputs encodes answers, of which the first is new. If they are too large, the old ones are
 // dropped, and then the new one.
-func encode(list []answer, until time.Time, most int) ([]byte, error) {
+func encodeOutputs(list []storedOutput, until time.Time, most int) ([]byte, error) {
 	for len(list) > 0 {
-		raw, err := json.Marshal(answers{V: version, Until: until, List: list})
+		raw, err := json.Marshal(storedOutputs{V: version, Until: until, List: list})
 		if err != nil {
 			return nil, fmt.Errorf("recall: keeping an answer: %w", err)
 		}

@@ -10,45 +10,45 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// sameJSON identifies a JSON value by its meaning: the order of fields, white space, escapes
+// hashJSON identifies a JSON value by its meaning: the order of fields, white space, escapes
 // and the spelling of a number do not count, but every digit of its value does. Invalid JSON is
 // identified by its bytes.
-func sameJSON(raw []byte) sum { return jsonBut(raw, "") }
+func hashJSON(raw []byte) sum { return hashJSONWithout(raw, "") }
 
-// sameBlock is sameJSON for a native block, in which a cache marker does not count.
-func sameBlock(raw []byte) sum { return jsonBut(raw, "cache_control") }
+// hashBlock is hashJSON for a native block, in which a cache marker does not count.
+func hashBlock(raw []byte) sum { return hashJSONWithout(raw, "cache_control") }
 
-// jsonBut is sameJSON without one field of the object.
-func jsonBut(raw []byte, but string) sum {
+// hashJSONWithout is hashJSON without one field of the object.
+func hashJSONWithout(raw []byte, but string) sum {
 	if jsonwire.Check(raw) != nil {
 		return sha256.Sum256(append([]byte("no JSON "), raw...))
 	}
-	return value(jsonwire.NewReader(raw), but)
+	return hashValue(jsonwire.NewReader(raw), but)
 }
 
-// value identifies the next value.
-func value(r *jsonwire.Reader, but string) sum {
+// hashValue identifies the next value.
+func hashValue(r *jsonwire.Reader, but string) sum {
 	switch r.Kind() {
 	case '{':
-		return object(r, but)
+		return hashObject(r, but)
 	case '[':
 		h := sha256.New()
 		h.Write([]byte{'['})
 		for range r.Array() {
-			s := value(r, "")
+			s := hashValue(r, "")
 			h.Write(s[:])
 		}
 		return sum(h.Sum(nil))
 	case '"':
-		return texts("string", r.String())
+		return hashTexts("string", r.String())
 	case '0':
-		return texts("number", number(string(r.Raw())))
+		return hashTexts("number", canonicalNumber(string(r.Raw())))
 	default:
-		return texts("word", string(r.Raw()))
+		return hashTexts("word", string(r.Raw()))
 	}
 }
 
-func object(r *jsonwire.Reader, but string) sum {
+func hashObject(r *jsonwire.Reader, but string) sum {
 	type member struct{ name, value sum }
 	var members []member
 	for key := range r.Object() {
@@ -56,8 +56,8 @@ func object(r *jsonwire.Reader, but string) sum {
 			r.Skip()
 			continue
 		}
-		name := texts(string(key))
-		members = append(members, member{name, value(r, "")})
+		name := hashTexts(string(key))
+		members = append(members, member{name, hashValue(r, "")})
 	}
 	slices.SortFunc(members, func(a, b member) int { return bytes.Compare(a.name[:], b.name[:]) })
 	h := sha256.New()
@@ -69,9 +69,9 @@ func object(r *jsonwire.Reader, but string) sum {
 	return sum(h.Sum(nil))
 }
 
-// number returns a JSON number in one spelling, by its digits: clients write 1.0 as 1 and 1e3
+// canonicalNumber returns a JSON number in one spelling, by its digits: clients write 1.0 as 1 and 1e3
 // as 1000, while a float would make two large integers equal.
-func number(text string) string {
+func canonicalNumber(text string) string {
 	s, negative := strings.CutPrefix(text, "-")
 	mantissa, exponent := s, 0
 	if i := strings.IndexAny(s, "eE"); i >= 0 {

@@ -10,10 +10,10 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// saved is a response that clients may continue, with the messages since its parent. A chain of
+// savedResponse is a response that clients may continue, with the messages since its parent. A chain of
 // them is a conversation, so that a long one is not stored once for every response. Short ones
 // are merged into the next, so that there are few to read.
-type saved struct {
+type savedResponse struct {
 	V int `json:"v"`
 	// Until is when it expires, unless it is continued.
 	Until  time.Time `json:"until"`
@@ -27,23 +27,23 @@ type saved struct {
 const (
 	// smallChain is the size up to which a response includes its ancestors.
 	smallChain = 64 << 10
-	// mostDepth is the maximum length of a chain.
-	mostDepth = 1000
+	// maxDepth is the maximum length of a chain.
+	maxDepth = 1000
 )
 
 const sendWhole = "send the whole conversation as input, without previous_response_id"
 
 func savedKey(key, id string) string { return noteKey("response", key, id) }
 
-// Save stores a conversation that ends with a response, for clients of a virtual key that
+// SaveResponse stores a conversation that ends with a response, for clients of a virtual key that
 // continue it by its id. parent is the previous_response_id of the request, or empty, and
 // messages are those since then: the messages of that request and the output of the response.
 // Instructions and tools are not stored: a client sends them each time.
 //
 // The error is a [*TooLargeError] if the conversation is too large, and wraps [ErrNotFound] if
 // the parent does not exist (any more).
-func (r *Recall) Save(ctx context.Context, key, id, parent string, messages []dragoman.Message) error {
-	s := saved{V: version, Parent: parent, Until: r.o.Now().Add(r.o.TTL)}
+func (r *Recall) SaveResponse(ctx context.Context, key, id, parent string, messages []dragoman.Message) error {
+	s := savedResponse{V: version, Parent: parent, Until: r.o.Now().Add(r.o.TTL)}
 	for i := range messages {
 		m := messages[i]
 		m.Native = nil // duplicates the parts in its dialect
@@ -58,20 +58,20 @@ func (r *Recall) Save(ctx context.Context, key, id, parent string, messages []dr
 		return &TooLargeError{What: "a response with the messages before it", Size: s.Bytes, Max: r.o.MaxSaved, Advice: sendWhole}
 	}
 	if parent != "" {
-		above, err := r.saved(ctx, key, parent)
+		above, err := r.loadSaved(ctx, key, parent)
 		if err != nil {
 			return err
 		}
-		s.follow(above)
+		s.continueFrom(above)
 	}
-	if s.Bytes > wholes*r.o.MaxSaved || s.Depth > mostDepth {
-		return &TooLargeError{What: "the conversation of a response", Size: s.Bytes, Max: wholes * r.o.MaxSaved, Advice: sendWhole}
+	if s.Bytes > maxConversationFactor*r.o.MaxSaved || s.Depth > maxDepth {
+		return &TooLargeError{What: "the conversation of a response", Size: s.Bytes, Max: maxConversationFactor * r.o.MaxSaved, Advice: sendWhole}
 	}
 	return r.put(ctx, savedKey(key, id), &s)
 }
 
-// follow appends a response to another, or merges both if they are small.
-func (s *saved) follow(above *saved) {
+// continueFrom appends a response to another, or merges both if they are small.
+func (s *savedResponse) continueFrom(above *savedResponse) {
 	own := s.Bytes
 	s.Bytes += above.Bytes
 	if own+sizeOf(above.Messages) > smallChain {
@@ -89,7 +89,7 @@ func sizeOf(messages []json.RawMessage) (n int) {
 	return n
 }
 
-func (r *Recall) put(ctx context.Context, note string, s *saved) error {
+func (r *Recall) put(ctx context.Context, note string, s *savedResponse) error {
 	raw, err := json.Marshal(s)
 	if err != nil {
 		return fmt.Errorf("recall: saving a response: %w", err)
@@ -97,14 +97,14 @@ func (r *Recall) put(ctx context.Context, note string, s *saved) error {
 	return r.o.Notes.Put(ctx, note, raw, s.Until)
 }
 
-// saved reads one response, and extends its lifetime if half of it is over.
-func (r *Recall) saved(ctx context.Context, key, id string) (*saved, error) {
+// loadSaved reads one response, and extends its lifetime if half of it is over.
+func (r *Recall) loadSaved(ctx context.Context, key, id string) (*savedResponse, error) {
 	note := savedKey(key, id)
 	raw, found, err := r.o.Notes.Get(ctx, note)
 	if err != nil {
 		return nil, err
 	}
-	s := new(saved)
+	s := new(savedResponse)
 	if !found || json.Unmarshal(raw, s) != nil || s.V != version {
 		return nil, fmt.Errorf("%w: %.80q", ErrNotFound, id)
 	}
@@ -115,15 +115,15 @@ func (r *Recall) saved(ctx context.Context, key, id string) (*saved, error) {
 	return s, nil
 }
 
-// Load returns the conversation that ends with a response. The error wraps [ErrNotFound] if the
+// LoadResponse returns the conversation that ends with a response. The error wraps [ErrNotFound] if the
 // id is unknown, or a part of the conversation has expired.
-func (r *Recall) Load(ctx context.Context, key, id string) ([]dragoman.Message, error) {
-	var chain []*saved
+func (r *Recall) LoadResponse(ctx context.Context, key, id string) ([]dragoman.Message, error) {
+	var chain []*savedResponse
 	for at := id; at != ""; {
-		if len(chain) > mostDepth {
+		if len(chain) > maxDepth {
 			return nil, fmt.Errorf("%w: %.80q has no beginning", ErrNotFound, id)
 		}
-		s, err := r.saved(ctx, key, at)
+		s, err := r.loadSaved(ctx, key, at)
 		if err != nil {
 			return nil, err
 		}
@@ -143,10 +143,10 @@ func (r *Recall) Load(ctx context.Context, key, id string) ([]dragoman.Message, 
 	return out, nil
 }
 
-// Delete deletes a response. Responses that continue it may no longer be loadable. The error
+// DeleteResponse deletes a response. Responses that continue it may no longer be loadable. The error
 // wraps [ErrNotFound] if the id is unknown.
-func (r *Recall) Delete(ctx context.Context, key, id string) error {
-	if _, err := r.saved(ctx, key, id); err != nil {
+func (r *Recall) DeleteResponse(ctx context.Context, key, id string) error {
+	if _, err := r.loadSaved(ctx, key, id); err != nil {
 		return err
 	}
 	return r.o.Notes.Delete(ctx, savedKey(key, id))

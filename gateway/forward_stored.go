@@ -19,9 +19,9 @@ import (
 // Requests for responses that an upstream stores are forwarded to it, for the key that owns
 // them: the gateway stores where each response came from.
 
-// origin is the origin of a response: the requested model, and the model of its route that
+// responseSource is the origin of a response: the requested model, and the model of its route that
 // responded.
-type origin struct {
+type responseSource struct {
 	Model string `json:"model"`
 	Link  string `json:"link"`
 }
@@ -30,21 +30,21 @@ type origin struct {
 // stores.
 func ownerKey(key, id string) string { return "owner " + bodyKey(key, id) }
 
-// keptElsewhere reports whether the gateway must store which upstream has a response, and which
+// recordsOwner reports whether the gateway must store which upstream has a response, and which
 // key owns it.
-func (x *exchange) keptElsewhere() bool {
+func (x *exchange) recordsOwner() bool {
 	if x.stateful() {
-		return !x.keys.Open() || !x.asked.unstored
+		return !x.keys.Open() || !x.head.unstored
 	}
-	return x.owned()
+	return x.checksOwner()
 }
 
-// own stores the owner and the upstream of a response before the client gets its id.
-func (x *exchange) own(ctx context.Context, id string) {
-	if id == "" || !x.keptElsewhere() || x.up != nil && x.up.dialect != x.codec.Dialect() { // or the gateway keeps it itself
+// recordResponseOwner stores the owner and the upstream of a response before the client gets its id.
+func (x *exchange) recordResponseOwner(ctx context.Context, id string) {
+	if id == "" || !x.recordsOwner() || x.up != nil && x.up.dialect != x.codec.Dialect() { // or the gateway keeps it itself
 		return
 	}
-	from, err := json.Marshal(origin{Model: x.asked.model, Link: x.entry.upstream})
+	from, err := json.Marshal(responseSource{Model: x.head.model, Link: x.entry.upstream})
 	until := x.opts.Now().Add(max(x.ttl, upstreamTTL))
 	if err == nil {
 		err = x.opts.Notes.Put(ctx, ownerKey(x.entry.key, id), from, until)
@@ -57,16 +57,16 @@ func (x *exchange) own(ctx context.Context, id string) {
 	}
 }
 
-// elsewhere forwards a request for a response, or for a subresource, to the upstream that
+// forwardStored forwards a request for a response, or for a subresource, to the upstream that
 // stores it. It reports whether there is one.
-func (g *Gateway) elsewhere(w http.ResponseWriter, r *http.Request, key *access.Key, below string) (found bool, err error) {
+func (g *Gateway) forwardStored(w http.ResponseWriter, r *http.Request, key *access.Key, below string) (found bool, err error) {
 	id := r.PathValue("id")
 	b, found, err := g.opts.Notes.Get(r.Context(), ownerKey(key.Name, id))
-	var from origin
+	var from responseSource
 	if err != nil || !found || json.Unmarshal(b, &from) != nil || !key.Allows(from.Model) {
 		return false, err
 	}
-	note := noteOf(r)
+	note := auxEntry(r)
 	way, err := g.current.Load().find(from.Model, key.Allows)
 	if err != nil { // the config has changed
 		return false, nil
@@ -75,7 +75,7 @@ func (g *Gateway) elsewhere(w http.ResponseWriter, r *http.Request, key *access.
 	if up == nil || up.client == nil || !up.stateful() {
 		return false, nil
 	}
-	note.model, note.route, note.upstream, note.series, note.transparent = from.Model, way.Pattern, from.Link, way.series(from.Link), true
+	note.model, note.route, note.upstream, note.series, note.transparent = from.Model, way.Pattern, from.Link, way.metricName(from.Link), true
 	isStream := r.URL.Query().Get("stream") == "true"
 	passed, err := up.client.Pass(r.Context(), passthrough.Request{
 		Model: from.Model, Kept: id + below, Method: r.Method, Header: r.Header, Query: r.URL.RawQuery, Stream: isStream,
@@ -106,21 +106,21 @@ func (g *Gateway) elsewhere(w http.ResponseWriter, r *http.Request, key *access.
 		body = guarded
 	}
 	if g.keys.Open() || passed.Err != nil || r.Method != http.MethodGet {
-		return true, flushing(w, body, nil)
+		return true, copyFlushing(w, body, nil)
 	}
-	learn := newLearner(func(ids []string) error { return g.noteRepeated(r.Context(), key.Name, from, ids...) })
-	return true, flushing(w, body, learn)
+	learn := newItemScanner(func(ids []string) error { return g.recordOwnerIfUnclaimed(r.Context(), key.Name, from, ids...) })
+	return true, copyFlushing(w, body, learn)
 }
 
-// flushing copies a response as it arrives. learn, unless it is nil, gets every chunk
+// copyFlushing copies a response as it arrives. learn, unless it is nil, gets every chunk
 // before it is sent.
-func flushing(w http.ResponseWriter, from io.Reader, learn *learner) error {
-	out, buf := http.NewResponseController(w), make([]byte, room)
+func copyFlushing(w http.ResponseWriter, from io.Reader, learn *itemScanner) error {
+	out, buf := http.NewResponseController(w), make([]byte, readBufferSize)
 	for {
 		n, err := from.Read(buf)
 		if learn != nil {
-			if err := learn.see(buf[:n], err != nil); err != nil {
-				return begun(err) // the status was sent
+			if err := learn.read(buf[:n], err != nil); err != nil {
+				return markStarted(err) // the status was sent
 			}
 		}
 		if n > 0 {
@@ -133,14 +133,14 @@ func flushing(w http.ResponseWriter, from io.Reader, learn *learner) error {
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
-			return begun(err)
+			return markStarted(err)
 		}
 	}
 }
 
-// visitor returns the key of a request for stored state, and counts the request.
-func (g *Gateway) visitor(r *http.Request) (access.Key, error) {
-	key, err := g.who(r)
+// admitStateRequest returns the key of a request for stored state, and counts the request.
+func (g *Gateway) admitStateRequest(r *http.Request) (access.Key, error) {
+	key, err := g.identify(r)
 	if err != nil {
 		return key, err
 	}
@@ -150,21 +150,21 @@ func (g *Gateway) visitor(r *http.Request) (access.Key, error) {
 	return key, nil
 }
 
-// about serves a subresource of a response that its upstream stores.
-func (g *Gateway) about(below string) http.HandlerFunc {
+// subresource serves a subresource of a response that its upstream stores.
+func (g *Gateway) subresource(below string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		key, err := g.visitor(r)
+		key, err := g.admitStateRequest(r)
 		if err != nil {
-			refuse(w, r, err)
+			writeAuxError(w, r, err)
 			return
 		}
-		g.serveBelow(w, r, &key, below)
+		g.serveSubresource(w, r, &key, below)
 	}
 }
 
-// serveBelow does the work of about after the request is counted.
-func (g *Gateway) serveBelow(w http.ResponseWriter, r *http.Request, key *access.Key, below string) {
-	found, err := g.elsewhere(w, r, key, below)
+// serveSubresource does the work of about after the request is counted.
+func (g *Gateway) serveSubresource(w http.ResponseWriter, r *http.Request, key *access.Key, below string) {
+	found, err := g.forwardStored(w, r, key, below)
 	if err == nil && !found {
 		err = noResponse(r.PathValue("id"))
 		if _, kept, _ := g.opts.Notes.Get(r.Context(), bodyKey(key.Name, r.PathValue("id"))); kept {
@@ -172,14 +172,14 @@ func (g *Gateway) serveBelow(w http.ResponseWriter, r *http.Request, key *access
 		}
 	}
 	if err != nil {
-		refuse(w, r, err)
+		writeAuxError(w, r, err)
 	}
 }
 
-// refuse writes the error. After the first byte it closes the connection, so that the client
+// writeAuxError writes the error. After the first byte it closes the connection, so that the client
 // does not take the response for complete.
-func refuse(w http.ResponseWriter, r *http.Request, err error) {
-	if err = noteOf(r).failed(err); errors.Is(err, provider.ErrStreamStarted) {
+func writeAuxError(w http.ResponseWriter, r *http.Request, err error) {
+	if err = auxEntry(r).fail(err); errors.Is(err, provider.ErrStreamStarted) {
 		panic(http.ErrAbortHandler)
 	}
 	serving.WriteError(w, dialects.Stateful(), apiError(err))
