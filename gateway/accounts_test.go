@@ -26,7 +26,7 @@ func (r *rig) askAs(w way, stream bool) *reply {
 	return r.read(r.send(hr), w.client, stream) //nolint:bodyclose // read does
 }
 
-func TestG3_ARequestThatIsOverIsNotUnderWay(t *testing.T) {
+func TestG3_EndedRequestFreesItsSlot(t *testing.T) {
 	t.Setenv("TEAM_KEY", teamKey)
 	for i, f := range upstreamFaults {
 		rigged(t, "gateway: {keys: {team: {key_env: TEAM_KEY, parallel: 1}}}\n", f.serve, func(r *rig) {
@@ -43,7 +43,7 @@ func TestG3_ARequestThatIsOverIsNotUnderWay(t *testing.T) {
 	}
 }
 
-func TestG3_OneMoreThanMayBeUnderWayIsRefused(t *testing.T) {
+func TestG3_RequestAboveParallelLimitIsRefused(t *testing.T) {
 	t.Setenv("TEAM_KEY", teamKey)
 	rigged(t, "gateway: {keys: {team: {key_env: TEAM_KEY, parallel: 1}}}\n", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, func(r *rig) {
 		w := ways()[0]
@@ -66,7 +66,7 @@ func TestG3_OneMoreThanMayBeUnderWayIsRefused(t *testing.T) {
 	})
 }
 
-func TestG3_WhatCameOfAStreamThatBrokeIsPaidForWhateverTheServerCountedByThen(t *testing.T) {
+func TestG3_BrokenStreamIsChargedForWhatArrived(t *testing.T) {
 	t.Setenv("TEAM_KEY", teamKey)
 	for _, w := range []way{{anthropic.Codec{}, "anthropic"}, {openaichat.Codec{}, "anthropic"}} {
 		rigged(t, "gateway: {keys: {team: {key_env: TEAM_KEY, budget: {tokens: 100, per: day}}}}\n", func(rw http.ResponseWriter, r *http.Request) {
@@ -91,7 +91,7 @@ func TestG3_WhatCameOfAStreamThatBrokeIsPaidForWhateverTheServerCountedByThen(t 
 	}
 }
 
-func TestG3_AKeyCountsTheTokensOfItsModelsOnly(t *testing.T) {
+func TestG3_CountingTokensNeedsAnAllowedModel(t *testing.T) {
 	t.Setenv("TEAM_KEY", teamKey)
 	w := newWorld(t, "gateway: {keys: {team: {key_env: TEAM_KEY, models: [cheap]}}, routes: {cheap: {to: sim/echo}, dear: {to: sim/echo}}}\n")
 	for model, want := range map[string]int{"cheap": 200, "dear": 403, "none": 403} {
@@ -104,7 +104,7 @@ func TestG3_AKeyCountsTheTokensOfItsModelsOnly(t *testing.T) {
 	}
 }
 
-func TestQuirkJ1_AWholeAnswerHasNoHeartbeats(t *testing.T) {
+func TestQuirkJ1_UnstreamedResponseHasNoHeartbeats(t *testing.T) {
 	for _, w := range ways() {
 		rigged(t, "", func(rw http.ResponseWriter, r *http.Request) {
 			pause(40)
@@ -118,7 +118,7 @@ func TestQuirkJ1_AWholeAnswerHasNoHeartbeats(t *testing.T) {
 	}
 }
 
-func TestG6_WhyAServerFailedIsInTheOneLineOfItsRequest(t *testing.T) {
+func TestG6_UpstreamErrorIsInTheRequestsLogLine(t *testing.T) {
 	for _, status := range []int{500, 400, 429} {
 		rigged(t, "", func(rw http.ResponseWriter, r *http.Request) {
 			refuses(rw, r, dragoman.APIError{Status: status, Message: strings.Repeat("why it fails ", 1000)})
@@ -191,7 +191,7 @@ func TestG6_DecodingLossesAreReported(t *testing.T) {
 	})
 }
 
-func TestG6_NamesThatClientsMakeUpDoNotFillTheLog(t *testing.T) {
+func TestG6_ClientNamesAreTruncatedInTheLog(t *testing.T) {
 	rigged(t, "", func(http.ResponseWriter, *http.Request) {}, func(r *rig) {
 		for _, w := range ways() {
 			a := r.read(r.send(r.requestFor(r.t.Context(), w.client, "nobody/"+strings.Repeat("x", 5000), false)), w.client, false) //nolint:bodyclose // read does
@@ -207,7 +207,7 @@ func TestG6_NamesThatClientsMakeUpDoNotFillTheLog(t *testing.T) {
 	})
 }
 
-func TestG2_ARequestThatIsTooLargeForItsServerIsRefusedAsSuch(t *testing.T) {
+func TestG2_RequestTooLargeForTheUpstreamIs413(t *testing.T) {
 	const small = "  small: {type: openai-chat, base_url: \"http://127.0.0.1:1/v1\", api_key_env: SIM_KEY, retries: 0, max_request_bytes: 50}\n"
 	rigged(t, small, func(http.ResponseWriter, *http.Request) {}, func(r *rig) {
 		for _, w := range ways() {
@@ -221,7 +221,7 @@ func TestG2_ARequestThatIsTooLargeForItsServerIsRefusedAsSuch(t *testing.T) {
 	})
 }
 
-func TestG6_WhatAModelLostThatDidNotAnswerIsNoLossOfTheAnswer(t *testing.T) {
+func TestG6_LossesOfFailedModelsAreNotReported(t *testing.T) {
 	rigged(t, "aliases: {best: \"anthropic/m, openai/n\"}\n", func(rw http.ResponseWriter, r *http.Request) {
 		if spoken(r).Dialect() == dialectname.Anthropic {
 			answers(rw, r, true, failedStream(spoken(r), 1, limited))
@@ -242,7 +242,7 @@ func TestG6_WhatAModelLostThatDidNotAnswerIsNoLossOfTheAnswer(t *testing.T) {
 	})
 }
 
-func TestG2_AKeyThatTheGatewayLacksIsNoFaultOfTheClient(t *testing.T) {
+func TestG2_MissingProviderKeyIsABadGateway(t *testing.T) {
 	const keyless = "  keyless: {type: openai-chat, base_url: \"http://127.0.0.1:1/v1\", api_key_env: NO_SUCH_KEY, retries: 0}\n"
 	rigged(t, keyless, func(http.ResponseWriter, *http.Request) {}, func(r *rig) {
 		for _, w := range ways() {

@@ -46,7 +46,7 @@ func heardLast(t *testing.T, c *client, body, event string) {
 	t.Fatalf("no %s came: %v", event, lines.Err())
 }
 
-func TestG6_WhoHangsUpAfterTheLastEventHasNotLeft(t *testing.T) {
+func TestG6_DisconnectAfterTheLastEventIsNotClientLeft(t *testing.T) {
 	for name, c := range map[string]*client{"passed on": {codec: anthropic.Codec{}}, "translated": {codec: openairesponses.Codec{}}} {
 		t.Run(name, func(t *testing.T) {
 			w := worldOf(t, "", func(rw http.ResponseWriter, r *http.Request) {
@@ -84,7 +84,7 @@ func (n *seenNotes) Put(ctx context.Context, key string, value []byte, expires t
 	return n.Notes.Put(ctx, key, value, expires)
 }
 
-func TestQuirkB17_WhatAClientMayForgetIsKeptBeforeItHearsTheEnd(t *testing.T) {
+func TestQuirkB17_StateIsStoredBeforeTheEndIsSent(t *testing.T) {
 	for _, tc := range []struct{ path, body, end string }{
 		{"/v1/responses", `{"model":"sim/planner","stream":true,"input":"hi"}`, "response.completed"},
 		{"/v1/chat/completions", `{"model":"sim/planner","stream":true,"reasoning_effort":"high","messages":[{"role":"user","content":"What is the weather in Oslo?"}],"tools":[{"type":"function","function":{"name":"get_weather","parameters":{"type":"object","properties":{"city":{"type":"string"}}}}}]}`, `"finish_reason":"tool_calls"`},
@@ -132,7 +132,7 @@ func listened(t *testing.T, config sim.Config, more string) (w *world, asked fun
 	}
 }
 
-func TestQuirkB17_EncryptedReasoningIsAskedForAndKeptForClientsThatCannot(t *testing.T) {
+func TestQuirkB17_EncryptedReasoningIsRequestedAndStored(t *testing.T) {
 	for _, codec := range []dialect.Codec{openaichat.Codec{}, anthropic.Codec{}, gemini.Codec{}, ollama.Codec{}} {
 		for _, stream := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s streamed %v", codec.Dialect(), stream), func(t *testing.T) {
@@ -199,7 +199,7 @@ const (
 	codexFound  = `[{"type":"namespace","name":"crm","description":"Customers.","tools":[{"type":"function","name":"list_orders","description":"Lists orders.","strict":false,"defer_loading":true,"parameters":{"type":"object","properties":{"cust":{"type":"integer"}},"required":["cust"]}}]}]`
 )
 
-func TestQuirkB29_AClientsSearchForToolsReachesEveryModel(t *testing.T) {
+func TestQuirkB29_ClientToolSearchReachesEveryModel(t *testing.T) {
 	script, err := sim.ParseScenario("search", searchScript)
 	if err != nil {
 		t.Fatal(err)

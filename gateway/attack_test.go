@@ -46,7 +46,7 @@ func (h *heard) String() string {
 	return strings.Join(h.all, "\n")
 }
 
-func TestG3_AListOfModelsIsNoNameThatAClientMayAskFor(t *testing.T) {
+func TestG3_ModelListIsNotAModelName(t *testing.T) {
 	t.Setenv("TEAM_KEY", "a-secret-of-the-team")
 	var h heard
 	w := worldOf(t, `gateway:
@@ -94,7 +94,7 @@ func TestG3_DuplicateFieldsAreRefused(t *testing.T) {
 	}
 }
 
-func TestG6_NamesThatClientsMakeUpAreNoSeries(t *testing.T) {
+func TestG6_ClientNamesAreNotMetricLabels(t *testing.T) {
 	w := newWorld(t, "")
 	for i := range 3 {
 		c := &client{t: t, codec: openairesponses.Codec{}, url: w.url}
@@ -149,7 +149,7 @@ func (w *slowHeader) Header() http.Header {
 	return w.ResponseRecorder.Header()
 }
 
-func TestQuirkJ1_NoHeartbeatBeginsAStreamWhileAnErrorIsWritten(t *testing.T) {
+func TestQuirkJ1_NoHeartbeatWhileAnErrorIsWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, err := gateway.New(nil, gateway.Options{})
 		if err != nil {
@@ -238,7 +238,7 @@ var complete = map[string]struct{ path, body, answer string }{
 	},
 }
 
-func TestG2_AWholeStreamIsNotCalledBroken(t *testing.T) {
+func TestG2_CompleteStreamIsNotReportedAsBroken(t *testing.T) {
 	for name, tc := range complete {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("SIM_KEY", "upstream-secret")
@@ -264,7 +264,7 @@ func TestG2_AWholeStreamIsNotCalledBroken(t *testing.T) {
 	}
 }
 
-func TestG2_AnErrorStandsApartFromALastEventWithoutItsEnd(t *testing.T) {
+func TestG2_ErrorIsSeparatedFromAnUnfinishedEvent(t *testing.T) {
 	const last = `{"model":"m","created_at":"2026-01-01T00:00:00Z","message":{"role":"assistant","content":"x"},"done":false}`
 	w := worldOf(t, "", func(rw http.ResponseWriter, _ *http.Request) {
 		rw.Header().Set("content-type", "application/x-ndjson")
@@ -280,7 +280,7 @@ func TestG2_AnErrorStandsApartFromALastEventWithoutItsEnd(t *testing.T) {
 	}
 }
 
-func TestG7_AnAnswerThatTheModelsServerKeepsIsGoneOnWithByItsOwnKeyOnly(t *testing.T) {
+func TestG7_UpstreamStoredResponseIsContinuedByItsKeyOnly(t *testing.T) {
 	t.Setenv("ONE_KEY", "the-secret-of-the-one")
 	t.Setenv("OTHER_KEY", "the-secret-of-the-other")
 	for name, route := range map[string]string{"passed on": "{to: responses/m}", "translated": "{to: responses/m, repair: always}"} {
@@ -310,7 +310,7 @@ func TestG7_AnAnswerThatTheModelsServerKeepsIsGoneOnWithByItsOwnKeyOnly(t *testi
 	}
 }
 
-func TestG3_PagesOfOtherSitesDoNotUseAGatewayWithoutKeys(t *testing.T) {
+func TestG3_ForeignOriginIsRefusedWithoutKeys(t *testing.T) {
 	w := newWorld(t, "")
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -361,7 +361,7 @@ func TestG3_PagesOfOtherSitesDoNotUseAGatewayWithoutKeys(t *testing.T) {
 
 // A name that DNS can point at this machine lets a web page use the gateway: mDNS names,
 // one-label names with a search domain, and names of private zones included.
-func TestG3_WithoutKeysOnlyLoopbackHostNamesAreAnswered(t *testing.T) {
+func TestG3_ForeignHostIsRefusedWithoutKeys(t *testing.T) {
 	const others = "gateway: {hosts: [host.docker.internal, 'Printer.local', 10.0.0.7]}\n"
 	statuses := func(t *testing.T, more string, hosts ...string) map[string]int {
 		w := newWorld(t, more)
@@ -444,7 +444,7 @@ func TestHostsAreNamesWithoutSchemePortOrPattern(t *testing.T) {
 	}
 }
 
-func TestG1_ABodyThatIsPackedIsUnpackedWithinItsBound(t *testing.T) {
+func TestG1_CompressedBodyIsBounded(t *testing.T) {
 	packed := func(text string) *bytes.Buffer {
 		var b bytes.Buffer
 		z := gzip.NewWriter(&b)

@@ -88,7 +88,7 @@ func TestChatStreamUsageOnlyOnRequest(t *testing.T) {
 	}
 }
 
-func TestQuirkC23_AStreamOfResponsesHasItsMarkerThoughItsEventsAreTheServersOwn(t *testing.T) {
+func TestQuirkC23_PassedResponsesStreamKeepsItsMarker(t *testing.T) {
 	w := newWorld(t, "gateway:\n  routes: {m: {to: responses/sim/echo, repair: always}}\n")
 	status, text := get(t, http.MethodPost, w.url+"/v1/responses", `{"model":"m","stream":true,"input":"hi"}`)
 	if status != http.StatusOK || strings.Count(text, "data: [DONE]\n\n") != 1 || !strings.HasSuffix(text, "data: [DONE]\n\n") {

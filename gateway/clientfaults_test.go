@@ -48,7 +48,7 @@ func withoutBeats(w way, body []byte) (rest string, beats int) {
 	return rest, beats
 }
 
-func TestQuirkJ1_ASilentServerIsFilledInForWithHeartbeatsBetweenEvents(t *testing.T) {
+func TestQuirkJ1_SilentUpstreamGetsHeartbeatsBetweenEvents(t *testing.T) {
 	const says = "one two three"
 	for name, serve := range map[string]func(rw http.ResponseWriter, r *http.Request, all string){
 		"before the headers": func(rw http.ResponseWriter, r *http.Request, all string) {
@@ -119,7 +119,7 @@ var stages = map[string]http.HandlerFunc{
 	"amid the answer":    func(rw http.ResponseWriter, r *http.Request) { answers(rw, r, isStream(r), half(r)...) },
 }
 
-func TestQuirkJ9_WhoeverLeavesEndsTheRequestAndPaysForIt(t *testing.T) {
+func TestQuirkJ9_DisconnectCancelsTheRequestAndIsCharged(t *testing.T) {
 	const more = "gateway: {keys: {team: {key_env: TEAM_KEY, parallel: 1, budget: {tokens: 1, per: month}}}}\n"
 	for name, stage := range stages {
 		for _, w := range ways() {
@@ -193,7 +193,7 @@ func (r *rig) metrics(key string) string {
 	return string(text)
 }
 
-func TestG5_AClientThatDoesNotReadStopsTheServerOfTheModel(t *testing.T) {
+func TestG5_SlowClientSlowsTheUpstream(t *testing.T) {
 	const word, many, most = "many words in a row ", 20_000, 256 << 10
 	for _, w := range ways() {
 		t.Run(w.String(), func(t *testing.T) {
@@ -234,7 +234,7 @@ func bubbled() (n int, stacks string) {
 	return strings.Count(stacks, ", synctest bubble "), stacks
 }
 
-func TestG5_AThousandStreamsLeaveNothingBehind(t *testing.T) {
+func TestG5_ThousandStreamsLeakNothing(t *testing.T) {
 	kinds := []http.HandlerFunc{
 		func(rw http.ResponseWriter, r *http.Request) { answers(rw, r, true, streamOf(spoken(r), "hello")) },
 		func(rw http.ResponseWriter, r *http.Request) { // until who asks has gone
@@ -317,7 +317,7 @@ func (r *rig) held() (replies func(w way) *reply) {
 	return func(w way) *reply { return <-got[w.String()] }
 }
 
-func TestG4_StreamsAreNotDisturbedByANewConfig(t *testing.T) {
+func TestG4_ReloadDoesNotInterruptStreams(t *testing.T) {
 	rigged(t, "", func(rw http.ResponseWriter, r *http.Request) {
 		all := tellings(spoken(r), asModel("one two three"))
 		answers(rw, r, true, all[:4]...)
@@ -418,7 +418,7 @@ func TestQuirkJ1_HeartbeatsAreFlushed(t *testing.T) {
 	}
 }
 
-func TestG5_AClientThatTakesNothingForLongIsGone(t *testing.T) {
+func TestG5_ClientThatStopsReadingTimesOut(t *testing.T) {
 	for _, w := range ways() {
 		t.Run(w.String(), func(t *testing.T) {
 			var gone atomic.Bool
@@ -453,7 +453,7 @@ func TestG2_StreamOfOnlyCommentsIsAnError(t *testing.T) {
 	}
 }
 
-func TestG3_KeysAreThoseOfTheConfigThatHolds(t *testing.T) {
+func TestG3_ReloadReplacesKeys(t *testing.T) {
 	t.Setenv("TEAM_KEY", teamKey)
 	t.Setenv("OTHER_KEY", "a-secret-of-the-other-team")
 	rigged(t, "gateway: {keys: {team: {key_env: TEAM_KEY}}}\n", func(rw http.ResponseWriter, r *http.Request) {
@@ -496,7 +496,7 @@ type panicking struct{ session.Notes }
 
 func (panicking) Get(context.Context, string) ([]byte, bool, error) { panic("these are no notes") }
 
-func TestARequestThatPanicsIsTheOnlyOneThatEnds(t *testing.T) {
+func TestPanicEndsOnlyItsRequest(t *testing.T) {
 	var log safeBuffer
 	g, err := gateway.New(nil, gateway.Options{Log: slog.New(slog.NewJSONHandler(&log, nil)), Notes: panicking{&memorynotes.Notes{}}})
 	if err != nil {

@@ -52,7 +52,7 @@ func TestG3_NonLoopbackRequiresKeys(t *testing.T) {
 	}
 }
 
-func TestCheckSaysWhatCannotBeUsed(t *testing.T) {
+func TestCheckReportsInvalidSettings(t *testing.T) {
 	for want, c := range map[string]gateway.Config{
 		"listen: want host:port":             {Listen: "8088"},
 		"listen: want host:port such":        {Listen: "::1"},
@@ -108,7 +108,7 @@ func TestNewRefusesInvalidConfig(t *testing.T) {
 	}
 }
 
-func TestG4_TheMostParticularRouteWins(t *testing.T) {
+func TestG4_MostSpecificRouteWins(t *testing.T) {
 	patterns := []string{"*", "gpt-*", "gpt-4*", "gpt-4o", "*-mini", "g*-mini", "a*c", "ab*", "*bc", "openai/*", "*/*"}
 	for model, want := range map[string]string{
 		"gpt-4o":          "gpt-4o",

@@ -83,7 +83,7 @@ const (
 
 // A response without content counts as a failure while the route has another model, passed
 // through or translated, and so does a stream that fails before its content.
-func TestX14_AnEmptyResponseIsLeftToTheNextModel(t *testing.T) {
+func TestX14_EmptyResponseFailsOver(t *testing.T) {
 	chatWhole := `{"id":"x","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":%q},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}`
 	messageWhole := `{"id":"m","type":"message","role":"assistant","model":"c","content":[%s],"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":1,"output_tokens":1}}`
 	fine := map[string]map[bool]string{

@@ -67,7 +67,7 @@ func TestQuirkJ5_TokensAreCountedWithSystemTextAndTools(t *testing.T) {
 	}
 }
 
-func TestQuirkJ5_TheModelsServerCountsWhereItSpeaksTheDialectOfTheClient(t *testing.T) {
+func TestQuirkJ5_UpstreamOfTheSameDialectCountsTokens(t *testing.T) {
 	type answer struct {
 		status int
 		body   string
@@ -115,7 +115,7 @@ func TestQuirkJ5_TheModelsServerCountsWhereItSpeaksTheDialectOfTheClient(t *test
 	}
 }
 
-func TestG1_ModelsAreListedAsEachVendorDoes(t *testing.T) {
+func TestG1_ModelListHasTheFormOfEachDialect(t *testing.T) {
 	t.Setenv("TEAM_KEY", "a-secret-of-the-team")
 	w := newWorld(t, "gateway:\n  keys: {team: {key_env: TEAM_KEY, models: [fast]}}\n  routes: {fast: {to: sim/echo}, slow: {to: sim/echo}, all-*: {to: sim/echo}}\n")
 	key := []string{"authorization", "Bearer a-secret-of-the-team"}
@@ -143,14 +143,14 @@ func TestG1_ModelsAreListedAsEachVendorDoes(t *testing.T) {
 	}
 }
 
-func TestG1_OllamasClientsHearTheVersionOfOllamaWhoseAPIIsServed(t *testing.T) {
+func TestG1_OllamaVersionIsServed(t *testing.T) {
 	w := newWorld(t, "")
 	if status, text := get(t, http.MethodGet, w.url+"/api/version", ""); status != http.StatusOK || text != `{"version":"0.34.4"}` {
 		t.Errorf("%d %s", status, text)
 	}
 }
 
-func TestG6_WhatHappenedIsCounted(t *testing.T) {
+func TestG6_MetricsCountRequests(t *testing.T) {
 	w := newWorld(t, "aliases: {quick: anthropic/sim/echo}\ngateway:\n  routes: {m: {to: quick}}\n")
 	c := &client{t: t, codec: openaichat.Codec{}, url: w.url}
 	for _, stream := range []bool{true, false} {
@@ -177,7 +177,7 @@ func TestG6_WhatHappenedIsCounted(t *testing.T) {
 	}
 }
 
-func TestG6_HealthSaysWhenNoMoreIsTaken(t *testing.T) {
+func TestG6_HealthDuringShutdown(t *testing.T) {
 	w := newWorld(t, "")
 	if status, text := get(t, http.MethodGet, w.url+"/healthz", ""); status != http.StatusOK || text != `{"status":"ok"}` {
 		t.Errorf("%d %s", status, text)
@@ -200,7 +200,7 @@ func TestG2_UnknownPathErrorsUseTheDialectOfThePath(t *testing.T) {
 	}
 }
 
-func TestQuirkC29_ARefusalInPlaceOfAnArrayIsAList(t *testing.T) {
+func TestQuirkC29_ErrorInPlaceOfAnArrayIsAList(t *testing.T) {
 	w := newWorld(t, "")
 	for method, want := range map[string]string{":streamGenerateContent": `[{"error"`, ":streamGenerateContent?alt=sse": `{"error"`, ":generateContent": `{"error"`} {
 		for about, body := range map[string]string{"no model": `{"contents":[{"role":"user","parts":[{"text":"hi"}]}]}`, "no JSON": `{`} {
@@ -261,7 +261,7 @@ func TestG2_EmptyRequestIsRefused(t *testing.T) {
 	}
 }
 
-func TestABodyThatIsAnnouncedAsTooLargeIsNotWaitedFor(t *testing.T) {
+func TestTooLargeContentLengthIsRefusedAtOnce(t *testing.T) {
 	w := newWorld(t, "gateway:\n  limits: {body_bytes: 1000}\n")
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(w.url, "http://"))
 	if err != nil {
@@ -279,7 +279,7 @@ func TestABodyThatIsAnnouncedAsTooLargeIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-func TestG2_BodiesThatCannotBeReadAreRefused(t *testing.T) {
+func TestG2_UnreadableBodyIsRefused(t *testing.T) {
 	w := newWorld(t, "gateway:\n  limits: {body_bytes: 1000}\n")
 	for _, tc := range []struct {
 		body   string
@@ -346,7 +346,7 @@ func Example() {
 	// Output: 200 true
 }
 
-func TestG6_WhatAsksNoModelHasItsLineInTheLogAndIsCounted(t *testing.T) {
+func TestG6_AuxiliaryRequestsAreLoggedAndCounted(t *testing.T) {
 	t.Setenv("TEAM_KEY", "a-secret-of-the-team")
 	w := newWorld(t, "gateway:\n  keys: {team: {key_env: TEAM_KEY}}\n  routes: {m: {to: sim/echo}}\n")
 	const bearer = "Bearer a-secret-of-the-team"
@@ -387,7 +387,7 @@ func TestG6_WhatAsksNoModelHasItsLineInTheLogAndIsCounted(t *testing.T) {
 	}
 }
 
-func TestIDsDifferThoughTheirSourceFails(t *testing.T) {
+func TestIDsAreUniqueWithoutRandomness(t *testing.T) {
 	g, err := gateway.New(nil, gateway.Options{Random: strings.NewReader("short")})
 	if err != nil {
 		t.Fatal(err)

@@ -182,7 +182,7 @@ func TestQuirkJ11_RouteCompletesUnfinishedStream(t *testing.T) {
 	}
 }
 
-func TestQuirkJ11_ACallThatIsCutOffIsNotEnded(t *testing.T) {
+func TestQuirkJ11_TruncatedCallIsNotCompleted(t *testing.T) {
 	// Calls come in pieces in these dialects only.
 	cut := map[dragoman.Dialect]string{
 		dialectname.OpenAIChat:      `\"city\":`,
@@ -226,7 +226,7 @@ func TestQuirkJ11_ACallThatIsCutOffIsNotEnded(t *testing.T) {
 	}
 }
 
-func TestG7_AResponseWhoseEndWasMadeUpIsKept(t *testing.T) {
+func TestG7_ResponseWithSynthesizedEndIsStored(t *testing.T) {
 	rigged(t, "gateway: {"+routesWith("unfinished: end")+"}\n", func(rw http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		answers(rw, r, true, withoutEnd(spoken(r), &dragoman.Text{Text: fmt.Sprint("half", bytes.Count(body, []byte("role")))}))
@@ -278,7 +278,7 @@ func TestG1_UnstreamedResponseBecomesAStream(t *testing.T) {
 	}
 }
 
-func TestG2_AnEventThatIsTooLongToBeHeldBackIsPassedOnAsItComes(t *testing.T) {
+func TestG2_TooLongEventIsPassedThroughInPieces(t *testing.T) {
 	long := strings.Repeat("long ", 4<<20) // more than is held back
 	for _, ends := range []bool{true, false} {
 		rigged(t, "gateway: {heartbeat: none}\n", func(rw http.ResponseWriter, r *http.Request) {
@@ -300,7 +300,7 @@ func TestG2_AnEventThatIsTooLongToBeHeldBackIsPassedOnAsItComes(t *testing.T) {
 	}
 }
 
-func TestG6_TheLogAndTheMetricsSayWhatHappened(t *testing.T) {
+func TestG6_LogAndMetricsAgree(t *testing.T) {
 	t.Setenv("TEAM_KEY", "a-secret-of-the-team")
 	const more = "gateway:\n  keys: {team: {key_env: TEAM_KEY}}\n  routes: {\"fast-*\": {to: \"anthropic/*\"}, other: {to: openai/m}}\n"
 	fails := false
@@ -398,7 +398,7 @@ func TestG1_BlanksBeforeAStreamAreSkipped(t *testing.T) {
 	}
 }
 
-func TestG1_AResponseThatFailedIsPassedOnAsItIs(t *testing.T) {
+func TestG1_FailedResponseIsPassedThrough(t *testing.T) {
 	failed := strings.NewReplacer(`"status":"completed"`, `"status":"failed"`, `"error":null`, `"error":{"code":"server_error","message":"`+told+`"}`).Replace(responsesThinks)
 	rigged(t, "", func(rw http.ResponseWriter, r *http.Request) { answers(rw, r, false, failed) }, func(r *rig) {
 		a := r.ask(way{openairesponses.Codec{}, "responses"}, false)
@@ -432,7 +432,7 @@ func TestG3_UnstreamedUsageIsEstimated(t *testing.T) {
 	}
 }
 
-func TestG5_AServerMayTakeItsTimeBetweenAnyTwoEvents(t *testing.T) {
+func TestG5_SlowUpstreamDoesNotEndTheStream(t *testing.T) {
 	for _, w := range ways() {
 		t.Run(w.String(), func(t *testing.T) {
 			var all string
@@ -479,7 +479,7 @@ func TestQuirkJ2_StreamsAreNotBuffered(t *testing.T) {
 	}
 }
 
-func TestG5_AnEventIsWholeHoweverItsEndComes(t *testing.T) {
+func TestG5_EventEndIsFoundAtEverySplit(t *testing.T) {
 	for _, w := range ways() {
 		for _, end := range []string{"\n", "\r\n"} {
 			t.Run(fmt.Sprintf("%s %q", w, end), func(t *testing.T) {

@@ -28,7 +28,7 @@ func words(all ...string) (begin string, deltas []string, end string) {
 	return head, deltas, "event: content_block_stop" + end
 }
 
-func TestG5_AnEventIsNotHeldBackUntilMoreComes(t *testing.T) {
+func TestG5_EventIsSentAtOnce(t *testing.T) {
 	for _, codec := range []dialect.Codec{anthropic.Codec{}, openaichat.Codec{}} { // passed on, and translated
 		begin, deltas, end := words("<one>", "<two>", "<three>")
 		seen := make(chan struct{})
@@ -73,7 +73,7 @@ func (f *flushes) FlushError() error {
 	return nil
 }
 
-func TestG5_EventsThatCameTogetherAreSentTogether(t *testing.T) {
+func TestG5_EventsThatArriveTogetherAreSentTogether(t *testing.T) {
 	for _, codec := range []dialect.Codec{anthropic.Codec{}, openaichat.Codec{}} { // passed on, and translated
 		var all []string
 		for range 10 {
@@ -97,7 +97,7 @@ func TestG5_EventsThatCameTogetherAreSentTogether(t *testing.T) {
 	}
 }
 
-func TestConnectionsToModelsAreKept(t *testing.T) {
+func TestUpstreamConnectionsAreReused(t *testing.T) {
 	const clients, turns = 20, 5
 	var conns atomic.Int32
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {

@@ -49,7 +49,7 @@ func toldOfFunctionCalls(t *testing.T, url, model string) {
 	}
 }
 
-func TestG1_AClientOfFunctionsIsNotPromisedMoreThanOneCall(t *testing.T) {
+func TestG1_LegacyFunctionClientGetsOneCall(t *testing.T) {
 	for more, want := range map[string]string{``: `"disable_parallel_tool_use":true`, `,"parallel_tool_calls":true`: ""} {
 		sent := ""
 		w := worldOf(t, "", func(rw http.ResponseWriter, r *http.Request) {

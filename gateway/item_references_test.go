@@ -313,7 +313,7 @@ func TestUnknownReferencesAreErrorsThatNameThem(t *testing.T) {
 }
 
 // A call that the model sees twice has only one result: the other one would be made up.
-func TestG7_AReferenceToAnItemThatIsThereAlreadyIsRefused(t *testing.T) {
+func TestG7_ReferenceToAnItemInContextIsRefused(t *testing.T) {
 	for _, up := range everyUpstream {
 		t.Run(up, func(t *testing.T) {
 			model := &strictUpstream{}
@@ -403,7 +403,7 @@ func TestInputItemsOfStoredResponses(t *testing.T) {
 	}
 }
 
-func TestAStoredResponseIsTheOneThatWasStreamed(t *testing.T) {
+func TestStoredResponseEqualsTheStreamedOne(t *testing.T) {
 	w := newWorld(t, "")
 	streamed := readWhole(t, w, `{"model":"anthropic/sim/echo","input":"Hello.","stream":true}`)
 	_, text := get(t, http.MethodGet, fmt.Sprintf("%s/v1/responses/%v", w.url, streamed["id"]), "")

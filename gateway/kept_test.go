@@ -63,7 +63,7 @@ func forgetful(resp *dragoman.Response) dragoman.Message {
 	return out
 }
 
-func TestQuirkB17_WhatAClientDropsIsPutBackBeforeItsModelIsAskedAgain(t *testing.T) {
+func TestQuirkB17_DroppedStateIsRestored(t *testing.T) {
 	for _, up := range []struct{ provider, answer, opaque string }{
 		{"gemini", geminiThinks, "c2lnbmF0dXJlLW9mLXRoZS1jYWxs"},
 		{"anthropic", anthropicThinks, "signature-of-the-thinking"},

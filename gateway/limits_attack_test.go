@@ -73,7 +73,7 @@ func hello(rw http.ResponseWriter, r *http.Request) {
 	answers(rw, r, false, wholeOf(spoken(r), "hello"))
 }
 
-func TestG3_AKeyHoldsItsSlotWhileItsBodyArrives(t *testing.T) {
+func TestG3_SlowBodyOccupiesASlot(t *testing.T) {
 	t.Setenv("TEAM_KEY", teamKey)
 	rigged(t, "gateway: {keys: {team: {key_env: TEAM_KEY, parallel: 1}}, limits: {body_time: 30s}}\n", hello, func(r *rig) {
 		t := r.t
@@ -101,7 +101,7 @@ func TestG3_AKeyHoldsItsSlotWhileItsBodyArrives(t *testing.T) {
 	})
 }
 
-func TestG3_AClientThatDisconnectsAmidItsBodyFreesItsSlotAndBytes(t *testing.T) {
+func TestG3_DisconnectWithinTheBodyFreesSlotAndBytes(t *testing.T) {
 	t.Setenv("TEAM_KEY", teamKey)
 	rigged(t, "gateway: {keys: {team: {key_env: TEAM_KEY, parallel: 1}}, limits: {body_bytes: 1000, buffered_bytes_per_key: 1100}}\n", hello, func(r *rig) {
 		for range 50 {
@@ -115,7 +115,7 @@ func TestG3_AClientThatDisconnectsAmidItsBodyFreesItsSlotAndBytes(t *testing.T) 
 	})
 }
 
-func TestG3_BufferedBytesAreBoundedByKeyAndInAll(t *testing.T) {
+func TestG3_BufferedBytesAreBounded(t *testing.T) {
 	t.Setenv("TEAM_KEY", teamKey)
 	t.Setenv("OTHER_KEY", "a-secret-of-the-other-team")
 	const mb = 1 << 20
@@ -174,7 +174,7 @@ func TestG3_BufferedBytesAreBoundedByKeyAndInAll(t *testing.T) {
 }
 
 // Requests that ask no model are read as well.
-func TestG3_BodiesOfRequestsThatAskNoModelAreBounded(t *testing.T) {
+func TestG3_AuxiliaryRequestBodiesAreBounded(t *testing.T) {
 	t.Setenv("TEAM_KEY", teamKey)
 	rigged(t, "gateway: {keys: {team: {key_env: TEAM_KEY}}, limits: {body_bytes: 1000, buffered_bytes_per_key: 65536}}\n", hello, func(r *rig) {
 		refused := 0
@@ -192,7 +192,7 @@ func TestG3_BodiesOfRequestsThatAskNoModelAreBounded(t *testing.T) {
 }
 
 // Without a key nothing of the body is waited for, and the connection does not stay.
-func TestG3_ARefusedRequestDoesNotHoldItsConnectionByItsBody(t *testing.T) {
+func TestG3_RefusedRequestReleasesItsConnection(t *testing.T) {
 	t.Setenv("TEAM_KEY", teamKey)
 	rigged(t, "gateway: {keys: {team: {key_env: TEAM_KEY}}, limits: {body_time: 20s}}\n", hello, func(r *rig) {
 		for _, path := range []string{"/v1/messages", "/nowhere", "/api/show", "/v1/responses/resp_1/cancel"} {
@@ -273,7 +273,7 @@ func usedUp(d dragoman.Dialect, stream bool, n int) string {
 	}
 }
 
-func TestG3_AReservationEndsWithItsRequestHoweverThatEnds(t *testing.T) {
+func TestG3_ReservationEndsWithItsRequest(t *testing.T) {
 	t.Setenv("TEAM_KEY", teamKey)
 	for i, f := range upstreamFaults {
 		rigged(t, "gateway: {keys: {team: {key_env: TEAM_KEY, budget: {tokens: 600, per: day}}}}\n", f.serve, func(r *rig) {
@@ -310,7 +310,7 @@ func TestG3_AReservationEndsWithItsRequestHoweverThatEnds(t *testing.T) {
 	})
 }
 
-func TestG3_ABudgetReservesWhatARequestStatesInEveryDialect(t *testing.T) {
+func TestG3_BudgetReservesStatedMaximumInEveryDialect(t *testing.T) {
 	t.Setenv("TEAM_KEY", teamKey)
 	for path, body := range map[string]string{
 		"/v1/chat/completions":                    `{"model":"m","max_completion_tokens":5000,"messages":[{"role":"user","content":"hi"}]}`,
@@ -363,7 +363,7 @@ func TestG3_ABudgetReservesWhatARequestStatesInEveryDialect(t *testing.T) {
 	}
 }
 
-func TestLimitsOfBuffersMustHoldABody(t *testing.T) {
+func TestBufferLimitsMustExceedBodyLimit(t *testing.T) {
 	for _, l := range []gateway.Limits{{BodyBytes: 1000, BufferedBytes: 1000}, {BufferedBytesPerKey: 1000}, {BodyTime: -time.Second}} {
 		if err := (&gateway.Config{Limits: l}).Check(); err == nil || !strings.Contains(err.Error(), "limits") {
 			t.Errorf("%+v: %v", l, err)

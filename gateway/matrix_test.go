@@ -297,7 +297,7 @@ func (w *world) lineOf(t *testing.T, id string) (line string) {
 	return ""
 }
 
-func TestG1_WhatBothEndsSpeakIsPassedOnAndNothingElseIs(t *testing.T) {
+func TestG1_OnlySharedDialectsArePassedThrough(t *testing.T) {
 	w := newWorld(t, "")
 	everyWay(t, w, func(t *testing.T, c *client, model string, stream bool) {
 		resp := c.post(t.Context(), &dragoman.Request{Model: model, Stream: stream, MaxOutputTokens: new(int64(500)), Messages: []dragoman.Message{userSays("Say hello.")}}) //nolint:bodyclose // the test's end does

@@ -89,7 +89,7 @@ func requestsWith(model, field string) map[string]string {
 	}
 }
 
-func TestG3_AKeyWithAModelListReachesNoOtherModelThroughTheBody(t *testing.T) {
+func TestG3_BodyFieldCannotReachAnotherModel(t *testing.T) {
 	var asked atomic.Int32
 	w := restricted(t, "", func(rw http.ResponseWriter, r *http.Request) {
 		asked.Add(1)
@@ -117,7 +117,7 @@ func TestG3_AKeyWithAModelListReachesNoOtherModelThroughTheBody(t *testing.T) {
 	w.wantLog(t, `"status":403`, "in addition to model")
 }
 
-func TestG3_ABodyCannotNameAnotherModelThanTheURL(t *testing.T) {
+func TestG3_BodyModelMustMatchTheURL(t *testing.T) {
 	w := restricted(t, "", hello)
 	for body, want := range map[string]int{
 		`"model":"gemini"`:        200,
@@ -145,7 +145,7 @@ func TestG3_ABodyCannotNameAnotherModelThanTheURL(t *testing.T) {
 	}
 }
 
-func TestG3_FieldsThatNameNoModelPass(t *testing.T) {
+func TestG3_FieldsThatChooseNoModelAreAccepted(t *testing.T) {
 	w := restricted(t, "", hello)
 	for _, field := range harmless {
 		for path, body := range map[string]string{
@@ -159,7 +159,7 @@ func TestG3_FieldsThatNameNoModelPass(t *testing.T) {
 	}
 }
 
-func TestG3_AKeyMayUseTheFieldsThatItsConfigAllows(t *testing.T) {
+func TestG3_KeyMayUseItsAllowedFields(t *testing.T) {
 	var heard atomic.Pointer[string]
 	note := func(rw http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)

@@ -65,7 +65,7 @@ providers:
 
 // An entry of the model file replaces what the table knows, so that a capability can be
 // taken back in every dialect.
-func TestA2_ModelFileTakesCapabilitiesBack(t *testing.T) {
+func TestA2_ModelFileOverridesCapabilities(t *testing.T) {
 	const (
 		claudeTurn = `{"model":%q,"max_tokens":500,"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":[{"type":"tool_use","id":"toolu_1","name":"f","input":{}}]},` +
 			`{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"4"}]}],"tools":[{"name":"f","input_schema":{"type":"object","properties":{},"additionalProperties":false}}]}`

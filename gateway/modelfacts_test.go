@@ -215,7 +215,7 @@ func TestA2_EffortDoesNotReachModelsThatRefuseIt(t *testing.T) {
 	}
 }
 
-func TestA2_ForeignEffortsBecomeThoseOfTheModel(t *testing.T) {
+func TestA2_ForeignEffortsAreMappedToTheModel(t *testing.T) {
 	url, upstream := strictGateway(t, "")
 	for _, tc := range []struct{ path, body, want, not string }{
 		{"/v1/messages", fmt.Sprintf(claudeCode, "responses/gpt-5", "max"), `"effort":"high"`, `"max"`},

@@ -90,7 +90,7 @@ func TestG1_OddResponsesAreConverted(t *testing.T) {
 	}
 }
 
-func TestG7_AResponseThatIsKeptHasNoWordsOfAnotherVendor(t *testing.T) {
+func TestG7_StoredResponseHasNoTermsOfAnotherVendor(t *testing.T) {
 	w := worldOf(t, "", func(rw http.ResponseWriter, _ *http.Request) {
 		rw.Header().Set("content-type", "application/json")
 		_, _ = io.WriteString(rw, `{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"Hi"}],"stop_reason":"weird","stop_sequence":null,"usage":{"input_tokens":9,"output_tokens":4,"service_tier":"batch"}}`)

@@ -121,7 +121,7 @@ func TestOllamaShowHasEveryCount(t *testing.T) {
 }
 
 // What the table of models knows is shown, by the upstream that a route asks first.
-func TestOllamaShowsWhatIsKnownOfTheUpstream(t *testing.T) {
+func TestOllamaShowHasUpstreamFacts(t *testing.T) {
 	w := newWorld(t, "gateway:\n  routes: {mini: {to: openai/gpt-4.1}}\n")
 	for _, tc := range []struct{ method, path, body string }{{http.MethodPost, "/api/show", `{"model":"mini"}`}, {http.MethodGet, "/api/tags", ""}} {
 		status, text := get(t, tc.method, w.url+tc.path, tc.body)

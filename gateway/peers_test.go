@@ -116,7 +116,7 @@ var (
 	}
 )
 
-func TestWhatPeersLoseIsKeptOrReported(t *testing.T) {
+func TestFieldsThatPeersLoseAreConvertedOrReported(t *testing.T) {
 	for _, way := range []struct {
 		name   string
 		codec  dialect.Codec

@@ -259,7 +259,7 @@ func TestP1_TheGatewayRefusesPoliciesThatCannotApply(t *testing.T) {
 	}
 }
 
-func TestP1_AChangedPolicyIsTakenOver(t *testing.T) {
+func TestP1_ChangedPolicyIsReloaded(t *testing.T) {
 	file := policyFile(t, "default: allow")
 	p := newPoliced(t, fmt.Sprintf("gateway:\n  policy: %q\n  routes: {x: {to: first/m}}\n", file))
 	name := filepath.Join(t.TempDir(), "config.yaml")

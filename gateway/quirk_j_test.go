@@ -49,7 +49,7 @@ func TestQuirkJ6_UnknownFieldsPassWithinADialectAndAreReportedBetween(t *testing
 
 // A stream is left to the next upstream only while none of its content has reached the
 // client. The next one is asked in its own dialect, from the canonical conversation.
-func TestQuirkJ8_FallbackEndsWithTheFirstContent(t *testing.T) {
+func TestQuirkJ8_NoFallbackAfterContent(t *testing.T) {
 	for before, want := range map[int]int32{1: 2, 3: 1} {
 		rigged(t, "aliases: {best: \"anthropic/m, openai/n\"}\n", func(rw http.ResponseWriter, r *http.Request) {
 			if spoken(r).Dialect() == dialectname.Anthropic {
@@ -125,7 +125,7 @@ func TestQuirkJ14_OpaqueStateSticksToItsAccount(t *testing.T) {
 
 // Prompt caches need the same bytes for the same conversation: request after request, and
 // after a restart.
-func TestQuirkJ15_TheSameConversationIsTheSameBytes(t *testing.T) {
+func TestQuirkJ15_SameConversationIsSameBytes(t *testing.T) {
 	for _, upstream := range []string{"chat", "responses", "anthropic", "gemini", "ollama"} {
 		var mu sync.Mutex
 		seen := map[string]int{}

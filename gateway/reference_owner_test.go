@@ -14,7 +14,7 @@ import (
 // A stored response is continued by the upstream that has it, wherever that is in the list
 // of models. While that upstream is down, the client gets its error, and not that the
 // response does not exist.
-func TestG7_AStoredResponseStaysWithTheUpstreamThatHasIt(t *testing.T) {
+func TestG7_StoredResponseStaysWithItsUpstream(t *testing.T) {
 	withTwoKeys(t)
 	for _, keys := range []string{"", twoKeys} {
 		for _, list := range []string{"responses/planner, openai/planner", "openai/planner, responses/planner"} {
@@ -65,7 +65,7 @@ func TestG7_AStoredResponseStaysWithTheUpstreamThatHasIt(t *testing.T) {
 }
 
 // Many compatible servers send errors without a type.
-func TestG2_AnErrorWithoutATypeHasTheTypeOfItsStatus(t *testing.T) {
+func TestG2_ErrorWithoutTypeGetsTheTypeOfItsStatus(t *testing.T) {
 	for status, want := range map[int]string{500: "server_error", 503: "server_error", 429: "requests", 400: "invalid_request_error", 404: "invalid_request_error"} {
 		w := worldOf(t, "", func(rw http.ResponseWriter, _ *http.Request) {
 			rw.WriteHeader(status)

@@ -45,7 +45,7 @@ func readWhole(t testing.TB, w *world, body string) map[string]any {
 	return decodeJSON(t, strings.NewReader(last))["response"].(map[string]any)
 }
 
-func TestG7_AConversationGoesOnByTheIDOfItsLastResponse(t *testing.T) {
+func TestG7_ConversationContinuesByPreviousResponseID(t *testing.T) {
 	w := newWorld(t, "")
 	for _, stream := range []string{"false", "true"} {
 		for _, up := range []string{"sim/echo", "anthropic/sim/echo", "chat/sim/echo", "gemini/sim/echo", "ollama/sim/echo", "bedrock/sim/echo"} {
@@ -86,7 +86,7 @@ func TestResponsesEchoTheRequest(t *testing.T) {
 	}
 }
 
-func TestG7_AResponseIsRetrievedAndDeletedUnlessItWasNotToBeStored(t *testing.T) {
+func TestG7_StoredResponseIsRetrievedAndDeleted(t *testing.T) {
 	w := newWorld(t, "")
 	kept := readWhole(t, w, `{"model":"sim/echo","input":"Hello."}`)["id"].(string)
 	not := readWhole(t, w, `{"model":"sim/echo","input":"Hello.","store":false}`)["id"].(string)
@@ -145,7 +145,7 @@ func TestG1_ResponseEchoesPartialSettings(t *testing.T) {
 	}
 }
 
-func TestG7_AResponseThatIsTooLargeToBeKeptDoesNotSayThatItIs(t *testing.T) {
+func TestG7_TooLargeResponseIsMarkedAsNotStored(t *testing.T) {
 	w := newWorld(t, "")
 	input := fmt.Sprintf(`[{"role":"user","content":%q},{"role":"assistant","content":"And?"},{"role":"user","content":"Hello."}]`, strings.Repeat("x", 5<<20))
 	for _, stream := range []string{"false", "true"} {
@@ -168,7 +168,7 @@ func TestG7_AResponseThatIsTooLargeToBeKeptDoesNotSayThatItIs(t *testing.T) {
 	}
 }
 
-func TestG7_AResponseThatItsModelsServerKeepsIsAskedForThereByItsOwnKey(t *testing.T) {
+func TestG7_UpstreamStoredResponseIsRetrievedByItsKey(t *testing.T) {
 	t.Setenv("FIRST_KEY", "the-first-key-of-this-test")
 	t.Setenv("SECOND_KEY", "the-second-key-of-this-test")
 	const keys = "  keys: {first: {key_env: FIRST_KEY}, second: {key_env: SECOND_KEY}}\n"
@@ -228,7 +228,7 @@ func TestG7_AResponseThatItsModelsServerKeepsIsAskedForThereByItsOwnKey(t *testi
 	}
 }
 
-func TestG3_AskingForAResponseThatItsModelsServerKeepsIsARequest(t *testing.T) {
+func TestG3_ForwardedRetrievalCountsAsARequest(t *testing.T) {
 	t.Setenv("FIRST_KEY", "the-first-key-of-this-test")
 	var asked atomic.Int32
 	w := worldOf(t, "gateway:\n  keys: {first: {key_env: FIRST_KEY, requests_per_minute: 3}}\n  routes: {m: {to: responses/gpt}}\n", func(rw http.ResponseWriter, _ *http.Request) {
@@ -255,7 +255,7 @@ func TestG3_AskingForAResponseThatItsModelsServerKeepsIsARequest(t *testing.T) {
 	}
 }
 
-func TestG3_WhatIsAnsweredInTheBackgroundIsNoWayAroundABudget(t *testing.T) {
+func TestG3_BackgroundResponseIsRefusedWithABudget(t *testing.T) {
 	t.Setenv("FIRST_KEY", "the-first-key-of-this-test")
 	t.Setenv("SECOND_KEY", "the-second-key-of-this-test")
 	w := worldOf(t, "gateway:\n  keys: {first: {key_env: FIRST_KEY, budget: {tokens: 100, per: day}}, second: {key_env: SECOND_KEY}}\n  routes: {m: {to: responses/gpt}, other: {to: sim/echo}}\n", (&scripted{answers: []string{responsesThinks}}).ServeHTTP)

@@ -48,7 +48,7 @@ var anthropicOdd = strings.Replace(anthropicAnswer, "event: content_block_start"
 
 const anthropicRequest = `{ "model" : "anthropic/some-model",  "max_tokens":10,"stream":true,"messages":[{"role":"user","content":"hi"}],"novel_field":[1, 2]}`
 
-func TestG1_OneDialectWithNothingToChangePassesByteForByte(t *testing.T) {
+func TestG1_SameDialectPassesByteForByte(t *testing.T) {
 	var got []byte
 	var header http.Header
 	var query string
@@ -83,7 +83,7 @@ func TestG1_OneDialectWithNothingToChangePassesByteForByte(t *testing.T) {
 	}
 }
 
-func TestTwoKeysWithOneIdempotencyKeyAreTwoRequests(t *testing.T) {
+func TestIdempotencyKeyIsScopedToTheVirtualKey(t *testing.T) {
 	t.Setenv("FIRST_KEY", "the-first-key-of-this-test")
 	t.Setenv("SECOND_KEY", "the-second-key-of-this-test")
 	seen := map[string]bool{}
@@ -102,7 +102,7 @@ func TestTwoKeysWithOneIdempotencyKeyAreTwoRequests(t *testing.T) {
 	}
 }
 
-func TestARepeatedIdempotencyKeyIsScopedToo(t *testing.T) {
+func TestRepeatedIdempotencyHeadersAreScoped(t *testing.T) {
 	t.Setenv("FIRST_KEY", "the-first-key-of-this-test")
 	var seen []string
 	w := worldOf(t, "gateway:\n  keys: {first: {key_env: FIRST_KEY}}\n  routes: {anthropic/*: {to: anthropic/*}}\n", func(rw http.ResponseWriter, r *http.Request) {
@@ -125,7 +125,7 @@ func TestARepeatedIdempotencyKeyIsScopedToo(t *testing.T) {
 	}
 }
 
-func TestG2_WhereAnUpstreamRedirectsToIsForTheLogOnly(t *testing.T) {
+func TestG2_RedirectTargetIsOnlyLogged(t *testing.T) {
 	for _, route := range []string{"{to: anthropic/*}", "{to: anthropic/*, repair: always}", "{to: \"anthropic/*, anthropic/other\"}"} {
 		w := worldOf(t, "gateway: {routes: {anthropic/*: "+route+"}}\n", func(rw http.ResponseWriter, r *http.Request) {
 			http.Redirect(rw, r, "https://inner.example.com/v1", http.StatusPermanentRedirect)
@@ -138,7 +138,7 @@ func TestG2_WhereAnUpstreamRedirectsToIsForTheLogOnly(t *testing.T) {
 	}
 }
 
-func TestG2_TheServersOwnRefusalIsTheAnswerOfATransparentRoute(t *testing.T) {
+func TestG2_UpstreamErrorIsPassedThrough(t *testing.T) {
 	const own = `{"type":"error","error":{"type":"invalid_request_error","message":"max_tokens: too big","extra":1},"request_id":"req_1"}`
 	w := worldOf(t, "", func(rw http.ResponseWriter, _ *http.Request) {
 		rw.Header().Set("content-type", "application/json")
@@ -153,7 +153,7 @@ func TestG2_TheServersOwnRefusalIsTheAnswerOfATransparentRoute(t *testing.T) {
 	}
 }
 
-func TestG2_ThatTheGatewaysCredentialIsRefusedIsNoFaultOfTheClient(t *testing.T) {
+func TestG2_RefusedProviderKeyIsABadGateway(t *testing.T) {
 	w := worldOf(t, "", func(rw http.ResponseWriter, _ *http.Request) {
 		rw.WriteHeader(http.StatusUnauthorized)
 		_, _ = io.WriteString(rw, `{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}`)
@@ -217,7 +217,7 @@ func TestG2_NoRetryAfterTheFirstByte(t *testing.T) {
 	}
 }
 
-func TestG4_AModelThatFailsIsStoodInForByTheNext(t *testing.T) {
+func TestG4_FailedModelFailsOver(t *testing.T) {
 	var asked []string
 	w := worldOf(t, `aliases: {best: "anthropic/m, chat/n"}
 `, func(rw http.ResponseWriter, r *http.Request) {
@@ -241,7 +241,7 @@ func TestG4_AModelThatFailsIsStoodInForByTheNext(t *testing.T) {
 	}
 }
 
-func TestG6_WhatIsWrongWithARequestIsNoFailureOfItsModel(t *testing.T) {
+func TestG6_RequestErrorIsNotAModelFailure(t *testing.T) {
 	w := worldOf(t, "", func(rw http.ResponseWriter, _ *http.Request) {
 		rw.Header().Set("content-type", "application/json")
 		rw.WriteHeader(http.StatusBadRequest)
@@ -258,7 +258,7 @@ func TestG6_WhatIsWrongWithARequestIsNoFailureOfItsModel(t *testing.T) {
 	}
 }
 
-func TestG4_AModelThatFailsBehindAHeartbeatIsStoodInForByTheNext(t *testing.T) {
+func TestG4_FailoverAfterAHeartbeat(t *testing.T) {
 	for _, codec := range []dialect.Codec{anthropic.Codec{}, openaichat.Codec{}} { // the first is passed on, and translated
 		beaten := make(chan struct{})
 		w := worldOf(t, `aliases: {best: "anthropic/m, chat/n"}
@@ -315,7 +315,7 @@ func TestG2_LastRefusalIsReported(t *testing.T) {
 	}
 }
 
-func TestQuirkJ9_AClientThatLeavesEndsTheRequestBehindTheGateway(t *testing.T) {
+func TestQuirkJ9_DisconnectCancelsTheUpstreamRequest(t *testing.T) {
 	for _, codec := range []string{"anthropic", "chat"} { // passed on, and translated
 		left := make(chan struct{})
 		w := worldOf(t, "", func(rw http.ResponseWriter, r *http.Request) {
@@ -372,7 +372,7 @@ func TestQuirkJ1_PausesAreFilledWithHeartbeats(t *testing.T) {
 	}
 }
 
-func TestG3_KeysAreAskedForBeforeAnythingElse(t *testing.T) {
+func TestG3_KeyIsCheckedFirst(t *testing.T) {
 	t.Setenv("TEAM_KEY", "a-secret-of-the-team")
 	w := newWorld(t, `gateway:
   keys:
@@ -421,7 +421,7 @@ func TestG3_KeysAreAskedForBeforeAnythingElse(t *testing.T) {
 	}
 }
 
-func TestG5_WhatIsOnItsWayEndsBeforeTheGatewayDoes(t *testing.T) {
+func TestG5_ShutdownWaitsForResponses(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		drain time.Duration
@@ -470,7 +470,7 @@ func TestG5_WhatIsOnItsWayEndsBeforeTheGatewayDoes(t *testing.T) {
 	}
 }
 
-func TestG3_ServeIsNoOpenRelay(t *testing.T) {
+func TestG3_ServeRefusesToBeAnOpenRelay(t *testing.T) {
 	w := newWorld(t, "")
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "0.0.0.0:0")
 	if err != nil {
@@ -500,7 +500,7 @@ func TestG4_RouteOverridesAreApplied(t *testing.T) {
 	}
 }
 
-func TestG5_NoMoreAnswersAreUnderWayThanMayBe(t *testing.T) {
+func TestG5_ConcurrentResponsesAreLimited(t *testing.T) {
 	release, reached := make(chan struct{}), make(chan struct{}, 1)
 	w := worldOf(t, "gateway:\n  limits: {streams: 1}\n", func(rw http.ResponseWriter, r *http.Request) {
 		reached <- struct{}{}
@@ -530,7 +530,7 @@ func TestG5_NoMoreAnswersAreUnderWayThanMayBe(t *testing.T) {
 	}
 }
 
-func TestG7_AStreamThatBeginsWithACommentIsItsKeysOwn(t *testing.T) {
+func TestG7_OwnerIsRecordedAfterALeadingComment(t *testing.T) {
 	t.Setenv("TEAM_KEY", "a-secret-of-the-team")
 	const stream = "event: response.created\ndata: {\"type\":\"response.created\",\"sequence_number\":0,\"response\":{\"id\":\"resp_theirs\",\"object\":\"response\",\"created_at\":1,\"status\":\"in_progress\",\"model\":\"m\",\"output\":[]}}\n\n" +
 		"event: response.completed\ndata: {\"type\":\"response.completed\",\"sequence_number\":1,\"response\":{\"id\":\"resp_theirs\",\"object\":\"response\",\"created_at\":1,\"status\":\"completed\",\"model\":\"m\",\"output\":[],\"store\":true}}\n\ndata: [DONE]\n\n"
@@ -550,7 +550,7 @@ func TestG7_AStreamThatBeginsWithACommentIsItsKeysOwn(t *testing.T) {
 	}
 }
 
-func TestG4_AConfigIsTakenOverUnderLoad(t *testing.T) {
+func TestG4_ReloadUnderLoad(t *testing.T) {
 	w := newWorld(t, "")
 	var wg sync.WaitGroup
 	for i := range 4 {
@@ -582,7 +582,7 @@ func TestG4_AConfigIsTakenOverUnderLoad(t *testing.T) {
 	}
 }
 
-func TestAClientThatGivesNoBoundGetsOneThatTheModelTakes(t *testing.T) {
+func TestMissingMaxTokensIsSetForTheModel(t *testing.T) {
 	for name, want := range map[string]float64{"claude-opus-5-5": 32000, "claude-sonnet-4-5-20250929": 32000, "claude-opus-4-20250514": 32000, "claude-3-opus-20240229": 4096, "somebody-else": 4096} {
 		model := &scripted{answers: []string{anthropicThinks}}
 		w := worldOf(t, "", model.ServeHTTP)

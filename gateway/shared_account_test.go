@@ -98,7 +98,7 @@ func TestItemsOfAnotherKeyAreRefused(t *testing.T) {
 }
 
 // Items of a response that was made in the background are learned when it is fetched.
-func TestItemsAreLearnedWhenAResponseIsFetched(t *testing.T) {
+func TestItemOwnersAreRecordedOnRetrieval(t *testing.T) {
 	withTwoKeys(t)
 	const queued = `{"id":"resp_9","object":"response","created_at":1,"status":"queued","model":"gpt","output":[],"store":true,"background":true}`
 	fetched := strings.Replace(responsesThinks, "resp_1", "resp_9", 1)
@@ -240,7 +240,7 @@ func TestCountsResolveReferences(t *testing.T) {
 }
 
 // Without keys the upstream's account has one user, who may refer to all of it.
-func TestWithoutKeysTheUpstreamResolvesWhatTheGatewayDoesNotHold(t *testing.T) {
+func TestWithoutKeysTheUpstreamResolvesUnknownReferences(t *testing.T) {
 	model := &scripted{answers: []string{responsesThinks}}
 	w := worldOf(t, "gateway:\n  routes: {m: {to: responses/gpt}, other: {to: anthropic/claude}}\n", model.ServeHTTP)
 	for _, more := range []string{`"conversation":"conv_up","input":"x"`, `"conversation":{"id":"conv_up"},"input":"x"`, `"input":[{"type":"item_reference","id":"msg_up"}]`} {
@@ -258,7 +258,7 @@ func TestWithoutKeysTheUpstreamResolvesWhatTheGatewayDoesNotHold(t *testing.T) {
 
 // A list of models may end with one that cannot resolve what the first one could. It is not
 // asked, and the client gets the error of the first one: what it refers to is not lost.
-func TestReferencesFailWithTheModelThatCouldResolveThem(t *testing.T) {
+func TestReferencesFailWithTheirOwnUpstream(t *testing.T) {
 	asked := 0
 	w := worldOf(t, "gateway:\n  routes: {m: {to: 'responses/gpt,anthropic/claude'}}\n", func(rw http.ResponseWriter, r *http.Request) {
 		asked++

@@ -44,7 +44,7 @@ func sharedNotes(t *testing.T) map[string]func(t *testing.T) session.Notes {
 	return all
 }
 
-func TestG7_GatewaysBehindABalancerShareWhatTheyRemember(t *testing.T) {
+func TestG7_GatewaysShareStoredState(t *testing.T) {
 	t.Setenv("SIM_KEY", "upstream-secret")
 	for name, open := range sharedNotes(t) {
 		t.Run(name, func(t *testing.T) {

@@ -92,7 +92,7 @@ func TestG5_ShutdownEndsUnstreamedResponses(t *testing.T) {
 	}
 }
 
-func TestG5_AClientThatDoesNotReadDoesNotKeepTheGatewayFromEnding(t *testing.T) {
+func TestG5_SlowClientDoesNotBlockShutdown(t *testing.T) {
 	rigged(t, "gateway: {heartbeat: none}\n", func(rw http.ResponseWriter, r *http.Request) {
 		answers(rw, r, true, tellings(spoken(r), asModel(strings.Repeat("many words ", 10_000)))...)
 	}, func(r *rig) {
@@ -144,7 +144,7 @@ func TestG3_HeadersAndBodiesAreBounded(t *testing.T) {
 	})
 }
 
-func TestG5_WhoeverDoesNotEndItsHeadersIsHungUpOn(t *testing.T) {
+func TestG5_SlowHeadersTimeOut(t *testing.T) {
 	rigged(t, "", func(http.ResponseWriter, *http.Request) {}, func(r *rig) {
 		conn, _ := r.kept() //nolint:bodyclose // there is none
 		defer conn.Close()

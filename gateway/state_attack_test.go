@@ -108,7 +108,7 @@ func TestRepeatedIDsGrantNothing(t *testing.T) {
 
 // A short request may refer to many long items. What that makes of it is bounded before it
 // is built. One item that is referred to many times is refused.
-func TestReferencesAreBoundedBeforeTheyAreExpanded(t *testing.T) {
+func TestReferencesAreBoundedBeforeExpansion(t *testing.T) {
 	withTwoKeys(t)
 	model := &strictUpstream{}
 	w := worldOf(t, "gateway:\n"+twoKeys+"  limits: {body_bytes: 1048576, buffered_bytes: 8388608, buffered_bytes_per_key: 4194304}\n  routes: {m: {to: anthropic/m}}\n", model.ServeHTTP)
@@ -206,7 +206,7 @@ func TestReferencedResponsesCountTowardTheBufferedBytes(t *testing.T) {
 
 // Stored responses are read from a database. Looking them up counts toward the rate of
 // the key, in whatever way.
-func TestG3_LookingUpAStoredResponseIsARequest(t *testing.T) {
+func TestG3_StoredRetrievalCountsAsARequest(t *testing.T) {
 	t.Setenv("TEAM_KEY", teamKey)
 	for _, call := range []string{"GET /v1/responses/%s", "GET /v1/responses/%s/input_items", "GET /v1/responses/resp_unknown", "GET /v1/responses/resp_unknown/input_items", "POST /v1/responses/%s/cancel"} {
 		w := worldOf(t, "gateway:\n  keys: {team: {key_env: TEAM_KEY, requests_per_minute: 3}}\n  routes: {m: {to: anthropic/m}}\n", (&strictUpstream{}).ServeHTTP)
@@ -228,7 +228,7 @@ func TestG3_LookingUpAStoredResponseIsARequest(t *testing.T) {
 }
 
 // Items of an input may bring tools, and those may name models.
-func TestG3_ToolsWithinAnInputNameNoOtherModel(t *testing.T) {
+func TestG3_InputToolsCannotReachAnotherModel(t *testing.T) {
 	asked := 0
 	w := restricted(t, "", func(rw http.ResponseWriter, r *http.Request) {
 		asked++

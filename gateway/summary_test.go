@@ -19,7 +19,7 @@ func reasoningOf(resp *dragoman.Response) *dragoman.Reasoning {
 	return &dragoman.Reasoning{}
 }
 
-func TestG1_ThinkingIsTheSummaryThatAClientOfResponsesAskedFor(t *testing.T) {
+func TestG1_ThinkingIsSentAsRequestedSummary(t *testing.T) {
 	w := newWorld(t, "")
 	for _, up := range []string{"sim/planner", "anthropic/sim/planner", "gemini/sim/planner", "bedrock/sim/planner"} {
 		for _, stream := range []bool{false, true} {
@@ -45,7 +45,7 @@ func TestG1_ThinkingIsTheSummaryThatAClientOfResponsesAskedFor(t *testing.T) {
 	}
 }
 
-func TestQuirkB17_ASummaryThatComesBackIsTheThinkingItWasMadeOf(t *testing.T) {
+func TestQuirkB17_ReturnedSummaryRestoresThinking(t *testing.T) {
 	model := &scripted{answers: []string{anthropicThinks}}
 	w := worldOf(t, "gateway:\n  routes: {m: {to: anthropic/model}}\n", model.ServeHTTP)
 	c := &client{t: t, codec: openairesponses.Codec{}, url: w.url}

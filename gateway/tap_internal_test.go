@@ -68,7 +68,7 @@ func tappedBy(codec dialect.Codec, stream []byte, size int) *tap {
 	return t
 }
 
-func TestATapKnowsTheEndAndTheCountsOfAStreamHoweverItIsCut(t *testing.T) {
+func TestTapFindsEndAndUsageAtEverySplit(t *testing.T) {
 	for _, codec := range tapped {
 		for name, says := range map[string]string{
 			"short": "hello", "long": string(bytes.Repeat([]byte("many words "), 1000)), "confusing": `"usage":{"x":1} message_stop [DONE] "finish_reason":"stop" event: message_stop`,
@@ -98,7 +98,7 @@ func TestATapKnowsTheEndAndTheCountsOfAStreamHoweverItIsCut(t *testing.T) {
 	}
 }
 
-func TestATapKnowsThatAStreamWasCutOff(t *testing.T) {
+func TestTapDetectsTruncatedStream(t *testing.T) {
 	for _, codec := range tapped {
 		stream := streamOf(t, codec, `it says message_stop, response.completed, [DONE] and "finish_reason":"stop", "done":true, "finishReason":"STOP"`)
 		sep := []byte("\n\n")
@@ -145,7 +145,7 @@ func byLine(stream []byte, end string) []byte {
 	return bytes.ReplaceAll(stream, []byte("\n"), []byte(end))
 }
 
-func TestQuirkC18_ATapKnowsEventsByEveryEndOfALine(t *testing.T) {
+func TestQuirkC18_TapAcceptsEveryLineEnd(t *testing.T) {
 	for _, codec := range tapped {
 		if codec.Dialect() == dialectname.Ollama {
 			continue // its events are lines
@@ -169,7 +169,7 @@ func TestQuirkC18_ATapKnowsEventsByEveryEndOfALine(t *testing.T) {
 	}
 }
 
-func TestATapKnowsAnEndHoweverLongItsEventIs(t *testing.T) {
+func TestTapFindsEndInALongEvent(t *testing.T) {
 	long := string(bytes.Repeat([]byte("long "), 4000))
 	for name, tc := range map[string]struct {
 		codec  dialect.Codec
@@ -199,7 +199,7 @@ func TestATapKnowsAnEndHoweverLongItsEventIs(t *testing.T) {
 	}
 }
 
-func TestATapDoesNotTakeTheEndOfOneChoiceForThatOfAll(t *testing.T) {
+func TestTapWaitsForTheEndOfAllChoices(t *testing.T) {
 	chunk := func(choice int, finish string) string {
 		return fmt.Sprintf("data: {\"id\":\"c\",\"choices\":[{\"index\":%d,\"delta\":{\"content\":\"x\"},\"finish_reason\":%s}]}\n\n", choice, finish)
 	}

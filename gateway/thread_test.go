@@ -38,7 +38,7 @@ func messageOf(t testing.TB, w *world, body string) *dragoman.Response {
 	return resp
 }
 
-func TestG7_AThreadOfAnthropicsGoesOnWhereItsServerKeepsNone(t *testing.T) {
+func TestG7_AnthropicThreadContinuesOnOtherUpstreams(t *testing.T) {
 	w := newWorld(t, "")
 	for _, stream := range []string{"false", "true"} {
 		for _, up := range []string{"sim/planner", "chat/sim/planner", "responses/sim/planner", "gemini/sim/planner", "ollama/sim/planner", "bedrock/sim/planner"} {
@@ -101,7 +101,7 @@ func TestG7_UnknownThreadIsAnAnthropicError(t *testing.T) {
 	}
 }
 
-func TestG6_AModelThatIsNotAskedHasNotFailed(t *testing.T) {
+func TestG6_UncalledModelIsNotAFailure(t *testing.T) {
 	w := newWorld(t, "")
 	const unknown = `{"model":"chat/sim/echo","max_tokens":500,"thread":{"type":"continue","previous_message_id":"msg_none"},"messages":[{"role":"user","content":"Hello."}]}`
 	if status, text := get(t, http.MethodPost, w.url+"/v1/messages", unknown); status != http.StatusNotFound || !strings.Contains(text, "thread_not_found") {

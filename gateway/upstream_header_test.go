@@ -22,7 +22,7 @@ func firstFails(rw http.ResponseWriter, r *http.Request) {
 	hello(rw, r)
 }
 
-func TestAResponseNamesTheUpstreamThatAnsweredAndThoseThatFailed(t *testing.T) {
+func TestResponseHeadersNameUpstreams(t *testing.T) {
 	const file = "aliases: {one: \"PROVIDER/m\", many: \"ollama/bad, PROVIDER/bad, PROVIDER/m\", none: \"ollama/bad, PROVIDER/bad\"}\ngateway: {heartbeat: 15s}\n"
 	for _, w := range ways() {
 		for _, stream := range []bool{false, true} {
@@ -49,7 +49,7 @@ func TestAResponseNamesTheUpstreamThatAnsweredAndThoseThatFailed(t *testing.T) {
 }
 
 // The headers of a stream that a heartbeat begins are sent before it is known who answers.
-func TestAStreamThatAHeartbeatBeganNamesItsUpstreamInTheTrailer(t *testing.T) {
+func TestUpstreamIsInTheTrailerAfterAHeartbeat(t *testing.T) {
 	for _, w := range ways() {
 		if !w.beats() {
 			continue
@@ -70,7 +70,7 @@ func TestAStreamThatAHeartbeatBeganNamesItsUpstreamInTheTrailer(t *testing.T) {
 	}
 }
 
-func TestAKeyMayHideTheUpstream(t *testing.T) {
+func TestKeyHidesTheUpstream(t *testing.T) {
 	t.Setenv("TEAM_KEY", teamKey)
 	rigged(t, "aliases: {many: \"ollama/bad, openai/m\"}\ngateway: {keys: {team: {key_env: TEAM_KEY, hide_upstream: true}}}\n", firstFails, func(r *rig) {
 		for _, w := range ways() {
@@ -86,7 +86,7 @@ func TestAKeyMayHideTheUpstream(t *testing.T) {
 	})
 }
 
-func TestNoUpstreamIsNamedWhereNoneWasAsked(t *testing.T) {
+func TestNoUpstreamHeaderWithoutACall(t *testing.T) {
 	w := newWorld(t, "")
 	resp, err := http.Post(w.url+"/v1/chat/completions", "application/json", strings.NewReader(`{"model":"nobody","messages":[]}`))
 	if err != nil {

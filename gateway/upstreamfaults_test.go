@@ -188,7 +188,7 @@ func isStatus(got, want int) bool {
 	return got == want || want == http.StatusBadGateway && got == http.StatusInternalServerError || want == 529 && got == http.StatusServiceUnavailable
 }
 
-func TestG2_EveryFaultBehindTheGatewayEndsAsWritten(t *testing.T) {
+func TestG2_EveryUpstreamFaultHasItsOutcome(t *testing.T) {
 	for _, repair := range []string{"auto", "always"} {
 		t.Run("repair "+repair, func(t *testing.T) { everyFaultEnds(t, repair) })
 	}
@@ -237,7 +237,7 @@ func everyFaultEnds(t *testing.T, repair string) {
 	}, alone)
 }
 
-func TestG5_AnErrorBehindAHeartbeatComesWithinTheStream(t *testing.T) {
+func TestG5_ErrorAfterAHeartbeatIsInTheStream(t *testing.T) {
 	everyFault(t, "", func(r *rig, w way, stream bool, fault int) {
 		t, f := r.t, upstreamFaults[fault]
 		if !stream {
@@ -262,7 +262,7 @@ func TestG5_AnErrorBehindAHeartbeatComesWithinTheStream(t *testing.T) {
 	})
 }
 
-func TestG4_TheNextModelAnswersUntilOneHasBegunTo(t *testing.T) {
+func TestG4_FailoverUntilTheFirstEvent(t *testing.T) {
 	for _, heartbeat := range []string{"none", "15s"} {
 		t.Run("heartbeat "+heartbeat, func(t *testing.T) {
 			file := "aliases: {best: \"PROVIDER/m, ollama/second, openai/third\"}\ngateway: {heartbeat: " + heartbeat + "}\n"
@@ -306,7 +306,7 @@ func TestG4_TheNextModelAnswersUntilOneHasBegunTo(t *testing.T) {
 	}
 }
 
-func TestG5_ConnectionsToServersThatFailedAreClosed(t *testing.T) {
+func TestG5_FailedUpstreamConnectionsAreClosed(t *testing.T) {
 	everyFault(t, "", func(r *rig, w way, stream bool, fault int) {
 		name := upstreamFaults[fault].name
 		r.ask(w, stream)

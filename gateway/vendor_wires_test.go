@@ -138,7 +138,7 @@ func TestRequestWithNothingToSendIsRefused(t *testing.T) {
 }
 
 // Snowflake Cortex writes the zero value of every field.
-func TestZeroValuesOfCortexAreNoCalls(t *testing.T) {
+func TestCortexZeroValuesAreNotCalls(t *testing.T) {
 	const message = `{"role":"assistant","content":"Hi","refusal":"","function_call":{"name":"","arguments":""}}`
 	rigged(t, "", func(rw http.ResponseWriter, r *http.Request) {
 		usage := `"usage":{"prompt_tokens":9,"completion_tokens":4,"total_tokens":13}`

@@ -97,7 +97,7 @@ func (w *itemEventNames) said(changes string, errs ...string) {
 	w.changes, w.errs = nil, nil
 }
 
-func TestG4_AChangedFileIsTakenOverOnce(t *testing.T) {
+func TestG4_ChangedFileIsAppliedOnce(t *testing.T) {
 	watch(t, func(w *itemEventNames) {
 		w.looks(5)
 		w.said("")
@@ -119,7 +119,7 @@ func TestG4_AChangedFileIsTakenOverOnce(t *testing.T) {
 	})
 }
 
-func TestG4_AFileThatIsBeingWrittenIsNotTaken(t *testing.T) {
+func TestG4_PartlyWrittenFileIsNotApplied(t *testing.T) {
 	watch(t, func(w *itemEventNames) {
 		for _, part := range []string{"a:1", "a:12", "a:123"} {
 			w.write(part)
@@ -174,7 +174,7 @@ func TestRefusedConfigIsReported(t *testing.T) {
 	})
 }
 
-func TestLookTakesAChangeOverAtOnce(t *testing.T) {
+func TestPollAppliesAChangeAtOnce(t *testing.T) {
 	watch(t, func(w *itemEventNames) {
 		w.Poll()
 		w.said("")
@@ -191,7 +191,7 @@ func TestLookTakesAChangeOverAtOnce(t *testing.T) {
 	})
 }
 
-func TestWatcherWithoutLoadReportsTheFile(t *testing.T) {
+func TestWatcherWithoutLoadAppliesTheFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "gateway.yaml")
 	w := &itemEventNames{t: t}
 	w.Watcher = &gateway.Watcher{File: file, OnChange: w.changed}

@@ -40,7 +40,7 @@ func (s *scribbler) Authorize(_ context.Context, req *http.Request, _ []byte) er
 	return resp.Body.Close()
 }
 
-func TestNoRequestHasAnythingOfTheOneBefore(t *testing.T) {
+func TestRequestsShareNothing(t *testing.T) {
 	keys := httptest.NewServer(http.NotFoundHandler())
 	defer keys.Close()
 	s := serve(t, gemini.Codec{}, say(textAnswer("hi")))
@@ -83,7 +83,7 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-func TestAnAnswerIsReadWholeWhateverItSaysOfItsLength(t *testing.T) {
+func TestWrongContentLengthIsIgnored(t *testing.T) {
 	text := strings.Repeat("long ", 20_000)
 	body := `{"id":"1","object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","content":"` + text + `"},"finish_reason":"stop"}]}`
 	for _, says := range []int64{-1, 0, 1, 600, int64(len(body)), 1 << 40} {
@@ -102,7 +102,7 @@ func TestAnAnswerIsReadWholeWhateverItSaysOfItsLength(t *testing.T) {
 	}
 }
 
-func TestAKeyThatChangesIsAnotherAccount(t *testing.T) {
+func TestChangedKeyIsAnotherAccount(t *testing.T) {
 	s := serve(t, openaichat.Codec{}, say(textAnswer("hi")))
 	key := ""
 	c := s.client(&provider.Client{Auth: provider.Bearer(func(context.Context) (string, error) { return key, nil })})

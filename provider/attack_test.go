@@ -69,7 +69,7 @@ func (d *drip) Read(p []byte) (int, error) {
 	return 0, io.EOF
 }
 
-func TestX13_AServerThatGoesOnBehindTheEndHoldsNobodyUp(t *testing.T) {
+func TestX13_BytesAfterTheEndDoNotBlock(t *testing.T) {
 	each(t, func(t *testing.T, codec dialect.Codec) {
 		if codec.Dialect() == dialectname.Gemini {
 			t.Skip("its streams end with the connection")
@@ -95,7 +95,7 @@ func TestX13_AServerThatGoesOnBehindTheEndHoldsNobodyUp(t *testing.T) {
 	})
 }
 
-func TestX13_TheBodyOfAnErrorIsNeitherWaitedForNorToldForLong(t *testing.T) {
+func TestX13_ErrorBodyIsBoundedInTimeAndLength(t *testing.T) {
 	d := &drip{clock: newClock(), each: time.Second, status: http.StatusPaymentRequired, piece: []byte(" ")}
 	c := provider.OnClock(d.clock, &provider.Client{HTTP: &http.Client{Transport: d}, Timeouts: unboundedPhases, Retry: provider.Retry{Max: -1}})
 	_, err := c.Generate(t.Context(), question())
@@ -128,7 +128,7 @@ func TestX13_TheBodyOfAnErrorIsNeitherWaitedForNorToldForLong(t *testing.T) {
 	})
 }
 
-func TestX14_AnAnswerThatIsTooLargeIsNotAskedForAgain(t *testing.T) {
+func TestX14_TooLargeResponseIsNotRetried(t *testing.T) {
 	each(t, func(t *testing.T, codec dialect.Codec) {
 		s := serve(t, codec, func(_ *server, w http.ResponseWriter, _ *http.Request, _ received) {
 			_, _ = io.Copy(w, io.MultiReader(strings.NewReader("data: "), bytes.NewReader(bytes.Repeat([]byte("a"), 1<<20))))
@@ -145,7 +145,7 @@ func TestX14_AnAnswerThatIsTooLargeIsNotAskedForAgain(t *testing.T) {
 	})
 }
 
-func TestX13_ACredentialIsNotToldInWhateverSpellingItIsRepeated(t *testing.T) {
+func TestX13_CredentialIsRedactedInEverySpelling(t *testing.T) {
 	const key = `sk-Zm9v+YmFy/"quoted"&more==`
 	const setting = "sk-Zm9v+Ym" // which the key begins with
 	inner, _ := json.Marshal(key)
@@ -197,7 +197,7 @@ func TestX13_ACredentialIsNotToldInWhateverSpellingItIsRepeated(t *testing.T) {
 	}
 }
 
-func TestX13_AKeyInTheUserOfAURLIsNotTold(t *testing.T) {
+func TestX13_URLUserIsRedacted(t *testing.T) {
 	log, seen := debugLog()
 	s := serve(t, openaichat.Codec{}, func(_ *server, w http.ResponseWriter, r *http.Request, _ received) {
 		user, _, _ := r.BasicAuth()
@@ -214,7 +214,7 @@ func TestX13_AKeyInTheUserOfAURLIsNotTold(t *testing.T) {
 	}
 }
 
-func TestX13_ABaseURLThatIsWrongIsNotQuoted(t *testing.T) {
+func TestX13_InvalidBaseURLIsNotQuoted(t *testing.T) {
 	for _, base := range []string{"https://user:hunter2/x@host", "https://user:hun%zzter2@host", "https://user:hunter2 x@host\x7f", "http://user:hunter2@[::1"} {
 		c := &provider.Client{BaseURL: base}
 		_, err := c.Generate(t.Context(), question())
@@ -225,7 +225,7 @@ func TestX13_ABaseURLThatIsWrongIsNotQuoted(t *testing.T) {
 	}
 }
 
-func TestX15_AliasesThatMultiplyAreFollowedOnce(t *testing.T) {
+func TestX15_AliasesAreFollowedOnce(t *testing.T) {
 	var text strings.Builder
 	text.WriteString("version: 1\naliases:\n")
 	for i := range 60 {
@@ -242,7 +242,7 @@ func TestX15_AliasesThatMultiplyAreFollowedOnce(t *testing.T) {
 	}
 }
 
-func TestX15_AFileOfManyAliasesIsReadInItsTime(t *testing.T) {
+func TestX15_ManyAliasesAreReadInLinearTime(t *testing.T) {
 	const n = 20_000
 	for name, line := range map[string]func(i int) string{
 		"a long way":         func(i int) string { return fmt.Sprintf(`"a%d":"a%d"`, i, i+1) },
@@ -267,7 +267,7 @@ func TestX15_AFileOfManyAliasesIsReadInItsTime(t *testing.T) {
 	}
 }
 
-func TestX15_ListsOfThousandsAreOpened(t *testing.T) {
+func TestX15_LongListsAreOpened(t *testing.T) {
 	var list []string
 	for i := range 5_000 {
 		list = append(list, fmt.Sprintf("sim/echo?seed=%d", i))
@@ -281,7 +281,7 @@ func TestX15_ListsOfThousandsAreOpened(t *testing.T) {
 	}
 }
 
-func TestX15_AFileWithoutEndIsNotReadToIt(t *testing.T) {
+func TestX15_EndlessFileIsBounded(t *testing.T) {
 	if _, err := os.Stat("/dev/zero"); err != nil {
 		t.Skip("there is no such file")
 	}
@@ -292,7 +292,7 @@ func TestX15_AFileWithoutEndIsNotReadToIt(t *testing.T) {
 	}
 }
 
-func TestX15_HeadersThatCannotBeSentAreErrorsOfTheFile(t *testing.T) {
+func TestX15_InvalidHeadersAreConfigErrors(t *testing.T) {
 	for _, text := range []string{
 		`{"version":1,"providers":{"openai":{"headers":{"x-team":"a\r\nx-admin: yes"}}}}`,
 		`{"version":1,"providers":{"openai":{"headers":{"x-team: a\r\nx-admin":"yes"}}}}`,
@@ -306,7 +306,7 @@ func TestX15_HeadersThatCannotBeSentAreErrorsOfTheFile(t *testing.T) {
 	}
 }
 
-func TestX13_HeadersThatCannotBeSentAreNeitherSentNorRetried(t *testing.T) {
+func TestX13_InvalidHeadersAreNotSent(t *testing.T) {
 	s := serve(t, openaichat.Codec{}, say(textAnswer("hello")))
 	signed := func(context.Context) (provider.AWSKeys, error) {
 		return provider.AWSKeys{AccessKeyID: "AKIA\r\nX-Admin: yes", SecretAccessKey: "hush"}, nil
@@ -336,7 +336,7 @@ func (adding) Authorize(_ context.Context, r *http.Request, _ []byte) error {
 	return nil
 }
 
-func TestRequestsAtOnceShareNoHeaders(t *testing.T) {
+func TestConcurrentRequestsShareNoHeaders(t *testing.T) {
 	s := serve(t, openaichat.Codec{}, say(textAnswer("hello")))
 	values := append(make([]string, 0, 8), "one", "two")
 	c := s.client(&provider.Client{Header: http.Header{"X-Beta": values}, Auth: adding{}})
@@ -348,7 +348,7 @@ func TestRequestsAtOnceShareNoHeaders(t *testing.T) {
 	}
 }
 
-func TestX15_AFileOfMuchYAMLIsRefusedAndJSONIsRead(t *testing.T) {
+func TestX15_LargeYAMLIsRefused(t *testing.T) {
 	const n = 50_000
 	var yaml, inner strings.Builder
 	for i := range n {
@@ -373,7 +373,7 @@ type stepped struct {
 
 func (c *stepped) Now() time.Time { return c.fakeClock.Now().Add(time.Duration(c.by.Load())) }
 
-func TestX13_AClockThatIsSetBackDoesNotStopTimeouts(t *testing.T) {
+func TestX13_ClockSetBackDoesNotStopTimeouts(t *testing.T) {
 	clock := &stepped{fakeClock: newClock()}
 	d := &drip{clock: clock.fakeClock, each: time.Second, status: http.StatusOK, head: []byte(": hello\n")}
 	d.meanwhile = func() {
@@ -389,7 +389,7 @@ func TestX13_AClockThatIsSetBackDoesNotStopTimeouts(t *testing.T) {
 	}
 }
 
-func TestModelsOfAnyNameStayInTheirPlaceOfAURL(t *testing.T) {
+func TestModelNamesAreEscapedInURLs(t *testing.T) {
 	each(t, func(t *testing.T, codec dialect.Codec) {
 		for _, model := range []string{
 			"../../admin", "..%2f..", "a?b=c", "a#b", "a%00b", "a\x00b\r\nX-Admin: yes", "//evil.test/x", "http://evil.test/", "a b", "ä/ö:ü",
@@ -425,7 +425,7 @@ func endpointPath(d dragoman.Dialect) string {
 	}[d]
 }
 
-func TestABaseURLWithTwoSlashesKeepsItsPath(t *testing.T) {
+func TestBaseURLWithTwoSlashesKeepsItsPath(t *testing.T) {
 	s := serve(t, openaichat.Codec{}, say(textAnswer("hi")))
 	c := s.client(&provider.Client{})
 	c.BaseURL += "//proxy/v1/"
@@ -437,7 +437,7 @@ func TestABaseURLWithTwoSlashesKeepsItsPath(t *testing.T) {
 	}
 }
 
-func TestX14_AClockThatIsSetBackBenchesNobodyForLong(t *testing.T) {
+func TestX14_ClockSetBackDoesNotProlongCooldown(t *testing.T) {
 	clock := newClock()
 	h := provider.HealthOn(clock, &provider.Health{After: 1})
 	h.Failed("a", overloaded)
@@ -465,7 +465,7 @@ func (forgetful) ReadChunk(_ context.Context, x *extension.Exchange, _ json.RawM
 	return nil
 }
 
-func TestX3_AnExtensionThatForgetsTheOthersBreaksNothing(t *testing.T) {
+func TestX3_ExtensionMayClearOtherValues(t *testing.T) {
 	set, err := extension.NewSet(forgetful{})
 	if err != nil {
 		t.Fatal(err)
@@ -480,7 +480,7 @@ func TestX3_AnExtensionThatForgetsTheOthersBreaksNothing(t *testing.T) {
 	}
 }
 
-func TestX14_AWaitThatOutlastsTheCallersTimeIsNotBegun(t *testing.T) {
+func TestX14_NoWaitBeyondTheDeadline(t *testing.T) {
 	both(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
 		s := serve(t, openaichat.Codec{}, refuse(rateLimited, "Retry-After", "50"))
 		clock := newClock() // which nobody moves
@@ -529,7 +529,7 @@ func (f fragile) Adapt(dragoman.AdapterInput) (json.RawMessage, dragoman.Report,
 	panic(f.broken)
 }
 
-func TestX3_WhatAnExtensionContributesMayPanic(t *testing.T) {
+func TestX3_PanicInAContributionIsAnError(t *testing.T) {
 	for _, broken := range []any{"it broke", nil} {
 		set, err := extension.NewSet(fragile{broken})
 		if err != nil {
@@ -550,7 +550,7 @@ func TestX3_WhatAnExtensionContributesMayPanic(t *testing.T) {
 	}
 }
 
-func TestX14_TheHealthOfModelsThatAnybodyNamesIsForgotten(t *testing.T) {
+func TestX14_HealthIsBounded(t *testing.T) {
 	h := provider.HealthOn(newClock(), &provider.Health{})
 	for range 3 {
 		h.Failed("skipped", overloaded)
@@ -571,7 +571,7 @@ func TestX14_TheHealthOfModelsThatAnybodyNamesIsForgotten(t *testing.T) {
 	}
 }
 
-func TestX13_TheCredentialOfAProxyIsNotTold(t *testing.T) {
+func TestX13_ProxyCredentialIsRedacted(t *testing.T) {
 	t.Run("one that is no URL", func(t *testing.T) {
 		log, seen := debugLog()
 		proxy := func(*http.Request) (*url.URL, error) {

@@ -33,7 +33,7 @@ func authorized(t *testing.T, auth provider.Auth) http.Header {
 	return s.requests()[0].header
 }
 
-func TestX12_CredentialsStandInTheirHeaders(t *testing.T) {
+func TestX12_CredentialsAreInTheirHeaders(t *testing.T) {
 	t.Setenv("THE_KEY", " from-the-environment\n")
 	for _, tc := range []struct {
 		auth         provider.Auth
@@ -51,7 +51,7 @@ func TestX12_CredentialsStandInTheirHeaders(t *testing.T) {
 	}
 }
 
-func TestX12_AMissingCredentialIsAnErrorThatNamesItsVariables(t *testing.T) {
+func TestX12_MissingCredentialNamesItsVariables(t *testing.T) {
 	for _, v := range []string{"AWS_BEARER_TOKEN_BEDROCK", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} {
 		t.Setenv(v, "")
 	}
@@ -83,7 +83,7 @@ func TestX12_AMissingCredentialIsAnErrorThatNamesItsVariables(t *testing.T) {
 	}
 }
 
-func TestACredentialThatCannotBeHadIsAnAuthError(t *testing.T) {
+func TestUnavailableCredentialIsAnAuthError(t *testing.T) {
 	refused := errors.New("the vault is closed")
 	fail := func(context.Context) (string, error) { return "", refused }
 	for name, auth := range map[string]provider.Auth{
@@ -106,7 +106,7 @@ func TestACredentialThatCannotBeHadIsAnAuthError(t *testing.T) {
 	}
 }
 
-func TestScopesTellAccountsAndEndpointsApartAndNothingElse(t *testing.T) {
+func TestScopeDependsOnAccountAndEndpoint(t *testing.T) {
 	s := serve(t, openairesponses.Codec{}, say(textAnswer("hi")))
 	scope := func(auth provider.Auth, path string) string {
 		c := s.client(&provider.Client{Auth: auth})
@@ -132,7 +132,7 @@ func TestScopesTellAccountsAndEndpointsApartAndNothingElse(t *testing.T) {
 	}
 }
 
-func TestVertexIsABaseURLAndAToken(t *testing.T) {
+func TestVertexNeedsBaseURLAndToken(t *testing.T) {
 	s := serve(t, gemini.Codec{}, say(textAnswer("hi")))
 	c := s.client(&provider.Client{
 		Model: "gemini-3-pro", Auth: provider.Token(provider.FixedKey("ya29")),
@@ -155,7 +155,7 @@ func TestBedrockPrefersItsOwnKey(t *testing.T) {
 	}
 }
 
-func TestARegionThatIsMissingIsNamed(t *testing.T) {
+func TestMissingRegionIsNamed(t *testing.T) {
 	t.Setenv("AWS_REGION", "")
 	t.Setenv("AWS_DEFAULT_REGION", "")
 	s := serve(t, bedrock.Codec{}, say(textAnswer("hi")))
@@ -208,7 +208,7 @@ func TestX12_SigV4SignsWhatTheServerReceives(t *testing.T) {
 	})
 }
 
-func TestX13_AServerThatQuotesASignedHeaderTellsNoAccessKey(t *testing.T) {
+func TestX13_AccessKeyIsRedactedFromSignatureErrors(t *testing.T) {
 	keys := func(context.Context) (provider.AWSKeys, error) {
 		return provider.AWSKeys{AccessKeyID: "AKIDEXAMPLE", SecretAccessKey: "wJalrXUtnFEMI/K7MDENG", SessionToken: "a-session"}, nil
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/dragoman-go/dragoman/provider"
 )
 
-func TestAChainThatStopsNamesTheModelsThatWereNotAsked(t *testing.T) {
+func TestStoppedChainNamesUncalledModels(t *testing.T) {
 	for _, v := range []string{"OPENAI_API_KEY", "DRAGOMAN_CONFIG"} {
 		t.Setenv(v, "")
 	}

@@ -84,7 +84,7 @@ func apiErr(class dragoman.ErrorClass) error {
 	return &dragoman.APIError{Class: class, Message: "it is " + string(class)}
 }
 
-func TestX14_AChainMovesOnToAModelThatAnswers(t *testing.T) {
+func TestX14_ChainFailsOver(t *testing.T) {
 	both(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
 		for name, err := range map[string]error{
 			"server": apiErr(dragoman.ErrorServer), "rate limit": apiErr(dragoman.ErrorRateLimit), "quota": apiErr(dragoman.ErrorQuota),
@@ -101,7 +101,7 @@ func TestX14_AChainMovesOnToAModelThatAnswers(t *testing.T) {
 	})
 }
 
-func TestX14_TheRequestsOwnErrorsEndAChainUnlessAskedOtherwise(t *testing.T) {
+func TestX14_RequestErrorsEndAChain(t *testing.T) {
 	both(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
 		for _, own := range []error{
 			apiErr(dragoman.ErrorAuth), apiErr(dragoman.ErrorBadRequest), apiErr(dragoman.ErrorPermission), apiErr(dragoman.ErrorPolicy),
@@ -120,7 +120,7 @@ func TestX14_TheRequestsOwnErrorsEndAChainUnlessAskedOtherwise(t *testing.T) {
 	})
 }
 
-func TestX14_AnEmptyAnswerIsAFailure(t *testing.T) {
+func TestX14_EmptyResponseIsAFailure(t *testing.T) {
 	both(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
 		empty := textAnswer("")
 		resp, err := ask(chain(newClock(), answers(empty), answers(textAnswer("from b"))), question())
@@ -142,7 +142,7 @@ func TestX14_AnEmptyAnswerIsAFailure(t *testing.T) {
 	})
 }
 
-func TestX14_AnExhaustedChainTellsOfEveryModel(t *testing.T) {
+func TestX14_ChainErrorHasEveryAttempt(t *testing.T) {
 	both(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
 		clock := newClock()
 		c := chain(clock, answers(apiErr(dragoman.ErrorServer)), answers(apiErr(dragoman.ErrorNotFound)), answers(&provider.TimeoutError{Phase: "idle"}))
@@ -180,7 +180,7 @@ func TestX14_AnExhaustedChainTellsOfEveryModel(t *testing.T) {
 	}
 }
 
-func TestX14_AModelIsBenchedAfterFailuresForTimesThatDouble(t *testing.T) {
+func TestX14_CooldownsDouble(t *testing.T) {
 	clock := newClock()
 	a, b := answers(apiErr(dragoman.ErrorServer)), answers(textAnswer("from b"))
 	c := chain(clock, a, b)
@@ -232,7 +232,7 @@ func TestX14_AModelIsBenchedAfterFailuresForTimesThatDouble(t *testing.T) {
 	}
 }
 
-func TestX14_AModelThatIsNotThereIsNotPunished(t *testing.T) {
+func TestX14_UnknownModelHasNoCooldown(t *testing.T) {
 	a := answers(apiErr(dragoman.ErrorNotFound))
 	c := chain(newClock(), a, answers(textAnswer("from b")))
 	for range 10 {
@@ -245,7 +245,7 @@ func TestX14_AModelThatIsNotThereIsNotPunished(t *testing.T) {
 	}
 }
 
-func TestX14_AServerThatAsksForAWaitGetsIt(t *testing.T) {
+func TestX14_RetryAfterSetsTheCooldown(t *testing.T) {
 	clock := newClock()
 	a := answers(&dragoman.APIError{Class: dragoman.ErrorRateLimit, RetryAfter: 45 * time.Second})
 	c := chain(clock, a, answers(textAnswer("from b")))
@@ -259,7 +259,7 @@ func TestX14_AServerThatAsksForAWaitGetsIt(t *testing.T) {
 	}
 }
 
-func TestX14_AWaitThatAServerAsksForIsCapped(t *testing.T) {
+func TestX14_RetryAfterIsCapped(t *testing.T) {
 	clock := newClock()
 	h := provider.HealthOn(clock, &provider.Health{MaxCooldown: time.Minute})
 	h.Failed("a", &dragoman.APIError{Class: dragoman.ErrorRateLimit, RetryAfter: 24 * time.Hour})
@@ -268,7 +268,7 @@ func TestX14_AWaitThatAServerAsksForIsCapped(t *testing.T) {
 	}
 }
 
-func TestX14_WhereAllAreBenchedTheFirstToComeBackIsAsked(t *testing.T) {
+func TestX14_AllCoolingDownCallsTheFirstToReturn(t *testing.T) {
 	clock := newClock()
 	a, b := answers(apiErr(dragoman.ErrorServer)), answers(apiErr(dragoman.ErrorServer))
 	c := chain(clock, a, b)
@@ -285,7 +285,7 @@ func TestX14_WhereAllAreBenchedTheFirstToComeBackIsAsked(t *testing.T) {
 	}
 }
 
-func TestX14_AStreamStaysWithTheModelWhoseWordsWereSeen(t *testing.T) {
+func TestX14_NoFailoverAfterContent(t *testing.T) {
 	each(t, func(t *testing.T, codec dialect.Codec) {
 		s := serve(t, codec, func(s *server, w http.ResponseWriter, _ *http.Request, _ received) {
 			s.part(w, s.codec.NewStreamEncoder(dialect.EncodeOptions{}), eventsOf(textAnswer("half of it"))[:4], false)
@@ -298,7 +298,7 @@ func TestX14_AStreamStaysWithTheModelWhoseWordsWereSeen(t *testing.T) {
 	})
 }
 
-func TestX14_AStreamFailsOverBeforeItsContent(t *testing.T) {
+func TestX14_StreamFailsOverBeforeContent(t *testing.T) {
 	a, b := answers(apiErr(dragoman.ErrorOverloaded)), answers(textAnswer("from b"))
 	starts := 0
 	for ev, err := range chain(newClock(), a, b).Stream(t.Context(), question()) {
@@ -314,7 +314,7 @@ func TestX14_AStreamFailsOverBeforeItsContent(t *testing.T) {
 	}
 }
 
-func TestX14_WhatIsHeldBackIsBounded(t *testing.T) {
+func TestX14_HeldEventsAreBounded(t *testing.T) {
 	endless := streamFunc(func(yield func(dragoman.Event, error) bool) {
 		for range 10_000 {
 			if !yield(&dragoman.PartDelta{Kind: codes.KindText}, nil) {
@@ -343,7 +343,7 @@ func (f streamFunc) Stream(context.Context, *dragoman.Request) iter.Seq2[dragoma
 	return iter.Seq2[dragoman.Event, error](f)
 }
 
-func TestX14_ACallerWhoGaveUpIsNoFailureOfTheModel(t *testing.T) {
+func TestX14_CancellationIsNotAModelFailure(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	a, b := answers(context.Canceled), answers(textAnswer("from b"))
@@ -358,7 +358,7 @@ func TestX14_ACallerWhoGaveUpIsNoFailureOfTheModel(t *testing.T) {
 	}
 }
 
-func TestLeavingAChainsStreamEndsIt(t *testing.T) {
+func TestBreakingOutOfAChainStreamEndsIt(t *testing.T) {
 	b := answers(textAnswer("from b"))
 	for range chain(newClock(), answers(textAnswer("from a")), b).Stream(t.Context(), question()) {
 		break
@@ -368,7 +368,7 @@ func TestLeavingAChainsStreamEndsIt(t *testing.T) {
 	}
 }
 
-func TestX14_AWalkAsksTheLinksByAnAttemptOfOnesOwn(t *testing.T) {
+func TestX14_WalkCallsTheGivenFunction(t *testing.T) {
 	server, bad := apiErr(dragoman.ErrorServer), apiErr(dragoman.ErrorBadRequest)
 	begun := fmt.Errorf("%w: %w", provider.ErrStreamStarted, server)
 	badBegun := fmt.Errorf("%w: %w", provider.ErrStreamStarted, bad)
@@ -415,7 +415,7 @@ func TestX14_AWalkAsksTheLinksByAnAttemptOfOnesOwn(t *testing.T) {
 	}
 }
 
-func TestX14_AWalkThatSucceedsMakesUpForFailures(t *testing.T) {
+func TestX14_SuccessfulWalkResetsHealth(t *testing.T) {
 	c := chain(newClock(), nil)
 	c.Health.After = 2
 	for _, result := range []error{apiErr(dragoman.ErrorServer), nil, apiErr(dragoman.ErrorServer)} {
@@ -428,7 +428,7 @@ func TestX14_AWalkThatSucceedsMakesUpForFailures(t *testing.T) {
 	}
 }
 
-func TestX14_AnAnswerThatBreaksBehindItsBeginningIsLoggedAsTheLast(t *testing.T) {
+func TestX14_BrokenResponseIsTheLastLoggedAttempt(t *testing.T) {
 	log, lines := debugLog()
 	c := chain(newClock(), nil, nil)
 	c.Log = log
@@ -440,7 +440,7 @@ func TestX14_AnAnswerThatBreaksBehindItsBeginningIsLoggedAsTheLast(t *testing.T)
 	}
 }
 
-func TestX14_PassingMovesAlongAChain(t *testing.T) {
+func TestX14_PassFailsOver(t *testing.T) {
 	down := upstreams(t, answering(http.StatusServiceUnavailable, "{}")).client(&provider.Client{Retry: provider.Retry{Max: -1}})
 	up := upstreams(t, answering(http.StatusOK, "data: 1\n\n")).client(&provider.Client{})
 	c := chain(newClock(), down, up)

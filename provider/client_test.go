@@ -39,7 +39,7 @@ func both(t *testing.T, test func(t *testing.T, ask func(dragoman.Model, *dragom
 	})
 }
 
-func TestX12_EveryDialectAnswersOverHTTP(t *testing.T) {
+func TestX12_EveryDialectRespondsOverHTTP(t *testing.T) {
 	answers := map[string]*dragoman.Response{
 		"text":           textAnswer("Yes, it is cold."),
 		"call":           callAnswer(`{"city":"Oslo"}`),
@@ -83,7 +83,7 @@ func calls(resp *dragoman.Response) (out []string) {
 	return out
 }
 
-func TestRequestsGoToThePathsOfTheirAPI(t *testing.T) {
+func TestRequestPaths(t *testing.T) {
 	want := map[dragoman.Dialect][2]string{
 		dialectname.OpenAIChat:      {"/chat/completions", "/chat/completions"},
 		dialectname.OpenAIResponses: {"/responses", "/responses"},
@@ -118,7 +118,7 @@ func TestRequestsGoToThePathsOfTheirAPI(t *testing.T) {
 	})
 }
 
-func TestABaseURLIsWrittenWithAndWithoutItsVersion(t *testing.T) {
+func TestBaseURLWithAndWithoutVersion(t *testing.T) {
 	for _, tc := range []struct{ base, path, want string }{
 		{"", "", "/v1/messages"},
 		{"/", "", "/v1/messages"},
@@ -140,7 +140,7 @@ func TestABaseURLIsWrittenWithAndWithoutItsVersion(t *testing.T) {
 	}
 }
 
-func TestX14_ErrorsOfEveryClassComeTyped(t *testing.T) {
+func TestX14_ErrorClasses(t *testing.T) {
 	classes := []dragoman.ErrorClass{
 		dragoman.ErrorBadRequest, dragoman.ErrorAuth, dragoman.ErrorPermission, dragoman.ErrorNotFound,
 		dragoman.ErrorRateLimit, dragoman.ErrorOverloaded, dragoman.ErrorServer,
@@ -164,7 +164,7 @@ func TestX14_ErrorsOfEveryClassComeTyped(t *testing.T) {
 	})
 }
 
-func TestAnErrorInsideAStreamIsItsLastPair(t *testing.T) {
+func TestStreamErrorIsTheLastPair(t *testing.T) {
 	each(t, func(t *testing.T, codec dialect.Codec) {
 		events := eventsOf(textAnswer("half of it"))
 		s := serve(t, codec, func(s *server, w http.ResponseWriter, _ *http.Request, _ received) {
@@ -195,7 +195,7 @@ func TestAnErrorInsideAStreamIsItsLastPair(t *testing.T) {
 	})
 }
 
-func TestQuirkC13_AStreamThatEndsEarlyIsIncomplete(t *testing.T) {
+func TestQuirkC13_TruncatedStreamIsIncomplete(t *testing.T) {
 	each(t, func(t *testing.T, codec dialect.Codec) {
 		s := serve(t, codec, func(s *server, w http.ResponseWriter, _ *http.Request, _ received) {
 			s.part(w, s.codec.NewStreamEncoder(dialect.EncodeOptions{}), eventsOf(textAnswer("half of it"))[:4], false)
@@ -210,7 +210,7 @@ func TestQuirkC13_AStreamThatEndsEarlyIsIncomplete(t *testing.T) {
 	})
 }
 
-func TestAConnectionThatBreaksInAStreamIsATransportError(t *testing.T) {
+func TestBrokenConnectionIsATransportError(t *testing.T) {
 	each(t, func(t *testing.T, codec dialect.Codec) {
 		s := serve(t, codec, func(s *server, w http.ResponseWriter, _ *http.Request, _ received) {
 			s.part(w, s.codec.NewStreamEncoder(dialect.EncodeOptions{}), eventsOf(textAnswer("half of it"))[:4], false)
@@ -224,7 +224,7 @@ func TestAConnectionThatBreaksInAStreamIsATransportError(t *testing.T) {
 	})
 }
 
-func TestTheEndOfAStreamHasTheLossesOfBothWays(t *testing.T) {
+func TestResponseEndHasAllLosses(t *testing.T) {
 	both(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
 		s := serve(t, anthropic.Codec{}, say(textAnswer("hi")))
 		req := question()
@@ -243,7 +243,7 @@ func TestTheEndOfAStreamHasTheLossesOfBothWays(t *testing.T) {
 	})
 }
 
-func TestWhatStandsInTheURLIsNoLoss(t *testing.T) {
+func TestFieldInTheURLIsNoLoss(t *testing.T) {
 	each(t, func(t *testing.T, codec dialect.Codec) {
 		both(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
 			s := serve(t, codec, say(textAnswer("hi")))
@@ -260,7 +260,7 @@ func TestWhatStandsInTheURLIsNoLoss(t *testing.T) {
 	})
 }
 
-func TestQuirkF6_AnAnswerThatHadToBeWrappedIsUnwrapped(t *testing.T) {
+func TestQuirkF6_WrappedOutputIsUnwrapped(t *testing.T) {
 	both(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
 		s := serve(t, openairesponses.Codec{}, say(textAnswer(`{"value":["a","b"]}`)))
 		req := question()
@@ -292,7 +292,7 @@ func TestQuirkF6_AnAnswerThatHadToBeWrappedIsUnwrapped(t *testing.T) {
 	})
 }
 
-func TestChunksComeOnlyWhereTheyAreAskedFor(t *testing.T) {
+func TestChunksAreEmittedOnRequest(t *testing.T) {
 	for _, want := range []bool{false, true} {
 		s := serve(t, openaichat.Codec{}, say(textAnswer("hello there")))
 		chunks := 0
@@ -316,7 +316,7 @@ func TestChunksComeOnlyWhereTheyAreAskedFor(t *testing.T) {
 	}
 }
 
-func TestAStreamIsRangedOverOnce(t *testing.T) {
+func TestStreamIsUsedOnce(t *testing.T) {
 	s := serve(t, openaichat.Codec{}, say(textAnswer("hi")))
 	events := s.client(&provider.Client{}).Stream(t.Context(), question())
 	if _, err := dragoman.Collect(events); err != nil {
@@ -327,7 +327,7 @@ func TestAStreamIsRangedOverOnce(t *testing.T) {
 	}
 }
 
-func TestX13_RequestsAndAnswersAreBounded(t *testing.T) {
+func TestX13_RequestsAndResponsesAreBounded(t *testing.T) {
 	both(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
 		s := serve(t, openaichat.Codec{}, say(textAnswer(strings.Repeat("x", 100_000))))
 		if _, err := ask(s.client(&provider.Client{MaxResponseBytes: 50_000}), question()); !errors.Is(err, dragoman.ErrTooLarge) {
@@ -357,7 +357,7 @@ func TestX13_RedirectsAreNotFollowed(t *testing.T) {
 	}
 }
 
-func TestNobodyToTalkToIsATransportError(t *testing.T) {
+func TestRefusedConnectionIsATransportError(t *testing.T) {
 	s := serve(t, openaichat.Codec{}, say(textAnswer("hi")))
 	c := s.client(&provider.Client{Retry: provider.Retry{Max: -1}})
 	s.Close()
@@ -424,7 +424,7 @@ func TestX13_EachPhaseHasItsTimeout(t *testing.T) {
 	})
 }
 
-func TestX13_ASlowCallerIsNotAnIdleServer(t *testing.T) {
+func TestX13_SlowCallerIsNotAnIdleServer(t *testing.T) {
 	clock := newClock()
 	more := make(chan struct{})
 	s := serve(t, anthropic.Codec{}, func(s *server, w http.ResponseWriter, _ *http.Request, _ received) {
@@ -453,7 +453,7 @@ func TestX13_ASlowCallerIsNotAnIdleServer(t *testing.T) {
 	}
 }
 
-func TestX13_CancellingEndsAStream(t *testing.T) {
+func TestX13_CancelEndsAStream(t *testing.T) {
 	each(t, func(t *testing.T, codec dialect.Codec) {
 		s := serve(t, codec, stalled(3, nil))
 		ctx, cancel := context.WithCancel(t.Context())
@@ -469,7 +469,7 @@ func TestX13_CancellingEndsAStream(t *testing.T) {
 	})
 }
 
-func TestX13_LeavingTheLoopCancelsTheRequest(t *testing.T) {
+func TestX13_BreakCancelsTheRequest(t *testing.T) {
 	gone := make(chan struct{})
 	s := serve(t, anthropic.Codec{}, func(s *server, w http.ResponseWriter, r *http.Request, got received) {
 		defer close(gone)
@@ -498,7 +498,7 @@ func leave(t *testing.T, c *provider.Client, loop bool) {
 	}
 }
 
-func TestX13_ThousandCancelledStreamsLeaveNothingBehind(t *testing.T) {
+func TestX13_ThousandCanceledStreamsLeakNothing(t *testing.T) {
 	s := serve(t, openaichat.Codec{}, stalled(3, nil))
 	transport := &http.Transport{}
 	c := s.client(&provider.Client{HTTP: &http.Client{Transport: transport}})
@@ -518,7 +518,7 @@ func TestX13_ThousandCancelledStreamsLeaveNothingBehind(t *testing.T) {
 	t.Errorf("%d goroutines, %d before:\n%s", runtime.NumGoroutine(), before, buf[:runtime.Stack(buf, true)])
 }
 
-func TestX13_ConnectionsAreUsedAgain(t *testing.T) {
+func TestX13_ConnectionsAreReused(t *testing.T) {
 	each(t, func(t *testing.T, codec dialect.Codec) {
 		conns := map[string]bool{}
 		s := serve(t, codec, func(s *server, w http.ResponseWriter, r *http.Request, got received) {
@@ -540,7 +540,7 @@ func TestX13_ConnectionsAreUsedAgain(t *testing.T) {
 	})
 }
 
-func TestSettingsThatAreWrongAreSaidSo(t *testing.T) {
+func TestInvalidSettingsAreErrors(t *testing.T) {
 	for name, c := range map[string]*provider.Client{
 		"no region":   {Codec: codecs[5], Model: "m"},
 		"no scheme":   {BaseURL: "api.example.com/v1", Model: "m"},

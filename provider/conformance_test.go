@@ -131,7 +131,7 @@ func TestX12_EveryBuiltInProviderConforms(t *testing.T) {
 	}
 }
 
-func TestTheSimulatorIsOpenedByNameInProcess(t *testing.T) {
+func TestSimulatorOpensByName(t *testing.T) {
 	for _, name := range sim.Names() {
 		m, err := provider.Open(name)
 		if err != nil {

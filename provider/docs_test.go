@@ -16,9 +16,9 @@ import (
 
 var updateDocs = flag.Bool("update-docs", false, "write the tables of ../docs/providers.md")
 
-// TestTheDocumentListsWhatTheProgramKnows holds the tables of the document against
+// TestProviderTablesAreDocumented holds the tables of the document against
 // the data.
-func TestTheDocumentListsWhatTheProgramKnows(t *testing.T) {
+func TestProviderTablesAreDocumented(t *testing.T) {
 	const path = "../docs/providers.md"
 	doc, err := os.ReadFile(path)
 	if err != nil {
@@ -45,7 +45,7 @@ func TestTheDocumentListsWhatTheProgramKnows(t *testing.T) {
 }
 
 // What Parse knows is what it offers to who mistypes it.
-func TestTheDocumentListsEveryFieldOfTheFile(t *testing.T) {
+func TestConfigFieldsAreDocumented(t *testing.T) {
 	doc, err := os.ReadFile("../docs/providers.md")
 	if err != nil {
 		t.Fatal(err)

@@ -73,7 +73,7 @@ func extensions(t testing.TB, list ...extension.Extension) provider.Extensions {
 	return provider.Extensions{Set: set}
 }
 
-func TestX3_ExtensionsSeeTheChunksOfEveryDialectAndFinishTheAnswer(t *testing.T) {
+func TestX3_ExtensionsReadChunksAndFinish(t *testing.T) {
 	each(t, func(t *testing.T, c dialect.Codec) {
 		yes := say(textAnswer("Yes."))
 		model := serve(t, c, yes, yes).client(&provider.Client{Extensions: extensions(t, newCounter())})
@@ -88,7 +88,7 @@ func TestX3_ExtensionsSeeTheChunksOfEveryDialectAndFinishTheAnswer(t *testing.T)
 	})
 }
 
-func TestX3_AnExtensionThatFailsIsNamed(t *testing.T) {
+func TestX3_FailedExtensionIsNamed(t *testing.T) {
 	for _, fail := range []string{"prepare", "chunk", "finish"} {
 		c := newCounter()
 		c.fail = fail
@@ -104,7 +104,7 @@ func TestX3_AnExtensionThatFailsIsNamed(t *testing.T) {
 	}
 }
 
-func TestX4_AnotherAttemptGathersAnew(t *testing.T) {
+func TestX4_RetryRestartsAccumulation(t *testing.T) {
 	var tries atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\"}}]}\n\n")
@@ -122,7 +122,7 @@ func TestX4_AnotherAttemptGathersAnew(t *testing.T) {
 	}
 }
 
-func TestX7_AClientWithTheServersOfThisModuleSpeaksWithTheirAccent(t *testing.T) {
+func TestX7_ServerExtensionsAdaptTheRequest(t *testing.T) {
 	var body string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		b, _ := io.ReadAll(r.Body)
@@ -154,7 +154,7 @@ func TestX7_AClientWithTheServersOfThisModuleSpeaksWithTheirAccent(t *testing.T)
 // What an extension of somebody else's takes to write is a promise: the one of the
 // example has a switch, a new field of the stream, a mapping into the message, and a
 // new format of tools with its adapter.
-func TestX3_AThirdPartysExtensionIsWrittenInFewerThanSixtyLines(t *testing.T) {
+func TestX3_ThirdPartyExtensionFitsSixtyLines(t *testing.T) {
 	src, err := os.ReadFile("example_extension_test.go")
 	if err != nil {
 		t.Fatal(err)

@@ -155,7 +155,7 @@ func TestX13_ContentBetweenHeartbeatsKeepsTheResponseAlive(t *testing.T) {
 	}
 }
 
-func TestX13_WhiteSpaceBeforeJSONIsAHeartbeat(t *testing.T) {
+func TestX13_WhitespaceBeforeJSONIsAHeartbeat(t *testing.T) {
 	for _, blank := range []string{" ", "\n", "\r\n\t", ": OPENROUTER PROCESSING\n\n"} {
 		for _, d := range heartbeats {
 			for name, take := range map[string]func(c *provider.Client) error{

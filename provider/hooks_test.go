@@ -172,7 +172,7 @@ func exercise(t *testing.T, c dialect.Codec, x provider.Extensions, on bool) {
 	}
 }
 
-func TestX2_AnExtensionThatIsOffRunsNoneOfItsHooks(t *testing.T) {
+func TestX2_DisabledExtensionRunsNoHooks(t *testing.T) {
 	named := extension.Info{Name: "every"}
 	with := func(change func(*extension.Info)) extension.Info {
 		info := named

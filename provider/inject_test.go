@@ -68,7 +68,7 @@ func (i lateInjector) Decorate(_ context.Context, x *extension.Exchange) error {
 	return x.Payload.Set(i.place, i.tools)
 }
 
-func TestR6_ToolsThatAnExtensionInjectsAreNotInjectedAgain(t *testing.T) {
+func TestR6_InjectedToolsAreNotInjectedTwice(t *testing.T) {
 	each(t, func(t *testing.T, c dialect.Codec) {
 		place := toolsPlace(c.Dialect())
 		own := nativeTools(t, c, "get_weather")

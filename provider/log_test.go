@@ -51,7 +51,7 @@ func (l *logs) lines(t *testing.T, message string) (out []map[string]any) {
 	return out
 }
 
-func TestO2_TheDebugViewShowsBothWiresAndTheLosses(t *testing.T) {
+func TestO2_DebugLogShowsBothWiresAndLosses(t *testing.T) {
 	each(t, func(t *testing.T, codec dialect.Codec) {
 		both(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
 			log, seen := debugLog()
@@ -180,7 +180,7 @@ func TestX13_NoCredentialIsInAnyLogOrError(t *testing.T) {
 	}
 }
 
-func TestX13_ASecretThatTheBoundOfTheLogCutsIsNotTold(t *testing.T) {
+func TestX13_TruncatedSecretIsRedacted(t *testing.T) {
 	for cut := 4; cut < len(secretKey); cut++ {
 		log, seen := debugLog()
 		s := serve(t, anthropic.Codec{}, func(_ *server, w http.ResponseWriter, _ *http.Request, _ received) {

@@ -78,7 +78,7 @@ func (m moody) FromNative(native []json.RawMessage, messages []dragoman.Message)
 
 // A mapper gets the whole conversation of a request beside its native form, and the
 // one message of an answer.
-func TestX6_MappersSeeTheConversationAndTheAnswerInTheirNativeForm(t *testing.T) {
+func TestX6_MappersGetNativeMessages(t *testing.T) {
 	places := map[dragoman.Dialect]string{dialectname.OpenAIResponses: "input", dialectname.Gemini: "contents"}
 	each(t, func(t *testing.T, codec dialect.Codec) {
 		s := serve(t, codec, say(textAnswer("Take a coat.")))
@@ -119,7 +119,7 @@ func TestX6_MappersSeeTheConversationAndTheAnswerInTheirNativeForm(t *testing.T)
 
 // Results that are messages of their own on the wire line up with theirs; what does
 // not line up is left as it is.
-func TestX6_WhatDoesNotLineUpIsNotMapped(t *testing.T) {
+func TestX6_MismatchedMessagesAreNotMapped(t *testing.T) {
 	s := serve(t, openaichat.Codec{}, say(textAnswer("Yes.")))
 	calls := callAnswer(`{"city":"Oslo"}`, `{"city":"Bergen"}`).Output[0]
 	a, b := calls.ToolCalls()[0], calls.ToolCalls()[1]
@@ -153,7 +153,7 @@ func TestX6_WhatDoesNotLineUpIsNotMapped(t *testing.T) {
 }
 
 // Of a stream, the native message is what was gathered of it.
-func TestX6_TheNativeMessageOfAStreamIsWhatWasGathered(t *testing.T) {
+func TestX6_StreamedNativeMessageIsAccumulated(t *testing.T) {
 	s := serve(t, openaichat.Codec{}, func(_ *server, w http.ResponseWriter, _ *http.Request, _ received) {
 		for _, delta := range []string{`{"content":"Yes."}`, `{"mood":"quite "}`, `{"mood":"sure"}`} {
 			fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":%s}]}\n\n", delta)
@@ -189,7 +189,7 @@ func (s *starter) Initialize(_ context.Context, settings json.RawMessage) error 
 	return nil
 }
 
-func TestX3_AnExtensionIsInitialisedOnceForAClientAndNotWhileItIsOff(t *testing.T) {
+func TestX3_ExtensionIsInitializedOncePerClient(t *testing.T) {
 	s := serve(t, openaichat.Codec{}, say(textAnswer("Yes.")))
 	on, off := &starter{info: extension.Info{Name: "on"}, fail: true}, &starter{info: extension.Info{Name: "off", OptIn: true}}
 	e := extensions(t, on, off)

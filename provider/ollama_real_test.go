@@ -13,9 +13,9 @@ import (
 	"github.com/dragoman-go/dragoman/provider"
 )
 
-// TestARealOllamaAnswers asks an Ollama that runs, in its own dialect and in
+// TestRealOllamaResponds asks an Ollama that runs, in its own dialect and in
 // OpenAI's: .ci/ollama starts one with a tiny model. It prints a table.
-func TestARealOllamaAnswers(t *testing.T) {
+func TestRealOllamaResponds(t *testing.T) {
 	host, name := os.Getenv("DRAGOMAN_OLLAMA_HOST"), os.Getenv("DRAGOMAN_OLLAMA_MODEL")
 	if host == "" || name == "" {
 		t.Skip("DRAGOMAN_OLLAMA_HOST and DRAGOMAN_OLLAMA_MODEL name no Ollama; .ci/ollama starts one")

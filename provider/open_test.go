@@ -115,14 +115,14 @@ func TestX15_BuiltInProvidersAreKnownByName(t *testing.T) {
 	}
 }
 
-func TestX15_AllBehindTheFirstSlashIsTheModel(t *testing.T) {
+func TestX15_ModelIsEverythingAfterTheFirstSlash(t *testing.T) {
 	w := sent(t, &provider.Config{Getenv: env("OPENROUTER_API_KEY", "k")}, "openrouter/anthropic/claude-opus-5-5")
 	if !strings.Contains(w.body, `"model":"anthropic/claude-opus-5-5"`) {
 		t.Errorf("sent %s", w.body)
 	}
 }
 
-func TestX12_OpeningWithoutACredentialWorksAndAskingNamesTheVariable(t *testing.T) {
+func TestX12_MissingCredentialFailsTheFirstCall(t *testing.T) {
 	for spec, want := range map[string]string{
 		"openai/m": "OPENAI_API_KEY", "openai-chat/m": "OPENAI_API_KEY", "anthropic/m": "ANTHROPIC_API_KEY", "gemini/m": "GEMINI_API_KEY or GOOGLE_API_KEY",
 		"deepseek/m": "DEEPSEEK_API_KEY", "mistral/m": "MISTRAL_API_KEY", "groq/m": "GROQ_API_KEY", "openrouter/m": "OPENROUTER_API_KEY", "xai/m": "XAI_API_KEY",
@@ -157,14 +157,14 @@ func TestX12_OpeningWithoutACredentialWorksAndAskingNamesTheVariable(t *testing.
 	}
 }
 
-func TestX15_AliasesLeadToModels(t *testing.T) {
+func TestX15_AliasesResolveToModels(t *testing.T) {
 	c := &provider.Config{Getenv: env("OPENAI_API_KEY", "k"), Aliases: map[string]string{"best": "smart", "smart": "openai/gpt-5"}}
 	if w := sent(t, c, "best"); !strings.Contains(w.body, `"model":"gpt-5"`) {
 		t.Errorf("sent %s", w.body)
 	}
 }
 
-func TestX15_AListIsAChain(t *testing.T) {
+func TestX15_ListOpensAChain(t *testing.T) {
 	c := &provider.Config{Getenv: env(), Aliases: map[string]string{"spare": "groq/b , ollama/c", "more": "spare,openai/a"}}
 	m, err := c.Open("openai/a, more ,xai/d")
 	if err != nil {
@@ -192,7 +192,7 @@ func TestX15_AListIsAChain(t *testing.T) {
 	}
 }
 
-func TestX15_SpecsThatLeadNowhereSayWhy(t *testing.T) {
+func TestX15_InvalidSpecsAreExplained(t *testing.T) {
 	c := &provider.Config{Getenv: env(), Aliases: map[string]string{"a": "b", "b": "c, openai/x", "c": "a", "self": "self", "lost": "nowhere/x"}}
 	for spec, want := range map[string]string{
 		"":               "a name is missing",
@@ -249,7 +249,7 @@ aliases:
   best: [anthropic/claude-opus-5-5, openai/gpt-5, fast]
 `
 
-func TestX15_AConfigFileSaysWhatTheEnvironmentDoesNot(t *testing.T) {
+func TestX15_ConfigFileSetsProviders(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	if err := os.WriteFile(file, []byte(configFile), 0o600); err != nil {
 		t.Fatal(err)
@@ -299,7 +299,7 @@ func TestX15_AConfigFileSaysWhatTheEnvironmentDoesNot(t *testing.T) {
 	}
 }
 
-func TestX12_AKeyThatTheSettingsNameBeatsTheOneOfItsType(t *testing.T) {
+func TestX12_APIKeyEnvOverridesTheDefaultVariable(t *testing.T) {
 	c := &provider.Config{
 		Getenv:    env("MY_KEY", "mine", "AWS_BEARER_TOKEN_BEDROCK", "not-mine", "GOOGLE_OAUTH_ACCESS_TOKEN", "not-mine", "ANTHROPIC_API_KEY", "not-mine"),
 		Providers: map[string]provider.Settings{},
@@ -321,7 +321,7 @@ func TestX12_AKeyThatTheSettingsNameBeatsTheOneOfItsType(t *testing.T) {
 	}
 }
 
-func TestX14_AFileSaysHowChainsGoOnAndHowLargeBodiesMayBe(t *testing.T) {
+func TestX14_ConfigFileSetsFailoverAndBodyLimits(t *testing.T) {
 	c, err := provider.Parse("c.yaml", []byte("version: 1\nproviders:\n  openai: {max_request_bytes: 100, max_response_bytes: 200}\nfailover: {always_continue: true, after: 2, cooldown: 7s, max_cooldown: 9s}\n"))
 	if err != nil {
 		t.Fatal(err)
@@ -349,7 +349,7 @@ func TestX14_AFileSaysHowChainsGoOnAndHowLargeBodiesMayBe(t *testing.T) {
 	}
 }
 
-func TestX15_WhatIsWrongWithAFileIsSaidWithItsLine(t *testing.T) {
+func TestX15_FileErrorsHaveLines(t *testing.T) {
 	for text, want := range map[string][]string{
 		"providers: {}":            {"1:1", "version"},
 		"version: 2":               {"1:10", "version 1"},
@@ -398,7 +398,7 @@ func TestX15_WhatIsWrongWithAFileIsSaidWithItsLine(t *testing.T) {
 	}
 }
 
-func TestX15_OpenReadsTheFileThatTheEnvironmentNames(t *testing.T) {
+func TestX15_OpenReadsTheFileNamedByTheEnvironment(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	if err := os.WriteFile(file, []byte(configFile), 0o600); err != nil {
 		t.Fatal(err)
@@ -426,7 +426,7 @@ func TestMustOpenPanicsWithTheError(t *testing.T) {
 	provider.MustOpen("nowhere/x")
 }
 
-func TestX15_AFileMaySpeakOfExtensionsOfTheProgramsOwn(t *testing.T) {
+func TestX15_ConfigFileConfiguresOwnExtensions(t *testing.T) {
 	const text = "version: 1\nproviders:\n  acme:\n    type: compatible\n    base_url: http://127.0.0.1:1/v1\n    extensions: {acme.knob: {level: %s}}\n"
 	own := servers.Server{
 		Name: "acme.knob", Description: "A knob.", Requires: []extension.Tag{"server:acme"},
@@ -459,7 +459,7 @@ func TestX15_AFileMaySpeakOfExtensionsOfTheProgramsOwn(t *testing.T) {
 	}
 }
 
-func TestX12_CompatibleServersAreReachedByConfig(t *testing.T) {
+func TestX12_ConfigFileAddsCompatibleServers(t *testing.T) {
 	each(t, func(t *testing.T, codec dialect.Codec) {
 		s := serve(t, codec, say(textAnswer("hi")))
 		typ := map[dragoman.Dialect]string{
@@ -490,7 +490,7 @@ func TestQuirkE12_OpenAIMeansResponses(t *testing.T) {
 	}
 }
 
-func TestCapabilitiesOfModelsAreKnownByTheirNames(t *testing.T) {
+func TestModelCapabilitiesAreLookedUpByName(t *testing.T) {
 	c := &provider.Config{Getenv: env()}
 	for spec, want := range map[string]bool{"gemini/gemini-2.5-flash": true, "gemini/gemini-3-pro": false, "vertex/gemini-2.5-pro": true} {
 		m, err := c.Open(spec)
@@ -504,7 +504,7 @@ func TestCapabilitiesOfModelsAreKnownByTheirNames(t *testing.T) {
 	}
 }
 
-func TestA2_ModelFileTakesCapabilitiesBack(t *testing.T) {
+func TestA2_ModelFileOverridesCapabilities(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "models.yaml")
 	facts := "version: 1\nmodels:\n  - {id: bedrock/amazon.nova-pro-v1:0, refuses: []}\n  - {id: bedrock/anthropic.claude-opus-4-7, refuses_together: null}\n  - {id: gemini/gemini-2.5-pro, refuses: null, ignores: [], refuses_together: []}\n"
 	if err := os.WriteFile(file, []byte(facts), 0o600); err != nil {
@@ -538,7 +538,7 @@ func TestA2_ModelFileTakesCapabilitiesBack(t *testing.T) {
 	}
 }
 
-func TestX7_WhatIsKnownOfAServerComesWithItsName(t *testing.T) {
+func TestX7_ServerTypeSelectsItsExtension(t *testing.T) {
 	c := &provider.Config{Getenv: env(), Providers: map[string]provider.Settings{
 		"own":  {Type: "vllm", BaseURL: "http://127.0.0.1:9/v1", Capabilities: map[string]string{"reasoning_field": "reasoning_content"}},
 		"bare": {Type: "compatible", BaseURL: "http://127.0.0.1:9/v1", Switches: extension.Switches{Off: []string{"openai.compatible"}}},
@@ -581,7 +581,7 @@ func TestX7_WhatIsKnownOfAServerComesWithItsName(t *testing.T) {
 	}
 }
 
-func TestX11_ExtensionsAreSetInTheFile(t *testing.T) {
+func TestX11_ConfigFileConfiguresExtensions(t *testing.T) {
 	c, err := provider.Parse("c.yaml", []byte("version: 1\nproviders:\n  deepseek:\n    extensions:\n      deepseek: {thinking: disabled}\n      openai.compatible: false\n      kimi.ids: true\n"))
 	if err != nil {
 		t.Fatal(err)
@@ -600,7 +600,7 @@ func TestX11_ExtensionsAreSetInTheFile(t *testing.T) {
 	}
 }
 
-func TestZ3_WhatIsNotRecordedIsNotAskedForAgain(t *testing.T) {
+func TestZ3_UnrecordedRequestIsNotRetried(t *testing.T) {
 	if provider.Retryable(&provider.TransportError{Err: &sim.MismatchError{}}) {
 		t.Error("asking again records nothing")
 	}

@@ -190,7 +190,7 @@ func BenchmarkOverhead(b *testing.B) {
 	}
 }
 
-func TestOverheadOfAStreamedExchange(t *testing.T) {
+func TestOverheadOfAStreamedCall(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it measures")
 	}
@@ -274,7 +274,7 @@ func BenchmarkPass(b *testing.B) {
 	}
 }
 
-func TestPassingAStreamOnCostsLittleMoreThanAReverseProxy(t *testing.T) {
+func TestPassOverheadIsCloseToAReverseProxy(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it measures")
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/dragoman-go/dragoman/provider"
 )
 
-func TestAPageOfAProxyIsToldWithItsStatusAndItsWords(t *testing.T) {
+func TestProxyPageErrorHasStatusAndText(t *testing.T) {
 	const secret = "sk-0123456789abcdef"
 	page := "\n<!DOCTYPE html>\n<html><head><title>Bad &amp; Gateway</title><style>b{}</style><script>if (a<b) go()</script></head>" +
 		"<!-- hidden --><body><h1>No way\n  for " + secret + "</h1>" + strings.Repeat("<p>blah</p>", 5000) + "</body></html>"
@@ -69,7 +69,7 @@ func TestAPageOfAProxyIsToldWithItsStatusAndItsWords(t *testing.T) {
 	}
 }
 
-func TestAnEmptyAnswerIsToldWithItsStatus(t *testing.T) {
+func TestEmptyResponseErrorHasItsStatus(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer server.Close()
 	c := &provider.Client{BaseURL: server.URL, Model: "m", Retry: provider.Retry{Max: -1}}

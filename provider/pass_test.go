@@ -125,7 +125,7 @@ func passes(t *testing.T, c *provider.Client, p passthrough.Request) (*passthrou
 	return got, string(body)
 }
 
-func TestPassingSendsTheBytesAndGivesTheBytes(t *testing.T) {
+func TestPassKeepsBytes(t *testing.T) {
 	const (
 		sent     = "{ \"unknown\" : 1.0 ,\n\t\"nonsense\":[\"\\u00e4\"] }\n"
 		answered = "data: {\"x\" : 1.0}\r\n\r\n: nothing\n\ndata: [DONE]"
@@ -161,7 +161,7 @@ func TestPassingSendsTheBytesAndGivesTheBytes(t *testing.T) {
 	})
 }
 
-func TestPassingAsksTheModelOfThePassageWhereTheClientHasNone(t *testing.T) {
+func TestPassUsesItsOwnModelName(t *testing.T) {
 	u := upstreams(t, answering(http.StatusOK, "{}"))
 	c := u.client(&provider.Client{Codec: gemini.Codec{}})
 	c.Model = ""
@@ -171,7 +171,7 @@ func TestPassingAsksTheModelOfThePassageWhereTheClientHasNone(t *testing.T) {
 	}
 }
 
-func TestJ16_WhatIsPassedOnIsSigned(t *testing.T) {
+func TestJ16_PassedRequestIsSigned(t *testing.T) {
 	host := ""
 	u := upstreams(t, func(_ http.ResponseWriter, r *http.Request) { host = r.Host })
 	keys := func(context.Context) (provider.AWSKeys, error) {
@@ -186,7 +186,7 @@ func TestJ16_WhatIsPassedOnIsSigned(t *testing.T) {
 	}
 }
 
-func TestJ16_OnlyHeadersThatMeanSomethingToTheDialectAreSentOn(t *testing.T) {
+func TestJ16_OnlyDialectHeadersAreForwarded(t *testing.T) {
 	asked := http.Header{}
 	for _, name := range []string{
 		"Authorization", "Proxy-Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key", "X-Goog-Iam-Authorization-Token", "X-Amz-Security-Token", "Cookie",
@@ -225,7 +225,7 @@ func TestJ16_OnlyHeadersThatMeanSomethingToTheDialectAreSentOn(t *testing.T) {
 	}
 }
 
-func TestJ16_TheQueryOfWhoAsksIsSentOnWithoutCredentialsAndWhatTheClientSets(t *testing.T) {
+func TestJ16_QueryIsForwardedWithoutCredentials(t *testing.T) {
 	for _, tc := range []struct {
 		codec            dialect.Codec
 		base, asks, want string
@@ -254,7 +254,7 @@ func TestJ16_TheQueryOfWhoAsksIsSentOnWithoutCredentialsAndWhatTheClientSets(t *
 	}
 }
 
-func TestPassingAsksForWhatAServerKeepsAndForNothingElse(t *testing.T) {
+func TestPassForwardsOnlyStoredResponsePaths(t *testing.T) {
 	u := upstreams(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "{}") })
 	c := &provider.Client{Codec: openairesponses.Codec{}, BaseURL: u.URL + "/v1?api-version=1", Model: "m"}
 	if _, err := c.Pass(t.Context(), passthrough.Request{Kept: "resp_1/input_items", Method: http.MethodGet}); err != nil {
@@ -270,7 +270,7 @@ func TestPassingAsksForWhatAServerKeepsAndForNothingElse(t *testing.T) {
 	}
 }
 
-func TestJ16_HeadersOfTheClientStayAndBetasAreJoined(t *testing.T) {
+func TestJ16_ClientHeadersStayAndBetasAreJoined(t *testing.T) {
 	u := upstreams(t, answering(http.StatusOK, "{}"))
 	for _, tc := range []struct {
 		codec        dialect.Codec
@@ -292,7 +292,7 @@ func TestJ16_HeadersOfTheClientStayAndBetasAreJoined(t *testing.T) {
 	}
 }
 
-func TestJ16_OnlyHeadersThatAreOfUseComeBack(t *testing.T) {
+func TestJ16_OnlyUsefulResponseHeadersAreReturned(t *testing.T) {
 	given := []string{
 		"Content-Type", "text/event-stream", "Retry-After", "7", "Retry-After-Ms", "7000", "X-Should-Retry", "false", "Request-Id", "r1", "X-Request-Id", "r2", "X-Amzn-Requestid", "r3",
 		"Anthropic-Ratelimit-Tokens-Remaining", "5", "X-Ratelimit-Limit-Requests", "9", "Openai-Processing-Ms", "3", "Openai-Version", "2020", "X-Amzn-Errortype", "Any",
@@ -314,7 +314,7 @@ func TestJ16_OnlyHeadersThatAreOfUseComeBack(t *testing.T) {
 	}
 }
 
-func TestPassingAsksAgainUntilTheFirstByte(t *testing.T) {
+func TestPassRetriesUntilTheFirstByte(t *testing.T) {
 	body := passthrough.Request{Body: []byte(`{"a":1}`), Stream: true}
 	for name, tc := range map[string]struct {
 		first http.HandlerFunc
@@ -358,7 +358,7 @@ func TestPassDoesNotRetryAfterContent(t *testing.T) {
 	}
 }
 
-func TestARefusalIsPassedOnInItsOwnBytes(t *testing.T) {
+func TestErrorIsPassedThroughUnchanged(t *testing.T) {
 	const own = "{\"error\" : {\"message\":\"so \\u0041\", \"type\":\"any\", \"more\":[1.0]}}\n"
 	for _, tc := range []struct {
 		status int
@@ -387,7 +387,7 @@ func TestQuirkD23_PassedRequestsAreNotRepaired(t *testing.T) {
 	}
 }
 
-func TestX13_ACredentialThatARefusalRepeatsIsNotPassedOn(t *testing.T) {
+func TestX13_PassedErrorIsRedacted(t *testing.T) {
 	for _, tc := range []struct{ key, body, want string }{
 		{"sk-a/secret+key", `{"error":{"message":"no such key sk-a\/secret+key"}}`, `{"error":{"message":"no such key [redacted]"}}`},
 		{"sk-a/secret+key", "<p>no such key: sk-a/secret+key</p>", "<p>no such key: [redacted]</p>"},
@@ -407,7 +407,7 @@ func TestX13_ACredentialThatARefusalRepeatsIsNotPassedOn(t *testing.T) {
 	})
 }
 
-func TestJ16_AnswersThatArePackedUnaskedAreUnpacked(t *testing.T) {
+func TestJ16_UnrequestedCompressionIsRemoved(t *testing.T) {
 	const stream, refusal = "data: {}\n\ndata: [DONE]\n\n", `{"error":{"message":"so"}}`
 	for _, tc := range []struct {
 		name               string
@@ -436,7 +436,7 @@ func TestJ16_AnswersThatArePackedUnaskedAreUnpacked(t *testing.T) {
 	})
 }
 
-func TestARefusalThatCannotBePassedOnIsToldAnew(t *testing.T) {
+func TestUnpassableErrorIsReencoded(t *testing.T) {
 	for name, step := range map[string]http.HandlerFunc{
 		"it is packed in what we do not know": answering(http.StatusBadRequest, "\x01\x02", "Content-Encoding", "br", "Content-Type", "text/html"),
 		"it is too long":                      answering(http.StatusBadRequest, strings.Repeat("long ", 1<<18), "Content-Type", "text/html"),
@@ -460,7 +460,7 @@ func TestARefusalThatCannotBePassedOnIsToldAnew(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoAnswerIsAnErrorOfPassing(t *testing.T) {
+func TestPassReportsInvalidResponses(t *testing.T) {
 	u := upstreams(t, answering(http.StatusTemporaryRedirect, "", "Location", "http://elsewhere.invalid/"))
 	nobody := httptest.NewServer(nil)
 	nobody.Close()
@@ -490,7 +490,7 @@ func TestWhatIsNoAnswerIsAnErrorOfPassing(t *testing.T) {
 	}
 }
 
-func TestX13_EachPhaseOfPassingHasItsTimeout(t *testing.T) {
+func TestX13_EachPhaseOfPassHasItsTimeout(t *testing.T) {
 	const said = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hi\"}}]}\n\ndata: half"
 	for _, tc := range []struct {
 		phase    string
@@ -527,7 +527,7 @@ func TestX13_EachPhaseOfPassingHasItsTimeout(t *testing.T) {
 	}
 }
 
-func TestJ9_ClosingWhatIsPassedOnCancelsTheRequest(t *testing.T) {
+func TestJ9_ClosingThePassedBodyCancelsTheRequest(t *testing.T) {
 	gone := make(chan struct{})
 	u := upstreams(t, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, "data: 1\n\n")
@@ -557,7 +557,7 @@ func TestJ9_ClosingWhatIsPassedOnCancelsTheRequest(t *testing.T) {
 	}
 }
 
-func TestX13_PassedConnectionsAreUsedAgain(t *testing.T) {
+func TestX13_PassedConnectionsAreReused(t *testing.T) {
 	var conns sync.Map
 	u := upstreams(t, func(w http.ResponseWriter, r *http.Request) {
 		conns.Store(r.RemoteAddr, true)
@@ -574,7 +574,7 @@ func TestX13_PassedConnectionsAreUsedAgain(t *testing.T) {
 	}
 }
 
-func TestO2_WhatIsPassedOnIsLoggedWithoutCredentials(t *testing.T) {
+func TestO2_PassedRequestIsLoggedWithoutCredentials(t *testing.T) {
 	u := upstreams(t, answering(http.StatusOK, "data: sk-the-key-of-the-gateway and more\n\n"))
 	log, lines := debugLog()
 	asked := passthrough.Request{Body: []byte(`{"words":"of the user, sk-the-key-of-the-gateway"}`), Stream: true, Header: http.Header{"Idempotency-Key": {"their-own-key"}}}

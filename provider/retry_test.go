@@ -35,7 +35,7 @@ func hasty(s *server, retry provider.Retry) (*provider.Client, eager) {
 	return s.client(provider.OnClock(clock, &provider.Client{Timeouts: unboundedPhases, Retry: retry})), clock
 }
 
-func TestX14_AnErrorThatMayPassIsAskedAgain(t *testing.T) {
+func TestX14_TemporaryErrorIsRetried(t *testing.T) {
 	each(t, func(t *testing.T, codec dialect.Codec) {
 		both(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
 			s := serve(t, codec, refuse(overloaded), refuse(overloaded), say(textAnswer("at last")))
@@ -68,7 +68,7 @@ func TestX14_RetriesEnd(t *testing.T) {
 	}
 }
 
-func TestX14_AnErrorThatStaysIsNotAskedAgain(t *testing.T) {
+func TestX14_PermanentErrorIsNotRetried(t *testing.T) {
 	for _, class := range []dragoman.ErrorClass{dragoman.ErrorBadRequest, dragoman.ErrorAuth, dragoman.ErrorNotFound, dragoman.ErrorQuota, dragoman.ErrorContextLength} {
 		code := map[dragoman.ErrorClass]string{dragoman.ErrorQuota: "insufficient_quota", dragoman.ErrorContextLength: "context_length_exceeded"}[class]
 		s := serve(t, openaichat.Codec{}, refuse(&dragoman.APIError{Class: class, Message: "no", Code: code}))
@@ -79,7 +79,7 @@ func TestX14_AnErrorThatStaysIsNotAskedAgain(t *testing.T) {
 	}
 }
 
-func TestX14_TheServersWordOnRetriesComesFirst(t *testing.T) {
+func TestX14_ServerRetryHeadersTakePrecedence(t *testing.T) {
 	now := created
 	for _, tc := range []struct {
 		name   string
@@ -119,7 +119,7 @@ func TestX14_TheServersWordOnRetriesComesFirst(t *testing.T) {
 	}
 }
 
-func TestX14_AWaitThatAStreamAsksForIsKept(t *testing.T) {
+func TestX14_RetryAfterInAStreamIsFollowed(t *testing.T) {
 	const refusal = "data: " + `{"error":{"code":429,"message":"slow down","status":"RESOURCE_EXHAUSTED",` +
 		`"details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"11s"}]}}` + "\n\n"
 	limited := func(_ *server, w http.ResponseWriter, _ *http.Request, _ received) {
@@ -142,7 +142,7 @@ func TestX14_AWaitThatAStreamAsksForIsKept(t *testing.T) {
 	}
 }
 
-func TestX14_WaitsDoubleUpToACapAndAreShortenedByChance(t *testing.T) {
+func TestX14_BackoffDoublesWithJitterUpToACap(t *testing.T) {
 	s := serve(t, openaichat.Codec{}, refuse(overloaded))
 	c, clock := hasty(s, provider.Retry{Max: 4, Base: time.Second, Cap: 3 * time.Second, Jitter: func() float64 { return 1 }})
 	if _, err := c.Generate(t.Context(), question()); err == nil {
@@ -154,7 +154,7 @@ func TestX14_WaitsDoubleUpToACapAndAreShortenedByChance(t *testing.T) {
 	}
 }
 
-func TestX14_AStreamThatFailsBeforeItsContentIsAskedAgain(t *testing.T) {
+func TestX14_StreamIsRetriedBeforeContent(t *testing.T) {
 	each(t, func(t *testing.T, codec dialect.Codec) {
 		start := eventsOf(textAnswer("x"))[:1]
 		early := func(s *server, w http.ResponseWriter, _ *http.Request, _ received) {
@@ -182,7 +182,7 @@ func TestX14_AStreamThatFailsBeforeItsContentIsAskedAgain(t *testing.T) {
 	})
 }
 
-func TestX14_AWaitThatIsCutShortEndsWithWhatTheServerSaid(t *testing.T) {
+func TestX14_CanceledWaitReturnsTheServerError(t *testing.T) {
 	s := serve(t, openaichat.Codec{}, refuse(overloaded))
 	clock := newClock()
 	c := s.client(provider.OnClock(clock, &provider.Client{Timeouts: unboundedPhases, Retry: steadily}))
@@ -227,7 +227,7 @@ func thoughtful(codec dialect.Codec) *dragoman.Request {
 	return req
 }
 
-func TestX14_ReasoningThatAServerDoesNotKnowIsLeftOutOnce(t *testing.T) {
+func TestX14_RefusedReasoningIsDroppedOnce(t *testing.T) {
 	for _, tc := range []struct {
 		codec   dialect.Codec
 		err     dragoman.APIError
@@ -271,7 +271,7 @@ func TestX14_ReasoningThatAServerDoesNotKnowIsLeftOutOnce(t *testing.T) {
 	}
 }
 
-func TestX14_ACureIsTriedOnce(t *testing.T) {
+func TestX14_RequestFixIsTriedOnce(t *testing.T) {
 	refusal := refuse(&dragoman.APIError{Class: dragoman.ErrorBadRequest, Message: "Invalid `signature` in `thinking` block"})
 	s := serve(t, anthropic.Codec{}, refusal)
 	c, _ := hasty(s, steadily)
@@ -286,7 +286,7 @@ func TestX14_ACureIsTriedOnce(t *testing.T) {
 }
 
 // In Responses, reasoning is an item of its own: without it, no empty message remains.
-func TestX14_CureLeavesNoEmptyMessage(t *testing.T) {
+func TestX14_RequestFixLeavesNoEmptyMessage(t *testing.T) {
 	thinks := func(_ *server, w http.ResponseWriter, _ *http.Request, _ received) {
 		_, _ = w.Write([]byte(`{"id":"resp_1","object":"response","created_at":1,"model":"model-1","status":"completed","output":[
 			{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"ZW5j"},
@@ -323,7 +323,7 @@ type ownDialect struct{ anthropic.Codec }
 
 func (ownDialect) ForeignReasoning(e *dragoman.APIError) bool { return e.Message == "alien thoughts" }
 
-func TestX14_ACodecKnowsWhatCanBeCured(t *testing.T) {
+func TestX14_CodecRecognizesRefusedReasoning(t *testing.T) {
 	refused := refuse(&dragoman.APIError{Class: dragoman.ErrorBadRequest, Message: "alien thoughts"})
 	for codec, want := range map[dialect.Codec]int{ownDialect{}: 2, anthropic.Codec{}: 1} {
 		s := serve(t, codec, refused, say(textAnswer("fine")))

@@ -15,7 +15,7 @@ func startOnly(s *server, w http.ResponseWriter, _ *http.Request, _ received) {
 	s.stream(w, []dragoman.Event{eventsOf(textAnswer("x"))[0], &dragoman.StreamError{Err: overloaded}})
 }
 
-func TestStreamWithoutContentHasEventsUnlessItIsRelayed(t *testing.T) {
+func TestEmptyStreamHasEventsUnlessRelayed(t *testing.T) {
 	for _, relayed := range []bool{false, true} {
 		s := serve(t, anthropic.Codec{}, startOnly)
 		ctx := t.Context()

@@ -107,7 +107,7 @@ func TestQuirkG7_ThinkTagsAreSplitOffOnRequest(t *testing.T) {
 }
 
 // In every dialect, and leaving the stream at any event.
-func TestQuirkG7_ThinkTagsAreSplitInEveryDialectAndLeftAnywhere(t *testing.T) {
+func TestQuirkG7_ThinkTagsAreSplitInEveryDialect(t *testing.T) {
 	each(t, func(t *testing.T, codec dialect.Codec) {
 		s := serve(t, codec, say(textAnswer("<think>hm, well</think>\nYes.")))
 		c := s.client(&provider.Client{ThinkTags: "marked"})
@@ -138,7 +138,7 @@ func TestQuirkG7_ThinkTagsAreSplitInEveryDialectAndLeftAnywhere(t *testing.T) {
 	})
 }
 
-func TestQuirkG7_TheFileSaysHowThinkingIsMarked(t *testing.T) {
+func TestQuirkG7_ConfigFileSetsThinkTags(t *testing.T) {
 	c, err := provider.Parse("c.yaml", []byte("version: 1\nproviders:\n  vllm: {think_tags: open}\n"))
 	if err != nil {
 		t.Fatal(err)

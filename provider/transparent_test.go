@@ -20,7 +20,7 @@ type bystander struct{}
 
 func (bystander) Info() extension.Info { return extension.Info{Name: "bystander"} }
 
-func TestAClientIsTransparentWhereNothingIsChangedOnTheWay(t *testing.T) {
+func TestClientWithoutChangesIsTransparent(t *testing.T) {
 	settings := func(s provider.Settings) *provider.Config {
 		return &provider.Config{Providers: map[string]provider.Settings{"mine": s}}
 	}
@@ -66,7 +66,7 @@ func TestAClientIsTransparentWhereNothingIsChangedOnTheWay(t *testing.T) {
 	}
 }
 
-func TestAClientOfOnesOwnIsTransparentWhereNothingIsSet(t *testing.T) {
+func TestZeroClientIsTransparent(t *testing.T) {
 	same := func(string) targets.Capabilities { return targets.Capabilities{} }
 	other := func(m string) targets.Capabilities { return targets.Capabilities{NoImages: m == "blind"} }
 	for _, tc := range []struct {
@@ -91,7 +91,7 @@ func TestAClientOfOnesOwnIsTransparentWhereNothingIsSet(t *testing.T) {
 	}
 }
 
-func TestADialectIsThatOfTheCodec(t *testing.T) {
+func TestClientDialectIsTheCodecs(t *testing.T) {
 	if got := (&provider.Client{}).Dialect(); got != dialectname.OpenAIChat {
 		t.Errorf("of none: %s", got)
 	}
@@ -100,7 +100,7 @@ func TestADialectIsThatOfTheCodec(t *testing.T) {
 	}
 }
 
-func TestEveryClientThatIsOpenedCanBeChangedFirst(t *testing.T) {
+func TestOpenedClientsCanBeConfigured(t *testing.T) {
 	var seen []string
 	c := &provider.Config{Getenv: env(), Client: func(c *provider.Client) {
 		seen = append(seen, c.String())
@@ -120,14 +120,14 @@ func TestEveryClientThatIsOpenedCanBeChangedFirst(t *testing.T) {
 	}
 }
 
-func TestAFileMayHaveASectionForTheGateway(t *testing.T) {
+func TestConfigFileMayHaveAGatewaySection(t *testing.T) {
 	c, err := provider.Parse("f.yaml", []byte("version: 1\naliases: {fast: openai/a}\ngateway:\n  listen: 127.0.0.1:8088\n  anything: [1, {a: b}]\n"))
 	if err != nil || c.Aliases["fast"] != "openai/a" {
 		t.Errorf("%v, %v", c, err)
 	}
 }
 
-func TestTheStartOfAStreamHasTheLossesOfTheRequest(t *testing.T) {
+func TestResponseStartHasRequestLosses(t *testing.T) {
 	unstreamed := func(s *server, w http.ResponseWriter, r *http.Request, got received) {
 		got.stream = false
 		say(textAnswer("hi"))(s, w, r, got)

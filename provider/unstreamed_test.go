@@ -38,7 +38,7 @@ func sayWhole(resp *dragoman.Response, contentType string) step {
 }
 
 // A server that ignores that a stream was asked for is understood all the same.
-func TestAWholeAnswerWhereAStreamWasAskedForIsToldAsOne(t *testing.T) {
+func TestUnstreamedResponseIsStreamed(t *testing.T) {
 	answers := map[string]*dragoman.Response{
 		"text":           textAnswer("Take a coat, and an umbrella: it rains."),
 		"parallel calls": callAnswer(`{"city":"Oslo"}`, `{"city":"Bergen"}`),
@@ -90,7 +90,7 @@ func TestAWholeAnswerWhereAStreamWasAskedForIsToldAsOne(t *testing.T) {
 
 // What is no answer is told as before: an error of the server's with its class, a
 // body that breaks off as an incomplete stream.
-func TestAWholeBodyThatIsNoAnswerIsAnErrorOfTheStream(t *testing.T) {
+func TestInvalidUnstreamedBodyIsAStreamError(t *testing.T) {
 	each(t, func(t *testing.T, codec dialect.Codec) {
 		status, failure, _ := codec.EncodeError(&dragoman.APIError{Class: dragoman.ErrorRateLimit, Message: "slow down, please"})
 		if status == 0 {
@@ -120,7 +120,7 @@ func TestAWholeBodyThatIsNoAnswerIsAnErrorOfTheStream(t *testing.T) {
 }
 
 // What was lost on the way is told at the end, as of any stream.
-func TestTheLossesOfAWholeAnswerAreToldWithItsEnd(t *testing.T) {
+func TestUnstreamedLossesAreInResponseEnd(t *testing.T) {
 	s := serve(t, openaichat.Codec{}, sayWhole(textAnswer("Yes."), "application/json"))
 	req := question()
 	req.Sampling.TopK = new(int64(7))
@@ -131,7 +131,7 @@ func TestTheLossesOfAWholeAnswerAreToldWithItsEnd(t *testing.T) {
 }
 
 // Extensions see the answer as one chunk, and what they add is told.
-func TestX3_ExtensionsFinishAWholeAnswerWhereAStreamWasAskedFor(t *testing.T) {
+func TestX3_ExtensionsFinishUnstreamedResponses(t *testing.T) {
 	s := serve(t, openaichat.Codec{}, sayWhole(textAnswer("Yes."), "application/json"))
 	watch := &watcher{}
 	c := s.client(&provider.Client{Extensions: provider.Extensions{Set: mustSet(t, watch)}})
@@ -170,7 +170,7 @@ func mustSet(t *testing.T, extensions ...extension.Extension) *extension.Set {
 
 // The events of an answer that was not streamed are held back and left as those of
 // any other.
-func TestLeavingAStreamThatIsNoneEndsIt(t *testing.T) {
+func TestBreakEndsAnUnstreamedResponse(t *testing.T) {
 	s := serve(t, openaichat.Codec{}, sayWhole(textAnswer("Yes."), "application/json"))
 	n := 0
 	for range s.client(&provider.Client{}).Stream(t.Context(), question()) {

@@ -19,7 +19,7 @@ type named extension.Info
 
 func (n named) Info() extension.Info { return extension.Info(n) }
 
-func TestX11_SettingsThatNoRequestCouldUseAreRefused(t *testing.T) {
+func TestX11_UnusableSettingsAreRefused(t *testing.T) {
 	open := func(file, spec string, own ...extension.Extension) error {
 		t.Helper()
 		c, err := provider.Parse("c.yaml", []byte("version: 1\nproviders:\n  "+file), own...)
@@ -59,7 +59,7 @@ func TestX11_SettingsThatNoRequestCouldUseAreRefused(t *testing.T) {
 	}
 }
 
-func TestX11_SettingsThatARequestDoesNotUseAreReported(t *testing.T) {
+func TestX11_UnusedSettingsAreReported(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, `{"id":"c","choices":[{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}]}`)
 	}))

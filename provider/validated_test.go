@@ -48,7 +48,7 @@ func (firstPart) Prepare(_ context.Context, x *extension.Exchange) error {
 	return nil
 }
 
-func TestInvalidRequestIsReportedInPlaceOfTheErrorOfAnExtension(t *testing.T) {
+func TestInvalidRequestErrorPrecedesExtensionErrors(t *testing.T) {
 	set, err := extension.NewSet(firstPart{})
 	if err != nil {
 		t.Fatal(err)

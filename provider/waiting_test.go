@@ -13,7 +13,7 @@ import (
 	"github.com/dragoman-go/dragoman/provider"
 )
 
-func TestAStreamSaysBeforeItWaits(t *testing.T) {
+func TestStreamCallsWaitingBeforeItBlocks(t *testing.T) {
 	const word = `data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":"word"},"finish_reason":null}]}` + "\n\n"
 	more := make(chan struct{})
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -51,7 +51,7 @@ func TestAStreamSaysBeforeItWaits(t *testing.T) {
 	}
 }
 
-func TestReencodingInAnotherDialectLeavesTheNativeFormOut(t *testing.T) {
+func TestReencodingDropsForeignNativeForms(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"word"},"finish_reason":"stop"}]}`)
 	}))

@@ -22,7 +22,7 @@ import (
 )
 
 // What is packed comes in larger pieces than events, so streams are asked for bare.
-func TestX13_StreamsAreNotPacked(t *testing.T) {
+func TestX13_StreamsAreNotCompressed(t *testing.T) {
 	each(t, func(t *testing.T, codec dialect.Codec) {
 		s := serve(t, codec, say(textAnswer("Yes.")))
 		c := s.client(&provider.Client{})
@@ -65,7 +65,7 @@ type transport func(*http.Request) (*http.Response, error)
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
 
 // A server that has said all and does not hang up is waited for, but not for long.
-func TestX13_TheEndOfAStreamIsNotWaitedForLong(t *testing.T) {
+func TestX13_WaitForTheStreamsEndIsShort(t *testing.T) {
 	const all = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Yes.\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"
 	waiting := make(chan struct{}, 1)
 	clock := newClock()
@@ -157,7 +157,7 @@ func (m marker) Decorate(_ context.Context, x *extension.Exchange) error {
 }
 
 // Tools bring tags: that there are some, and the formats they were written in.
-func TestX1_ToolsBringTags(t *testing.T) {
+func TestX1_ToolsAddTags(t *testing.T) {
 	mark := func(name string, tags ...extension.Tag) marker {
 		return marker{name, tags}
 	}
@@ -202,7 +202,7 @@ func (adder) Finish(_ context.Context, _ *extension.Exchange, resp *dragoman.Res
 }
 
 // What is added to an answer without any part is a message like others.
-func TestX3_APartThatIsAddedToNothingHasItsMessage(t *testing.T) {
+func TestX3_PartAddedToAnEmptyResponseHasAMessage(t *testing.T) {
 	s := serve(t, openaichat.Codec{}, func(_ *server, w http.ResponseWriter, _ *http.Request, _ received) {
 		_, _ = io.WriteString(w, "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
 	})
@@ -224,7 +224,7 @@ func TestX3_APartThatIsAddedToNothingHasItsMessage(t *testing.T) {
 }
 
 // A wire without ids gets ids that no other turn of the conversation has.
-func TestCallsWithoutIDsOfTwoTurnsHaveOtherIDs(t *testing.T) {
+func TestSynthesizedIDsDifferBetweenTurns(t *testing.T) {
 	const call = `{"model":"m","created_at":"2026-01-01T00:00:00Z","message":{"role":"assistant","content":"","tool_calls":[{"function":{"name":"get_weather","arguments":{"city":"Oslo"}}}]},"done":true,"done_reason":"stop"}` + "\n"
 	s := serve(t, ollama.Codec{}, func(_ *server, w http.ResponseWriter, _ *http.Request, _ received) { _, _ = io.WriteString(w, call) })
 	both(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
@@ -247,7 +247,7 @@ func TestCallsWithoutIDsOfTwoTurnsHaveOtherIDs(t *testing.T) {
 }
 
 // What an extension loses is told with all other losses.
-func TestR11_WhatAnExtensionLosesIsReported(t *testing.T) {
+func TestR11_ExtensionLossesAreReported(t *testing.T) {
 	s := serve(t, openaichat.Codec{}, say(textAnswer("Yes.")))
 	c := s.client(&provider.Client{Server: "lmstudio", Extensions: extensions(t, servers.All()...)})
 	req := question()
@@ -275,7 +275,7 @@ func (*oneByOne) Close() error { return nil }
 
 // The bytes of what is held back are those that came, though the memory that they
 // came in is used again.
-func TestX14_ChunksThatAreHeldBackKeepTheirBytes(t *testing.T) {
+func TestX14_HeldChunksKeepTheirBytes(t *testing.T) {
 	pieces := []string{
 		"data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\"}}]}\n\n", "data: {\"choices\":[]}\n\n",
 		"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Yes.\"},\"finish_reason\":\"stop\"}]}\n\n", "data: [DONE]\n\n",

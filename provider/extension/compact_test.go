@@ -18,7 +18,7 @@ func (stored) ID() string                           { return "s" }
 func (s stored) Messages() []dragoman.Message       { return s }
 func (stored) Metadata() map[string]json.RawMessage { return nil }
 
-func TestX9_CompactingCutsWhereNoCallIsPartedFromItsResult(t *testing.T) {
+func TestX9_CompactKeepsCallsWithTheirResults(t *testing.T) {
 	asks := dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&dragoman.ToolCall{ID: "1", Name: "f", Arguments: "{}"}}}
 	session := stored{
 		dragoman.SystemText("be brief"), dragoman.UserText("a"), dragoman.AssistantText("b"),

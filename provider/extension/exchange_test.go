@@ -70,7 +70,7 @@ func through(t testing.TB, r *extension.Resolution) (payload json.RawMessage, re
 	return payload, resp, err
 }
 
-func TestX2_AnExtensionThatIsOffRunsNoneOfItsHooks(t *testing.T) {
+func TestX2_DisabledExtensionRunsNoHooks(t *testing.T) {
 	var log []string
 	r := resolve(t, set(t, all{plain: plain{Name: "on"}, log: &log}, all{plain: needs("off", "x"), log: &log}), extension.Switches{})
 	payload, resp, err := through(t, r)
@@ -90,7 +90,7 @@ func TestX2_AnExtensionThatIsOffRunsNoneOfItsHooks(t *testing.T) {
 	}
 }
 
-func TestX3_HooksRunInTheOrderOfRegistrationAndAFailureNamesItsOwner(t *testing.T) {
+func TestX3_HooksRunInRegistrationOrder(t *testing.T) {
 	var log []string
 	r := resolve(t, set(t, all{plain: plain{Name: "b"}, log: &log}, plain{Name: "none"}, all{plain: plain{Name: "a"}, log: &log}), extension.Switches{})
 	if payload, resp, err := through(t, r); err != nil || string(payload) != `{"model":"m","b":true,"a":true}` || resp.ID != "ba" {
@@ -139,7 +139,7 @@ func (c configured) Decorate(_ context.Context, x *extension.Exchange) error {
 	return err
 }
 
-func TestX8_AKnobIsAddedOnlyWhereTheConfigurationAsksForIt(t *testing.T) {
+func TestX8_SettingIsAddedOnlyIfConfigured(t *testing.T) {
 	for config, want := range map[string]string{"": `{"model":"m"}`, `{"effort":"high"}`: `{"model":"m","effort":"high"}`} {
 		var got string
 		r := resolve(t, set(t, configured{plain{Name: "knob"}, &got}), extension.Switches{})
@@ -191,7 +191,7 @@ func newGatherer() gatherer {
 	}
 }
 
-func TestX5_PiecesAreGatheredAndToldWhileTheyCome(t *testing.T) {
+func TestX5_FragmentsAreAccumulatedAndPatched(t *testing.T) {
 	g := newGatherer()
 	var told []string
 	x := extension.NewExchange(extension.Options{
@@ -220,7 +220,7 @@ func TestX5_PiecesAreGatheredAndToldWhileTheyCome(t *testing.T) {
 	}
 }
 
-func TestX5_GatheringIsLinear(t *testing.T) {
+func TestX5_AccumulationIsLinear(t *testing.T) {
 	work := func(n int) float64 {
 		return testing.AllocsPerRun(1, func() {
 			x := extension.NewExchange(extension.Options{Resolution: resolve(t, set(t, newGatherer()), extension.Switches{})})
@@ -283,7 +283,7 @@ func TestX9_ActionsReplaceTheNativeHistoryAndPatchTheMetadata(t *testing.T) {
 	}
 }
 
-func TestX10_WhatACallerSuppliesIsAddedAndReservedNamesKeepTheirOwn(t *testing.T) {
+func TestX10_CallerContextKeepsReservedNames(t *testing.T) {
 	var log bytes.Buffer
 	var got map[string]json.RawMessage
 	look := func(_ context.Context, in extension.ActionInput) (extension.ActionResult, error) {
@@ -313,7 +313,7 @@ func (talk) Messages() []dragoman.Message {
 }
 func (talk) Metadata() map[string]json.RawMessage { return nil }
 
-func TestX10_EveryActionIsToldTheLayersOfTheLibraryAndThoseOfTheApplicationWhereItHasSome(t *testing.T) {
+func TestX10_ActionsGetContextLayers(t *testing.T) {
 	var seen map[string]json.RawMessage
 	look := func(_ context.Context, in extension.ActionInput) (extension.ActionResult, error) {
 		seen = in.Context
@@ -368,7 +368,7 @@ func TestX10_EveryActionIsToldTheLayersOfTheLibraryAndThoseOfTheApplicationWhere
 }
 
 // Nobody is given a partial answer that lacks what was gathered, in silence.
-func TestX4_ASumThatCannotBeWrittenFailsWhoeverLooks(t *testing.T) {
+func TestX4_UnencodableSumIsAnError(t *testing.T) {
 	x := extension.NewExchange(extension.Options{Resolution: resolve(t, set(t, newGatherer(), trampler{}), extension.Switches{})})
 	if err := x.ReadChunk(t.Context(), json.RawMessage(`{"t":"a"}`)); err != nil {
 		t.Fatal(err)
@@ -397,7 +397,7 @@ func (trampler) Finish(_ context.Context, x *extension.Exchange, _ *dragoman.Res
 	return nil
 }
 
-func TestX9_TheParametersOfAnActionAreHeldAgainstItsInputs(t *testing.T) {
+func TestX9_ActionParametersAreValidated(t *testing.T) {
 	ran := 0
 	run := func(context.Context, extension.ActionInput) (extension.ActionResult, error) {
 		ran++

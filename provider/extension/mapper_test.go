@@ -11,7 +11,7 @@ import (
 	"github.com/dragoman-go/dragoman/provider/extension"
 )
 
-func TestX6_AMappingThatDoesNotLineUpReturnsWhatItWasGiven(t *testing.T) {
+func TestX6_MismatchedMappingReturnsItsInput(t *testing.T) {
 	messages := []dragoman.Message{dragoman.UserText("a"), dragoman.AssistantText("b")}
 	native := []json.RawMessage{json.RawMessage(`{"role":"user"}`), json.RawMessage(`{"role":"assistant","mood":"good"}`)}
 	add := func(m *dragoman.Message, o *extension.Object) error { return o.Set("says", m.Text()) }

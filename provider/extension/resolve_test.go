@@ -90,7 +90,7 @@ func TestX1_TagsSwitchExtensionsOnAndOff(t *testing.T) {
 	}
 }
 
-func TestX1_NamesThatNobodyHasAndNamesThatTwoHaveAreErrors(t *testing.T) {
+func TestX1_UnknownAndDuplicateNamesAreErrors(t *testing.T) {
 	s := set(t, plain{Name: "a"})
 	if _, err := s.Resolve(nil, extension.Switches{On: []string{"b"}, Force: []string{"c"}}); !errors.Is(err, extension.ErrExtensions) || !strings.Contains(err.Error(), `"b"`) || !strings.Contains(err.Error(), `"c"`) {
 		t.Errorf("%v", err)
@@ -105,7 +105,7 @@ func TestX1_NamesThatNobodyHasAndNamesThatTwoHaveAreErrors(t *testing.T) {
 
 // Whatever the tags are: it ends, the order does not matter, and what is on agrees
 // with the tags.
-func TestX1_AnySetComesToRestInOneWay(t *testing.T) {
+func TestX1_ResolutionIsDeterministic(t *testing.T) {
 	tag := rapid.SampledFrom([]extension.Tag{"a", "b", "c", "d", "e", "f"})
 	tags := rapid.SliceOfNDistinct(tag, 0, 3, rapid.ID[extension.Tag])
 	rapid.Check(t, func(t *rapid.T) {
@@ -143,7 +143,7 @@ func TestX1_AnySetComesToRestInOneWay(t *testing.T) {
 	})
 }
 
-func TestX1_AnExtensionThatOnlyFollowsADisputeIsOn(t *testing.T) {
+func TestX1_DependentOfAResolvedConflictIsOn(t *testing.T) {
 	s := set(t,
 		plain{Name: "unstable", Forbids: []extension.Tag{"a"}, Provides: []extension.Tag{"a"}},
 		plain{Name: "follower", Forbids: []extension.Tag{"a"}, Provides: []extension.Tag{"f"}},

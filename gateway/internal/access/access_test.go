@@ -75,7 +75,7 @@ func want(t *testing.T, k *access.Keys, reason access.Reason, after time.Duratio
 	}
 }
 
-func TestG3_OnlyKnownKeysGetInAndOnlyToTheirModels(t *testing.T) {
+func TestG3_OnlyKnownKeysAreAdmittedToTheirModels(t *testing.T) {
 	one := key("one", "secret-one")
 	one.Models = []string{"fast", "openai/*"}
 	k := newKeys(t, one, key("two", "secret-two"))
@@ -128,7 +128,7 @@ func TestG3_OnlyKnownKeysGetInAndOnlyToTheirModels(t *testing.T) {
 }
 
 // A refusal lists at most twenty of the models that a key may use, and counts the others.
-func TestARefusalListsTwentyModels(t *testing.T) {
+func TestRefusalListsAtMostTwentyModels(t *testing.T) {
 	for _, tc := range []struct {
 		models int
 		want   string
@@ -149,7 +149,7 @@ func TestARefusalListsTwentyModels(t *testing.T) {
 }
 
 // While a secret is being changed, the old and the new are one key with one account.
-func TestG3_AKeyMayHaveTwoSecretsWhileItIsChanged(t *testing.T) {
+func TestG3_KeyHasTwoSecretsDuringRotation(t *testing.T) {
 	one := key("one", "secret-old")
 	one.Parallel = 1
 	k := newKeys(t, one, key("two", "secret-two"))
@@ -191,7 +191,7 @@ func TestG3_AKeyMayHaveTwoSecretsWhileItIsChanged(t *testing.T) {
 	}
 }
 
-func TestWithoutKeysEverybodyIsAdmitted(t *testing.T) {
+func TestWithoutKeysEveryClientIsAdmitted(t *testing.T) {
 	k := newKeys(t)
 	lease, err := k.Admit(t.Context(), "anything", "m", 0)
 	if err != nil || lease.Key() != "" || !k.Open() {
@@ -211,7 +211,7 @@ func TestWithoutKeysEverybodyIsAdmitted(t *testing.T) {
 	}
 }
 
-func TestG3_RequestsPerMinuteComeBackEvenly(t *testing.T) {
+func TestG3_RequestsPerMinuteRefillEvenly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		team := key("team", secret)
 		team.RequestsPerMinute = 3
@@ -260,7 +260,7 @@ func TestRetryAfterIsSufficient(t *testing.T) {
 	}
 }
 
-func TestG3_TokensAreTakenAfterwardsAndADebtMustBePaid(t *testing.T) {
+func TestG3_TokenDebtBlocksUntilPaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		team := key("team", secret)
 		team.TokensPerMinute = 600
@@ -276,7 +276,7 @@ func TestG3_TokensAreTakenAfterwardsAndADebtMustBePaid(t *testing.T) {
 }
 
 // What an upstream says it counted is its word only.
-func TestADebtOfTokensLastsADayAtMost(t *testing.T) {
+func TestTokenDebtLastsAtMostADay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		team := key("team", secret)
 		team.TokensPerMinute = 1
@@ -297,7 +297,7 @@ func TestADebtOfTokensLastsADayAtMost(t *testing.T) {
 	})
 }
 
-func TestNumbersThatAreTooLargeAreTakenAsTheLargest(t *testing.T) {
+func TestTooLargeNumbersSaturate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		team := key("team", secret)
 		team.Budget = access.Budget{Tokens: math.MaxInt64, Per: access.Day}
@@ -308,7 +308,7 @@ func TestNumbersThatAreTooLargeAreTakenAsTheLargest(t *testing.T) {
 	})
 }
 
-func TestTokensCountWhenTheyAreKnown(t *testing.T) {
+func TestUnknownTokensAreNotCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		team := key("team", secret)
 		team.Budget = access.Budget{Tokens: 10, Per: access.Hour}
@@ -320,7 +320,7 @@ func TestTokensCountWhenTheyAreKnown(t *testing.T) {
 	})
 }
 
-func TestSpendTakesOnlyWhatIsMoreThanWasSaid(t *testing.T) {
+func TestSpendCountsOnlyTheIncrease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		team := key("team", secret)
 		team.Budget = access.Budget{Tokens: 100, Per: access.Hour}
@@ -356,7 +356,7 @@ func TestG3_ParallelRequestsAreBounded(t *testing.T) {
 	want(t, k, access.TooManyAtOnce, time.Second)
 }
 
-func TestG3_WhatUsesNoTokensIsBoundByTheRequestsOfAMinuteAlone(t *testing.T) {
+func TestG3_VisitIsLimitedByRequestsPerMinuteOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		team := key("team", secret)
 		team.RequestsPerMinute, team.TokensPerMinute, team.Parallel, team.Budget = 4, 10, 1, access.Budget{Tokens: 10, Per: access.Day}
@@ -485,7 +485,7 @@ func replace(t *testing.T, k *access.Keys, keys ...access.Key) {
 	}
 }
 
-func TestLoweredBoundsHoldAtOnce(t *testing.T) {
+func TestLoweredLimitsApplyAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		team := key("team", secret)
 		team.RequestsPerMinute, team.TokensPerMinute = 1000, 1_000_000
@@ -503,7 +503,7 @@ func TestLoweredBoundsHoldAtOnce(t *testing.T) {
 	})
 }
 
-func TestKeysThatCannotBeUsedAreRefused(t *testing.T) {
+func TestInvalidKeysAreRefused(t *testing.T) {
 	good := key("team", secret)
 	with := func(change func(*access.Key)) access.Key {
 		k := key("other", "secret-two")
@@ -545,7 +545,7 @@ func TestDisconnectedClientIsNotCounted(t *testing.T) {
 	want(t, k, "", 0)
 }
 
-func TestParallelUseLosesNoCount(t *testing.T) {
+func TestConcurrentUseLosesNoCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const workers, each = 8, 50
 		team := key("team", secret)
@@ -585,7 +585,7 @@ func TestParallelUseLosesNoCount(t *testing.T) {
 	})
 }
 
-func TestTheKeyOfARequestIsWhereItsClientPutsIt(t *testing.T) {
+func TestFromRequestReadsEveryPlace(t *testing.T) {
 	for _, tc := range []struct {
 		target string
 		header []string
@@ -640,7 +640,7 @@ func BenchmarkAdmitOneOfAThousand(b *testing.B) {
 	}
 }
 
-func TestG3_AKeyIsKnownByAllOfItsHash(t *testing.T) {
+func TestG3_WholeHashIsCompared(t *testing.T) {
 	const secret = "the-secret-of-this-test"
 	for i := range 32 {
 		hash := access.HashOf(secret)
@@ -655,7 +655,7 @@ func TestG3_AKeyIsKnownByAllOfItsHash(t *testing.T) {
 	}
 }
 
-func TestG3_ABudgetIsReservedUntilRequestsEnd(t *testing.T) {
+func TestG3_BudgetIsReservedUntilRequestsEnd(t *testing.T) {
 	team := key("team", secret)
 	team.Budget = access.Budget{Tokens: 100, Per: access.Day}
 	k := newKeys(t, team)
@@ -699,7 +699,7 @@ func TestG3_ABudgetIsReservedUntilRequestsEnd(t *testing.T) {
 	}
 }
 
-func TestG3_AReservationIsNotForgottenWithItsPeriodOrItsKeysBounds(t *testing.T) {
+func TestG3_ReservationSurvivesNewPeriodAndNewLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		team := key("team", secret)
 		team.Budget = access.Budget{Tokens: 100, Per: access.Hour}
@@ -719,7 +719,7 @@ func TestG3_AReservationIsNotForgottenWithItsPeriodOrItsKeysBounds(t *testing.T)
 	})
 }
 
-func TestG3_ReservedRequestsAtOnceExceedNoBudgetByMoreThanOneEstimate(t *testing.T) {
+func TestG3_BudgetIsExceededByLessThanOneEstimate(t *testing.T) {
 	team := key("team", secret)
 	team.Budget = access.Budget{Tokens: 10_000, Per: access.Month}
 	k := newKeys(t, team)
@@ -749,7 +749,7 @@ func TestG3_ReservedRequestsAtOnceExceedNoBudgetByMoreThanOneEstimate(t *testing
 	}
 }
 
-func TestG3_ASlotIsHeldFromTheHeadersOn(t *testing.T) {
+func TestG3_EnterTakesASlot(t *testing.T) {
 	team := key("team", secret)
 	team.Parallel, team.RequestsPerMinute, team.Models = 1, 2, []string{"m"}
 	k := newKeys(t, team)
@@ -794,7 +794,7 @@ func TestG3_ASlotIsHeldFromTheHeadersOn(t *testing.T) {
 	}
 }
 
-func TestAKeyWithModelsMayUseOnlyTheFieldsItLists(t *testing.T) {
+func TestKeyWithModelsMayUseOnlyListedFields(t *testing.T) {
 	for _, tc := range []struct {
 		key  access.Key
 		want bool
@@ -812,7 +812,7 @@ func TestAKeyWithModelsMayUseOnlyTheFieldsItLists(t *testing.T) {
 }
 
 // A request may state the largest bound there is. What it reserves is given back exactly.
-func TestG3_AHugeEstimateIsReleasedExactly(t *testing.T) {
+func TestG3_HugeEstimateIsReleasedExactly(t *testing.T) {
 	team := key("team", secret)
 	team.Budget = access.Budget{Tokens: 100, Per: access.Day}
 	k := newKeys(t, team)
@@ -838,7 +838,7 @@ func TestG3_AHugeEstimateIsReleasedExactly(t *testing.T) {
 	}
 }
 
-func TestARefusedModelSuggestsASimilarName(t *testing.T) {
+func TestRefusedModelSuggestsASimilarName(t *testing.T) {
 	e := &access.RefusedError{Reason: access.ModelNotAllowed, Key: "team", Model: "fats", Allowed: []string{"fast"}}
 	const want = `the key team may not use the model "fats"; it may use fast`
 	if got := e.API().Message; got != want {

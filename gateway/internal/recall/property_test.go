@@ -16,7 +16,7 @@ import (
 // A client may write a conversation anew each time: split, join and trim texts, leave
 // empty parts, move cache markers, send other instructions, order members as it likes and make
 // new ids for calls that have none. It is the same conversation.
-func TestQuirkB17_AConversationIsTheSameHoweverItIsWritten(t *testing.T) {
+func TestQuirkB17_ConversationHashIgnoresSpelling(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		r, _ := newRecall(t)
 		var said []dragoman.Message
@@ -110,7 +110,7 @@ func rewrite(t *rapid.T, said []dragoman.Message, seed int) []dragoman.Message {
 
 // Whatever clients send and models answer: nothing breaks, and what could be sent can
 // still be sent when something is restored.
-func TestAnyConversationIsKeptAndRestored(t *testing.T) {
+func TestAnyConversationIsStoredAndRestored(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		r, _ := newRecall(t)
 		req := gen.Options{}.Request().Draw(rt, "request")

@@ -96,7 +96,7 @@ func signatures(t testing.TB, r *recall.Recall, scope recall.Scope, req *dragoma
 
 var hi = dragoman.UserText("hi")
 
-func TestQuirkB17_TwoKeysWithEqualCallIDsNeverSeeEachOthersState(t *testing.T) {
+func TestQuirkB17_KeysDoNotShareState(t *testing.T) {
 	r, _ := newRecall(t)
 	other := []recall.Scope{{Key: "team", Route: "slow"}, {Key: "other", Route: "fast"}, {Key: "teamf", Route: "ast"}, {}}
 	keep(t, r, scope, ask(hi), minted(sigA, "", hashCall("call_1", "a")))
@@ -112,7 +112,7 @@ func TestQuirkB17_TwoKeysWithEqualCallIDsNeverSeeEachOthersState(t *testing.T) {
 	}
 }
 
-func TestQuirkB17_ChangedAnswersAreNotRestored(t *testing.T) {
+func TestQuirkB17_ChangedResponseIsNotRestored(t *testing.T) {
 	r, _ := newRecall(t)
 	keep(t, r, scope, ask(hi), minted(sigA, "I look.", hashCall("call_1", "a"), hashCall("call_2", "b")))
 	for what, m := range map[string]dragoman.Message{
@@ -143,7 +143,7 @@ func TestQuirkB17_ChangedAnswersAreNotRestored(t *testing.T) {
 	}
 }
 
-func TestQuirkB17_OfAnswersToOneConversationEachHasItsOwnState(t *testing.T) {
+func TestQuirkB17_EachResponseHasItsOwnState(t *testing.T) {
 	r, _ := newRecall(t)
 	keep(t, r, scope, ask(hi), minted(sigA, "one", hashCall("call_1", "a")))
 	keep(t, r, scope, ask(hi), minted(sigB, "two", hashCall("call_1", "a")))
@@ -166,7 +166,7 @@ func TestQuirkB17_OfAnswersToOneConversationEachHasItsOwnState(t *testing.T) {
 	}
 }
 
-func TestQuirkB17_AlternativesAreKeptToo(t *testing.T) {
+func TestQuirkB17_AlternativesAreStored(t *testing.T) {
 	r, _ := newRecall(t)
 	resp := minted(sigA, "one")
 	resp.Alternatives = []dragoman.Candidate{{Index: 1, Output: minted(sigB, "two").Output}}
@@ -210,7 +210,7 @@ func TestQuirkB17_NoSignatureIsSentTwice(t *testing.T) {
 	}
 }
 
-func TestRestoringChangesNothingThatIsShared(t *testing.T) {
+func TestRestoreDoesNotChangeSharedValues(t *testing.T) {
 	r, _ := newRecall(t)
 	bare := hashCall("made_here", "a")
 	bare.Synthetic = true
@@ -236,7 +236,7 @@ func TestRestoringChangesNothingThatIsShared(t *testing.T) {
 	}
 }
 
-func TestOnlyAnswersWithSomethingToLoseAreKept(t *testing.T) {
+func TestResponsesWithoutStateAreNotStored(t *testing.T) {
 	notes := &memorynotes.Notes{MaxEntries: 1}
 	r, err := recall.New(recall.Options{Notes: notes})
 	if err != nil {
@@ -253,7 +253,7 @@ func TestOnlyAnswersWithSomethingToLoseAreKept(t *testing.T) {
 }
 
 // What the client has anyway is not stored once more, nor are images.
-func TestLittleIsStored(t *testing.T) {
+func TestStoredStateIsSmall(t *testing.T) {
 	notes := &counting{Notes: &memorynotes.Notes{}}
 	r, err := recall.New(recall.Options{Notes: notes})
 	if err != nil {
@@ -269,7 +269,7 @@ func TestLittleIsStored(t *testing.T) {
 	}
 }
 
-func TestQuirkB17_MediaKeepsItsSignatureWhereTheClientKeepsTheMedia(t *testing.T) {
+func TestQuirkB17_ReturnedMediaGetsItsSignature(t *testing.T) {
 	r, _ := newRecall(t)
 	image := dragoman.Image("image/png", []byte("x"))
 	resp := minted(sigA, "look")
@@ -291,7 +291,7 @@ func TestQuirkB17_MediaKeepsItsSignatureWhereTheClientKeepsTheMedia(t *testing.T
 	}
 }
 
-func TestStateExpiresUnlessItIsAskedFor(t *testing.T) {
+func TestUseExtendsTheLifetimeOfState(t *testing.T) {
 	r, clock := newRecall(t)
 	keep(t, r, scope, ask(hi), minted(sigA, "one"))
 	for range 5 { // an hour is all it has
@@ -321,7 +321,7 @@ func TestTooLargeStateIsAnErrorAndALoss(t *testing.T) {
 	}
 }
 
-func TestAStoreThatFailsLeavesTheRequestAlone(t *testing.T) {
+func TestFailedStoreDoesNotChangeTheRequest(t *testing.T) {
 	r, err := recall.New(recall.Options{Notes: &counting{Notes: &memorynotes.Notes{}, err: errors.New("down")}})
 	if err != nil {
 		t.Fatal(err)
@@ -338,7 +338,7 @@ func TestAStoreThatFailsLeavesTheRequestAlone(t *testing.T) {
 	}
 }
 
-func TestNothingIsReadForAConversationThatBegins(t *testing.T) {
+func TestNewConversationReadsNothing(t *testing.T) {
 	notes := &counting{Notes: &memorynotes.Notes{}}
 	r, err := recall.New(recall.Options{Notes: notes})
 	if err != nil {
@@ -356,7 +356,7 @@ func TestNothingIsReadForAConversationThatBegins(t *testing.T) {
 	}
 }
 
-func TestAHistoryIsReadInLinearTime(t *testing.T) {
+func TestRestoreIsLinear(t *testing.T) {
 	r, _ := newRecall(t)
 	codectest.Linear(t, "turns", 8000, func(n int) error {
 		var messages []dragoman.Message
@@ -383,7 +383,7 @@ func TestAHistoryIsReadInLinearTime(t *testing.T) {
 	})
 }
 
-func TestQuirkD26_ReasoningThatAnybodyCanReadIsRestoredToo(t *testing.T) {
+func TestQuirkD26_PlainReasoningIsRestored(t *testing.T) {
 	r, _ := newRecall(t)
 	think := &dragoman.Reasoning{Text: "hm", Field: "reasoning_content"}
 	from := dragoman.Origin{Dialect: dialectname.OpenAIChat, Provider: "deepseek", Model: "m"}

@@ -41,7 +41,7 @@ func wantSaved(t *testing.T, r *recall.Recall, key, id string, want []dragoman.M
 	}
 }
 
-func TestG7_AConversationIsContinuedByTheIDOfAnyOfItsResponses(t *testing.T) {
+func TestG7_AnyResponseCanBeContinued(t *testing.T) {
 	for _, size := range []int{1, 20_000, 100_000} {
 		r, _ := newRecall(t)
 		var all [][]dragoman.Message
@@ -65,7 +65,7 @@ func TestG7_AConversationIsContinuedByTheIDOfAnyOfItsResponses(t *testing.T) {
 	}
 }
 
-func TestG7_OnlyItsKeyFindsAResponse(t *testing.T) {
+func TestG7_ResponseIsFoundOnlyByItsKey(t *testing.T) {
 	r, _ := newRecall(t)
 	save(t, r, "k", "resp_1", "", say(1, 1))
 	for _, at := range [][2]string{{"other", "resp_1"}, {"k", "resp_2"}, {"kresp", "_1"}, {"", "resp_1"}} {
@@ -87,7 +87,7 @@ func TestG7_OnlyItsKeyFindsAResponse(t *testing.T) {
 	}
 }
 
-func TestG7_WhatIsStoredGrowsWithTheConversationAndNotWithItsSquare(t *testing.T) {
+func TestG7_StoredBytesGrowLinearly(t *testing.T) {
 	stored := func(turns int) int {
 		notes := &counting{Notes: &memorynotes.Notes{}}
 		r, err := recall.New(recall.Options{Notes: notes})
@@ -114,7 +114,7 @@ func TestG7_WhatIsStoredGrowsWithTheConversationAndNotWithItsSquare(t *testing.T
 	}
 }
 
-func TestG7_ALargeConversationIsRefusedWithAdvice(t *testing.T) {
+func TestG7_TooLargeConversationIsRefusedWithAdvice(t *testing.T) {
 	r, err := recall.New(recall.Options{Notes: &memorynotes.Notes{}, MaxSaved: 100_000})
 	if err != nil {
 		t.Fatal(err)
@@ -141,7 +141,7 @@ func TestG7_ALargeConversationIsRefusedWithAdvice(t *testing.T) {
 	}
 }
 
-func TestG7_AConversationThatGoesOnIsNotForgottenInItsMiddle(t *testing.T) {
+func TestG7_ContinuedConversationDoesNotExpire(t *testing.T) {
 	r, clock := newRecall(t)
 	save(t, r, "k", "resp_0", "", say(0, 100_000))
 	for n := 1; n < 10; n++ {
@@ -157,7 +157,7 @@ func TestG7_AConversationThatGoesOnIsNotForgottenInItsMiddle(t *testing.T) {
 	}
 }
 
-func TestG7_GatewaysThatShareAStoreContinueEachOthersConversations(t *testing.T) {
+func TestG7_GatewaysShareStoredConversations(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.db")
 	var both []*recall.Recall
 	for range 2 {

@@ -272,7 +272,7 @@ func (k *talk) results(texts ...string) {
 	k.said = append(k.said, answer(k.said[len(k.said)-1].ToolCalls()))
 }
 
-func TestQuirkB17_WhatAForgetfulClientDropsReachesTheProviderAgain(t *testing.T) {
+func TestQuirkB17_DroppedStateReachesTheProvider(t *testing.T) {
 	for _, up := range upstreams {
 		for _, client := range clients {
 			t.Run(string(up.codec.Dialect())+" through "+string(client.Dialect()), func(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-func TestP1_ProgramsOfAShellCommandAreFoundWhereverTheyHide(t *testing.T) {
+func TestP1_HiddenProgramsAreFound(t *testing.T) {
 	for _, tc := range []struct{ command, programs string }{
 		{`ls -l`, "ls"},
 		{`cat a | grep b && echo c || true; date`, "cat grep echo true date"},
@@ -140,7 +140,7 @@ func TestP1_ProgramsOfAShellCommandAreFoundWhereverTheyHide(t *testing.T) {
 	}
 }
 
-func TestP1_ASimpleCommandIsOneProgramWithFixedArguments(t *testing.T) {
+func TestP1_SimpleCommandIsOneProgramWithFixedArguments(t *testing.T) {
 	for command, want := range map[string][]string{
 		`ls`:                    {},
 		`ls -l a`:               {"-l", "a"},
@@ -170,7 +170,7 @@ func TestP1_ASimpleCommandIsOneProgramWithFixedArguments(t *testing.T) {
 	}
 }
 
-func TestP1_RedirectsOfAShellCommandAreListed(t *testing.T) {
+func TestP1_RedirectsAreListed(t *testing.T) {
 	for _, tc := range []struct{ command, redirects, writes string }{
 		{`ls > a 2>&1`, "[a]", "[a]"},
 		{`cat < a >> b`, "[a b]", "[b]"},
@@ -191,7 +191,7 @@ func TestP1_RedirectsOfAShellCommandAreListed(t *testing.T) {
 }
 
 // Where shells differ, a script is what any of them makes of it.
-func TestT15_AScriptIsWhatAnyShellMakesOfIt(t *testing.T) {
+func TestT15_ScriptsOfEveryShellAreParsed(t *testing.T) {
 	if c, err := ParseScript(`cat <(ls)`); !errors.Is(err, ErrUnreadable) || fmt.Sprint(c.Programs) != "[?]" {
 		t.Errorf("not every sh can read this: %+v, %v", c, err)
 	}
@@ -210,7 +210,7 @@ func TestT15_AScriptIsWhatAnyShellMakesOfIt(t *testing.T) {
 	}
 }
 
-func TestP1_WhatCannotBeParsedIsAnUnknown(t *testing.T) {
+func TestP1_UnparsableCommandIsUnknown(t *testing.T) {
 	deep := strings.Repeat("$(", 20_000) + strings.Repeat(")", 20_000)
 	inner := "ls"
 	for range 12 {
@@ -240,7 +240,7 @@ func TestP1_WhatCannotBeParsedIsAnUnknown(t *testing.T) {
 func quoteForShell(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
 // The words of a simple command are what Bash makes of them.
-func TestP1_BashReadsSimpleCommandsAsWeDo(t *testing.T) {
+func TestP1_SimpleCommandsMatchBash(t *testing.T) {
 	bash, err := exec.LookPath("bash")
 	if err != nil {
 		t.Skip("there is no bash")

@@ -59,7 +59,7 @@ func TestAttack_ProgramsThatRunThroughArguments(t *testing.T) {
 	}
 }
 
-func TestPatternsForProgramsThatRunAnythingAreRefused(t *testing.T) {
+func TestPatternsForInterpretersAreRefused(t *testing.T) {
 	for _, pattern := range []string{
 		"python ...", "python3 *", "python3.12 -c *", "perl -e *", "perl ...", "node ...", "ruby -e *", "/usr/bin/python3 ...", "less *", "vim ...", "npx ...", "npm ...",
 		"npm run *", "npm exec ...", "docker ...", "docker run ...", "docker exec * ...", "kubectl exec ...", "go run *", "go generate ...", "git config ...", "git bisect ...",
@@ -91,7 +91,7 @@ func TestPatternsForProgramsThatRunAnythingAreRefused(t *testing.T) {
 }
 
 // A word of the pattern is trusted, but not what the rest of the command makes of it.
-func TestAttack_WordsOfThePatternHideNoOthers(t *testing.T) {
+func TestAttack_PatternWordsDoNotHideOtherPrograms(t *testing.T) {
 	for _, tc := range []struct{ pattern, refused, allowed string }{
 		{"sed -n 1p ...", `sed -n 1p -e '1e ls' f ;; sed -n 1p --expression='1e ls' f ;; sed -n 1p -f x`, "sed -n 1p f ;; sed -n 1p -e 2p f"},
 		{"sed -i s/a/b/e ...", `sed -i s/a/b/e -e e f`, "sed -i s/a/b/e f"},

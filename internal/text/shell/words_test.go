@@ -16,7 +16,7 @@ func wordsOf(text string) ([]string, error) {
 	return c.Words()
 }
 
-func TestT15_ACommandIsTakenApartIntoWords(t *testing.T) {
+func TestT15_CommandIsSplitIntoWords(t *testing.T) {
 	for text, want := range map[string][]string{
 		`ls`:                             {"ls"},
 		`  git   log -n 3  `:             {"git", "log", "-n", "3"},
@@ -37,7 +37,7 @@ func TestT15_ACommandIsTakenApartIntoWords(t *testing.T) {
 }
 
 // What is taken for words is what a shell would take for the same words.
-func TestT15_WordsAreThoseOfAShell(t *testing.T) {
+func TestT15_WordsMatchTheShell(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := rapid.SliceOfN(rapid.StringOfN(rapid.RuneFrom([]rune("ab '\"\\$`*?[]{},;&|<>()!#~=\n\té-")), 0, 8, -1), 1, 5).Draw(t, "words")
 		want[0] = "p" + want[0]

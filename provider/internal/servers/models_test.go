@@ -19,7 +19,7 @@ import (
 )
 
 // What a model takes is known by its name, whoever serves it.
-func TestX7_ModelsGetTheSettingsThatTheirFamilyTakes(t *testing.T) {
+func TestX7_ModelFamiliesGetTheirSettings(t *testing.T) {
 	budget := int64(20000)
 	for _, tc := range []struct {
 		c             dialect.Codec
@@ -118,7 +118,7 @@ func force(r *dragoman.Request) {
 }
 
 // What a server cannot be told is told to who asked.
-func TestX7_AChoiceThatOnlyOneToolExpressesIsReported(t *testing.T) {
+func TestX7_UnsupportedToolChoiceIsReported(t *testing.T) {
 	set, err := extension.NewSet(servers.All()...)
 	if err != nil {
 		t.Fatal(err)
