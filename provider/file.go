@@ -272,7 +272,7 @@ func (r *configReader) provider(key, value *node) (s Settings) {
 		r.Bad(value, "%s: the field base_url is missing; the type compatible has no default", what)
 	}
 	if b, ok := builtinNamed(cmp.Or(s.Type, key.Text)); ok {
-		if setting, reason := misplaced(s, b); setting != "" {
+		if setting, reason := uselessSetting(s, b); setting != "" {
 			r.Bad(fieldOf(value, setting), "%s: %s: %s", what, setting, reason)
 		} else if s.BaseURL != "" && s.Project+s.Location != "" {
 			r.Bad(fieldOf(value, "base_url"), "%s: base_url replaces project and location; remove base_url or the other two", what)
@@ -341,7 +341,7 @@ func (r *configReader) optIn(name string) bool {
 
 // known returns the extensions that a file may configure.
 func (r *configReader) known() []extension.Extension {
-	return slices.Concat(r.config.shipped(), r.config.Extensions)
+	return slices.Concat(r.config.defaultExtensions(), r.config.Extensions)
 }
 
 // extensionNames returns their names.
@@ -372,7 +372,7 @@ func (r *configReader) headers(n *node) map[string]string {
 		if !isToken(key.Text) {
 			r.Bad(key, "headers: %.80q is not a valid header name", key.Text)
 		}
-		if out[key.Text] = r.String(value, "headers: "+key.Text); unprintable(out[key.Text]) {
+		if out[key.Text] = r.String(value, "headers: "+key.Text); hasControlChars(out[key.Text]) {
 			r.Bad(value, "headers: %s: the value has characters that are not allowed in a header", key.Text)
 		}
 	})

@@ -20,9 +20,9 @@ const (
 type startBuffer struct {
 	yield func(dragoman.Event, error) bool
 	// open reports that events are passed on at once, left that the caller wants no more.
-	open, left bool
-	held       []dragoman.Event
-	bytes      int
+	open, stopped bool
+	held          []dragoman.Event
+	bytes         int
 	// exchange sends its patches before an event; nil sends none.
 	exchange *exchange
 	// failover is set in the start and the end of the response if it is not nil.
@@ -42,8 +42,8 @@ func (b *startBuffer) add(ev dragoman.Event) bool {
 	if b.exchange != nil {
 		b.exchange.sendPatches()
 	}
-	b.left = b.left || !b.yield(ev, nil)
-	return !b.left
+	b.stopped = b.stopped || !b.yield(ev, nil)
+	return !b.stopped
 }
 
 // hold stores an event, and flushes the buffer if the event has content or the buffer is full.
@@ -85,7 +85,7 @@ func (b *startBuffer) flush() bool {
 		}
 	}
 	b.held = nil
-	return !b.left
+	return !b.stopped
 }
 
 // isEmpty reports whether the response ended without content and without a reason.

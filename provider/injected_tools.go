@@ -13,25 +13,25 @@ import (
 // injected describes the list of tools that an extension wrote into the payload before the
 // request was encoded (requirement R6).
 type injected struct {
-	// any is set if there is a list of tools; none is set if the list is empty.
-	any, none bool
+	// hasList is set if there is a list of tools; none is set if the list is empty.
+	hasList, isEmpty bool
 }
 
 // injectedTools reports whether an extension wrote a list of tools. The list replaces the
 // tools of the request.
 func (x *exchange) injectedTools() injected {
 	tools := x.extended.Payload.Get(x.wire.Body.Tools)
-	return injected{any: tools != nil, none: tools != nil && len(elements(tools)) == 0}
+	return injected{hasList: tools != nil, isEmpty: tools != nil && len(elements(tools)) == 0}
 }
 
-// request removes the settings that servers refuse without tools if the extension wrote an
+// adaptRequest removes the settings that servers refuse without tools if the extension wrote an
 // empty list (quirk E3). If the list is not empty, the settings stay: request declares the
 // tools that they name, and the list of the extension replaces these declarations later.
-func (t injected) request(req *dragoman.Request, rep *dragoman.Report) {
-	if t.any && !t.none {
-		req.Tools = withChosen(req.Tools, req.ToolChoice)
+func (t injected) adaptRequest(req *dragoman.Request, rep *dragoman.Report) {
+	if t.hasList && !t.isEmpty {
+		req.Tools = withChosenTools(req.Tools, req.ToolChoice)
 	}
-	if !t.none {
+	if !t.isEmpty {
 		return
 	}
 	if req.ToolChoice != nil {
@@ -44,9 +44,9 @@ func (t injected) request(req *dragoman.Request, rep *dragoman.Report) {
 	}
 }
 
-// withChosen returns the tools of a request and those that only its choice names. The result
+// withChosenTools returns the tools of a request and those that only its choice names. The result
 // is never empty.
-func withChosen(tools []dragoman.ToolSpec, c *dragoman.ToolChoice) []dragoman.ToolSpec {
+func withChosenTools(tools []dragoman.ToolSpec, c *dragoman.ToolChoice) []dragoman.ToolSpec {
 	out := slices.Clone(tools)
 	declare := func(s dragoman.ToolSpec) {
 		if !slices.ContainsFunc(out, func(o dragoman.ToolSpec) bool { return o.Name == s.Name && o.Namespace == s.Namespace }) {
@@ -66,11 +66,11 @@ func withChosen(tools []dragoman.ToolSpec, c *dragoman.ToolChoice) []dragoman.To
 	return out
 }
 
-// withoutTools removes the settings that servers refuse without tools if an
+// dropToolSettings removes the settings that servers refuse without tools if an
 // Decorate hook emptied or deleted the list of tools in the payload (quirk E3). If it
 // deleted the list, settings that it wrote itself stay: its server may have another place
 // for tools.
-func (x *exchange) withoutTools(before, payload []byte) ([]byte, error) {
+func (x *exchange) dropToolSettings(before, payload []byte) ([]byte, error) {
 	if bytes.Equal(before, payload) {
 		return payload, nil
 	}
@@ -103,9 +103,9 @@ func (x *exchange) withoutTools(before, payload []byte) ([]byte, error) {
 	return o.JSON(), nil
 }
 
-// losses removes the losses of the request's tools if those tools are not sent.
-func (t injected) losses(all []dragoman.Loss) []dragoman.Loss {
-	if !t.any {
+// filterLosses removes the losses of the request's tools if those tools are not sent.
+func (t injected) filterLosses(all []dragoman.Loss) []dragoman.Loss {
+	if !t.hasList {
 		return all
 	}
 	var out []dragoman.Loss

@@ -18,17 +18,17 @@ func (c *Client) capabilities(model string) targets.Capabilities {
 	if c.Capabilities != nil {
 		return c.Capabilities(model)
 	}
-	return c.known(model)
+	return c.tableCapabilities(model)
 }
 
-// known returns the capabilities of a model by its name, from the table of models.
-func (c *Client) known(model string) targets.Capabilities {
-	if k := c.facts.Load(); k != nil && k.model == model {
+// tableCapabilities returns the capabilities of a model by its name, from the table of models.
+func (c *Client) tableCapabilities(model string) targets.Capabilities {
+	if k := c.cachedModel.Load(); k != nil && k.model == model {
 		return k.caps
 	}
 	m, _ := c.Fact(model)
 	caps := m.Capabilities(c.codec().Dialect())
-	c.facts.Store(&knownModel{model, caps})
+	c.cachedModel.Store(&knownModel{model, caps})
 	return caps
 }
 
@@ -45,12 +45,12 @@ func (c *Client) Fact(model string) (m models.Model, ok bool) {
 	if table == nil {
 		table = models.Default()
 	}
-	return table.Lookup(c.server(), cmp.Or(model, c.Model))
+	return table.Lookup(c.lookupProvider(), cmp.Or(model, c.Model))
 }
 
-// server returns the provider under which models are looked up: Server, or the vendor of
+// lookupProvider returns the provider under which models are looked up: Server, or the vendor of
 // the dialect. A Chat server with another base URL is unknown.
-func (c *Client) server() string {
+func (c *Client) lookupProvider() string {
 	if c.Server != "" {
 		return c.Server
 	}
@@ -69,17 +69,17 @@ func (c *Client) server() string {
 // endpoint, keyed with the credential. It separates the opaque state of different accounts.
 func (c *Client) scope(ctx context.Context) string {
 	account := ""
-	if a, ok := c.Auth.(accountant); ok {
+	if a, ok := c.Auth.(accountAuth); ok {
 		account = a.account(ctx)
 	}
 	base := c.base()
-	if s := c.scoped.Load(); s != nil && s.account == account && s.base == base {
+	if s := c.cachedScope.Load(); s != nil && s.account == account && s.base == base {
 		return s.name
 	}
 	h := hmac.New(sha256.New, []byte("dragoman scope\x00"+account))
 	h.Write([]byte(base))
 	s := &scope{account, base, hex.EncodeToString(h.Sum(nil)[:8])}
-	c.scoped.Store(s)
+	c.cachedScope.Store(s)
 	return s.name
 }
 

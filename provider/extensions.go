@@ -79,7 +79,7 @@ func (x *exchange) tags() []extension.Tag {
 			add(extension.Tag(formatTag + string(t.Source.Format)))
 		}
 	}
-	for _, t := range x.client.Extensions.named(toolTag) {
+	for _, t := range x.client.Extensions.tagsWithPrefix(toolTag) {
 		if slices.ContainsFunc(x.req.Tools, func(s dragoman.ToolSpec) bool { return toolTag+s.QualifiedName() == string(t) }) {
 			add(t)
 		}
@@ -100,15 +100,15 @@ func (x *exchange) setup() extension.Setup {
 // it, and which extensions are on and why. An empty model means the client's.
 func (c *Client) Target(ctx context.Context, model string) (targets.Target, *extension.Resolution, error) {
 	x := newExchange(c, &dragoman.Request{Model: model}, false)
-	x.aim(ctx)
-	if err := x.extend(ctx); err != nil {
+	x.setTarget(ctx)
+	if err := x.prepareExtensions(ctx); err != nil {
 		return targets.Target{}, nil, err
 	}
 	return x.target, x.extended.Resolution, nil
 }
 
-// extend finds the extensions of this request and lets them prepare it.
-func (x *exchange) extend(ctx context.Context) error {
+// prepareExtensions finds the extensions of this request and lets them prepare it.
+func (x *exchange) prepareExtensions(ctx context.Context) error {
 	e := &x.client.Extensions
 	r, err := e.Set.ResolveFor(x.tags(), e.Switches, x.setup())
 	if err != nil {
@@ -138,8 +138,8 @@ func (c *Client) initialize(ctx context.Context, x *extension.Exchange) error {
 	if !x.Initializes() {
 		return nil
 	}
-	c.begun.Lock()
-	defer c.begun.Unlock()
+	c.initMu.Lock()
+	defer c.initMu.Unlock()
 	if c.initialized == nil {
 		c.initialized = map[string]bool{}
 	}
@@ -198,22 +198,22 @@ func (x *exchange) finish(ctx context.Context, resp *dragoman.Response, native f
 	return x.extended.Finish(ctx, resp)
 }
 
-// gatheredMessage is the path below which extensions collect fields of the message.
-const gatheredMessage = "/message"
+// collectedMessage is the path below which extensions collect fields of the message.
+const collectedMessage = "/message"
 
-// hasGathered reports whether extensions collected fields of the message.
-func (x *exchange) hasGathered() bool {
-	return x.extended.ReadsChunks() && x.extended.Partial().Get(gatheredMessage) != nil
+// hasCollectedFields reports whether extensions collected fields of the message.
+func (x *exchange) hasCollectedFields() bool {
+	return x.extended.ReadsChunks() && x.extended.Partial().Get(collectedMessage) != nil
 }
 
 // completeFields gives the unknown fields of a streamed message the values that extensions
 // collected: a chunk has only a piece of a value.
 func (x *exchange) completeFields(m *dragoman.Message) {
-	if !x.hasGathered() {
+	if !x.hasCollectedFields() {
 		return
 	}
 	for i, f := range m.Extra.For(x.limits.Dialect) {
-		whole := x.extended.Partial().Get(gatheredMessage + f.Path)
+		whole := x.extended.Partial().Get(collectedMessage + f.Path)
 		if len(whole) > 0 && len(f.Value) > 0 && whole[0] == f.Value[0] {
 			m.Extra.Fields[i].Value = bytes.Clone(whole)
 		}
@@ -229,7 +229,7 @@ func (x *exchange) readChunk(ctx context.Context, raw []byte) error {
 		if sound := jsonwire.Check(body) == nil; !sound { // [DONE], or a keep-alive
 			return nil
 		}
-		x.gatherDelta(body)
+		x.collectDelta(body)
 		return x.extended.ReadChunk(ctx, body)
 	}
 	return x.wire.Stream.Framing.Split(raw, func(e framing.Event) error { return show(e.Data) })
@@ -248,8 +248,8 @@ func (x *exchange) newFinisher() *finisher {
 	return &finisher{x: x, on: x.extended.Finishes() || x.extended.ReadsNative() || x.extended.ReadsChunks()}
 }
 
-// see records an event that is sent to the caller. It is called only if the finisher is on.
-func (f *finisher) see(ev dragoman.Event) {
+// record records an event that is sent to the caller. It is called only if the finisher is on.
+func (f *finisher) record(ev dragoman.Event) {
 	if s, ok := ev.(*dragoman.PartStart); ok && s.Choice == 0 {
 		f.indexes, f.message = max(f.indexes, s.Index+1), max(f.message, s.Message)
 	}
@@ -262,7 +262,7 @@ func (f *finisher) see(ev dragoman.Event) {
 // that they added after the last one. If they changed the output in any way, end has the
 // whole output, so that collecting the stream gives the same result as a whole response.
 func (f *finisher) finish(ctx context.Context, end *dragoman.ResponseEnd) ([]dragoman.Event, error) {
-	if !f.on || !f.x.extended.Finishes() && !f.x.extended.ReadsNative() && !f.x.extended.Changes() && !f.x.hasGathered() {
+	if !f.on || !f.x.extended.Finishes() && !f.x.extended.ReadsNative() && !f.x.extended.Changes() && !f.x.hasCollectedFields() {
 		return nil, nil
 	}
 	f.whole.Add(end)
@@ -295,7 +295,7 @@ func (f *finisher) finish(ctx context.Context, end *dragoman.ResponseEnd) ([]dra
 	var added []dragoman.Event
 	if !bytes.Equal(before, after) {
 		output = resp.Output
-		added = f.added(sent, output)
+		added = f.addedParts(sent, output)
 	}
 	end.Stop, end.Usage = resp.Stop, resp.Usage
 	said := *resp
@@ -304,8 +304,8 @@ func (f *finisher) finish(ctx context.Context, end *dragoman.ResponseEnd) ([]dra
 	return added, nil
 }
 
-// added returns the events of parts after the last one that was sent.
-func (f *finisher) added(sent, output []dragoman.Message) (out []dragoman.Event) {
+// addedParts returns the events of parts after the last one that was sent.
+func (f *finisher) addedParts(sent, output []dragoman.Message) (out []dragoman.Event) {
 	last := len(sent) - 1
 	if len(output) != len(sent) || len(output[last].Parts) <= len(sent[last].Parts) {
 		return nil

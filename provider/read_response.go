@@ -15,28 +15,28 @@ import (
 	"github.com/dragoman-go/dragoman/internal/contexts/callcontext"
 )
 
-// whole makes one attempt to get a response that is not streamed.
-func (x *exchange) whole(ctx context.Context) (*dragoman.Response, error) {
+// generate makes one attempt to get a response that is not streamed.
+func (x *exchange) generate(ctx context.Context) (*dragoman.Response, error) {
 	a, err := x.send(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer a.Close()
-	body, err := a.body(x.client.maxResponse())
+	body, err := a.readBody(x.client.maxResponse())
 	if err != nil {
 		return nil, err
 	}
-	return x.understand(ctx, a, body)
+	return x.decodeWhole(ctx, a, body)
 }
 
-// understand decodes a response that is not streamed. A failed response is returned with its
+// decodeWhole decodes a response that is not streamed. A failed response is returned with its
 // error.
-func (x *exchange) understand(ctx context.Context, a *answer, body []byte) (*dragoman.Response, error) {
+func (x *exchange) decodeWhole(ctx context.Context, a *attemptResponse, body []byte) (*dragoman.Response, error) {
 	x.restart()
-	resp, back, err := x.codec.DecodeResponse(body, x.decoding(ctx))
+	resp, back, err := x.codec.DecodeResponse(body, x.decodeOptions(ctx))
 	switch {
 	case err != nil && !isJSON(body):
-		return nil, a.unanswered("the server's response is not JSON", body, err)
+		return nil, a.invalidResponse("the server's response is not JSON", body, err)
 	case err != nil:
 		return nil, err
 	}
@@ -45,11 +45,11 @@ func (x *exchange) understand(ctx context.Context, a *answer, body []byte) (*dra
 	if err := x.extended.ReadChunk(ctx, body); err != nil {
 		return nil, err
 	}
-	if err := x.finish(ctx, resp, func(*dragoman.Response) ([]json.RawMessage, error) { return x.nativeOf(body), nil }); err != nil {
+	if err := x.finish(ctx, resp, func(*dragoman.Response) ([]json.RawMessage, error) { return x.nativeMessages(body), nil }); err != nil {
 		return nil, err
 	}
-	resp.Losses = x.lost(back)
-	x.logAnswer(a, resp.Stop, resp.Usage, resp.Losses)
+	resp.Losses = x.allLosses(back)
+	x.logResponse(a, resp.Stop, resp.Usage, resp.Losses)
 	if resp.Error != nil {
 		resp.Error = x.secrets.apiError(resp.Error)
 		return resp, resp.Error
@@ -57,39 +57,39 @@ func (x *exchange) understand(ctx context.Context, a *answer, body []byte) (*dra
 	return resp, nil
 }
 
-// drain is how long to wait for the end of the body after the last event of a stream. Only a
+// drainTime is how long to wait for the end of the body after the last event of a stream. Only a
 // body that was read to its end frees its connection for reuse.
-const drain = time.Second
+const drainTime = time.Second
 
-// errLeft reports that the caller left the loop.
-var errLeft = errors.New("provider: the caller left the loop")
+// errCallerStopped reports that the caller left the loop.
+var errCallerStopped = errors.New("provider: the caller left the loop")
 
-// events makes one attempt to get the response as a stream, and adds its events to out. It
-// returns nil only after a ResponseEnd, errLeft if the caller wants no more, and otherwise
+// streamEvents makes one attempt to get the response as a stream, and adds its events to out. It
+// returns nil only after a ResponseEnd, errCallerStopped if the caller wants no more, and otherwise
 // the error; the StreamError that reports it is among the events.
-func (x *exchange) events(ctx context.Context, out *startBuffer) error {
+func (x *exchange) streamEvents(ctx context.Context, out *startBuffer) error {
 	a, err := x.send(ctx)
 	if err != nil {
 		return err
 	}
 	defer a.Close()
 	if relay := callcontext.RelayOf(ctx); relay != nil {
-		a.waiting = relay.Waiting
+		a.beforeRead = relay.Waiting
 	}
 	switch first := a.peek(); {
-	case a.noStream(first):
-		return a.page()
+	case a.isNotStream(first):
+		return a.pageError()
 	case a.unstreamed(first):
-		return x.streamWhole(ctx, a, out)
+		return x.streamUnstreamed(ctx, a, out)
 	}
-	return x.decode(ctx, a, a, out)
+	return x.decodeStream(ctx, a, a, out)
 }
 
-// decode reads a stream from r, and adds its events to out.
-func (x *exchange) decode(ctx context.Context, a *answer, r io.Reader, out *startBuffer) error {
-	decoder := x.codec.NewStreamDecoder(x.decoding(ctx))
+// decodeStream reads a stream from r, and adds its events to out.
+func (x *exchange) decodeStream(ctx context.Context, a *attemptResponse, r io.Reader, out *startBuffer) error {
+	decoder := x.codec.NewStreamDecoder(x.decodeOptions(ctx))
 	x.opaque = wirekit.ReencodedIn(ctx) == x.limits.Dialect
-	chunks := x.chunks(ctx)
+	chunks := x.wantsChunks(ctx)
 	var failed error // the error that the stream itself reports
 	ended := false
 	x.restart()
@@ -102,7 +102,7 @@ func (x *exchange) decode(ctx context.Context, a *answer, r io.Reader, out *star
 			}
 			continue
 		case err != nil:
-			return broken(err, failed)
+			return brokenStreamError(err, failed)
 		}
 		switch ev := ev.(type) {
 		case *dragoman.Chunk:
@@ -113,7 +113,7 @@ func (x *exchange) decode(ctx context.Context, a *answer, r io.Reader, out *star
 			sent := out.open && x.sendPatches()
 			if !chunks && !(ev.Opaque && x.opaque) {
 				if sent && callcontext.Patches(ctx) != nil && !out.add(&dragoman.Chunk{}) {
-					return errLeft
+					return errCallerStopped
 				}
 				continue
 			}
@@ -121,7 +121,7 @@ func (x *exchange) decode(ctx context.Context, a *answer, r io.Reader, out *star
 				ev.Raw = x.secrets.bytes(ev.Raw)
 			}
 		case *dragoman.ResponseStart: // servers report losses before the first byte
-			ev.Response.Losses = x.lost(dragoman.Report{})
+			ev.Response.Losses = x.allLosses(dragoman.Report{})
 		case *dragoman.StreamError:
 			if ev.Err != nil {
 				ev.Err = x.secrets.apiError(ev.Err)
@@ -135,18 +135,18 @@ func (x *exchange) decode(ctx context.Context, a *answer, r io.Reader, out *star
 			}
 			for _, more := range added {
 				if !out.add(more) {
-					return errLeft
+					return errCallerStopped
 				}
 			}
-			ev.Response.Losses = x.lost(decoder.Report())
-			x.logAnswer(a, ev.Stop, ev.Usage, ev.Response.Losses)
-			a.last = drain
+			ev.Response.Losses = x.allLosses(decoder.Report())
+			x.logResponse(a, ev.Stop, ev.Usage, ev.Response.Losses)
+			a.drainLimit = drainTime
 		}
 		if finish.on {
-			finish.see(ev)
+			finish.record(ev)
 		}
 		if !out.add(ev) {
-			return errLeft
+			return errCallerStopped
 		}
 	}
 	switch {
@@ -159,8 +159,8 @@ func (x *exchange) decode(ctx context.Context, a *answer, r io.Reader, out *star
 	}
 }
 
-// broken returns the error for a stream that was cut off: the cause if it is known.
-func broken(err, failed error) error {
+// brokenStreamError returns the error for a stream that was cut off: the cause if it is known.
+func brokenStreamError(err, failed error) error {
 	var timeout *TimeoutError
 	var transport *TransportError
 	var api *dragoman.APIError

@@ -19,10 +19,10 @@ import (
 const maxPageText = 300
 
 var (
-	// unseen matches elements of a page that are not displayed; element matches the markup of
+	// hiddenElement matches elements of a page that are not displayed; element matches the markup of
 	// the others.
-	unseen  = regexp.MustCompile(`(?is)<(script|style|svg)\b.*?</(?:script|style|svg)\s*>|<!--.*?-->`)
-	element = regexp.MustCompile(`<[^<>]*>`)
+	hiddenElement = regexp.MustCompile(`(?is)<(script|style|svg)\b.*?</(?:script|style|svg)\s*>|<!--.*?-->`)
+	element       = regexp.MustCompile(`<[^<>]*>`)
 )
 
 // isPage reports whether a text is a page of HTML.
@@ -33,7 +33,7 @@ func isPage(text string) bool {
 
 // pageText returns the visible text of a page in one line.
 func pageText(page string) string {
-	text := html.UnescapeString(element.ReplaceAllString(unseen.ReplaceAllString(page, " "), " "))
+	text := html.UnescapeString(element.ReplaceAllString(hiddenElement.ReplaceAllString(page, " "), " "))
 	return strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " ")
 }
 
@@ -43,22 +43,22 @@ func excerpt(text string) string {
 	case page && pageText(text) == "":
 		return "a page of HTML without words"
 	case page:
-		return fmt.Sprintf("an HTML page that says %q", shortened(pageText(text)))
+		return fmt.Sprintf("an HTML page that says %q", shorten(pageText(text)))
 	default:
-		return fmt.Sprintf("it begins with %q", shortened(strings.TrimSpace(strings.ToValidUTF8(text, "?"))))
+		return fmt.Sprintf("it begins with %q", shorten(strings.TrimSpace(strings.ToValidUTF8(text, "?"))))
 	}
 }
 
-func shortened(s string) string {
+func shorten(s string) string {
 	if runes := []rune(s); len(runes) > maxPageText {
 		return string(runes[:maxPageText]) + "…"
 	}
 	return s
 }
 
-// unanswered returns the error for a body that is not a response although the status says so.
+// invalidResponse returns the error for a body that is not a response although the status says so.
 // The cause is the decoding error.
-func (a *answer) unanswered(what string, body []byte, cause error) error {
+func (a *attemptResponse) invalidResponse(what string, body []byte, cause error) error {
 	if len(bytes.TrimSpace(body)) == 0 {
 		what += ": it is empty"
 	} else {
@@ -69,13 +69,13 @@ func (a *answer) unanswered(what string, body []byte, cause error) error {
 		}
 	}
 	e := a.x.secrets.apiError(&dragoman.APIError{Class: dragoman.ErrorServer, Status: a.StatusCode, Message: what, Err: cause})
-	a.x.logRefusal(a, e)
+	a.x.logError(a, e)
 	return e
 }
 
 // contentType returns the content type of the body in parentheses; empty if there is none, or
 // if it is JSON.
-func (a *answer) contentType() string {
+func (a *attemptResponse) contentType() string {
 	if t, _, err := mime.ParseMediaType(a.Header.Get("Content-Type")); err == nil && t != "application/json" {
 		return " (" + clip(t, 80) + ")"
 	}
@@ -89,9 +89,9 @@ func isJSON(body []byte) bool {
 	return len(body) > 0 && (body[0] == '{' || body[0] == '[')
 }
 
-// noStream reports whether a body that begins with this byte is neither a stream nor JSON:
+// isNotStream reports whether a body that begins with this byte is neither a stream nor JSON:
 // markup, or text with the content type of a stream.
-func (a *answer) noStream(first byte) bool {
+func (a *attemptResponse) isNotStream(first byte) bool {
 	if first == '<' {
 		return true
 	}
@@ -104,15 +104,15 @@ func (a *answer) noStream(first byte) bool {
 	return first != 0 && first < 0x80 && !strings.ContainsRune("deir:{[\"", rune(first))
 }
 
-// page reads a body that is neither a stream nor JSON, and returns an error that describes it.
-func (a *answer) page() error {
-	a.last = errorWait
+// pageError reads a body that is neither a stream nor JSON, and returns an error that describes it.
+func (a *attemptResponse) pageError() error {
+	a.drainLimit = errorWait
 	body, err := io.ReadAll(io.LimitReader(a, maxErrorBytes))
 	if err != nil && len(body) == 0 {
-		return broken(err, nil)
+		return brokenStreamError(err, nil)
 	}
 	if !a.x.stream {
-		return a.unanswered("the server's response is not JSON", body, nil)
+		return a.invalidResponse("the server's response is not JSON", body, nil)
 	}
-	return a.unanswered("the server's response is not a stream", body, dragoman.ErrIncompleteStream)
+	return a.invalidResponse("the server's response is not a stream", body, dragoman.ErrIncompleteStream)
 }

@@ -28,20 +28,20 @@ var (
 	thinkCall   = "<tool_call>"
 )
 
-// maxLead limits the white space before thinking: after more of it, no thinking begins.
-const maxLead = 64
+// maxLeadingSpace limits the white space before thinking: after more of it, no thinking begins.
+const maxLeadingSpace = 64
 
-// begins removes the opening mark from a text. thinks reports whether the text is thinking.
+// cutOpening removes the opening mark from a text. thinks reports whether the text is thinking.
 // sure is false if more text may change the result.
-func (t thinkTags) begins(text string) (rest string, thinks, sure bool) {
+func (t thinkTags) cutOpening(text string) (rest string, thinks, sure bool) {
 	trimmed := strings.TrimLeft(text, " \t\r\n")
 	lead := len(text) - len(trimmed)
 	for _, tag := range thinkBegins {
-		if rest, ok := strings.CutPrefix(trimmed, tag); ok && lead <= maxLead {
+		if rest, ok := strings.CutPrefix(trimmed, tag); ok && lead <= maxLeadingSpace {
 			return rest, true, true
 		}
 	}
-	sure = lead > maxLead || !isPrefixOf(trimmed, thinkBegins)
+	sure = lead > maxLeadingSpace || !isPrefixOf(trimmed, thinkBegins)
 	if t == thinkTagsOpen { // some models write the mark nevertheless
 		return trimmed, true, sure
 	}
@@ -84,9 +84,9 @@ func endOfThinking(text string) (before, behind string, found bool, held int) {
 	return text, "", false, held
 }
 
-// cut separates the thinking of a complete text from the rest.
-func (t thinkTags) cut(text string) (thought, rest string, thinks bool) {
-	inner, thinks, _ := t.begins(text)
+// separate separates the thinking of a complete text from the rest.
+func (t thinkTags) separate(text string) (thought, rest string, thinks bool) {
+	inner, thinks, _ := t.cutOpening(text)
 	if !thinks {
 		return "", text, false
 	}
@@ -113,7 +113,7 @@ func (t thinkTags) splitMessages(output []dragoman.Message) {
 			if !ok {
 				continue
 			}
-			thought, rest, thinks := t.cut(text.Text)
+			thought, rest, thinks := t.separate(text.Text)
 			if !thinks {
 				return
 			}
@@ -153,10 +153,10 @@ func (t thinkTags) split(events iter.Seq2[dragoman.Event, error]) iter.Seq2[drag
 			}
 			c := choices[of]
 			if c == nil {
-				c = &splitChoice{tags: t, places: map[int]int{}, text: -1}
+				c = &splitChoice{tags: t, places: map[int]int{}, firstText: -1}
 				choices[of] = c
 			}
-			if !c.pass(ev, emit) {
+			if !c.handle(ev, emit) {
 				return
 			}
 		}
@@ -183,10 +183,10 @@ type splitChoice struct {
 	// places maps old part indexes to new ones; next is the next new index.
 	places map[int]int
 	next   int
-	// text is the old index of the first text; -1 if there was none yet.
-	text  int
-	start *dragoman.PartStart
-	phase splitPhase
+	// firstText is the old index of the first text; -1 if there was none yet.
+	firstText int
+	start     *dragoman.PartStart
+	phase     splitPhase
 	// held is text that is not yet known to be thinking or text. thinking is the new index of
 	// the thinking.
 	held     string
@@ -198,31 +198,31 @@ type splitChoice struct {
 type splitPhase int
 
 const (
-	undecided splitPhase = iota
+	phaseUndecided splitPhase = iota
 	inThinking
-	behindThinking // the text has not begun
+	afterThinking // the text has not begun
 	inText
 )
 
-// place returns the new index of a part.
-func (c *splitChoice) place(old int) int {
+// assignIndex returns the new index of a part.
+func (c *splitChoice) assignIndex(old int) int {
 	c.places[old] = c.next
 	c.next++
 	return c.places[old]
 }
 
-func (c *splitChoice) pass(ev dragoman.Event, emit func(dragoman.Event) bool) bool {
+func (c *splitChoice) handle(ev dragoman.Event, emit func(dragoman.Event) bool) bool {
 	switch ev := ev.(type) {
 	case *dragoman.PartStart:
-		if _, isText := ev.Part.(*dragoman.Text); isText && c.text < 0 {
-			c.text, c.start = ev.Index, ev
+		if _, isText := ev.Part.(*dragoman.Text); isText && c.firstText < 0 {
+			c.firstText, c.start = ev.Index, ev
 			return true // until its kind is known
 		}
 		own := *ev
-		own.Index = c.place(ev.Index)
+		own.Index = c.assignIndex(ev.Index)
 		return emit(&own)
 	case *dragoman.PartDelta:
-		if ev.Index == c.text {
+		if ev.Index == c.firstText {
 			if ev.Extra != nil {
 				c.fields = append(c.fields, ev.Extra)
 			}
@@ -232,8 +232,8 @@ func (c *splitChoice) pass(ev dragoman.Event, emit func(dragoman.Event) bool) bo
 		own.Index = c.places[ev.Index]
 		return emit(&own)
 	case *dragoman.PartEnd:
-		if ev.Index == c.text {
-			return c.end(ev, emit)
+		if ev.Index == c.firstText {
+			return c.finish(ev, emit)
 		}
 		own := *ev
 		own.Index = c.places[ev.Index]
@@ -244,48 +244,48 @@ func (c *splitChoice) pass(ev dragoman.Event, emit func(dragoman.Event) bool) bo
 
 // feed adds a fragment of the text.
 func (c *splitChoice) feed(text string, choice int, emit func(dragoman.Event) bool) bool {
-	if c.phase == undecided {
+	if c.phase == phaseUndecided {
 		c.held += text
-		rest, thinks, sure := c.tags.begins(c.held)
+		rest, thinks, sure := c.tags.cutOpening(c.held)
 		if !sure {
 			return true
 		}
 		c.held, text = "", rest
 		if !thinks {
-			return c.begin(emit) && c.say(choice, text, emit)
+			return c.startText(emit) && c.emitText(choice, text, emit)
 		}
-		if !c.think(choice, emit) {
+		if !c.startThinking(choice, emit) {
 			return false
 		}
 	}
 	if c.phase == inThinking {
 		before, behind, found, held := endOfThinking(c.held + text)
 		c.held = before[len(before)-held:]
-		if !c.delta(choice, c.thinking, codes.KindReasoning, before[:len(before)-held], emit) {
+		if !c.emitDelta(choice, c.thinking, codes.KindReasoning, before[:len(before)-held], emit) {
 			return false
 		}
 		if !found {
 			return true
 		}
-		c.phase, text = behindThinking, behind
+		c.phase, text = afterThinking, behind
 	}
-	return c.say(choice, text, emit)
+	return c.emitText(choice, text, emit)
 }
 
-// say emits text, without the line breaks after thinking.
-func (c *splitChoice) say(choice int, text string, emit func(dragoman.Event) bool) bool {
-	if c.phase == behindThinking {
+// emitText emits text, without the line breaks after thinking.
+func (c *splitChoice) emitText(choice int, text string, emit func(dragoman.Event) bool) bool {
+	if c.phase == afterThinking {
 		if text = strings.TrimLeft(text, "\r\n"); text == "" {
 			return true
 		}
-		if !c.begin(emit) {
+		if !c.startText(emit) {
 			return false
 		}
 	}
-	return c.delta(choice, c.places[c.text], codes.KindText, text, emit)
+	return c.emitDelta(choice, c.places[c.firstText], codes.KindText, text, emit)
 }
 
-func (c *splitChoice) delta(choice, index int, kind string, text string, emit func(dragoman.Event) bool) bool {
+func (c *splitChoice) emitDelta(choice, index int, kind string, text string, emit func(dragoman.Event) bool) bool {
 	if text == "" {
 		return true
 	}
@@ -296,8 +296,8 @@ func (c *splitChoice) delta(choice, index int, kind string, text string, emit fu
 	return emit(ev)
 }
 
-// think starts the thinking part, at the index of the text.
-func (c *splitChoice) think(choice int, emit func(dragoman.Event) bool) bool {
+// startThinking starts the thinking part, at the index of the text.
+func (c *splitChoice) startThinking(choice int, emit func(dragoman.Event) bool) bool {
 	c.phase, c.thinking = inThinking, c.next
 	c.next++
 	start := &dragoman.PartStart{Choice: choice, Index: c.thinking, Message: c.start.Message, Part: &dragoman.Reasoning{}, Header: c.start.Header}
@@ -305,35 +305,35 @@ func (c *splitChoice) think(choice int, emit func(dragoman.Event) bool) bool {
 	return emit(start)
 }
 
-// begin starts the text part.
-func (c *splitChoice) begin(emit func(dragoman.Event) bool) bool {
+// startText starts the text part.
+func (c *splitChoice) startText(emit func(dragoman.Event) bool) bool {
 	c.phase = inText
 	own := *c.start
-	own.Index = c.place(c.text)
+	own.Index = c.assignIndex(c.firstText)
 	return emit(&own)
 }
 
-// end ends the text part and the thinking before it.
-func (c *splitChoice) end(ev *dragoman.PartEnd, emit func(dragoman.Event) bool) bool {
+// finish ends the text part and the thinking before it.
+func (c *splitChoice) finish(ev *dragoman.PartEnd, emit func(dragoman.Event) bool) bool {
 	own := *ev
 	text, ok := ev.Part.(*dragoman.Text)
 	if !ok { // there was no text
 		text = &dragoman.Text{}
 	}
-	thought, rest, thinks := c.tags.cut(text.Text)
-	if c.phase == undecided { // all of the text was held
-		if thinks && !c.think(ev.Choice, emit) {
+	thought, rest, thinks := c.tags.separate(text.Text)
+	if c.phase == phaseUndecided { // all of the text was held
+		if thinks && !c.startThinking(ev.Choice, emit) {
 			return false
 		}
-		if !thinks && (!c.begin(emit) || !c.say(ev.Choice, text.Text, emit)) {
+		if !thinks && (!c.startText(emit) || !c.emitText(ev.Choice, text.Text, emit)) {
 			return false
 		}
-		if thinks && !c.delta(ev.Choice, c.thinking, codes.KindReasoning, thought, emit) {
+		if thinks && !c.emitDelta(ev.Choice, c.thinking, codes.KindReasoning, thought, emit) {
 			return false
 		}
 		c.held = ""
 	}
-	if c.phase == inThinking && !c.delta(ev.Choice, c.thinking, codes.KindReasoning, c.held, emit) {
+	if c.phase == inThinking && !c.emitDelta(ev.Choice, c.thinking, codes.KindReasoning, c.held, emit) {
 		return false
 	}
 	if thinks {
@@ -351,6 +351,6 @@ func (c *splitChoice) end(ev *dragoman.PartEnd, emit func(dragoman.Event) bool) 
 		said.Text = rest
 		own.Part = &said
 	}
-	own.Index = c.places[c.text]
+	own.Index = c.places[c.firstText]
 	return emit(&own)
 }

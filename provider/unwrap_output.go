@@ -11,10 +11,10 @@ import (
 	"github.com/dragoman-go/dragoman/schema"
 )
 
-// unwrapped returns the value in a response whose schema had to be wrapped in an object for the
+// unwrapPart returns the value in a response whose schema had to be wrapped in an object for the
 // API (quirk F6). A text that is not such an object, for example because it was cut off, is
 // unchanged.
-func unwrapped(p dragoman.Part) dragoman.Part {
+func unwrapPart(p dragoman.Part) dragoman.Part {
 	t, ok := p.(*dragoman.Text)
 	if !ok || strings.TrimSpace(t.Text) == "" {
 		return p
@@ -36,7 +36,7 @@ func unwrapResponse(reg *interop.Registry, resp *dragoman.Response) {
 	for i := range resp.Output {
 		m := &resp.Output[i]
 		for j, p := range m.Parts {
-			m.Parts[j] = unwrapped(p)
+			m.Parts[j] = unwrapPart(p)
 		}
 	}
 }
@@ -61,7 +61,7 @@ func unwrapEvents(reg *interop.Registry, events iter.Seq2[dragoman.Event, error]
 				fields.Text = ""
 				ev = &fields
 			case *dragoman.PartEnd:
-				t, ok := unwrapped(e.Part).(*dragoman.Text)
+				t, ok := unwrapPart(e.Part).(*dragoman.Text)
 				if !ok {
 					break
 				}

@@ -35,7 +35,7 @@ func (x *exchange) toNative(messages []dragoman.Message, body []byte) ([]byte, e
 	for i := range mapped {
 		all[head+i] = mapped[i]
 	}
-	if err := payload.Set(place, list(all)); err != nil {
+	if err := payload.Set(place, writeList(all)); err != nil {
 		return nil, err
 	}
 	return payload.JSON(), nil
@@ -53,8 +53,8 @@ func (x *exchange) fromNative(resp *dragoman.Response, native []json.RawMessage)
 	return err
 }
 
-// nativeOf returns the native form of the messages of a complete response.
-func (x *exchange) nativeOf(body []byte) []json.RawMessage {
+// nativeMessages returns the native form of the messages of a complete response.
+func (x *exchange) nativeMessages(body []byte) []json.RawMessage {
 	if !x.extended.ReadsNative() {
 		return nil
 	}
@@ -69,8 +69,8 @@ func (x *exchange) nativeOf(body []byte) []json.RawMessage {
 	return elements(o.Get(place))
 }
 
-// gatherDelta stores the part of the message in a chunk.
-func (x *exchange) gatherDelta(chunk json.RawMessage) {
+// collectDelta stores the part of the message in a chunk.
+func (x *exchange) collectDelta(chunk json.RawMessage) {
 	if !x.extended.ReadsNative() {
 		return
 	}
@@ -124,16 +124,16 @@ func (x *exchange) streamedNative(resp *dragoman.Response) ([]json.RawMessage, e
 	if err != nil {
 		return nil, err
 	}
-	unknown, err := joinDeltas(x.deltas, func(name string) bool { return last.Get(member(name)) != nil })
+	unknown, err := joinDeltas(x.deltas, func(name string) bool { return last.Get(fieldPointer(name)) != nil })
 	if err != nil {
 		return nil, err
 	}
 	for _, m := range unknown {
-		if err := last.Set(member(m.name), m.value); err != nil {
+		if err := last.Set(fieldPointer(m.name), m.value); err != nil {
 			return nil, err
 		}
 	}
-	if gathered := x.extended.Partial().Get(gatheredMessage); gathered != nil {
+	if gathered := x.extended.Partial().Get(collectedMessage); gathered != nil {
 		if err := last.Merge(gathered); err != nil {
 			return nil, err
 		}
@@ -157,8 +157,8 @@ func elements(raw json.RawMessage) []json.RawMessage {
 	return out
 }
 
-// list returns a JSON list of the elements, unchanged.
-func list(all []json.RawMessage) json.RawMessage {
+// writeList returns a JSON list of the elements, unchanged.
+func writeList(all []json.RawMessage) json.RawMessage {
 	out := []byte{'['}
 	for i, e := range all {
 		if i > 0 {

@@ -40,9 +40,9 @@ func isPublic(name string) bool {
 // without that.
 type secrets struct {
 	texts []string
-	// spelt holds all spellings of the first of texts, as counted.
-	spelt []string
-	known int
+	// spelled holds all spellings of the first of texts, as counted.
+	spelled      []string
+	spelledTexts int
 }
 
 func (s *secrets) add(text string, least int) {
@@ -52,22 +52,22 @@ func (s *secrets) add(text string, least int) {
 	}
 }
 
-// all returns all spellings of the secrets.
-func (s *secrets) all() []string {
-	if s.known == len(s.texts) {
-		return s.spelt
+// spellings returns all spellings of the secrets.
+func (s *secrets) spellings() []string {
+	if s.spelledTexts == len(s.texts) {
+		return s.spelled
 	}
-	for _, text := range s.texts[s.known:] {
+	for _, text := range s.texts[s.spelledTexts:] {
 		for _, spelt := range secret.Spellings(text) {
-			if !slices.Contains(s.spelt, spelt) {
-				s.spelt = append(s.spelt, spelt)
+			if !slices.Contains(s.spelled, spelt) {
+				s.spelled = append(s.spelled, spelt)
 			}
 		}
 	}
-	s.known = len(s.texts)
+	s.spelledTexts = len(s.texts)
 	// The longest first: one may begin with another.
-	slices.SortStableFunc(s.spelt, func(a, b string) int { return len(b) - len(a) })
-	return s.spelt
+	slices.SortStableFunc(s.spelled, func(a, b string) int { return len(b) - len(a) })
+	return s.spelled
 }
 
 // headers adds the values that are not in before and have at least this length.
@@ -108,22 +108,22 @@ func (s *secrets) url(u *url.URL, asked []string) {
 	}
 }
 
-// in reports whether a header contains a secret verbatim.
-func (s *secrets) in(t string) bool {
+// contains reports whether a header contains a secret verbatim.
+func (s *secrets) contains(t string) bool {
 	return slices.ContainsFunc(s.texts, func(hidden string) bool { return strings.Contains(t, hidden) })
 }
 
 // text returns a text without the secrets.
 func (s *secrets) text(t string) string {
-	for _, hidden := range s.all() {
+	for _, hidden := range s.spellings() {
 		t = strings.ReplaceAll(t, hidden, redacted)
 	}
 	return t
 }
 
-// cut removes the beginning of a secret from the end of a text that a limit cut off.
-func (s *secrets) cut(t string) string {
-	for _, hidden := range s.all() {
+// cutTail removes the beginning of a secret from the end of a text that a limit cut off.
+func (s *secrets) cutTail(t string) string {
+	for _, hidden := range s.spellings() {
 		for n := min(len(hidden)-1, len(t)); n >= minSecret; n-- {
 			if strings.HasSuffix(t, hidden[:n]) {
 				t = t[:len(t)-n] + redacted
@@ -136,7 +136,7 @@ func (s *secrets) cut(t string) string {
 
 // bytes is text for bytes. It returns b itself if it contains no secrets.
 func (s *secrets) bytes(b []byte) []byte {
-	for _, hidden := range s.all() {
+	for _, hidden := range s.spellings() {
 		if bytes.Contains(b, []byte(hidden)) {
 			b = bytes.ReplaceAll(b, []byte(hidden), []byte(redacted))
 		}
@@ -152,7 +152,7 @@ func (s *secrets) apiError(e *dragoman.APIError) *dragoman.APIError {
 		*f = s.text(*f)
 	}
 	if message, ok := strings.CutSuffix(out.Message, "…"); ok {
-		out.Message = s.cut(message) + "…"
+		out.Message = s.cutTail(message) + "…"
 	}
 	if e.Native != nil {
 		out.Native = &dragoman.Native{Format: e.Native.Format, JSON: s.bytes(e.Native.JSON)}
@@ -178,8 +178,8 @@ func clip(t string, most int) string {
 	return strings.ToValidUTF8(t[:most], "") + "…"
 }
 
-// users matches the user part of URLs. A transport quotes it if it cannot use its proxy.
-var users = regexp.MustCompile(`://[^\s"'<>]*@`)
+// urlUser matches the user part of URLs. A transport quotes it if it cannot use its proxy.
+var urlUser = regexp.MustCompile(`://[^\s"'<>]*@`)
 
 // error returns an error without the secrets.
 func (s *secrets) error(err error) error {
@@ -190,7 +190,7 @@ func (s *secrets) error(err error) error {
 		return s.apiError(api)
 	}
 	text := err.Error()
-	if clean := users.ReplaceAllString(s.text(text), "://"+redacted+"@"); clean != text {
+	if clean := urlUser.ReplaceAllString(s.text(text), "://"+redacted+"@"); clean != text {
 		return &redactedError{text: clean, err: err}
 	}
 	return err

@@ -15,16 +15,16 @@ func (c *Config) env(names ...string) string {
 	return firstOf(getenv, names...)
 }
 
-// place sets the URL and the credential of a client.
-func (c *Config) place(client *Client, s Settings, b builtin) error {
-	if setting, reason := misplaced(s, b); setting != "" {
+// configure sets the URL and the credential of a client.
+func (c *Config) configure(client *Client, s Settings, b builtin) error {
+	if setting, reason := uselessSetting(s, b); setting != "" {
 		return &SettingError{Setting: setting + " of the provider " + client.Name, Reason: reason}
 	}
 	client.BaseURL = s.BaseURL
 	if client.BaseURL == "" {
 		client.BaseURL = c.env(b.baseVariables()...)
 	}
-	client.Auth, client.setKey = c.auth(s, b), howToSetKey(s, b)
+	client.Auth, client.keyAdvice = c.auth(s, b), howToSetKey(s, b)
 	for _, h := range b.Headers {
 		setHeader(client, h.Name, c.env(h.Env))
 	}
@@ -32,12 +32,12 @@ func (c *Config) place(client *Client, s Settings, b builtin) error {
 		client.BaseURL = b.CompleteBase(client.BaseURL)
 	}
 	if b.Place != nil {
-		c.locate(client, s, b)
+		c.setLocation(client, s, b)
 	}
 	if client.BaseURL == "" {
 		client.BaseURL = b.base
 	}
-	if client.BaseURL == nowhere {
+	if client.BaseURL == noDefaultBase {
 		return &SettingError{Setting: "base_url of the provider " + client.Name, Reason: "it is missing, and the type has no default"}
 	}
 	if client.BaseURL == "" {
@@ -60,9 +60,9 @@ func (c *Config) auth(s Settings, b builtin) Auth {
 	case b.AccessToken && len(s.APIKeyEnv) == 0 && c.Token != nil:
 		return Token(c.Token)
 	case b.AccessToken:
-		return Token(c.key(variables))
+		return Token(c.keyFromEnv(variables))
 	case b.Signature != "" && len(s.APIKeyEnv) == 0:
-		return tokenOrSignature{c.signature(s, b)}
+		return tokenOrSignature{c.signer(s, b)}
 	case len(variables) == 0:
 		return nil
 	case b.Keyless && len(s.APIKeyEnv) == 0:
@@ -73,11 +73,11 @@ func (c *Config) auth(s Settings, b builtin) Auth {
 	return c.keyAuth(header, variables)
 }
 
-// misplaced returns a setting that has no effect on a provider of this type, and the reason;
+// uselessSetting returns a setting that has no effect on a provider of this type, and the reason;
 // empty if all settings have an effect.
-func misplaced(s Settings, b builtin) (setting, reason string) {
-	for _, name := range placeSettings {
-		if s.place(name) != "" && !b.uses(name) {
+func uselessSetting(s Settings, b builtin) (setting, reason string) {
+	for _, name := range locationSettings {
+		if s.location(name) != "" && !b.usesLocation(name) {
 			return name, "only providers of type " + strings.Join(typesWith(name), " or ") + " use it"
 		}
 	}
@@ -93,11 +93,11 @@ func misplaced(s Settings, b builtin) (setting, reason string) {
 	}
 }
 
-// placeSettings are the settings that name the place of a provider.
-var placeSettings = []string{"region", "project", "location"}
+// locationSettings are the settings that name the place of a provider.
+var locationSettings = []string{"region", "project", "location"}
 
-// place returns a setting of placeSettings.
-func (s Settings) place(name string) string {
+// location returns a setting of locationSettings.
+func (s Settings) location(name string) string {
 	switch name {
 	case "region":
 		return s.Region
@@ -108,11 +108,11 @@ func (s Settings) place(name string) string {
 	}
 }
 
-// uses reports whether the provider has a setting of placeSettings.
-func (b builtin) uses(setting string) bool { return len(b.placeVariables(setting)) > 0 }
+// usesLocation reports whether the provider has a setting of locationSettings.
+func (b builtin) usesLocation(setting string) bool { return len(b.locationVariables(setting)) > 0 }
 
-// placeVariables returns the environment variables for a setting of placeSettings.
-func (b builtin) placeVariables(setting string) []string {
+// locationVariables returns the environment variables for a setting of locationSettings.
+func (b builtin) locationVariables(setting string) []string {
 	if b.Place == nil {
 		return nil
 	}
@@ -124,10 +124,10 @@ func (b builtin) placeVariables(setting string) []string {
 	return nil
 }
 
-// typesWith returns the types of providers that have a setting of placeSettings.
+// typesWith returns the types of providers that have a setting of locationSettings.
 func typesWith(setting string) (types []string) {
 	for _, b := range builtins() {
-		if b.uses(setting) {
+		if b.usesLocation(setting) {
 			types = append(types, b.name())
 		}
 	}
@@ -147,32 +147,32 @@ func howToSetKey(s Settings, b builtin) string {
 	}
 }
 
-func (c *Config) key(variables []string) Key {
+func (c *Config) keyFromEnv(variables []string) Key {
 	return func(context.Context) (string, error) {
 		if key := c.env(variables...); key != "" {
 			return key, nil
 		}
-		return "", missing(variables...)
+		return "", missingKeyError(variables...)
 	}
 }
 
 // keyAuth sends a key in the header, or as a bearer token if header is empty.
 func (c *Config) keyAuth(header string, variables []string) headerAuth {
 	if header == "" || strings.EqualFold(header, "Authorization") {
-		return headerAuth{header: "Authorization", prefix: "Bearer ", key: c.key(variables)}
+		return headerAuth{header: "Authorization", prefix: "Bearer ", key: c.keyFromEnv(variables)}
 	}
-	return headerAuth{header: header, key: c.key(variables)}
+	return headerAuth{header: header, key: c.keyFromEnv(variables)}
 }
 
 // optionalAuth is a credential that may be missing.
 type optionalAuth struct {
 	headerAuth
-	there func() bool
+	isSet func() bool
 }
 
 // Authorize implements [Auth].
 func (a optionalAuth) Authorize(ctx context.Context, req *http.Request, body []byte) error {
-	if !a.there() {
+	if !a.isSet() {
 		return nil
 	}
 	return a.headerAuth.Authorize(ctx, req, body)
@@ -184,7 +184,7 @@ type keyOrToken struct {
 	b      builtin
 }
 
-func (a keyOrToken) chosen() headerAuth {
+func (a keyOrToken) choose() headerAuth {
 	if a.config.env(a.b.KeyEnv...) == "" && a.config.env(a.b.TokenEnv) != "" {
 		return a.config.keyAuth("", []string{a.b.TokenEnv})
 	}
@@ -193,55 +193,55 @@ func (a keyOrToken) chosen() headerAuth {
 
 // Authorize implements [Auth].
 func (a keyOrToken) Authorize(ctx context.Context, req *http.Request, body []byte) error {
-	return a.chosen().Authorize(ctx, req, body)
+	return a.choose().Authorize(ctx, req, body)
 }
 
-func (a keyOrToken) account(ctx context.Context) string { return a.chosen().account(ctx) }
+func (a keyOrToken) account(ctx context.Context) string { return a.choose().account(ctx) }
 
-// refusing is the credential of a provider that lacks a setting. Like a missing credential, it
+// failingAuth is the credential of a provider that lacks a setting. Like a missing credential, it
 // fails each request.
-type refusing struct{ err error }
+type failingAuth struct{ err error }
 
 // Authorize implements [Auth].
-func (a refusing) Authorize(context.Context, *http.Request, []byte) error { return a.err }
+func (a failingAuth) Authorize(context.Context, *http.Request, []byte) error { return a.err }
 
-// locate sets the URL from the region, project and location in the settings or the environment.
-func (c *Config) locate(client *Client, s Settings, b builtin) {
+// setLocation sets the URL from the region, project and location in the settings or the environment.
+func (c *Config) setLocation(client *Client, s Settings, b builtin) {
 	if client.Path == "" {
 		client.Path, client.StreamPath = b.Place.Path, b.Place.StreamPath
 	}
 	if s.BaseURL != "" {
 		return
 	}
-	base, missing := b.Place.BaseURL(client.BaseURL, func(setting string) string { return c.placed(s, b, setting) })
+	base, missing := b.Place.BaseURL(client.BaseURL, func(setting string) string { return c.locationValue(s, b, setting) })
 	if missing != "" {
-		client.Auth = refusing{noPlace(b, missing)}
+		client.Auth = failingAuth{missingLocationError(b, missing)}
 	}
 	client.BaseURL = base
 }
 
-// placed returns the value of a setting of placeSettings.
-func (c *Config) placed(s Settings, b builtin, setting string) string {
-	value := s.place(setting)
+// locationValue returns the value of a setting of locationSettings.
+func (c *Config) locationValue(s Settings, b builtin, setting string) string {
+	value := s.location(setting)
 	if value == "" && b.Signature != "" && setting == "region" {
 		value = c.AWSKeys.Region
 	}
 	if value == "" {
-		value = c.env(b.placeVariables(setting)...)
+		value = c.env(b.locationVariables(setting)...)
 	}
 	return value
 }
 
-// noPlace is the error for a missing setting of placeSettings.
-func noPlace(b builtin, setting string) error {
-	return &SettingError{Setting: setting, Reason: "it is missing; set " + strings.Join(b.placeVariables(setting), " or ")}
+// missingLocationError is the error for a missing setting of locationSettings.
+func missingLocationError(b builtin, setting string) error {
+	return &SettingError{Setting: setting, Reason: "it is missing; set " + strings.Join(b.locationVariables(setting), " or ")}
 }
 
-// signature returns the signer for a provider.
-func (c *Config) signature(s Settings, b builtin) SigV4 {
+// signer returns the signer for a provider.
+func (c *Config) signer(s Settings, b builtin) SigV4 {
 	sign := c.AWSKeys
 	sign.getenv = func(name string) string { return c.env(name) }
-	sign.Region = c.placed(s, b, "region")
+	sign.Region = c.locationValue(s, b, "region")
 	if sign.Now == nil && c.testClock != nil {
 		sign.Now = c.testClock.Now
 	}

@@ -30,17 +30,17 @@ func refusesReasoning(codec dialect.Codec, e *dragoman.APIError) bool {
 	})
 }
 
-// cure removes the cause of a refusal from a request, once: the reasoning of earlier
+// fixRequest removes the cause of a refusal from a request, once: the reasoning of earlier
 // turns, or a setting that the error names. It reports whether to send the request again.
-func (x *exchange) cure(err error) bool {
+func (x *exchange) fixRequest(err error) bool {
 	var e *dragoman.APIError
-	if x.cured || x.req == nil || !errors.As(err, &e) || e.Class != dragoman.ErrorBadRequest && e.Status != 400 && e.Status != 422 {
+	if x.fixed || x.req == nil || !errors.As(err, &e) || e.Class != dragoman.ErrorBadRequest && e.Status != 400 && e.Status != 422 {
 		return false
 	}
 	var bare *dragoman.Request
 	var losses dragoman.Report
 	if refusesReasoning(x.codec, e) {
-		bare, losses = unreasoned(x.req)
+		bare, losses = withoutReasoning(x.req)
 	} else if s := refusedSetting(e); s != nil {
 		bare, losses = s.without(x.req)
 	}
@@ -48,20 +48,20 @@ func (x *exchange) cure(err error) bool {
 		return false
 	}
 	x.req, x.losses = bare, losses
-	x.cured, x.prepared = true, false
+	x.fixed, x.prepared = true, false
 	return true
 }
 
-// unreasoned returns the request without the reasoning of earlier turns, and without the
+// withoutReasoning returns the request without the reasoning of earlier turns, and without the
 // reasoning state on other parts.
-func unreasoned(req *dragoman.Request) (*dragoman.Request, dragoman.Report) {
+func withoutReasoning(req *dragoman.Request) (*dragoman.Request, dragoman.Report) {
 	var rep dragoman.Report
 	out := *req
 	out.Messages = make([]dragoman.Message, 0, len(req.Messages))
 	for i, m := range req.Messages {
 		var parts []dragoman.Part
 		for j, p := range m.Parts {
-			bare, changed := bareOf(p)
+			bare, changed := stripReasoning(p)
 			if changed {
 				rep.Add(dragoman.Dropped, dragoman.Warn, fmt.Sprintf("/messages/%d/parts/%d", i, j),
 					"reasoning that the server did not recognise as its own; the request was sent again without it")
@@ -81,8 +81,8 @@ func unreasoned(req *dragoman.Request) (*dragoman.Request, dragoman.Report) {
 	return &out, rep
 }
 
-// bareOf returns a part without its reasoning, or nil if nothing is left.
-func bareOf(p dragoman.Part) (bare dragoman.Part, changed bool) {
+// stripReasoning returns a part without its reasoning, or nil if nothing is left.
+func stripReasoning(p dragoman.Part) (bare dragoman.Part, changed bool) {
 	switch p := p.(type) {
 	case *dragoman.Reasoning:
 		return nil, true

@@ -14,18 +14,18 @@ import (
 // credentials, cookies, headers of the connection or of proxies, and baggage, which identifies
 // its owner (quirk J16).
 
-// forwarded lists the headers that every server may get: idempotency keys and trace headers.
-var forwarded = []string{"Idempotency-Key", "X-Idempotency-Key", "Traceparent", "Tracestate"}
+// forwardedHeaders lists the headers that every server may get: idempotency keys and trace headers.
+var forwardedHeaders = []string{"Idempotency-Key", "X-Idempotency-Key", "Traceparent", "Tracestate"}
 
-// forward adds the headers of the request that is passed through, unless the client sets them
+// forwardHeaders adds the headers of the request that is passed through, unless the client sets them
 // itself. The dialect adds more names to the list above.
-func (x *exchange) forward(h http.Header) {
-	if len(x.passed) == 0 {
+func (x *exchange) forwardHeaders(h http.Header) {
+	if len(x.clientHeader) == 0 {
 		return
 	}
-	for _, name := range slices.Concat(forwarded, x.wire.Headers.Forwarded) {
-		values := x.passed[name]
-		if len(values) == 0 || slices.ContainsFunc(values, unprintable) {
+	for _, name := range slices.Concat(forwardedHeaders, x.wire.Headers.Forwarded) {
+		values := x.clientHeader[name]
+		if len(values) == 0 || slices.ContainsFunc(values, hasControlChars) {
 			continue
 		}
 		switch own, set := h[name]; {
@@ -53,12 +53,12 @@ var responseHeaders = sync.OnceValues(func() (names, prefixes []string) {
 	return names, prefixes
 })
 
-// shown returns the response headers to pass through. It removes a header that repeats a
+// passedHeaders returns the response headers to pass through. It removes a header that repeats a
 // credential.
-func (x *exchange) shown(h http.Header) http.Header {
+func (x *exchange) passedHeaders(h http.Header) http.Header {
 	out := make(http.Header, 8)
 	for name, values := range h {
-		if !isShown(name) || slices.ContainsFunc(values, x.secrets.in) {
+		if !isPassedHeader(name) || slices.ContainsFunc(values, x.secrets.contains) {
 			continue
 		}
 		out[name] = values
@@ -66,7 +66,7 @@ func (x *exchange) shown(h http.Header) http.Header {
 	return out
 }
 
-func isShown(name string) bool {
+func isPassedHeader(name string) bool {
 	names, prefixes := responseHeaders()
 	return slices.Contains(names, name) || slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) })
 }

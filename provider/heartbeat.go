@@ -12,66 +12,66 @@ import (
 // chunks without content, white space before a JSON body. Timeouts ignore them: a server
 // whose model hangs may send them forever.
 
-// maxPulseLine bounds the part of a line that is inspected. Heartbeats are shorter, so a
+// maxHeartbeatLine bounds the part of a line that is inspected. Heartbeats are shorter, so a
 // longer line has content.
-const maxPulseLine = 4 << 10
+const maxHeartbeatLine = 4 << 10
 
-// pulse looks for content in the bytes of a response as they arrive.
-type pulse struct {
+// contentDetector looks for content in the bytes of a response as they arrive.
+type contentDetector struct {
 	// hasContent reports whether the data of an event has content; nil means that all data
 	// has.
 	hasContent func(data []byte) bool
-	mode       pulseMode
+	mode       detectorMode
 	// line is the beginning of a line that has not ended yet. If lost is set, it is
 	// unknown, and skipped counts the bytes since.
-	line    []byte
-	lost    bool
-	skipped int
+	line        []byte
+	lineUnknown bool
+	skipped     int
 }
 
-type pulseMode int
+type detectorMode int
 
 const (
-	// pulseStart: only white space has arrived of a response that is not a stream.
-	pulseStart pulseMode = iota
-	// pulseText: everything but white space is content.
-	pulseText
-	// pulseLines: content is in the lines of a stream of events or of JSON values.
-	pulseLines
-	// pulseAll: every byte is content.
-	pulseAll
+	// detectStart: only white space has arrived of a response that is not a stream.
+	detectStart detectorMode = iota
+	// detectText: everything but white space is content.
+	detectText
+	// detectLines: content is in the lines of a stream of events or of JSON values.
+	detectLines
+	// detectAll: every byte is content.
+	detectAll
 )
 
-// newPulse returns the pulse for the response to a request.
-func newPulse(x *exchange) pulse {
-	p := pulse{hasContent: x.wire.Stream.HasContent}
+// newContentDetector returns the pulse for the response to a request.
+func newContentDetector(x *exchange) contentDetector {
+	p := contentDetector{hasContent: x.wire.Stream.HasContent}
 	_, lines := x.wire.Stream.Framing.(framing.Lines)
 	switch {
 	case !lines: // binary frames have no heartbeats
-		p.mode = pulseAll
+		p.mode = detectAll
 	case x.stream:
-		p.mode = pulseLines
+		p.mode = detectLines
 	}
 	return p
 }
 
-// content reports whether bytes that have arrived complete something that has content.
-func (p *pulse) content(b []byte) bool {
-	if p.mode == pulseStart {
+// detect reports whether bytes that have arrived complete something that has content.
+func (p *contentDetector) detect(b []byte) bool {
+	if p.mode == detectStart {
 		b = bytes.TrimLeft(b, " \t\r\n")
 		switch {
 		case len(b) == 0:
 			return false
 		case b[0] == ':': // a comment: the server streams although no stream was requested
-			p.mode = pulseLines
+			p.mode = detectLines
 		default:
-			p.mode = pulseText
+			p.mode = detectText
 		}
 	}
 	switch p.mode {
-	case pulseText:
+	case detectText:
 		return len(bytes.TrimLeft(b, " \t\r\n")) > 0
-	case pulseLines:
+	case detectLines:
 		return p.lines(b)
 	default:
 		return true
@@ -79,23 +79,23 @@ func (p *pulse) content(b []byte) bool {
 }
 
 // skip counts bytes that are not inspected.
-func (p *pulse) skip(b []byte) {
-	if p.mode != pulseLines || len(b) == 0 {
+func (p *contentDetector) skip(b []byte) {
+	if p.mode != detectLines || len(b) == 0 {
 		return
 	}
 	end := b[len(b)-1]
-	p.line, p.lost, p.skipped = p.line[:0], end != '\n' && end != '\r', 0
+	p.line, p.lineUnknown, p.skipped = p.line[:0], end != '\n' && end != '\r', 0
 }
 
 // lines reports whether one of the lines that end in b has content, or one that has not
 // ended is too long for a heartbeat.
-func (p *pulse) lines(b []byte) (content bool) {
+func (p *contentDetector) lines(b []byte) (content bool) {
 	for len(b) > 0 {
 		end := bytes.IndexAny(b, "\r\n")
 		if end < 0 {
-			return p.open(b) || content
+			return p.appendLine(b) || content
 		}
-		if !content && !p.lost {
+		if !content && !p.lineUnknown {
 			line := b[:end]
 			if len(p.line) > 0 {
 				p.line = append(p.line, line...)
@@ -103,19 +103,19 @@ func (p *pulse) lines(b []byte) (content bool) {
 			}
 			content = p.lineHasContent(line)
 		}
-		p.line, p.lost, p.skipped = p.line[:0], false, 0
+		p.line, p.lineUnknown, p.skipped = p.line[:0], false, 0
 		b = b[end+1:]
 	}
 	return content
 }
 
-// open appends to the current line, and reports whether it is too long for a heartbeat.
-func (p *pulse) open(b []byte) bool {
-	if p.lost {
+// appendLine appends to the current line, and reports whether it is too long for a heartbeat.
+func (p *contentDetector) appendLine(b []byte) bool {
+	if p.lineUnknown {
 		p.skipped += len(b)
-		return p.skipped > maxPulseLine
+		return p.skipped > maxHeartbeatLine
 	}
-	if len(p.line)+len(b) <= maxPulseLine {
+	if len(p.line)+len(b) <= maxHeartbeatLine {
 		p.line = append(p.line, b...)
 		return false
 	}
@@ -125,47 +125,47 @@ func (p *pulse) open(b []byte) bool {
 		p.line = append(p.line, ':')
 		return false
 	}
-	p.lost, p.skipped = true, maxPulseLine
+	p.lineUnknown, p.skipped = true, maxHeartbeatLine
 	return true
 }
 
 // lineHasContent reports whether a line has content. Comments, blank lines and the names of
 // events do not. A line that is not part of an event stream counts as content.
-func (p *pulse) lineHasContent(line []byte) bool {
+func (p *contentDetector) lineHasContent(line []byte) bool {
 	data, ok := sse.LineData(line)
 	return ok && p.dataHasContent(data)
 }
 
-func (p *pulse) dataHasContent(data []byte) bool {
+func (p *contentDetector) dataHasContent(data []byte) bool {
 	data = bytes.TrimSpace(data)
 	return len(data) > 0 && (p.hasContent == nil || data[0] != '{' || p.hasContent(data))
 }
 
-// arrived inspects bytes of the response and the wait for them, and ends the attempt if no
+// noteArrival inspects bytes of the response and the wait for them, and ends the attempt if no
 // content has arrived for too long.
 //
 // A healthy stream has content in nearly every event. To avoid inspecting each, events
 // within a 64th of the bound after one with content are assumed to have content.
-func (a *answer) arrived(b []byte, waited time.Duration) {
+func (a *attemptResponse) noteArrival(b []byte, waited time.Duration) {
 	if len(b) == 0 {
 		return
 	}
-	a.unseen += waited
-	if limit := a.watch.current(); a.begun && (limit <= 0 || a.unseen < limit/64) {
-		a.pulse.skip(b)
+	a.sinceContent += waited
+	if limit := a.watch.currentLimit(); a.hasContent && (limit <= 0 || a.sinceContent < limit/64) {
+		a.detector.skip(b)
 		a.watch.progress()
 		return
 	}
-	if !a.pulse.content(b) {
-		a.watch.answered()
-		a.watch.overdue()
+	if !a.detector.detect(b) {
+		a.watch.bytesWithoutContent()
+		a.watch.checkQuiet()
 		return
 	}
-	a.unseen = 0
+	a.sinceContent = 0
 	a.watch.progress()
-	if !a.begun {
-		a.begun = true
+	if !a.hasContent {
+		a.hasContent = true
 		a.watch.enter(phaseIdle)
-		a.watch.rest()
+		a.watch.endWait()
 	}
 }

@@ -28,30 +28,30 @@ func (c *Client) Pass(ctx context.Context, p passthrough.Request) (*passthrough.
 	if x.model == "" {
 		x.model = p.Model
 	}
-	x.passed, x.query, x.kept, x.method = p.Header, p.Query, p.Kept, p.Method
+	x.clientHeader, x.clientQuery, x.storedPath, x.method = p.Header, p.Query, p.Kept, p.Method
 	if p.Count {
-		if x.count = x.wire.Endpoint.Count; x.count == "" {
+		if x.countPath = x.wire.Endpoint.Count; x.countPath == "" {
 			return nil, fmt.Errorf("provider: %s does not support counting tokens: %w", c.Dialect(), dragoman.ErrUnsupported)
 		}
 	}
 	if !plainPath(p.Kept) {
 		return nil, fmt.Errorf("provider: %.80q is not a valid path of a stored object: %w", p.Kept, dragoman.ErrInvalid)
 	}
-	if err := x.load(p.Body); err != nil {
+	if err := x.setPayload(p.Body); err != nil {
 		return nil, err
 	}
-	ctx, done := x.begin(ctx)
+	ctx, done := x.startTimeout(ctx)
 	for {
-		passed, err := x.pass(ctx, done)
+		passed, err := x.passOnce(ctx, done)
 		if err == nil {
 			return passed, nil
 		}
-		if !x.again(ctx, err) {
+		if !x.waitToRetry(ctx, err) {
 			done()
 			if passed != nil {
 				return passed, nil
 			}
-			return nil, x.told(err)
+			return nil, x.redactError(err)
 		}
 	}
 }
@@ -64,21 +64,21 @@ func plainPath(text string) bool {
 	})
 }
 
-// about changes a request to one that calls no model: one about stored objects, or for a token
+// applyPath changes a request to one that calls no model: one about stored objects, or for a token
 // count.
-func (x *exchange) about(req *http.Request) {
+func (x *exchange) applyPath(req *http.Request) {
 	if x.method != "" {
 		req.Method = x.method
 	}
 	leads := func(path string) string {
 		switch {
-		case strings.HasPrefix(x.count, ":"):
+		case strings.HasPrefix(x.countPath, ":"):
 			path, _, _ = cutLast(path, ":")
-			return path + x.count
-		case x.count != "":
-			return strings.TrimSuffix(path, "/") + x.count
-		case x.kept != "":
-			return strings.TrimSuffix(path, "/") + "/" + x.kept
+			return path + x.countPath
+		case x.countPath != "":
+			return strings.TrimSuffix(path, "/") + x.countPath
+		case x.storedPath != "":
+			return strings.TrimSuffix(path, "/") + "/" + x.storedPath
 		default:
 			return path
 		}
@@ -96,26 +96,26 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return s, "", false
 }
 
-// pass makes one attempt. If the server refuses the request, pass returns both its response and
+// passOnce makes one attempt. If the server refuses the request, pass returns both its response and
 // an error.
-func (x *exchange) pass(ctx context.Context, done func()) (*passthrough.Response, error) {
+func (x *exchange) passOnce(ctx context.Context, done func()) (*passthrough.Response, error) {
 	a, err := x.attempt(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if !a.good() {
+	if !a.isSuccess() {
 		defer a.Close()
-		return a.refused()
+		return a.passError()
 	}
-	if a.first(); a.after != nil && !errors.Is(a.after, io.EOF) && !a.begun {
+	if a.readStart(); a.headErr != nil && !errors.Is(a.headErr, io.EOF) && !a.hasContent {
 		defer a.Close()
-		return nil, a.after
+		return nil, a.headErr
 	}
 	if bytes.HasPrefix(bytes.TrimLeft(a.head, " \t\r\n\ufeff"), []byte("<")) { // no dialect responds with markup
 		defer a.Close()
-		return nil, a.page()
+		return nil, a.pageError()
 	}
-	return &passthrough.Response{Status: a.StatusCode, Header: x.shown(a.Header), Body: &passedBody{a: a, done: done}, Redactor: x.secrets.bytes}, nil
+	return &passthrough.Response{Status: a.StatusCode, Header: x.passedHeaders(a.Header), Body: &passedBody{a: a, done: done}, Redactor: x.secrets.bytes}, nil
 }
 
 // firstBytes is the size of the first reads of a response; maxFirstBytes bounds the bytes
@@ -125,30 +125,30 @@ const (
 	maxFirstBytes = 4 << 20
 )
 
-// first waits for the first content of the body, and buffers what comes before it: until
+// readStart waits for the first content of the body, and buffers what comes before it: until
 // then the request can be retried. Some servers repeat the whole request before content, so
 // the buffer is bounded.
-func (a *answer) first() {
+func (a *attemptResponse) readStart() {
 	head := make([]byte, 0, firstBytes)
-	for !a.begun && a.after == nil && len(head) < maxFirstBytes {
+	for !a.hasContent && a.headErr == nil && len(head) < maxFirstBytes {
 		if len(head) == cap(head) {
 			head = slices.Grow(head, cap(head))
 		}
 		n, err := a.read(head[len(head):cap(head)])
-		head, a.after = head[:len(head)+n], err
+		head, a.headErr = head[:len(head)+n], err
 	}
 	a.head = head
 }
 
-// refused returns the response for an error status.
-func (a *answer) refused() (*passthrough.Response, error) {
+// passError returns the response for an error status.
+func (a *attemptResponse) passError() (*passthrough.Response, error) {
 	x := a.x
-	body, err := a.refusal()
+	body, err := a.readError()
 	var e *dragoman.APIError
 	if !errors.As(err, &e) || a.StatusCode < 400 {
 		return nil, err
 	}
-	p := &passthrough.Response{Status: a.StatusCode, Header: x.shown(a.Header), Err: e}
+	p := &passthrough.Response{Status: a.StatusCode, Header: x.passedHeaders(a.Header), Err: e}
 	clean := x.secrets.bytes(body)
 	whole := body != nil && a.Header.Get("Content-Encoding") == ""
 	if !whole || json.Valid(body) && !json.Valid(clean) { // a key like "null" occurs everywhere
@@ -162,7 +162,7 @@ func (a *answer) refused() (*passthrough.Response, error) {
 
 // passedBody is the body of a successful response that is passed through.
 type passedBody struct {
-	a    *answer
+	a    *attemptResponse
 	done func()
 }
 
@@ -170,7 +170,7 @@ type passedBody struct {
 func (b *passedBody) Read(p []byte) (int, error) {
 	n, err := b.a.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
-		err = b.a.x.told(broken(err, nil))
+		err = b.a.x.redactError(brokenStreamError(err, nil))
 	}
 	return n, err
 }

@@ -9,14 +9,14 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// joinedMember is a field of a message that was streamed in deltas.
-type joinedMember struct {
+// joinedField is a field of a message that was streamed in deltas.
+type joinedField struct {
 	name  string
 	value json.RawMessage
 }
 
-// member returns the JSON pointer to a field.
-func member(name string) string {
+// fieldPointer returns the JSON pointer to a field.
+func fieldPointer(name string) string {
 	return "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
 }
 
@@ -28,7 +28,7 @@ func member(name string) string {
 //   - any other value replaces the one before.
 //
 // It ignores null values, and deltas that are not objects.
-func joinDeltas(deltas []json.RawMessage, skip func(name string) bool) ([]joinedMember, error) {
+func joinDeltas(deltas []json.RawMessage, skip func(name string) bool) ([]joinedField, error) {
 	var names []string
 	values := map[string][]json.RawMessage{}
 	for _, d := range deltas {
@@ -50,13 +50,13 @@ func joinDeltas(deltas []json.RawMessage, skip func(name string) bool) ([]joined
 			return nil, err
 		}
 	}
-	out := make([]joinedMember, 0, len(names))
+	out := make([]joinedField, 0, len(names))
 	for _, name := range names {
 		value, err := joinValues(values[name])
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, joinedMember{name, value})
+		out = append(out, joinedField{name, value})
 	}
 	return out, nil
 }
@@ -99,7 +99,7 @@ func joinValues(values []json.RawMessage) (json.RawMessage, error) {
 		if err != nil {
 			return nil, err
 		}
-		return object(members)
+		return writeObject(members)
 	}
 }
 
@@ -136,15 +136,15 @@ func joinLists(lists []json.RawMessage) (json.RawMessage, error) {
 			out[i] = e.values[0]
 			continue
 		}
-		if out[i], err = object(members); err != nil {
+		if out[i], err = writeObject(members); err != nil {
 			return nil, err
 		}
 	}
-	return list(out), nil
+	return writeList(out), nil
 }
 
-// object writes an object with these fields.
-func object(members []joinedMember) (json.RawMessage, error) {
+// writeObject writes an object with these fields.
+func writeObject(members []joinedField) (json.RawMessage, error) {
 	var w jsonwire.Writer
 	w.BeginObject()
 	for _, m := range members {
