@@ -11,18 +11,19 @@ import (
 	"github.com/dragoman-go/dragoman/internal/serving"
 )
 
-// auxResponse is the response to a request that calls no model: for a list, for a stored response, or
-// for an unknown path. It is logged and counted like others (requirement G6).
+// auxResponse is the response to an auxiliary request: one that calls no model, such as a request
+// for a list, for a stored response or for an unknown path. Like others, it is logged and counted
+// (requirement G6).
 type auxResponse struct {
 	http.ResponseWriter
 	entry entry
 }
 
-// auxResponseKey is the context key of an aside.
+// auxResponseKey is the context key of an auxResponse.
 type auxResponseKey struct{}
 
-// auxiliary serves requests that call no model with h, and logs each. They do not count as requests
-// in progress, because they are short.
+// auxiliary returns a handler that serves auxiliary requests with h and logs each of them. They do
+// not count as requests in progress, because they are short.
 func (g *Gateway) auxiliary(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		codec := serving.CodecOf(r)
@@ -45,12 +46,12 @@ func (g *Gateway) auxiliary(h http.Handler) http.Handler {
 	})
 }
 
-// maxAuxBody bounds the body of a request that calls no model, in bytes.
+// maxAuxBody bounds the body of an auxiliary request, in bytes.
 const maxAuxBody = 1 << 20
 
-// bufferAuxBody reads the body of a request that calls no model into memory, within the key's
-// limit of buffered bytes. It takes no slot of the key. It does not read a request without
-// a valid key: its handler refuses it. free must be called.
+// bufferAuxBody reads the body of an auxiliary request into memory, within the key's limit of
+// buffered bytes. It takes no slot of the key. It does not read the body of a request without a
+// valid key, which its handler refuses. The caller must call free.
 func (g *Gateway) bufferAuxBody(w http.ResponseWriter, r *http.Request) (free func(), err error) {
 	key, bad := g.keys.Identify(access.FromRequest(r))
 	if bad != nil || r.Method != http.MethodPost || r.ContentLength == 0 {
@@ -65,7 +66,7 @@ func (g *Gateway) bufferAuxBody(w http.ResponseWriter, r *http.Request) (free fu
 	return mem.free, err
 }
 
-// auxEntry returns the entry of a request that calls no model.
+// auxEntry returns the log entry of an auxiliary request. It is never nil.
 func auxEntry(r *http.Request) *entry {
 	if a, ok := r.Context().Value(auxResponseKey{}).(*auxResponse); ok {
 		return &a.entry
@@ -73,7 +74,7 @@ func auxEntry(r *http.Request) *entry {
 	return new(entry) // discarded
 }
 
-// identify returns the key of a request that calls no model.
+// identify returns the key of an auxiliary request.
 func (g *Gateway) identify(r *http.Request) (access.Key, error) {
 	note := auxEntry(r)
 	key, err := g.keys.Identify(access.FromRequest(r))
@@ -85,7 +86,7 @@ func (g *Gateway) identify(r *http.Request) (access.Key, error) {
 	return key, nil
 }
 
-// fail records an error, and returns it.
+// fail records an error and returns it.
 func (e *entry) fail(err error) error {
 	e.err = err
 	return err

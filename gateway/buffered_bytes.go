@@ -65,7 +65,7 @@ func (x *exchange) release(n int) {
 	x.held -= int64(n)
 }
 
-// auxBuffer counts the bytes of a request that calls no model.
+// auxBuffer counts the bytes of an auxiliary request.
 type auxBuffer struct {
 	*Gateway
 	setup *setup

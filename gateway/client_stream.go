@@ -14,10 +14,9 @@ import (
 	"github.com/dragoman-go/dragoman/provider"
 )
 
-// clientStream writes the events of a response in the client's dialect.
-//
-// It holds no events back to see whether the response begins: the provider does. The bytes
-// of events that come together wait in buf, and are sent together.
+// clientStream writes the events of a response in the client's dialect. It holds back no events to
+// wait for content, because the provider does. Events that arrive together are collected in buf
+// and sent together.
 type clientStream struct {
 	*exchange
 	enc dialect.StreamEncoder
@@ -25,8 +24,8 @@ type clientStream struct {
 	collector *dragoman.Collector
 	summaries summaries
 	buf       []byte
-	// items collects the items of a Responses stream, if watches is set. learned says that
-	// they were stored.
+	// items collects the items of a Responses stream, if watchesItems is set. itemsRecorded
+	// reports that their owner is recorded.
 	items                       itemCollector
 	watchesItems, itemsRecorded bool
 	// batches says that events which come together are sent together: the model calls waiting
@@ -35,12 +34,12 @@ type clientStream struct {
 	// started says that an event of the response has come, headed that the status and headers
 	// were sent, ended that the last event has come.
 	started, headerSent, ended bool
-	// callCount counts the complete calls; cut says that one is incomplete. open are the ends of
-	// calls that are complete or not depending on how the stream ends.
+	// callCount counts the calls, and hasCutCall reports that one of them is incomplete. heldEnds
+	// are the ends of calls that are complete or not depending on how the stream ends.
 	callCount  int
 	hasCutCall bool
 	heldEnds   []*dragoman.PartEnd
-	// searchParts are the parts that are calls of the client's search for tools.
+	// searchParts are the parts that are calls of the client's tool search.
 	searchParts []partPosition
 }
 
@@ -68,8 +67,8 @@ func (s *clientStream) add(ctx context.Context, ev dragoman.Event) error {
 	return s.write(ctx, ev)
 }
 
-// write notes usage, losses and calls, encodes the event, and sends it unless more may come
-// with it.
+// write records usage, losses and calls, encodes the event, and sends it unless more events may
+// arrive with it.
 func (s *clientStream) write(ctx context.Context, ev dragoman.Event) (err error) {
 	if s.collector != nil {
 		s.collector.Add(ev)
@@ -142,12 +141,12 @@ func (s *clientStream) store(ctx context.Context, start int) {
 		}
 		s.collector = nil
 	}
-	if s.notStored { // the response says so
+	if s.notStored { // the end reports it
 		s.buf = append(s.buf[:start:start], markNotStored(s.buf[start:])...)
 	}
 }
 
-// maxBatch bounds what is sent together, with the event that reaches it.
+// maxBatch is the number of buffered bytes after which they are sent.
 const maxBatch = 16 << 10
 
 // flushBeforeWait sends the buffer: the next event may take long.
@@ -187,14 +186,14 @@ func (s *clientStream) flush() error {
 	return err
 }
 
-// dependsOnEnd reports whether a call would be complete if its stream had not just ended, on a
-// route where that may be as good as an end.
+// dependsOnEnd reports whether a call is complete if the end of the stream counts as an end of the
+// response, which the route decides.
 func (s *clientStream) dependsOnEnd(e *dragoman.PartEnd) bool {
 	c, ok := e.Part.(*dragoman.ToolCall)
 	return ok && s.route.Unfinished == unfinishedEnd && c.Problem != nil && (c.Problem.Code == codes.ProblemTruncated || c.Problem.Code == codes.ProblemStopped)
 }
 
-// writeHeldEnds writes the ends of calls that were held back.
+// writeHeldEnds writes the held ends of calls.
 func (s *clientStream) writeHeldEnds(ctx context.Context) error {
 	open := s.heldEnds
 	s.heldEnds = nil
@@ -206,7 +205,7 @@ func (s *clientStream) writeHeldEnds(ctx context.Context) error {
 	return nil
 }
 
-// hasTruncatedCall reports whether one of the calls that were held back is not complete.
+// hasTruncatedCall reports whether one of the held calls is incomplete.
 func (s *clientStream) hasTruncatedCall() bool {
 	return slices.ContainsFunc(s.heldEnds, func(e *dragoman.PartEnd) bool {
 		c, _ := e.Part.(*dragoman.ToolCall)
@@ -214,10 +213,10 @@ func (s *clientStream) hasTruncatedCall() bool {
 	})
 }
 
-// isTruncated reports whether nothing says that a call is complete.
+// isTruncated reports whether the stream does not show that a call is complete.
 func isTruncated(c *dragoman.ToolCall) bool { return c.Problem.Code == codes.ProblemTruncated }
 
-// completeHeldEnds writes the calls that were held back as complete ones.
+// completeHeldEnds writes the held calls as complete ones.
 func (s *clientStream) completeHeldEnds(ctx context.Context) (err error) {
 	open := s.heldEnds
 	s.heldEnds = nil
@@ -230,7 +229,8 @@ func (s *clientStream) completeHeldEnds(ctx context.Context) (err error) {
 	return err
 }
 
-// handleBreak ends a stream that broke after its first event.
+// handleBreak ends a stream that broke after its first event: with an error, or with an end if
+// only that is missing.
 func (s *clientStream) handleBreak(ctx context.Context, err error) error {
 	if s.lacksOnlyEnd(err) && !s.hasTruncatedCall() {
 		return s.finish(ctx)
@@ -254,7 +254,7 @@ func (s *clientStream) handleUpstreamError(ctx context.Context, e *dragoman.Stre
 	return s.writeError(ctx, e.Err, e.Usage)
 }
 
-// writeError writes an error event after the calls that were held back.
+// writeError writes the held calls and an error event.
 func (s *clientStream) writeError(ctx context.Context, err error, usage dragoman.Usage) error {
 	s.entry.errorSent = true
 	open := s.writeHeldEnds(ctx)
@@ -262,9 +262,8 @@ func (s *clientStream) writeError(ctx context.Context, err error, usage dragoman
 	return errors.Join(open, s.write(ctx, &dragoman.StreamError{Err: s.apiError(err), Usage: usage}))
 }
 
-// lacksOnlyEnd reports whether a stream only lacks its end, and gets one because the route
-// says so (quirks C13, J11). One whose connection broke lacks more, as does one with a call
-// that is cut off.
+// lacksOnlyEnd reports whether a stream lacks only its end and the route completes such streams
+// (quirks C13, J11). A stream whose connection broke, or with a truncated call, lacks more.
 func (s *clientStream) lacksOnlyEnd(err error) bool {
 	var transport *provider.TransportError
 	return s.route.Unfinished == unfinishedEnd && !s.hasCutCall && errors.Is(err, dragoman.ErrIncompleteStream) && !errors.As(err, &transport)

@@ -31,8 +31,8 @@ const (
 	defaultBodyBytes   = 32 << 20
 	defaultHeaderBytes = 64 << 10
 	defaultBodyTime    = time.Minute
-	// defaultBufferedBytes and DefaultBufferedBytesPerKey are raised if Limits.BodyBytes
-	// needs more.
+	// defaultBufferedBytes and defaultBufferedBytesPerKey are raised if Limits.BodyBytes needs
+	// more.
 	defaultBufferedBytes       = 512 << 20
 	defaultBufferedBytesPerKey = 256 << 20
 )
@@ -57,10 +57,10 @@ type Config struct {
 	// [policy.Policy.For].
 	Policy      *policy.Policy
 	KeyPolicies map[string]*policy.Policy
-	// State is where the gateway stores state that clients drop.
+	// State configures the store for state that clients drop.
 	State State
-	// Heartbeat is how long a stream may be silent before the gateway sends a keep-alive to the
-	// client; zero means 15 seconds, a negative value never.
+	// Heartbeat is the pause of a stream after which the gateway sends a keep-alive to the client;
+	// zero means 15 seconds, a negative value never.
 	Heartbeat time.Duration
 	// Limits bound the requests of clients.
 	Limits Limits
@@ -73,9 +73,9 @@ type Config struct {
 	Warnings []*provider.FileError
 }
 
-// Served returns the effective routes: those of the config or, if it has none, one for each
-// alias, by its name, and one for each provider, as name/*. If the config has none of these, it
-// returns routes to the models of the simulator, with and without their prefix.
+// Served returns the effective routes: those of the config. A config without routes serves each
+// alias under its name, and each provider as name/*. A config without these, too, serves the
+// models of the simulator, with and without their prefix.
 func (c *Config) Served() []Route {
 	if len(c.Routes) > 0 {
 		return slices.Clone(c.Routes)
@@ -91,7 +91,7 @@ type State struct {
 	// PostgresEnv is the environment variable with a PostgreSQL connection string, which may
 	// contain a password.
 	PostgresEnv string
-	// TTL is how long entries are stored; zero means 24 hours.
+	// TTL is the lifetime of entries; zero means 24 hours.
 	TTL time.Duration
 	// MaxBytes limits the state in memory; zero means 62500 KiB. A database has no such limit:
 	// its entries expire.
@@ -129,14 +129,14 @@ type Route struct {
 	// To is a spec for [provider.Config.Open]: a model, an alias, or a comma-separated list for
 	// failover. A * in it is replaced with the text that the single * of the pattern matched.
 	To string
-	// Repair says when conversations are made valid for their target: empty passes what
-	// needs no change through to its own dialect, "always" repairs everything.
+	// Repair selects when conversations are made valid for their target: empty passes requests
+	// that need no change through to their own dialect, "always" repairs every request.
 	Repair string
 	// LiftErrors converts the prefix "ERROR: " of a tool result into the error flag, for
 	// clients whose dialect has no such flag.
 	LiftErrors bool
-	// Unfinished says what a client gets if the stream of the upstream stops without its
-	// end: empty means an error, "end" an end, for upstreams that never send one.
+	// Unfinished selects the end of a stream whose upstream stops without one: empty sends an
+	// error, "end" a regular end, for upstreams that never send one.
 	Unfinished string
 	// NoRecall turns off storing reasoning for clients that drop it.
 	NoRecall bool
@@ -207,7 +207,7 @@ func (o Overrides) Apply(r *dragoman.Request) {
 	}
 }
 
-// setIfGiven sets a pointer to a copy of the given value, if there is one.
+// setIfGiven sets a pointer to a copy of the given value, unless that is nil.
 func setIfGiven[T any](to **T, given *T) {
 	if given != nil {
 		v := *given

@@ -36,7 +36,7 @@ func TestG3_NonLoopbackRequiresKeys(t *testing.T) {
 		"my-own-machine:80":        true,
 		"*:80":                     true,
 		"[fe80::1%eth0]:80":        true,
-		"2130706433:80":            true, // a resolver may take it for 127.0.0.1; we do not ask
+		"2130706433:80":            true, // a resolver may map it to 127.0.0.1; names are not resolved here
 	} {
 		err := (&gateway.Config{Listen: listen}).Check()
 		var open *gateway.OpenRelayError
@@ -116,7 +116,7 @@ func TestG4_MostSpecificRouteWins(t *testing.T) {
 		"gpt-4":           "gpt-4*",
 		"gpt-5":           "gpt-*",
 		"o4-mini":         "*-mini",
-		"abc":             "*bc", // of three that say as much, the first of the alphabet
+		"abc":             "*bc", // of three equally specific patterns, the first in the alphabet
 		"openai/gpt-4o":   "openai/*",
 		"other/a/b":       "*/*",
 		"":                "*",
@@ -126,13 +126,13 @@ func TestG4_MostSpecificRouteWins(t *testing.T) {
 	} {
 		for range 5 {
 			rand.Shuffle(len(patterns), func(i, j int) { patterns[i], patterns[j] = patterns[j], patterns[i] })
-			routes := newRouteTable(t, patterns...)
-			if got, ok := routes.Find(model); !ok || got.Pattern != want || got.To != to(want) {
+			routes := newRoutes(t, patterns...)
+			if got, ok := routes.Find(model); !ok || got.Pattern != want || got.To != targetOf(want) {
 				t.Errorf("%q goes by %q, want %q", model, got.Pattern, want)
 			}
 		}
 	}
-	routes := newRouteTable(t, "b", "a", "c*")
+	routes := newRoutes(t, "b", "a", "c*")
 	if _, ok := routes.Find("d"); ok {
 		t.Error("d has a route")
 	}
@@ -144,14 +144,14 @@ func TestG4_MostSpecificRouteWins(t *testing.T) {
 	}
 }
 
-// to is where the route of a pattern leads in these tests.
-func to(pattern string) string { return "to " + strings.ReplaceAll(pattern, "*", "any") }
+// targetOf returns the target of a pattern's route in these tests.
+func targetOf(pattern string) string { return "to " + strings.ReplaceAll(pattern, "*", "any") }
 
-func newRouteTable(t testing.TB, patterns ...string) *gateway.Routes {
+func newRoutes(t testing.TB, patterns ...string) *gateway.Routes {
 	t.Helper()
 	var list []gateway.Route
 	for _, p := range patterns {
-		list = append(list, gateway.Route{Pattern: p, To: to(p)})
+		list = append(list, gateway.Route{Pattern: p, To: targetOf(p)})
 	}
 	routes, err := gateway.NewRoutes(list)
 	if err != nil {
@@ -197,7 +197,7 @@ func BenchmarkFindOneOfAThousand(b *testing.B) {
 	for i := range 500 {
 		patterns = append(patterns, fmt.Sprint("model-", i), fmt.Sprintf("family-%d-*", i))
 	}
-	routes := newRouteTable(b, patterns...)
+	routes := newRoutes(b, patterns...)
 	for name, model := range map[string]string{"exact": "model-400", "pattern": "family-7-large", "none": "nothing-of-the-kind"} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

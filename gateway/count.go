@@ -19,9 +19,9 @@ import (
 // countHeader marks a token count that the gateway estimated: "estimate".
 const countHeader = "X-Dragoman-Count"
 
-// count responds with the number of tokens of a request (quirk J5). If the upstream has the
-// client's dialect and would get the request unchanged, it counts. Otherwise, or if it does not
-// respond, the number is an estimate and marked as one.
+// count responds with the number of tokens of a request (quirk J5). An upstream with the client's
+// dialect that would get the request unchanged counts them. Otherwise, or if it fails to, the
+// number is an estimate and marked as one.
 func (x *exchange) count(ctx context.Context) error {
 	if err := x.loadHistory(ctx); err != nil {
 		return err
@@ -108,7 +108,8 @@ func hasCount(name string, body []byte) (counts bool) {
 	return counts && r.End() == nil
 }
 
-// writeCount responds with a count. how describes how it was made, if not by the upstream.
+// writeCount responds with a count. method is the value of the count header; empty if the upstream
+// counted.
 func (x *exchange) writeCount(body []byte, how string) error {
 	x.entry.status = http.StatusOK
 	x.out.begin(http.StatusOK, func(h http.Header) {

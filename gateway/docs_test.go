@@ -12,7 +12,7 @@ import (
 	"github.com/dragoman-go/dragoman/gateway"
 )
 
-// Who builds dashboards reads the page and not the code.
+// Users build dashboards from the page, so it must list every metric and log field.
 func TestG6_MetricsAndLogFieldsAreDocumented(t *testing.T) {
 	page, err := os.ReadFile("../docs/gateway.md")
 	if err != nil {
@@ -62,7 +62,7 @@ func TestG6_MetricsAndLogFieldsAreDocumented(t *testing.T) {
 	}
 }
 
-// What Parse knows is what it offers to who mistypes it.
+// Parse lists its fields in the error for an unknown field.
 func TestConfigFieldsAreDocumented(t *testing.T) {
 	setKeys(t)
 	page, err := os.ReadFile("../docs/gateway.md")

@@ -101,7 +101,8 @@ func TestX14_EmptyResponseFailsOver(t *testing.T) {
 		name, kind string
 		stream     bool
 		body       string
-		// ends says that the response is a whole one: the last model's is sent as it is.
+		// ends reports that the response is complete: the response of the last model is sent
+		// unchanged.
 		ends bool
 	}{
 		{"chat", "openai-chat", false, fmt.Sprintf(chatWhole, ""), true},

@@ -18,7 +18,7 @@ import (
 	"github.com/dragoman-go/dragoman/gateway"
 )
 
-// get asks for something that is no model.
+// get sends a request that calls no model.
 func get(t testing.TB, method, url, body string, header ...string) (int, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
@@ -74,7 +74,7 @@ func TestQuirkJ5_UpstreamOfTheSameDialectCountsTokens(t *testing.T) {
 	}
 	var asked []string
 	var says answer
-	w := worldOf(t, "gateway:\n  routes: {claude: {to: anthropic/claude-x}, gpt: {to: responses/gpt-x}, gem: {to: gemini/gem-x}, other: {to: chat/y}}\n", func(rw http.ResponseWriter, r *http.Request) {
+	w := newServerWorld(t, "gateway:\n  routes: {claude: {to: anthropic/claude-x}, gpt: {to: responses/gpt-x}, gem: {to: gemini/gem-x}, other: {to: chat/y}}\n", func(rw http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		asked = append(asked, r.URL.String()+" "+string(body))
 		rw.Header().Set("content-type", "application/json")
@@ -154,11 +154,11 @@ func TestG6_MetricsCountRequests(t *testing.T) {
 	w := newWorld(t, "aliases: {quick: anthropic/sim/echo}\ngateway:\n  routes: {m: {to: quick}}\n")
 	c := &client{t: t, codec: openaichat.Codec{}, url: w.url}
 	for _, stream := range []bool{true, false} {
-		if _, err := c.ask(&dragoman.Request{Model: "m", Stream: stream, Messages: []dragoman.Message{userSays("hello")}}); err != nil {
+		if _, err := c.generate(&dragoman.Request{Model: "m", Stream: stream, Messages: []dragoman.Message{userSays("hello")}}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := c.ask(&dragoman.Request{Model: "made up", Messages: []dragoman.Message{userSays("hello")}}); err == nil {
+	if _, err := c.generate(&dragoman.Request{Model: "made up", Messages: []dragoman.Message{userSays("hello")}}); err == nil {
 		t.Fatal("no error")
 	}
 	w.wantLog(t, `"status":404`) // the last line is written
@@ -248,7 +248,7 @@ func TestG2_WrongPathAndWrongMethod(t *testing.T) {
 
 func TestG2_EmptyRequestIsRefused(t *testing.T) {
 	asked := 0
-	w := worldOf(t, "gateway:\n  routes: {other: {to: bedrock/m}}\n", func(http.ResponseWriter, *http.Request) { asked++ })
+	w := newServerWorld(t, "gateway:\n  routes: {other: {to: bedrock/m}}\n", func(http.ResponseWriter, *http.Request) { asked++ })
 	for path, body := range map[string]string{
 		"/v1/chat/completions":                 `{"model":"other"}`,
 		"/v1/responses":                        `{"model":"other","input":[]}`,
@@ -302,8 +302,8 @@ func TestG2_UnreadableBodyIsRefused(t *testing.T) {
 func TestQuirkC13_RouteCompletesUnfinishedStream(t *testing.T) {
 	const cut = `data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":"half"},"finish_reason":null}]}` + "\n\n"
 	for _, tc := range []struct{ setting, want string }{{"error", `"error"`}, {"end", `"finish_reason":"stop"`}} {
-		model := &scripted{answers: []string{cut}}
-		w := worldOf(t, fmt.Sprintf("gateway:\n  routes: {m: {to: chat/m, unfinished: %s}}\n", tc.setting), model.ServeHTTP)
+		model := &scriptedServer{responses: []string{cut}}
+		w := newServerWorld(t, fmt.Sprintf("gateway:\n  routes: {m: {to: chat/m, unfinished: %s}}\n", tc.setting), model.ServeHTTP)
 		_, text := get(t, http.MethodPost, w.url+"/v1/chat/completions", `{"model":"m","stream":true,"messages":[{"role":"user","content":"hi"}]}`)
 		if !strings.Contains(text, "half") || !strings.Contains(text, tc.want) {
 			t.Errorf("%s: %s", tc.setting, text)
@@ -392,7 +392,7 @@ func TestIDsAreUniqueWithoutRandomness(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(judged(t, g))
+	server := httptest.NewServer(withJudge(t, g))
 	defer server.Close()
 	seen := map[string]bool{}
 	for range 3 {

@@ -20,8 +20,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 )
 
-// repeated is the error of a server that tells everybody what it was sent.
-func repeated(r *http.Request, class dragoman.ErrorClass, status int) *dragoman.APIError {
+// echoingError returns the error of a server that repeats the request in its message.
+func echoingError(r *http.Request, class dragoman.ErrorClass, status int) *dragoman.APIError {
 	said := fmt.Sprintf("your headers were %v, your query %s", r.Header, r.URL.RawQuery)
 	return &dragoman.APIError{Class: class, Status: status, Message: said, Code: r.Header.Get("X-Api-Key") + r.Header.Get("X-Goog-Api-Key")}
 }
@@ -30,22 +30,22 @@ func TestG3_NoCredentialReachesClients(t *testing.T) {
 	const own, virtual = "upstream-secret", "a-secret-of-the-team"
 	serves := map[string]http.HandlerFunc{
 		"200": func(rw http.ResponseWriter, r *http.Request) {
-			answers(rw, r, false, errorOf(spoken(r), repeated(r, dragoman.ErrorRateLimit, 429)))
+			writeResponse(rw, r, false, errorBody(dialectOf(r), echoingError(r, dragoman.ErrorRateLimit, 429)))
 		},
 		"200 streamed": func(rw http.ResponseWriter, r *http.Request) {
-			answers(rw, r, true, failedStream(spoken(r), 0, repeated(r, dragoman.ErrorRateLimit, 429)))
+			writeResponse(rw, r, true, failedStream(dialectOf(r), 0, echoingError(r, dragoman.ErrorRateLimit, 429)))
 		},
 		"amid": func(rw http.ResponseWriter, r *http.Request) {
-			answers(rw, r, true, failedStream(spoken(r), 4, repeated(r, dragoman.ErrorRateLimit, 429)))
+			writeResponse(rw, r, true, failedStream(dialectOf(r), 4, echoingError(r, dragoman.ErrorRateLimit, 429)))
 		},
 		"amid, in pieces": func(rw http.ResponseWriter, r *http.Request) {
-			all := failedStream(spoken(r), 4, repeated(r, dragoman.ErrorRateLimit, 429))
+			all := failedStream(dialectOf(r), 4, echoingError(r, dragoman.ErrorRateLimit, 429))
 			at := strings.Index(all, own) + 5
-			answers(rw, r, true, all[:at], all[at:])
+			writeResponse(rw, r, true, all[:at], all[at:])
 		},
 		"page": func(rw http.ResponseWriter, r *http.Request) {
 			rw.Header().Set("content-type", "text/html")
-			_, _ = io.WriteString(rw, "<html>"+repeated(r, "", 0).Message)
+			_, _ = io.WriteString(rw, "<html>"+echoingError(r, "", 0).Message)
 		},
 	}
 	for _, status := range []int{400, 401, 403, 404, 413, 429, 500, 529} {
@@ -54,7 +54,7 @@ func TestG3_NoCredentialReachesClients(t *testing.T) {
 			rw.Header().Set("request-id", sent)
 			rw.Header().Set("x-request-id", sent)
 			rw.Header().Set("x-ratelimit-limit-requests", sent)
-			refuses(rw, r, *repeated(r, "", status))
+			writeError(rw, r, *echoingError(r, "", status))
 		}
 	}
 	presented := []func(hr *http.Request){
@@ -73,9 +73,9 @@ func TestG3_NoCredentialReachesClients(t *testing.T) {
 			more := "gateway: {keys: {team: {key_env: TEAM_KEY}}, " + routesWith("repair: "+repair) + "}\n"
 			t.Run(name+"/"+repair, func(t *testing.T) {
 				t.Setenv("TEAM_KEY", virtual)
-				rigged(t, more, serve, func(r *rig) {
+				withRig(t, more, serve, func(r *rig) {
 					t := r.t
-					for i, w := range ways() {
+					for i, w := range pairs() {
 						for _, stream := range []bool{false, true} {
 							hr := r.request(t.Context(), w, stream)
 							presented[i%len(presented)](hr)
@@ -91,7 +91,7 @@ func TestG3_NoCredentialReachesClients(t *testing.T) {
 							}
 						}
 					}
-					if log := r.line() + r.metrics(virtual); strings.Contains(log, own) || strings.Contains(log, virtual) || strings.Count(log, `"msg":"request"`) != 4*len(ways()) {
+					if log := r.logLines() + r.metrics(virtual); strings.Contains(log, own) || strings.Contains(log, virtual) || strings.Count(log, `"msg":"request"`) != 4*len(pairs()) {
 						t.Errorf("%s", log)
 					}
 				})
@@ -100,8 +100,8 @@ func TestG3_NoCredentialReachesClients(t *testing.T) {
 	}
 }
 
-// said is a part of an answer, and its end where it has one.
-func said(parts ...dragoman.Part) []dragoman.Event {
+// partEvents returns the events of some parts of a response.
+func partEvents(parts ...dragoman.Part) []dragoman.Event {
 	events := []dragoman.Event{&dragoman.ResponseStart{Response: dragoman.Response{ID: "r1", Model: "m", Created: time.Unix(946684800, 0)}}}
 	for i, p := range parts {
 		switch p := p.(type) {
@@ -116,11 +116,11 @@ func said(parts ...dragoman.Part) []dragoman.Event {
 	return events
 }
 
-// withoutEnd is a stream of some parts without its end; cut leaves so many bytes out of it.
-func withoutEnd(codec dialect.Codec, parts ...dragoman.Part) string {
+// streamWithoutEnd returns a stream of some parts without the end of the response.
+func streamWithoutEnd(codec dialect.Codec, parts ...dragoman.Part) string {
 	enc := codec.NewStreamEncoder(dialect.EncodeOptions{Seed: "s", Model: "m"})
 	var out []byte
-	for _, ev := range said(parts...) {
+	for _, ev := range partEvents(parts...) {
 		out, _ = enc.Encode(out, ev)
 	}
 	return string(out)
@@ -136,31 +136,35 @@ func TestQuirkJ11_RouteCompletesUnfinishedStream(t *testing.T) {
 		stop  dragoman.StopReason // empty: an error
 		calls int
 	}{
-		{name: "text", stop: dragoman.StopEnd, serve: func(rw http.ResponseWriter, r *http.Request) { answers(rw, r, true, withoutEnd(spoken(r), text)) }},
-		{name: "a call", stop: dragoman.StopToolCalls, calls: 1, serve: func(rw http.ResponseWriter, r *http.Request) {
-			answers(rw, r, true, withoutEnd(spoken(r), text, call))
+		{name: "text", stop: dragoman.StopEnd, serve: func(rw http.ResponseWriter, r *http.Request) {
+			writeResponse(rw, r, true, streamWithoutEnd(dialectOf(r), text))
 		}},
-		{name: "nothing", serve: func(rw http.ResponseWriter, r *http.Request) { answers(rw, r, true, withoutEnd(spoken(r))) }},
+		{name: "a call", stop: dragoman.StopToolCalls, calls: 1, serve: func(rw http.ResponseWriter, r *http.Request) {
+			writeResponse(rw, r, true, streamWithoutEnd(dialectOf(r), text, call))
+		}},
+		{name: "nothing", serve: func(rw http.ResponseWriter, r *http.Request) {
+			writeResponse(rw, r, true, streamWithoutEnd(dialectOf(r)))
+		}},
 		{name: "a cut connection", serve: func(rw http.ResponseWriter, r *http.Request) {
-			answers(rw, r, true, withoutEnd(spoken(r), text))
+			writeResponse(rw, r, true, streamWithoutEnd(dialectOf(r), text))
 			panic(http.ErrAbortHandler)
 		}},
 		{name: "a stall", serve: func(rw http.ResponseWriter, r *http.Request) {
-			answers(rw, r, true, withoutEnd(spoken(r), text))
+			writeResponse(rw, r, true, streamWithoutEnd(dialectOf(r), text))
 			<-r.Context().Done()
 		}},
 		{name: "an error", serve: func(rw http.ResponseWriter, r *http.Request) {
-			answers(rw, r, true, failedStream(spoken(r), 4, limited))
+			writeResponse(rw, r, true, failedStream(dialectOf(r), 4, limited))
 		}},
 	} {
-		for _, w := range ways() {
+		for _, w := range pairs() {
 			if tc.calls > 0 && w.provider == "ollama" {
-				continue // whose calls come with the end
+				continue // its calls arrive with the end
 			}
 			t.Run(tc.name+"/"+w.String(), func(t *testing.T) {
-				rigged(t, more, tc.serve, func(r *rig) {
-					a := r.ask(w, true)
-					resp, err := a.answer()
+				withRig(t, more, tc.serve, func(r *rig) {
+					a := r.roundTrip(w, true)
+					resp, err := a.decode()
 					switch {
 					case tc.stop == "" && (err == nil || a.apiError(r.t) == nil):
 						r.t.Errorf("an end is made up: %s", a.body)
@@ -173,7 +177,7 @@ func TestQuirkJ11_RouteCompletesUnfinishedStream(t *testing.T) {
 					if words := map[dragoman.Dialect]string{dialectname.OpenAIChat: `"finish_reason":"tool_calls"`, dialectname.Anthropic: `"stop_reason":"tool_use"`}; tc.calls > 0 && !strings.Contains(string(a.body), words[w.client.Dialect()]) {
 						r.t.Errorf("%s", a.body)
 					}
-					if log := r.line(); tc.stop != "" && !strings.Contains(log, `"losses":"1; synthesized /stop`) || (tc.stop == "") != strings.Contains(log, `"error"`) {
+					if log := r.logLines(); tc.stop != "" && !strings.Contains(log, `"losses":"1; synthesized /stop`) || (tc.stop == "") != strings.Contains(log, `"error"`) {
 						r.t.Error(log)
 					}
 				})
@@ -183,23 +187,23 @@ func TestQuirkJ11_RouteCompletesUnfinishedStream(t *testing.T) {
 }
 
 func TestQuirkJ11_TruncatedCallIsNotCompleted(t *testing.T) {
-	// Calls come in pieces in these dialects only.
+	// Only these dialects stream calls in fragments.
 	cut := map[dragoman.Dialect]string{
 		dialectname.OpenAIChat:      `\"city\":`,
 		dialectname.Anthropic:       `\"city\":`,
 		dialectname.OpenAIResponses: `\"city\":`,
 	}
 	call := &dragoman.ToolCall{ID: "call_1", Name: "get_weather", Arguments: `{"city":"Oslo"}`}
-	for i, w := range append(ways(), ways()...) {
+	for i, w := range append(pairs(), pairs()...) {
 		if w.provider == "gemini" || w.provider == "ollama" {
 			continue
 		}
-		silent := i >= len(ways()) // nothing of its arguments comes
+		silent := i >= len(pairs()) // no arguments arrive
 		t.Run(fmt.Sprint(w, ", silent ", silent), func(t *testing.T) {
-			rigged(t, "gateway: {heartbeat: none, "+routesWith("unfinished: end")+"}\n", func(rw http.ResponseWriter, r *http.Request) {
-				enc := spoken(r).NewStreamEncoder(dialect.EncodeOptions{Seed: "s", Model: "m"})
+			withRig(t, "gateway: {heartbeat: none, "+routesWith("unfinished: end")+"}\n", func(rw http.ResponseWriter, r *http.Request) {
+				enc := dialectOf(r).NewStreamEncoder(dialect.EncodeOptions{Seed: "s", Model: "m"})
 				var out []byte
-				events := said(&dragoman.Text{Text: "x"}, call)
+				events := partEvents(&dragoman.Text{Text: "x"}, call)
 				for _, ev := range events[:len(events)-1] {
 					if d, ok := ev.(*dragoman.PartDelta); ok && d.Kind == call.Kind() {
 						ev = &dragoman.PartDelta{Index: d.Index, Kind: d.Kind, Text: d.Text[:9]}
@@ -209,12 +213,12 @@ func TestQuirkJ11_TruncatedCallIsNotCompleted(t *testing.T) {
 					}
 					out, _ = enc.Encode(out, ev)
 				}
-				if bytes.Contains(out, []byte(cut[spoken(r).Dialect()])) == silent {
+				if bytes.Contains(out, []byte(cut[dialectOf(r).Dialect()])) == silent {
 					t.Errorf("this is no test: %s", out)
 				}
-				answers(rw, r, true, string(out))
+				writeResponse(rw, r, true, string(out))
 			}, func(r *rig) {
-				a := r.ask(w, true)
+				a := r.roundTrip(w, true)
 				if e := a.apiError(r.t); !strings.Contains(e.Message, "connection to the model broke") {
 					r.t.Errorf("%s", a.body)
 				}
@@ -227,17 +231,17 @@ func TestQuirkJ11_TruncatedCallIsNotCompleted(t *testing.T) {
 }
 
 func TestG7_ResponseWithSynthesizedEndIsStored(t *testing.T) {
-	rigged(t, "gateway: {"+routesWith("unfinished: end")+"}\n", func(rw http.ResponseWriter, r *http.Request) {
+	withRig(t, "gateway: {"+routesWith("unfinished: end")+"}\n", func(rw http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		answers(rw, r, true, withoutEnd(spoken(r), &dragoman.Text{Text: fmt.Sprint("half", bytes.Count(body, []byte("role")))}))
+		writeResponse(rw, r, true, streamWithoutEnd(dialectOf(r), &dragoman.Text{Text: fmt.Sprint("half", bytes.Count(body, []byte("role")))}))
 	}, func(r *rig) {
-		w := way{openairesponses.Codec{}, "openai"}
+		w := pair{openairesponses.Codec{}, "openai"}
 		before := ""
-		for _, want := range []string{"half1", "half3"} { // messages that the model is sent
+		for _, want := range []string{"half1", "half3"} { // messages sent to the model
 			hr := r.request(r.t.Context(), w, true)
 			hr.Body, hr.ContentLength = io.NopCloser(strings.NewReader(`{"model":"openai/m","stream":true,"input":"hi"`+before+`}`)), -1
 			a := r.read(r.send(hr), w.client, true) //nolint:bodyclose // read does
-			resp, err := a.answer()
+			resp, err := a.decode()
 			if err != nil || textOf(resp) != want {
 				r.t.Fatalf("%v: %s", err, a.body)
 			}
@@ -248,29 +252,29 @@ func TestG7_ResponseWithSynthesizedEndIsStored(t *testing.T) {
 
 func TestG1_UnstreamedResponseBecomesAStream(t *testing.T) {
 	call := &dragoman.ToolCall{ID: "call_1", Name: "get_weather", Arguments: `{"city":"Oslo"}`}
-	for i, w := range append(ways(), ways()...) {
-		stream := i < len(ways()) // and as one that was asked for
+	for i, w := range append(pairs(), pairs()...) {
+		stream := i < len(pairs()) // and as a stream
 		t.Run(w.String()+streamed(stream), func(t *testing.T) {
-			rigged(t, "", func(rw http.ResponseWriter, r *http.Request) {
+			withRig(t, "", func(rw http.ResponseWriter, r *http.Request) {
 				resp := &dragoman.Response{
 					ID: "r1", Model: "m", Stop: dragoman.Stop{Reason: dragoman.StopToolCalls}, Usage: dragoman.Usage{Input: dragoman.Counted(7), Output: dragoman.Counted(9)},
 					Output: []dragoman.Message{{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&dragoman.Text{Text: "all at once"}, call}}},
 				}
-				enc, err := spoken(r).EncodeResponse(resp, dialect.EncodeOptions{Seed: "s", Model: "m"})
+				enc, err := dialectOf(r).EncodeResponse(resp, dialect.EncodeOptions{Seed: "s", Model: "m"})
 				if err != nil {
 					t.Error(err)
 				}
-				answers(rw, r, false, string(enc.Body))
+				writeResponse(rw, r, false, string(enc.Body))
 			}, func(r *rig) {
-				a := r.ask(w, stream)
-				resp, err := a.answer()
+				a := r.roundTrip(w, stream)
+				resp, err := a.decode()
 				if err != nil || textOf(resp) != "all at once" || len(callsOf(resp)) != 1 || callsOf(resp)[0].Name != call.Name || resp.Stop.Reason != dragoman.StopToolCalls {
 					r.t.Fatalf("%v: %s", err, a.body)
 				}
-				if err := a.check(); err != nil && w.provider != "ollama" { // whose whole answer is a stream of one line, and passed on
+				if err := a.check(); err != nil && w.provider != "ollama" { // its complete response is a stream of one line and is passed through
 					r.t.Errorf("%v: %s", err, a.body)
 				}
-				if log := r.line(); !strings.Contains(log, `"input_tokens":7,`) || !strings.Contains(log, `"output_tokens":9`) || !strings.Contains(log, fmt.Sprintf(`"status":200,"stream":%v`, stream)) || strings.Contains(log, `"error"`) {
+				if log := r.logLines(); !strings.Contains(log, `"input_tokens":7,`) || !strings.Contains(log, `"output_tokens":9`) || !strings.Contains(log, fmt.Sprintf(`"status":200,"stream":%v`, stream)) || strings.Contains(log, `"error"`) {
 					r.t.Error(log)
 				}
 			})
@@ -281,18 +285,18 @@ func TestG1_UnstreamedResponseBecomesAStream(t *testing.T) {
 func TestG2_TooLongEventIsPassedThroughInPieces(t *testing.T) {
 	long := strings.Repeat("long ", 4<<20) // more than is held back
 	for _, ends := range []bool{true, false} {
-		rigged(t, "gateway: {heartbeat: none}\n", func(rw http.ResponseWriter, r *http.Request) {
-			all := withoutEnd(spoken(r), &dragoman.Text{Text: long})
+		withRig(t, "gateway: {heartbeat: none}\n", func(rw http.ResponseWriter, r *http.Request) {
+			all := streamWithoutEnd(dialectOf(r), &dragoman.Text{Text: long})
 			if ends {
-				all = strings.Join(tellings(spoken(r), append(said(&dragoman.Text{Text: long}), &dragoman.ResponseEnd{Stop: dragoman.Stop{Reason: dragoman.StopEnd}})), "")
+				all = strings.Join(encodeEvents(dialectOf(r), append(partEvents(&dragoman.Text{Text: long}), &dragoman.ResponseEnd{Stop: dragoman.Stop{Reason: dragoman.StopEnd}})), "")
 			}
-			answers(rw, r, true, all)
+			writeResponse(rw, r, true, all)
 		}, func(r *rig) {
-			a := r.ask(way{anthropic.Codec{}, "anthropic"}, true)
+			a := r.roundTrip(pair{anthropic.Codec{}, "anthropic"}, true)
 			if n := strings.Count(string(a.body), "long "); n != 4<<20 {
 				r.t.Errorf("%d words", n)
 			}
-			// What cannot be judged is not called broken.
+			// A stream that cannot be checked is not reported as broken.
 			if tail := string(a.body[len(a.body)-200:]); strings.Contains(tail, "event: error") || strings.Contains(tail, "message_stop") != ends {
 				r.t.Errorf("%s", tail)
 			}
@@ -304,20 +308,20 @@ func TestG6_LogAndMetricsAgree(t *testing.T) {
 	t.Setenv("TEAM_KEY", "a-secret-of-the-team")
 	const more = "gateway:\n  keys: {team: {key_env: TEAM_KEY}}\n  routes: {\"fast-*\": {to: \"anthropic/*\"}, other: {to: openai/m}}\n"
 	fails := false
-	rigged(t, more, func(rw http.ResponseWriter, r *http.Request) {
-		pause(2)
+	withRig(t, more, func(rw http.ResponseWriter, r *http.Request) {
+		sleepSeconds(2)
 		if fails {
-			refuses(rw, r, *limited)
+			writeError(rw, r, *limited)
 			return
 		}
-		events := append(said(&dragoman.Text{Text: "hello"}), &dragoman.ResponseEnd{
+		events := append(partEvents(&dragoman.Text{Text: "hello"}), &dragoman.ResponseEnd{
 			Stop:  dragoman.Stop{Reason: dragoman.StopEnd},
 			Usage: dragoman.Usage{Input: dragoman.Counted(70), CacheRead: dragoman.Counted(30), Output: dragoman.Counted(9), Reasoning: dragoman.Counted(4)},
 		})
-		all := tellings(spoken(r), events)
-		answers(rw, r, true, all[0])
-		pause(3)
-		answers(rw, r, true, all[1:]...)
+		all := encodeEvents(dialectOf(r), events)
+		writeResponse(rw, r, true, all[0])
+		sleepSeconds(3)
+		writeResponse(rw, r, true, all[1:]...)
 	}, func(r *rig) {
 		t := r.t
 		ask := func(codec dialect.Codec, model string) int {
@@ -330,7 +334,7 @@ func TestG6_LogAndMetricsAgree(t *testing.T) {
 		m := ask(openaichat.Codec{}, "fast-model")
 		fails = true
 		o := ask(openaichat.Codec{}, "other")
-		log := regexp.MustCompile(`req_[0-9a-f]{32}`).ReplaceAllString(r.line(), "req_ID")
+		log := regexp.MustCompile(`req_[0-9a-f]{32}`).ReplaceAllString(r.logLines(), "req_ID")
 		want := fmt.Sprintf(`{"time":"2000-01-01T00:00:05Z","level":"INFO","msg":"request","id":"req_ID","dialect":"anthropic.messages","path":"/v1/messages","key":"team","model":"fast-model","route":"fast-*","upstream":"anthropic/model","status":200,"stream":true,"transparent":true,"took":5000000000,"first_byte":5000000000,"bytes":%d,"input_tokens":70,"cached_tokens":30,"output_tokens":9,"reasoning_tokens":4}
 {"time":"2000-01-01T00:00:10Z","level":"INFO","msg":"request","id":"req_ID","dialect":"openai.chat_completions","path":"/v1/chat/completions","key":"team","model":"fast-model","route":"fast-*","upstream":"anthropic/model","status":200,"stream":true,"transparent":false,"took":5000000000,"first_byte":5000000000,"bytes":%d,"input_tokens":70,"cached_tokens":30,"output_tokens":9,"reasoning_tokens":4}
 {"time":"2000-01-01T00:00:12Z","level":"WARN","msg":"request","id":"req_ID","dialect":"openai.chat_completions","path":"/v1/chat/completions","key":"team","model":"other","route":"other","upstream":"openai/m","status":429,"stream":true,"transparent":false,"took":2000000000,"first_byte":2000000000,"bytes":%d,"error":"429 requests: too many of yours"}
@@ -384,13 +388,13 @@ func TestG6_LogAndMetricsAgree(t *testing.T) {
 }
 
 func TestG1_BlanksBeforeAStreamAreSkipped(t *testing.T) {
-	for _, w := range ways() {
+	for _, w := range pairs() {
 		for _, before := range []string{"\ufeff", "\n\n", " \r\n", "\ufeff\n"} {
-			rigged(t, "", func(rw http.ResponseWriter, r *http.Request) {
-				answers(rw, r, true, before, streamOf(spoken(r), "hello"))
+			withRig(t, "", func(rw http.ResponseWriter, r *http.Request) {
+				writeResponse(rw, r, true, before, textStream(dialectOf(r), "hello"))
 			}, func(r *rig) {
-				a := r.ask(w, true)
-				if resp, err := a.answer(); err != nil || textOf(resp) != "hello" || a.check() != nil {
+				a := r.roundTrip(w, true)
+				if resp, err := a.decode(); err != nil || textOf(resp) != "hello" || a.check() != nil {
 					r.t.Errorf("%s %q: %v %v: %s", w, before, err, a.check(), a.body)
 				}
 			})
@@ -399,13 +403,13 @@ func TestG1_BlanksBeforeAStreamAreSkipped(t *testing.T) {
 }
 
 func TestG1_FailedResponseIsPassedThrough(t *testing.T) {
-	failed := strings.NewReplacer(`"status":"completed"`, `"status":"failed"`, `"error":null`, `"error":{"code":"server_error","message":"`+told+`"}`).Replace(responsesThinks)
-	rigged(t, "", func(rw http.ResponseWriter, r *http.Request) { answers(rw, r, false, failed) }, func(r *rig) {
-		a := r.ask(way{openairesponses.Codec{}, "responses"}, false)
+	failed := strings.NewReplacer(`"status":"completed"`, `"status":"failed"`, `"error":null`, `"error":{"code":"server_error","message":"`+faultMessage+`"}`).Replace(responsesThinks)
+	withRig(t, "", func(rw http.ResponseWriter, r *http.Request) { writeResponse(rw, r, false, failed) }, func(r *rig) {
+		a := r.roundTrip(pair{openairesponses.Codec{}, "responses"}, false)
 		if a.status != http.StatusOK || string(a.body) != failed {
 			r.t.Errorf("%d %s", a.status, a.body)
 		}
-		if log := r.line(); !strings.Contains(log, `"error":"`) || !strings.Contains(log, told) || !strings.Contains(log, `"transparent":true`) {
+		if log := r.logLines(); !strings.Contains(log, `"error":"`) || !strings.Contains(log, faultMessage) || !strings.Contains(log, `"transparent":true`) {
 			r.t.Error(log)
 		}
 	})
@@ -413,47 +417,47 @@ func TestG1_FailedResponseIsPassedThrough(t *testing.T) {
 
 func TestG3_UnstreamedUsageIsEstimated(t *testing.T) {
 	t.Setenv("TEAM_KEY", teamKey)
-	for _, w := range ways() {
-		rigged(t, "gateway: {keys: {team: {key_env: TEAM_KEY, budget: {tokens: 120, per: hour}}}}\n", func(rw http.ResponseWriter, r *http.Request) {
+	for _, w := range pairs() {
+		withRig(t, "gateway: {keys: {team: {key_env: TEAM_KEY, budget: {tokens: 120, per: hour}}}}\n", func(rw http.ResponseWriter, r *http.Request) {
 			resp := &dragoman.Response{
 				ID: "r1", Model: "m", Stop: dragoman.Stop{Reason: dragoman.StopEnd},
 				Output: []dragoman.Message{{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&dragoman.Text{Text: strings.Repeat("word ", 80)}}}},
 			}
-			enc, _ := spoken(r).EncodeResponse(resp, dialect.EncodeOptions{Seed: "s", Model: "m"})
-			answers(rw, r, false, regexp.MustCompile(`,"usage":\{"(input_tokens|prompt_tokens)":0[^{}]*\}`).ReplaceAllString(string(enc.Body), ""))
+			enc, _ := dialectOf(r).EncodeResponse(resp, dialect.EncodeOptions{Seed: "s", Model: "m"})
+			writeResponse(rw, r, false, regexp.MustCompile(`,"usage":\{"(input_tokens|prompt_tokens)":0[^{}]*\}`).ReplaceAllString(string(enc.Body), ""))
 		}, func(r *rig) {
-			if a := r.askAs(w, false); a.status != http.StatusOK {
+			if a := r.requestAsTeam(w, false); a.status != http.StatusOK {
 				r.t.Errorf("%s: %d %s", w, a.status, a.body)
 			}
-			if a := r.askAs(w, false); a.status == http.StatusOK {
-				r.t.Errorf("%s: it was for nothing: %s %s", w, a.body, r.line())
+			if a := r.requestAsTeam(w, false); a.status == http.StatusOK {
+				r.t.Errorf("%s: it was for nothing: %s %s", w, a.body, r.logLines())
 			}
 		})
 	}
 }
 
 func TestG5_SlowUpstreamDoesNotEndTheStream(t *testing.T) {
-	for _, w := range ways() {
+	for _, w := range pairs() {
 		t.Run(w.String(), func(t *testing.T) {
 			var all string
-			rigged(t, "", func(rw http.ResponseWriter, r *http.Request) {
-				all = streamOf(spoken(r), "one two three")
+			withRig(t, "", func(rw http.ResponseWriter, r *http.Request) {
+				all = textStream(dialectOf(r), "one two three")
 				sep := "\n\n"
-				if spoken(r).Dialect() == dialectname.Ollama {
+				if dialectOf(r).Dialect() == dialectname.Ollama {
 					sep = "\n"
 				}
 				for event := range strings.SplitAfterSeq(all, sep) {
 					if event == "" {
 						continue
 					}
-					if spoken(r).Dialect() != dialectname.OpenAIResponses || !strings.HasPrefix(event, "data: [DONE]") { // behind the end
-						pause(2) // what comes before content is held back, for less than a heartbeat here
+					if dialectOf(r).Dialect() != dialectname.OpenAIResponses || !strings.HasPrefix(event, "data: [DONE]") { // after the end
+						sleepSeconds(2) // events before content are held back, for less than a heartbeat
 					}
-					answers(rw, r, true, event)
+					writeResponse(rw, r, true, event)
 				}
 			}, func(r *rig) {
-				a := r.ask(w, true)
-				resp, err := a.answer()
+				a := r.roundTrip(w, true)
+				resp, err := a.decode()
 				if err != nil || textOf(resp) != "one two three" || a.check() != nil || a.header.Get("X-Accel-Buffering") != "no" {
 					r.t.Errorf("%v %v %v: %s", err, a.check(), a.header, a.body)
 				}
@@ -466,12 +470,12 @@ func TestG5_SlowUpstreamDoesNotEndTheStream(t *testing.T) {
 }
 
 func TestQuirkJ2_StreamsAreNotBuffered(t *testing.T) {
-	for _, w := range ways() {
+	for _, w := range pairs() {
 		t.Run(w.String(), func(t *testing.T) {
-			rigged(t, "", func(rw http.ResponseWriter, r *http.Request) {
-				answers(rw, r, true, streamOf(spoken(r), "one"))
+			withRig(t, "", func(rw http.ResponseWriter, r *http.Request) {
+				writeResponse(rw, r, true, textStream(dialectOf(r), "one"))
 			}, func(r *rig) {
-				if h := r.ask(w, true).header; h.Get("Cache-Control") != "no-cache" || h.Get("X-Accel-Buffering") != "no" {
+				if h := r.roundTrip(w, true).header; h.Get("Cache-Control") != "no-cache" || h.Get("X-Accel-Buffering") != "no" {
 					r.t.Errorf("%v", h)
 				}
 			})
@@ -480,23 +484,23 @@ func TestQuirkJ2_StreamsAreNotBuffered(t *testing.T) {
 }
 
 func TestG5_EventEndIsFoundAtEverySplit(t *testing.T) {
-	for _, w := range ways() {
+	for _, w := range pairs() {
 		for _, end := range []string{"\n", "\r\n"} {
 			t.Run(fmt.Sprintf("%s %q", w, end), func(t *testing.T) {
-				rigged(t, "gateway: {heartbeat: none}\n", func(rw http.ResponseWriter, r *http.Request) {
-					all := strings.ReplaceAll(strings.Join(tellings(spoken(r), asModel("one two three"))[:4], ""), "\n", end)
+				withRig(t, "gateway: {heartbeat: none}\n", func(rw http.ResponseWriter, r *http.Request) {
+					all := strings.ReplaceAll(strings.Join(encodeEvents(dialectOf(r), simulatedEvents("one two three"))[:4], ""), "\n", end)
 					for i := range len(end) * 2 { // the last bytes one by one
 						at := len(all) - len(end)*2 + i
 						if i == 0 {
-							answers(rw, r, true, all[:at])
+							writeResponse(rw, r, true, all[:at])
 						}
-						answers(rw, r, true, all[at:at+1])
+						writeResponse(rw, r, true, all[at:at+1])
 					}
 					<-r.Context().Done()
 				}, func(r *rig) {
 					ctx, leave := context.WithCancel(r.t.Context())
 					defer leave()
-					resp, err := r.clients.Do(r.request(ctx, w, true)) //nolint:bodyclose // it is, below: the linter is led astray by the goroutine
+					resp, err := r.clients.Do(r.request(ctx, w, true)) //nolint:bodyclose // closed below; the goroutine hides that from the linter
 					if err != nil {
 						r.t.Fatal(err)
 					}

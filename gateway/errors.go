@@ -80,7 +80,7 @@ func withoutSentinels(message string) string {
 	return message
 }
 
-// ownError is an error of the gateway, not of an upstream.
+// ownError marks an error as made by the gateway, not by an upstream.
 type ownError struct{ err *dragoman.APIError }
 
 func (e *ownError) Error() string { return e.err.Message } // its status is that of the client's dialect
@@ -108,7 +108,8 @@ func chainError(chain *provider.ChainError, err error) *dragoman.APIError {
 	return &e
 }
 
-// lastAttemptError returns the error of the last model that was called, if there were several.
+// lastAttemptError returns the error of the last called model of a chain, and any other error
+// unchanged.
 func lastAttemptError(err error) error {
 	var chain *provider.ChainError
 	if errors.As(err, &chain) {
@@ -119,8 +120,8 @@ func lastAttemptError(err error) error {
 	return err
 }
 
-// lastAttempt returns the error of the link that was called last, or if none was called, of
-// the last one that a policy denied; nil if there is neither.
+// lastAttempt returns the error of the link that was called last. If none was called, it returns
+// the error of the last link that a policy denied, or nil.
 func lastAttempt(chain *provider.ChainError) (denied error) {
 	for _, a := range slices.Backward(chain.Attempts) {
 		var d *tool.DeniedError
@@ -135,11 +136,12 @@ func lastAttempt(chain *provider.ChainError) (denied error) {
 	return denied
 }
 
-// upstreamError converts an error of an upstream. If the upstream refuses the gateway's
-// credential, the client is not at fault and must not look for it in its own. If the upstream
-// refuses something to that credential (a model, a region), the error is not a 5xx either,
-// after which clients retry: the client must request something else, and the error says who
-// refuses and why.
+// upstreamError converts an error of an upstream:
+//
+//   - If the upstream refuses the gateway's credential, the client gets a 502: its own key
+//     is fine.
+//   - If the upstream refuses a model or region to that credential, the client gets a 403 with
+//     the reason. A 5xx would make clients retry.
 func upstreamError(e *dragoman.APIError) *dragoman.APIError {
 	if e.Status >= http.StatusMultipleChoices && e.Status < http.StatusBadRequest {
 		// The message names a host and a setting of the gateway. Both are for its operator.
@@ -166,8 +168,8 @@ func upstreamError(e *dragoman.APIError) *dragoman.APIError {
 	}
 }
 
-// revealsAccount reports whether an error text concerns the gateway's account with the upstream:
-// it quotes a credential, which was removed, or names the refused account as AWS does.
+// revealsAccount reports whether an error text reveals the gateway's account with the upstream: it
+// quotes a credential, which was redacted, or names the account as AWS does.
 func revealsAccount(text string) bool {
 	return strings.Contains(text, "[redacted]") || strings.Contains(text, "arn:aws")
 }

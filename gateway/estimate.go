@@ -35,12 +35,12 @@ func (x *exchange) estimate(key *access.Key) int64 {
 	return prompt + most*choices
 }
 
-// maxChoices bounds the answers to one request; no server gives more.
+// maxChoices bounds the choices of one request; no server gives more.
 const maxChoices = 1024
 
-// statedLimits holds the maximum of output tokens that a request states, and the number of
-// responses that it asks for; zero if it does not. The names of all dialects are read: for
-// a request with several, the largest value is reserved.
+// statedLimits returns the maximum of output tokens and the number of choices that a request
+// states; zero if it states none. It reads the fields of all dialects, and the largest value
+// counts.
 func statedLimits(body []byte) (most, choices int64) {
 	r := jsonwire.NewReader(body)
 	if r.Kind() != '{' {

@@ -12,8 +12,8 @@ import (
 	"github.com/dragoman-go/dragoman/gateway/access"
 )
 
-// A gateway beside the other handlers of a program, under a prefix. Who serves it so sees
-// to it that nobody gets in who should not: Gateway.Serve would refuse to be an open relay.
+// A gateway mounted under a prefix in a program with other handlers. The program must protect it
+// itself: only Gateway.Serve refuses to be an open relay.
 func ExampleGateway() {
 	g, err := gateway.New(&gateway.Config{
 		Keys:   []access.Key{{Name: "team-search", Hash: access.HashOf("a key of the team's"), Models: []string{"fast"}}},
@@ -23,7 +23,7 @@ func ExampleGateway() {
 		log.Fatal(err)
 	}
 	mux := http.NewServeMux()
-	mux.Handle("/llm/", http.StripPrefix("/llm", g)) // clients of OpenAI have the base URL …/llm/v1
+	mux.Handle("/llm/", http.StripPrefix("/llm", g)) // OpenAI clients use the base URL …/llm/v1
 	server := httptest.NewServer(mux)
 	defer server.Close()
 

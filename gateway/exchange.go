@@ -44,13 +44,12 @@ type exchange struct {
 	out         *sink
 	entry       entry
 
-	// history is the stored conversation that the request continues; nil if the gateway has
-	// none.
+	// history is the stored conversation that the request continues; nil if the gateway has none.
 	history []dragoman.Message
 	// threadSetting has the instructions and tools of a continued thread.
 	threadSetting *dragoman.Request
-	// req is the decoded request, if it had to be decoded. said holds the request's own
-	// content: its messages, and the fields that its response repeats.
+	// req is the decoded request; nil until it is needed. own holds the content of the request
+	// itself: its messages, and the fields that the response repeats.
 	req *dragoman.Request
 	own struct {
 		messages   []dragoman.Message
@@ -58,10 +57,10 @@ type exchange struct {
 		// completed is when the response was complete.
 		completed time.Time
 	}
-	// stateStored reports that the gateway stores state of the response that the client may drop.
+	// stateStored reports that the gateway stored the state of the response that clients may drop.
 	stateStored bool
-	// decodedPlain reports that req has nothing that only the client's dialect knows, searches that it
-	// has a tool search that is represented as a function.
+	// decodedPlain reports that req has no items that only the client's dialect has, and
+	// hasToolSearch that a function stands in for the client's tool search.
 	decodedPlain, hasToolSearch bool
 	// hideUpstream suppresses the response headers that name upstreams.
 	hideUpstream bool
@@ -78,8 +77,8 @@ type exchange struct {
 	// conversation is the id of the conversation that the request names, which the gateway
 	// or perhaps the upstream stores.
 	conversation struct{ id, upstream string }
-	// bodies are the request with these items, for Responses upstreams and for others, if
-	// it differs from the client's; losses are those of the former.
+	// bodies are the request with these items, for Responses upstreams and for others, if it
+	// differs from the client's. expandLosses are the losses of the former.
 	bodies struct {
 		expanded                        bool
 		hasStatefulUpstream, translated []byte
@@ -87,7 +86,7 @@ type exchange struct {
 	expandLosses []dragoman.Loss
 }
 
-// requestHead holds the fields of a request that the gateway needs before it decodes it.
+// requestHead holds the fields of a request that the gateway needs before it decodes the request.
 type requestHead struct {
 	model string
 	// clientModel is the model name as the client wrote it; the response repeats it.
@@ -102,7 +101,7 @@ type requestHead struct {
 	background, unstored bool
 }
 
-// readHead reads the fields that the gateway needs and skips the rest.
+// readHead reads the requestHead of a body and skips the other fields.
 func readHead(call serving.Call, body []byte) (requestHead, error) {
 	a := requestHead{model: call.Model, stream: call.Stream}
 	if call.InURL {
@@ -152,12 +151,12 @@ func readHead(call serving.Call, body []byte) (requestHead, error) {
 	return a, nil
 }
 
-// headFields lists the fields that the gateway reads.
+// headFields lists the fields that readHead reads.
 var headFields = [...]string{"model", "stream", "previous_response_id", "thread", "background", "input", "conversation", "store"}
 
-// checkDuplicate refuses a field that the gateway reads if it is duplicated, or spelled with different
-// case. Some servers, such as those written in Go (Ollama), treat these as the same field, so
-// the upstream could use another value than the one that the gateway checked.
+// checkDuplicate refuses a field of headFields that is duplicated, or spelled with different case.
+// Some servers, such as those written in Go (Ollama), treat these as the same field, so the
+// upstream could use another value than the one that the gateway checked.
 func checkDuplicate(said *[len(headFields)]bool, key []byte) error {
 	for i, name := range headFields {
 		if len(key) > 2*len(name) || !strings.EqualFold(string(key), name) { // no twin of a letter has more than two bytes
@@ -186,7 +185,7 @@ func (g *Gateway) serve(w http.ResponseWriter, r *http.Request, call serving.Cal
 // end settles the accounting of an exchange, also if the client disconnected.
 func (x *exchange) end() {
 	x.out.end()
-	if x.out.beganWithHeartbeat { // the headers were sent before it was known
+	if x.out.beganWithHeartbeat { // the headers were sent before the upstream was known
 		x.setUpstreamHeader(x.w.Header(), http.TrailerPrefix)
 	}
 	x.lease.Spend(x.usageToCharge())
@@ -209,9 +208,8 @@ func (x *exchange) end() {
 const bytesPerToken = 4
 
 // usageToCharge returns the usage to charge for a request. Usage that no upstream reported is
-// estimated: the upstream does not report it, was not asked to (OpenAI streams report it on
-// request), or the client disconnected before. Otherwise a key with a budget could use models
-// for free.
+// estimated, so that a key with a budget cannot use models for free: the upstream does not report
+// it, was not asked to (OpenAI streams report it on request), or the client disconnected before.
 func (x *exchange) usageToCharge() dragoman.Usage {
 	if x.call.Count { // counting is free
 		return dragoman.Usage{}
@@ -230,7 +228,7 @@ func (x *exchange) usageToCharge() dragoman.Usage {
 	return u
 }
 
-// handle authenticates and reads the request, and has a model respond.
+// handle authenticates and reads the request, and calls models until one responds.
 func (x *exchange) handle(ctx context.Context) (err error) {
 	x.entry.key = "?"
 	presented := access.FromRequest(x.r)
@@ -342,7 +340,7 @@ func (x *exchange) checkBackground(key *access.Key) error {
 	return nil
 }
 
-// tryLink has one model of the route respond.
+// tryLink calls one model of the route.
 func (x *exchange) tryLink(ctx context.Context, link provider.Link) error {
 	x.entry.upstream, x.entry.series = link.Name, x.route.metricName(link.Name)
 	up := x.route.upstreams[link.Name]
@@ -414,13 +412,13 @@ func (x *exchange) decode(ctx context.Context, up *upstream) error {
 	return nil
 }
 
-// isEmptyRequest reports whether a request has no content that a model could respond to. The repair of
-// conversations would add a text, which would be charged.
+// isEmptyRequest reports whether a request has no content that a model could respond to. Such a
+// request is refused: the repair of conversations would add a text, which would be charged.
 func isEmptyRequest(req *dragoman.Request) bool {
 	return req.PreviousResponseID == "" && len(req.Messages) == 0
 }
 
-// noMessagesError refuses a request without a message.
+// noMessagesError returns the error for a request without messages.
 func noMessagesError(codec dialect.Codec) error {
 	field := wire.Of(codec).Body.Messages
 	return &dragoman.APIError{Class: dragoman.ErrorBadRequest, Param: field, Message: wirekit.NoMessage(field)}
@@ -461,8 +459,8 @@ func bodyTimedOut(err error) bool {
 	return errors.As(err, &e) && e.Status == http.StatusRequestTimeout && errors.Is(err, os.ErrDeadlineExceeded)
 }
 
-// errorResponse returns the error response: the upstream's own if it has the client's dialect and
-// concerns the client, otherwise e.
+// errorResponse returns the error response: that of the upstream, unchanged, if it has the
+// client's dialect and concerns the client, otherwise e.
 func (x *exchange) errorResponse(err error, e *dragoman.APIError) (status int, body []byte) {
 	var own *passedError
 	if errors.As(lastAttemptError(err), &own) && own.dialect == x.codec.Dialect() && upstreamError(own.err) == own.err {

@@ -157,7 +157,7 @@ type reader struct {
 	config *Config
 	// probe opens the models of routes, to check them.
 	probe *provider.Config
-	// allowed holds the model names that keys allow, leads the places that name the models of
+	// allowed holds the model names that keys allow, modelRefs the places that name the models of
 	// routes.
 	allowed   []*node
 	modelRefs []modelRef
@@ -165,7 +165,7 @@ type reader struct {
 	hostsAt *node
 }
 
-// modelRef is a place in the file that names models, with these models.
+// modelRef is a place in the file that names models, with the opened models.
 type modelRef struct {
 	at    *node
 	model dragoman.Model
@@ -279,8 +279,8 @@ func (r *reader) state(n *node) (s State) {
 	return s
 }
 
-// checkDirectory refuses a database file whose directory does not exist. With a misspelled name the
-// state would be missing, and an unwanted directory would be created.
+// checkDirectory refuses a database file whose directory does not exist: with a misspelled name
+// the gateway would start without its state.
 func (r *reader) checkDirectory(n *node) {
 	if n.Text == "" {
 		r.Bad(n, "sqlite: the name of the file is missing")

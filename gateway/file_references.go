@@ -10,9 +10,9 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// checkFileReferences is the error for a reference to a stored file that the upstream cannot
-// read, so that the model would answer without it. Media that the model does not take at
-// all is no such reference: it becomes a note, however it is sent.
+// checkFileReferences returns an error for a reference to a stored file that the upstream cannot
+// read: the model would respond without the file. Media that the model does not support becomes a
+// note instead.
 func (x *exchange) checkFileReferences(up *upstream) error {
 	if up.client == nil {
 		return nil
@@ -63,8 +63,8 @@ func hasAnyPrefix(url string, with []string) bool {
 	})
 }
 
-// sameStorage reports whether the ids of files in a message of this origin are the
-// target's: both are APIs of one vendor, and the provider is the same as far as it is known.
+// sameStorage reports whether file ids in a message of this origin are valid at the target: both
+// are APIs of one vendor and, if both are known, of the same provider.
 func sameStorage(origin *dragoman.Origin, target dragoman.Origin) bool {
 	if origin == nil {
 		return true

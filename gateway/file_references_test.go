@@ -43,7 +43,7 @@ func TestUnreadableFileIsAnError(t *testing.T) {
 		{"/v1beta/models/anthropic/sim/planner:generateContent", gemini, "", stored, true},
 		{"/v1beta/models/anthropic/sim/planner:generateContent", gemini, "", "https://example.com/a.png", false},
 	} {
-		status, losses, answer := ask(t, w.url+tc.path, strings.NewReplacer("MODEL", tc.model, "REF", tc.ref).Replace(tc.body))
+		status, losses, answer := postJSON(t, w.url+tc.path, strings.NewReplacer("MODEL", tc.model, "REF", tc.ref).Replace(tc.body))
 		if !tc.refused {
 			if status != http.StatusOK || strings.Contains(losses, "dropped /messages/0/parts/1") {
 				t.Errorf("%s %s: %d %q %s", tc.path, tc.model, status, losses, answer)

@@ -116,7 +116,7 @@ func TestG3_UnservedModelsOfKeysAreWarnings(t *testing.T) {
 	}
 }
 
-// warned are the warnings of a config, with | between them.
+// warned returns the warnings of a config, joined by "|".
 func warned(c *gateway.Config) string {
 	var all []string
 	for _, w := range c.Warnings {
@@ -274,13 +274,13 @@ func TestConfigFileWithoutGatewaySection(t *testing.T) {
 	if c.Models == nil || c.Address() != "127.0.0.1:8088" || c.Check() != nil {
 		t.Errorf("%+v, %v", c, c.Check())
 	}
-	// Memory is what state is kept in.
+	// The default store is memory.
 	if c = parse(t, "version: 1\ngateway: {heartbeat: 5s, state: {store: memory}}"); c.Heartbeat != 5*time.Second || c.State != (gateway.State{}) {
 		t.Errorf("%+v", c)
 	}
 }
 
-// What models are opened from is not yet in use: a program may give it a clock.
+// Parse must not use Config.Models: a program may still set its clock.
 func TestParseCallsNoModel(t *testing.T) {
 	c := parse(t, "version: 1\ngateway: {routes: {a: {to: \"sim/echo, sim/planner\"}}}")
 	if v := reflect.ValueOf(c.Models).Elem().FieldByName("once"); !v.IsZero() {
@@ -355,8 +355,8 @@ func TestDocumentedExampleIsValid(t *testing.T) {
 	}
 }
 
-// Whatever a config file says, it is read or every error has its line; and what was
-// read passes its own check, but for who may be served, and opens.
+// Any config file is parsed, or every error has a line. A parsed config passes Check, except for
+// the open relay check, and opens.
 func FuzzParse(f *testing.F) {
 	setKeys(f)
 	for _, name := range []string{"testdata/bad.yaml", "testdata/routes.yaml"} {
@@ -394,7 +394,7 @@ func FuzzParse(f *testing.F) {
 				t.Fatalf("%q does not match itself", r.Pattern)
 			}
 			if strings.Contains(r.To, "*") {
-				continue // that depends on what is asked for
+				continue // depends on the requested model
 			}
 			if _, err := c.Models.Open(r.To); err != nil {
 				t.Fatalf("%s: %v", r.To, err)

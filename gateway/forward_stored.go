@@ -19,8 +19,7 @@ import (
 // Requests for responses that an upstream stores are forwarded to it, for the key that owns
 // them: the gateway stores where each response came from.
 
-// responseSource is the origin of a response: the requested model, and the model of its route that
-// responded.
+// responseSource is the requested model of a response, and the model of its route that responded.
 type responseSource struct {
 	Model string `json:"model"`
 	Link  string `json:"link"`
@@ -30,7 +29,7 @@ type responseSource struct {
 // stores.
 func ownerKey(key, id string) string { return "owner " + bodyKey(key, id) }
 
-// recordsOwner reports whether the gateway must store which upstream has a response, and which
+// recordsOwner reports whether the gateway must record which upstream stores a response, and which
 // key owns it.
 func (x *exchange) recordsOwner() bool {
 	if x.stateful() {
@@ -41,7 +40,7 @@ func (x *exchange) recordsOwner() bool {
 
 // recordResponseOwner stores the owner and the upstream of a response before the client gets its id.
 func (x *exchange) recordResponseOwner(ctx context.Context, id string) {
-	if id == "" || !x.recordsOwner() || x.up != nil && x.up.dialect != x.codec.Dialect() { // or the gateway keeps it itself
+	if id == "" || !x.recordsOwner() || x.up != nil && x.up.dialect != x.codec.Dialect() { // otherwise the gateway stores it itself
 		return
 	}
 	from, err := json.Marshal(responseSource{Model: x.head.model, Link: x.entry.upstream})
@@ -58,7 +57,7 @@ func (x *exchange) recordResponseOwner(ctx context.Context, id string) {
 }
 
 // forwardStored forwards a request for a response, or for a subresource, to the upstream that
-// stores it. It reports whether there is one.
+// stores it. found is false if no upstream does, and then nothing was written.
 func (g *Gateway) forwardStored(w http.ResponseWriter, r *http.Request, key *access.Key, below string) (found bool, err error) {
 	id := r.PathValue("id")
 	b, found, err := g.opts.Notes.Get(r.Context(), ownerKey(key.Name, id))
@@ -86,7 +85,7 @@ func (g *Gateway) forwardStored(w http.ResponseWriter, r *http.Request, key *acc
 	if err != nil {
 		return true, err
 	}
-	defer func() { _ = passed.Body.Close() }() // as much as needed was read
+	defer func() { _ = passed.Body.Close() }() // read as far as needed
 	if passed.Err != nil && upstreamError(passed.Err) != passed.Err {
 		return true, passed.Err
 	}
@@ -112,8 +111,8 @@ func (g *Gateway) forwardStored(w http.ResponseWriter, r *http.Request, key *acc
 	return true, copyFlushing(w, body, learn)
 }
 
-// copyFlushing copies a response as it arrives. learn, unless it is nil, gets every chunk
-// before it is sent.
+// copyFlushing copies a response and flushes every chunk. learn, unless it is nil, gets every
+// chunk before it is sent.
 func copyFlushing(w http.ResponseWriter, from io.Reader, learn *itemScanner) error {
 	out, buf := http.NewResponseController(w), make([]byte, readBufferSize)
 	for {
@@ -150,7 +149,7 @@ func (g *Gateway) admitStateRequest(r *http.Request) (access.Key, error) {
 	return key, nil
 }
 
-// subresource serves a subresource of a response that its upstream stores.
+// subresource returns a handler for a subresource of a response that an upstream stores.
 func (g *Gateway) subresource(below string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		key, err := g.admitStateRequest(r)
@@ -162,7 +161,7 @@ func (g *Gateway) subresource(below string) http.HandlerFunc {
 	}
 }
 
-// serveSubresource does the work of about after the request is counted.
+// serveSubresource serves a subresource for a request that is already counted.
 func (g *Gateway) serveSubresource(w http.ResponseWriter, r *http.Request, key *access.Key, below string) {
 	found, err := g.forwardStored(w, r, key, below)
 	if err == nil && !found {
@@ -176,8 +175,8 @@ func (g *Gateway) serveSubresource(w http.ResponseWriter, r *http.Request, key *
 	}
 }
 
-// writeAuxError writes the error. After the first byte it closes the connection, so that the client
-// does not take the response for complete.
+// writeAuxError records and writes the error of an auxiliary request. After the first byte it
+// closes the connection, so that the client does not treat the response as complete.
 func writeAuxError(w http.ResponseWriter, r *http.Request, err error) {
 	if err = auxEntry(r).fail(err); errors.Is(err, provider.ErrStreamStarted) {
 		panic(http.ErrAbortHandler)

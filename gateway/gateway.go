@@ -27,7 +27,7 @@ type Options struct {
 	Log *slog.Logger
 	// OnDecision receives every policy decision, allow included; nil means that decisions are only
 	// logged. It is called concurrently. To write an audit log, use [policy.Audit]: func(d
-	// tool.OnDecision) { audit.Observe(d) }.
+	// tool.PolicyDecided) { audit.Observe(d) }.
 	OnDecision func(tool.PolicyDecided)
 	// Notes stores the state of the gateway; nil means in memory. If Config.State names a
 	// database, pass the notes of its store, which the caller opens and closes.

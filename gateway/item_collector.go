@@ -23,7 +23,7 @@ type itemCollector struct {
 	final json.RawMessage
 }
 
-// itemEventNames are parts of the names of the events that are read.
+// itemEventNames are parts of the names of the events with items.
 var itemEventNames = [...][]byte{[]byte(`"response.output_item.`), []byte(`"response.completed"`), []byte(`"response.incomplete"`)}
 
 func isItemEvent(p []byte) bool {
@@ -81,7 +81,7 @@ func (w *itemCollector) add(id string) {
 // OpenAI stores items for 30 days.
 const upstreamTTL = 30 * 24 * time.Hour
 
-// recordItems notes the items of a response object that a Responses upstream stores.
+// recordItems records the items of a response object that a Responses upstream stores.
 func (x *exchange) recordItems(ctx context.Context, body []byte) {
 	if !x.stateful() {
 		return
@@ -176,7 +176,7 @@ func (g *Gateway) recordOwner(ctx context.Context, key string, from responseSour
 	return nil
 }
 
-// firstOwnerKey is the note of the key that an upstream made a response or an item for.
+// firstOwnerKey returns the key of the note that names the first owner of a response or an item.
 func firstOwnerKey(id string) string { return "first owner " + bodyKey("", id) }
 
 // recordOwnerIfUnclaimed is recordOwner for ids that the client may have chosen: an upstream repeats
@@ -205,7 +205,7 @@ func (g *Gateway) recordOwnerIfUnclaimed(ctx context.Context, key string, from r
 	return g.recordOwner(ctx, key, from, free...)
 }
 
-// markNotStored is the event that ends a stream with its response marked as not stored.
+// markNotStored returns the events with "store": false in their responses.
 func markNotStored(events []byte) []byte {
 	return editResponses(events, func(response []byte) []byte { return jsonwire.With(response, "store", []byte("false")) })
 }
@@ -231,8 +231,8 @@ func editResponses(events []byte, change func(response []byte) []byte) []byte {
 	return out
 }
 
-// itemScanner finds the ids of items in an upstream's reply about a stored response: the
-// response itself, whole or as a stream, or a list of items.
+// itemScanner finds the ids of items in an upstream response about a stored response: the response
+// itself, complete or as a stream, or a list of items.
 type itemScanner struct {
 	buf    []byte
 	items  itemCollector

@@ -11,25 +11,23 @@ import (
 	"github.com/dragoman-go/dragoman/provider"
 )
 
-// Responses clients may refer to items of earlier responses by their ids instead of
-// sending them again. The gateway puts the items that it stored itself in the place of
-// their references, so that every upstream sees them. References to items that an
-// upstream stored are passed through to it, for the key that the items belong to. All
-// others are errors (decision 74).
+// Responses clients may refer to items of earlier responses by id instead of sending them again.
+// The gateway replaces references to items that it stored itself with the items, so that every
+// upstream gets them. References to items that an upstream stores are passed through to it, for
+// the key that owns the items. All others are errors (decision 74).
 
 // inputItem is an element of the input of a Responses request.
 type inputItem struct {
 	responsesapi.Item
-	// stored is set for an item, in the place of a reference, that no Responses upstream
-	// made.
+	// stored reports that the item replaced a reference and was not made by a Responses upstream.
 	stored bool
-	// compaction is the compaction item that its summary replaced; foreign is set for a
-	// compaction item that the gateway did not make.
+	// compaction is the compaction item that its summary replaced. foreign is set for a compaction
+	// item that the gateway did not make.
 	compaction []byte
 	foreign    bool
 }
 
-// original is an item as the client sent it.
+// original returns the item as the client sent it.
 func (i *inputItem) original() []byte {
 	if i.compaction != nil {
 		return i.compaction
@@ -151,8 +149,8 @@ func (x *exchange) earlierItems(ctx context.Context) (map[string]bool, error) {
 	return ids, nil
 }
 
-// expandedSize bounds the size of the request with items in the place of their
-// references: a short request may refer to many long items.
+// expandedSize returns a bound on the size of the expanded request: a short request may refer to
+// many long items.
 func (x *exchange) expandedSize() int {
 	size := len(x.body)
 	for _, items := range [][]inputItem{x.conversationItems, x.input} {
@@ -245,8 +243,8 @@ func (x *exchange) bodyFor(up *upstream) []byte {
 	}
 }
 
-// checkResolved is the error for references that the upstream cannot resolve: another one
-// of the route stored the items.
+// checkResolved returns an error for references that the upstream cannot resolve, because another
+// one of the route stores the items.
 func (x *exchange) checkResolved(up *upstream) error {
 	if up.stateful() {
 		return nil

@@ -27,7 +27,7 @@ type entry struct {
 	status           int
 	bytes            int64
 	usage            dragoman.Usage
-	// events is the number of stream events, which is about the number of tokens.
+	// events is the number of stream events, which approximates the number of tokens.
 	events int64
 	losses []dragoman.Loss
 	// decisions are the policy decisions, in order.

@@ -43,7 +43,7 @@ func TestQuirkD14_TextOnlyModelGetsNoteForImage(t *testing.T) {
 	} {
 		for name, body := range map[string]string{"message": question, "result": result} {
 			before := len(upstream.Seen(""))
-			status, losses, answer := ask(t, url+"/v1/messages", strings.Replace(body, "MODEL", tc.model, 1))
+			status, losses, answer := postJSON(t, url+"/v1/messages", strings.Replace(body, "MODEL", tc.model, 1))
 			seen := upstream.Seen("")[before:]
 			if tc.refused {
 				if status != http.StatusBadRequest || !strings.Contains(answer, "image_url") {

@@ -57,17 +57,17 @@ func fieldRefused(key *access.Key, path string) error {
 // fieldSearch looks for the first field that chooses models.
 type fieldSearch struct {
 	key *access.Key
-	// urlModel is the model that the URL names, where inURL says that it does: the field
-	// model of the body may repeat it.
+	// urlModel is the model in the URL, if inURL is set: the field model of the body may repeat
+	// it.
 	urlModel string
 	inURL    bool
 	found    string
 }
 
-// routingHeader names the resource that a request to Google is about, as a query.
+// routingHeader is the Google header that names the resource of a request, as a query.
 const routingHeader = "X-Goog-Request-Params"
 
-// routesToURLModel reports whether a routing header names no model but that of the URL.
+// routesToURLModel reports whether a routing header names no model other than that of the URL.
 func (s *fieldSearch) routesToURLModel(params string) bool {
 	query, err := url.ParseQuery(params)
 	if err != nil {
@@ -83,8 +83,8 @@ func (s *fieldSearch) routesToURLModel(params string) bool {
 	return true
 }
 
-// searchObject looks at the fields of an object, whose own path is given. schema says that the
-// object is a JSON Schema or a part of one.
+// searchObject checks the fields of an object at path. schema reports that the object is a JSON
+// Schema or a part of one.
 func (s *fieldSearch) searchObject(r *jsonwire.Reader, path string, schema bool) {
 	for name := range r.Object() {
 		if s.found != "" {
@@ -131,7 +131,7 @@ func isToolExamples(path, plain string) bool {
 	return plain == "inputexamples" && (normalizeField(path) == "tools" || normalizeField(path) == "inputtools")
 }
 
-// searchItems looks at the tools of the items of a Responses input: items can add tools in the
+// searchItems checks the tools of the items of a Responses input: items can add tools in the
 // middle of a conversation.
 func (s *fieldSearch) searchItems(r *jsonwire.Reader, path string) {
 	if r.Kind() != '[' {
@@ -170,7 +170,7 @@ func checkItem(key *access.Key, item []byte) error {
 	return nil
 }
 
-// searchValue looks at the fields below a value. Elements of lists have the path of the list.
+// searchValue checks the fields below a value. Elements of lists have the path of the list.
 func (s *fieldSearch) searchValue(r *jsonwire.Reader, path string, schema bool) {
 	switch r.Kind() {
 	case '{':
@@ -211,7 +211,7 @@ func normalizeField(name string) string {
 		switch c {
 		case '_', '-', '.', '$', ' ':
 			return -1
-		case 'ſ': // which Go's decoder takes for an s, as ToLower takes the Kelvin sign for a k
+		case 'ſ': // Go decoders treat it as s, as ToLower treats the Kelvin sign as k
 			return 's'
 		default:
 			return c

@@ -51,7 +51,7 @@ var choosing = map[string]string{
 	`"generation_config":{"routing_config":{"manual_mode":{"model_name":"dear"}}}`:             "generation_config.routing_config.manual_mode.model_name",
 }
 
-// harmless are fields that name no model, though they look as if they might.
+// harmless lists body fields that choose no model but look as if they might.
 var harmless = []string{
 	`"models":null,"provider":{},"plugins":[],"route":"","fallbacks":[]`,
 	`"metadata":{"model":"dear","models":"dear"}`,
@@ -73,7 +73,7 @@ func restricted(t *testing.T, fields string, handler http.HandlerFunc) *world {
 	t.Setenv("TEAM_KEY", teamKey)
 	t.Setenv("ALL_KEY", "a-secret-of-all-the-models")
 	routes := "chat: {to: openai/m}, responses: {to: responses/m}, messages: {to: anthropic/m}, gemini: {to: gemini/m}, ollama: {to: ollama/m}, repaired: {to: openai/m, repair: always}, dear: {to: openai/dear}"
-	return worldOf(t, "gateway: {keys: {team: {key_env: TEAM_KEY, models: [chat, responses, messages, gemini, ollama, repaired]"+fields+"}, all: {key_env: ALL_KEY}}, routes: {"+routes+"}}\n", handler)
+	return newServerWorld(t, "gateway: {keys: {team: {key_env: TEAM_KEY, models: [chat, responses, messages, gemini, ollama, repaired]"+fields+"}, all: {key_env: ALL_KEY}}, routes: {"+routes+"}}\n", handler)
 }
 
 // requestsWith returns requests of each dialect for a model, with an additional field.

@@ -55,7 +55,7 @@ providers:
 		{"set/qwen/qwen3-32b", "", true},
 	} {
 		before := len(upstream.Seen(""))
-		status, losses, answer := ask(t, url+"/v1/chat/completions", fmt.Sprintf(`{"model":%q,"messages":[{"role":"user","content":"hi"}]%s}`, tc.model, tc.more))
+		status, losses, answer := postJSON(t, url+"/v1/chat/completions", fmt.Sprintf(`{"model":%q,"messages":[{"role":"user","content":"hi"}]%s}`, tc.model, tc.more))
 		seen := upstream.Seen("")[before:]
 		if status != http.StatusOK || len(seen) != 1 || strings.Contains(seen[0], field) != tc.sent || strings.Contains(losses, "/reasoning_format") == tc.sent {
 			t.Errorf("%s: %d %s, losses %q, sent %s", tc.model, status, answer, losses, seen)
@@ -88,7 +88,7 @@ func TestA2_ModelFileOverridesCapabilities(t *testing.T) {
 			facts := fmt.Sprintf("version: 1\nmodels:\n  - id: %s\n    %s\n", tc.id, tc.facts)
 			for _, file := range []string{"", facts} {
 				url, upstream := modelFileWorld(t, file)
-				status, _, answer := ask(t, url+tc.path, fmt.Sprintf(tc.body, tc.model))
+				status, _, answer := postJSON(t, url+tc.path, fmt.Sprintf(tc.body, tc.model))
 				seen := upstream.Seen("")
 				if status != http.StatusOK || len(seen) != 1 {
 					t.Fatalf("%d %s, %d requests", status, answer, len(seen))

@@ -28,7 +28,7 @@ func TestA2_OutputSchemaDoesNotReachModelsThatRefuseIt(t *testing.T) {
 		{"/v1/chat/completions", chat, "anthropic/claude-sonnet-4-5", false},
 	} {
 		before := len(upstream.Seen(""))
-		status, losses, answer := ask(t, w.url+tc.path, strings.Replace(tc.body, "MODEL", tc.model, 1))
+		status, losses, answer := postJSON(t, w.url+tc.path, strings.Replace(tc.body, "MODEL", tc.model, 1))
 		seen := upstream.Seen("")[before:]
 		if status != http.StatusOK || len(seen) != 1 {
 			t.Errorf("%s: %d %s, refused %v", tc.model, status, answer, refused())
@@ -50,7 +50,7 @@ func TestA2_ThinkingIsOffWhereAnAssistantTextIsContinued(t *testing.T) {
 	for _, model := range []string{"anthropic/claude-sonnet-4-5", "anthropic/claude-opus-4-1", "bedrock/eu.anthropic.claude-sonnet-4-5-20250929-v1:0"} {
 		for body, thinks := range map[string]bool{chat: false, next: true} {
 			before := len(upstream.Seen(""))
-			status, losses, answer := ask(t, w.url+"/v1/chat/completions", strings.Replace(body, "MODEL", model, 1))
+			status, losses, answer := postJSON(t, w.url+"/v1/chat/completions", strings.Replace(body, "MODEL", model, 1))
 			seen := upstream.Seen("")[before:]
 			if r := refused(); status != http.StatusOK || len(seen) != 1 || len(r) > 0 {
 				t.Errorf("%s: %d %s, refused %v", model, status, answer, r)
@@ -69,7 +69,7 @@ func TestA2_ToolsForAModelWithoutToolsAreAnError(t *testing.T) {
 	const body = `{"model":"MODEL","max_tokens":500,"messages":[{"role":"user","content":"hi"}],"tools":[{"name":"f","input_schema":{"type":"object","properties":{}}}]}`
 	w, upstream, refused := strictWorld(t)
 	for _, model := range []string{"openai/gpt-5-chat-latest", "openai/gpt-5-search-api", "bedrock/google.gemma-3-12b-it", "bedrock/us.deepseek.r1-v1:0"} {
-		status, _, answer := ask(t, w.url+"/v1/messages", strings.Replace(body, "MODEL", model, 1))
+		status, _, answer := postJSON(t, w.url+"/v1/messages", strings.Replace(body, "MODEL", model, 1))
 		if status != http.StatusBadRequest || !strings.Contains(answer, "tools") || len(refused()) > 0 || len(upstream.Seen("")) > 0 {
 			t.Errorf("%s: %d %s", model, status, answer)
 		}
@@ -82,7 +82,7 @@ func TestA2_ParallelFlagDoesNotReachModelsWithoutIt(t *testing.T) {
 	w, upstream, _ := strictWorld(t)
 	for model, sent := range map[string]bool{"deepseek/deepseek-reasoner": false, "openai/gpt-5.1-chat-latest": false, "deepseek/deepseek-v4-pro": true} {
 		before := len(upstream.Seen(""))
-		status, _, answer := ask(t, w.url+"/v1/messages", strings.Replace(body, "MODEL", model, 1))
+		status, _, answer := postJSON(t, w.url+"/v1/messages", strings.Replace(body, "MODEL", model, 1))
 		seen := upstream.Seen("")[before:]
 		if status != http.StatusOK || len(seen) != 1 || strings.Contains(seen[0], `"parallel_tool_calls"`) != sent {
 			t.Errorf("%s: %d %s, sent %s", model, status, answer, seen)
@@ -119,7 +119,7 @@ func TestStrictToolsStayWithinTheLimitsOfAnthropic(t *testing.T) {
 	} {
 		before := len(upstream.Seen(""))
 		body := `{"model":"anthropic/claude-sonnet-4-5","messages":[{"role":"user","content":"hi"}],` + tc.body + `}`
-		status, losses, answer := ask(t, w.url+"/v1/chat/completions", body)
+		status, losses, answer := postJSON(t, w.url+"/v1/chat/completions", body)
 		seen := upstream.Seen("")[before:]
 		if r := refused(); status != http.StatusOK || len(seen) != 1 || len(r) > 0 {
 			t.Errorf("%s: %d %s, refused %v", tc.name, status, answer, r)
@@ -140,7 +140,7 @@ func TestQuirkA20_FunctionWithoutParametersHasAnObject(t *testing.T) {
 			"/v1/chat/completions":                         `{"model":"` + model + `","messages":[{"role":"user","content":"hi"}],"tools":[{"type":"function","function":{"name":"f"}}]}`,
 			"/v1beta/models/" + model + ":generateContent": `{"contents":[{"role":"user","parts":[{"text":"hi"}]}],"tools":[{"functionDeclarations":[{"name":"f","description":"d"}]}]}`,
 		} {
-			status, _, answer := ask(t, w.url+path, body)
+			status, _, answer := postJSON(t, w.url+path, body)
 			if status != http.StatusOK || len(refused()) > 0 {
 				t.Errorf("%s, %s: %d %s", model, path, status, answer)
 			}
@@ -166,7 +166,7 @@ func TestQuirkB13_IDsOfChatClientsFitTheServer(t *testing.T) {
 		{"deepseek/deepseek-chat", "call_00_abc", `"id":"call_00_abc"`},
 	} {
 		before := len(upstream.Seen(""))
-		status, _, answer := ask(t, w.url+"/v1/chat/completions", strings.NewReplacer("MODEL", tc.model, "ID", tc.id).Replace(body))
+		status, _, answer := postJSON(t, w.url+"/v1/chat/completions", strings.NewReplacer("MODEL", tc.model, "ID", tc.id).Replace(body))
 		seen := upstream.Seen("")[before:]
 		if status != http.StatusOK || len(seen) != 1 || !strings.Contains(seen[0], tc.want) {
 			t.Errorf("%s, %s: %d %s, sent %s", tc.model, tc.id, status, answer, seen)

@@ -93,7 +93,7 @@ func (g *Gateway) serveHealth(w http.ResponseWriter, _ *http.Request) {
 	}{"ok"})
 }
 
-// requireKey refuses clients without a valid key, if there are keys.
+// requireKey returns an error for a client without a valid key, if there are keys.
 func (g *Gateway) requireKey(r *http.Request) error {
 	_, err := g.identify(r)
 	return err
@@ -108,8 +108,8 @@ func (g *Gateway) getResponse(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// withStoredResponse handles a response that the gateway stores, and forwards requests for others to the
-// upstream that stores them.
+// withStoredResponse calls deal with the key and a response that the gateway stores, and forwards
+// requests for other responses to the upstream that stores them.
 func (g *Gateway) withStoredResponse(w http.ResponseWriter, r *http.Request, deal func(*access.Key, []byte) error) {
 	key, err := g.admitStateRequest(r)
 	if err != nil {

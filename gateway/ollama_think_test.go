@@ -32,7 +32,7 @@ func TestA2_OllamaThinkIsNeverRefused(t *testing.T) {
 			for _, think := range []string{"true", "false", `"low"`, `"medium"`, `"high"`, `"max"`} {
 				for _, stream := range []bool{false, true} {
 					for _, name := range []string{m.name, m.name + ":latest"} {
-						status, _, answer := ask(t, w.url+path, fmt.Sprintf(body, name, think, stream))
+						status, _, answer := postJSON(t, w.url+path, fmt.Sprintf(body, name, think, stream))
 						if status != http.StatusOK || !strings.Contains(answer, fmt.Sprintf(`"model":%q`, name)) {
 							t.Errorf("%s, think %s to %s: %d %s", kind, think, name, status, answer)
 						}

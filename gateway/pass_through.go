@@ -37,7 +37,7 @@ func (x *exchange) pass(ctx context.Context, up *upstream) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = passed.Body.Close() }() // as much as needed was read
+	defer func() { _ = passed.Body.Close() }() // read as far as needed
 	if passed.Err != nil {
 		return newPassedError(up.dialect, passed)
 	}
@@ -72,7 +72,7 @@ func (x *exchange) pass(ctx context.Context, up *upstream) (err error) {
 	case ended && t.failed != nil: // the upstream reported the error itself
 		x.entry.errorSent = true
 		return markStarted(t.failed)
-	case err == nil && !ended && !t.unreadable: // what cannot be judged is not called broken
+	case err == nil && !ended && !t.unreadable: // an unreadable stream is not reported as broken
 		err = dragoman.ErrIncompleteStream
 	case ended: // errors after the end do not matter; some clients disconnect at the end
 		err, x.entry.complete = nil, true
@@ -98,9 +98,9 @@ func (x *exchange) withUpstreamModel(up *upstream) ([]byte, error) {
 	return body, nil
 }
 
-// readStart reads the first bytes of a stream, without leading blanks. If they cannot begin a
-// stream, or there are none, it returns an error; the client has not seen anything yet. The
-// content type is ignored, because servers send streams with any type.
+// readStart reads the first bytes of a stream, without leading white space. It returns an error if
+// they cannot begin a stream or there are none; the client has received nothing then. The content
+// type is ignored, because servers send streams with any type.
 func readStart(body io.Reader, frames framing.Framing) ([]byte, error) {
 	buf := make([]byte, 0, readBufferSize)
 	for {
@@ -121,8 +121,8 @@ func readStart(body io.Reader, frames framing.Framing) ([]byte, error) {
 	}
 }
 
-// maxHeld bounds the bytes before the content of a stream that are held back. Some servers
-// repeat the whole request before content.
+// maxHeld bounds the bytes that are held back before the content of a stream. Some servers repeat
+// the whole request before content.
 const maxHeld = 4 << 20
 
 // readUntilContent reads a stream until it has content, so that another model can be called if it
@@ -181,7 +181,7 @@ func (x *exchange) readUntilContent(buf []byte, passed *passthrough.Response) ([
 // errStopDecoding stops the decoding of a stream once enough is known.
 var errStopDecoding = errors.New("gateway: stop decoding")
 
-// passUnstreamed re-encodes as a stream a response that the upstream sent at once although a
+// passUnstreamed re-encodes as a stream a response that the upstream sent complete although a
 // stream was requested.
 func (x *exchange) passUnstreamed(ctx context.Context, up *upstream, passed *passthrough.Response, body io.Reader) error {
 	all, err := readWhole(up, body)
@@ -230,8 +230,8 @@ func (x *exchange) decodeRedacted(passed *passthrough.Response, body []byte, o d
 	return body, resp, rep, err
 }
 
-// setPassedHeader sets the passed-through headers of the upstream and, for a stream, headers that
-// turn off buffering and caching on the way (quirk J2).
+// setPassedHeader sets the headers of the upstream and, for a stream, headers that turn off
+// buffering and caching on the way (quirk J2).
 func (x *exchange) setPassedHeader(h http.Header, passed *passthrough.Response) {
 	copyHeader(h, passed.Header)
 	x.setLossHeader(h)
@@ -243,8 +243,8 @@ func (x *exchange) setPassedHeader(h http.Header, passed *passthrough.Response) 
 	x.entry.status = passed.Status
 }
 
-// passWhole passes a response through that is not streamed, once it is complete. A truncated or
-// invalid response is a failure like any other, and so is an error with a success status.
+// passWhole passes a complete response through, once all of it has arrived. A truncated or invalid
+// response fails like any other, and so does an error with a success status.
 func (x *exchange) passWhole(up *upstream, passed *passthrough.Response) error {
 	body, err := readWhole(up, passed.Body)
 	if err != nil {
@@ -301,8 +301,8 @@ func (x *exchange) forwardedHeader() http.Header {
 	return h
 }
 
-// copyHeader copies headers of the upstream. Its request id is added to the gateway's, and
-// replaces an id from a server behind it.
+// copyHeader copies headers of the upstream. A header that is already set, such as the request id,
+// gets the prefix X-Upstream.
 func copyHeader(to, from http.Header) {
 	theirs := http.Header{}
 	for name, values := range from {
@@ -315,14 +315,14 @@ func copyHeader(to, from http.Header) {
 	maps.Copy(to, theirs)
 }
 
-// readBufferSize is the initial read buffer of a response: thousands of streams wait with one each. A
-// faster stream gets more, up to maxReadBuffer.
+// readBufferSize is the initial read buffer of a response: thousands of waiting streams have one
+// each. A faster stream gets more, up to maxReadBuffer.
 const (
 	readBufferSize = 2 << 10
 	maxReadBuffer  = 32 << 10
 )
 
-// closeWait is how long a server may take to close a stream after its end. The connection can be
+// closeWait is the time that a server has to close a stream after its end. The connection can be
 // reused only then.
 const closeWait = time.Second
 
@@ -341,7 +341,7 @@ func (x *exchange) copyStream(buf []byte, passed *passthrough.Response, t *tap, 
 	var held []byte
 	for first := true; ; first = false {
 		var err error
-		looked := 0 // of buf, for the end of an event
+		looked := 0 // bytes of buf that were searched for the end of an event
 		if !first {
 			var n int
 			looked = max(0, len(buf)-len("\r\n\r"))
@@ -439,7 +439,7 @@ func redactErrors(passed *passthrough.Response, events []byte) []byte {
 }
 
 // firstError returns the error in the first events of a stream, before any content; nil if there
-// is none.
+// is no such error.
 func firstError(codec dialect.Codec, events []byte) (failed *dragoman.APIError) {
 	if !bytes.Contains(events, []byte("error")) {
 		return nil

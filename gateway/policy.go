@@ -131,8 +131,8 @@ func (x *exchange) withPolicyGate(ctx context.Context) context.Context {
 	})
 }
 
-// equivalentNames are the names of a model that its server takes for the same one. A rule that
-// denies one of them denies the model; the default does not.
+// equivalentNames returns the names that the upstream treats as the same model. A rule that denies
+// one of them denies the model; the default does not.
 func (x *exchange) equivalentNames(model string) (names []string) {
 	provider, name, _ := strings.Cut(model, "/")
 	up := x.route.upstreams[model]

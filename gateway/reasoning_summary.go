@@ -8,11 +8,11 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/wire"
 )
 
-// Responses clients that request reasoning summaries show nothing else: OpenAI models never
-// return their thinking itself, and these clients do not read the field for it. The gateway
-// therefore sends the thinking of other models as the requested summary.
+// Responses clients that request reasoning summaries show nothing else: OpenAI models never return
+// their thinking itself. For these clients the gateway sends the thinking of other models as the
+// requested summary.
 
-// sendsSummaries reports whether thinking is sent as its summary.
+// sendsSummaries reports whether thinking is sent as a summary.
 func (x *exchange) sendsSummaries() bool {
 	if !wire.Of(x.codec).Summaries || x.up.wire().Summaries || x.req.Reasoning == nil {
 		return false

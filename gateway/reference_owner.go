@@ -9,10 +9,9 @@ import (
 	"github.com/dragoman-go/dragoman/provider"
 )
 
-// limitToOwner decides which models of the route may be called. If the request refers to what
-// an upstream stores, these are the models of that upstream's account. The others cannot
-// resolve the reference, and their refusal would hide why the upstream that can did not
-// respond: the client would take a stored conversation for lost.
+// limitToOwner sets the models of the route that may be called. If the request refers to something
+// that an upstream stores, these are the models of that upstream's account. Others cannot resolve
+// the reference, and their error would hide why the owner did not respond.
 func (x *exchange) limitToOwner(ctx context.Context) error {
 	x.chain = x.route.chain
 	ids, refers := x.upstreamReferences()
@@ -55,8 +54,8 @@ func (x *exchange) upstreamReferences() (ids []string, refers bool) {
 	return ids, refers || len(ids) > 0 || x.conversation.upstream != ""
 }
 
-// ownerOf returns the upstream of the route that gave a response or an item to the key; nil
-// if that is not known.
+// ownerOf returns the upstream of the route that returned a response or an item to the key; nil if
+// that is unknown.
 func (x *exchange) ownerOf(ctx context.Context, id string) (*upstream, error) {
 	b, found, err := x.opts.Notes.Get(ctx, ownerKey(x.entry.key, id))
 	var from responseSource

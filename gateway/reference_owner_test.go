@@ -11,9 +11,8 @@ import (
 	"github.com/dragoman-go/dragoman/sim"
 )
 
-// A stored response is continued by the upstream that has it, wherever that is in the list
-// of models. While that upstream is down, the client gets its error, and not that the
-// response does not exist.
+// A stored response is continued by the upstream that stores it, wherever that is in the list of
+// models. While it is down, the client gets its error, not "not found".
 func TestG7_StoredResponseStaysWithItsUpstream(t *testing.T) {
 	withTwoKeys(t)
 	for _, keys := range []string{"", twoKeys} {
@@ -22,7 +21,7 @@ func TestG7_StoredResponseStaysWithItsUpstream(t *testing.T) {
 				var down atomic.Value // a part of the path that fails
 				down.Store("/chat/completions")
 				stored := sim.Handler(sim.Config{})
-				w := worldOf(t, fmt.Sprintf("failover: {after: 100}\ngateway:\n%s  routes: {m: {to: %q}}\n", keys, list), func(rw http.ResponseWriter, r *http.Request) {
+				w := newServerWorld(t, fmt.Sprintf("failover: {after: 100}\ngateway:\n%s  routes: {m: {to: %q}}\n", keys, list), func(rw http.ResponseWriter, r *http.Request) {
 					if strings.Contains(r.URL.Path, down.Load().(string)) {
 						rw.Header().Set("content-type", "application/json")
 						rw.Header().Set("Retry-After", "7")
@@ -33,7 +32,7 @@ func TestG7_StoredResponseStaysWithItsUpstream(t *testing.T) {
 					stored.ServeHTTP(rw, r)
 				})
 				post := func(more string) (int, string) {
-					return keyed(t, w, http.MethodPost, "/v1/responses", "first", fmt.Sprintf(`{"model":"m",%s}`, more))
+					return postAs(t, w, http.MethodPost, "/v1/responses", "first", fmt.Sprintf(`{"model":"m",%s}`, more))
 				}
 				status, text := post(`"input":"Hello."`)
 				if status != http.StatusOK {
@@ -67,7 +66,7 @@ func TestG7_StoredResponseStaysWithItsUpstream(t *testing.T) {
 // Many compatible servers send errors without a type.
 func TestG2_ErrorWithoutTypeGetsTheTypeOfItsStatus(t *testing.T) {
 	for status, want := range map[int]string{500: "server_error", 503: "server_error", 429: "requests", 400: "invalid_request_error", 404: "invalid_request_error"} {
-		w := worldOf(t, "", func(rw http.ResponseWriter, _ *http.Request) {
+		w := newServerWorld(t, "", func(rw http.ResponseWriter, _ *http.Request) {
 			rw.WriteHeader(status)
 			_, _ = io.WriteString(rw, `{"error":{"message":"no"}}`)
 		})

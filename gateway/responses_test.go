@@ -25,8 +25,8 @@ func decodeJSON(t testing.TB, r io.Reader) map[string]any {
 	return out
 }
 
-// readWhole posts to /v1/responses and returns the response object, also of a stream.
-func readWhole(t testing.TB, w *world, body string) map[string]any {
+// postResponses posts to /v1/responses and returns the response object, also from a stream.
+func postResponses(t testing.TB, w *world, body string) map[string]any {
 	t.Helper()
 	c := &client{t: t, codec: openairesponses.Codec{}, url: w.url}
 	resp := c.postBody(t.Context(), "", false, []byte(body)) //nolint:bodyclose // the test's end does
@@ -50,13 +50,13 @@ func TestG7_ConversationContinuesByPreviousResponseID(t *testing.T) {
 	for _, stream := range []string{"false", "true"} {
 		for _, up := range []string{"sim/echo", "anthropic/sim/echo", "chat/sim/echo", "gemini/sim/echo", "ollama/sim/echo", "bedrock/sim/echo"} {
 			t.Run(up+" streamed "+stream, func(t *testing.T) {
-				first := readWhole(t, w, fmt.Sprintf(`{"model":%q,"input":"My name is Ada.","stream":%s}`, up, stream))
+				first := postResponses(t, w, fmt.Sprintf(`{"model":%q,"input":"My name is Ada.","stream":%s}`, up, stream))
 				id, _ := first["id"].(string)
 				if !strings.HasPrefix(id, "resp_") {
 					t.Fatalf("no id: %v", first)
 				}
-				second := readWhole(t, w, fmt.Sprintf(`{"model":%q,"input":"And again.","stream":%s,"previous_response_id":%q}`, up, stream, id))
-				third := readWhole(t, w, fmt.Sprintf(`{"model":%q,"input":"Thrice.","stream":%s,"previous_response_id":%q}`, up, stream, second["id"]))
+				second := postResponses(t, w, fmt.Sprintf(`{"model":%q,"input":"And again.","stream":%s,"previous_response_id":%q}`, up, stream, id))
+				third := postResponses(t, w, fmt.Sprintf(`{"model":%q,"input":"Thrice.","stream":%s,"previous_response_id":%q}`, up, stream, second["id"]))
 				for i, resp := range []map[string]any{first, second, third} {
 					usage, _ := resp["usage"].(map[string]any)
 					t.Logf("response %d: %v", i, usage["input_tokens"])
@@ -77,7 +77,7 @@ func TestG7_ConversationContinuesByPreviousResponseID(t *testing.T) {
 func TestResponsesEchoTheRequest(t *testing.T) {
 	w := newWorld(t, "")
 	for _, stream := range []string{"false", "true"} {
-		got := readWhole(t, w, `{"model":"anthropic/sim/echo","input":"Hello.","stream":`+stream+`,"instructions":"Be brief.","temperature":0.5,"metadata":{"a":"b"},"tool_choice":"auto","parallel_tool_calls":false,
+		got := postResponses(t, w, `{"model":"anthropic/sim/echo","input":"Hello.","stream":`+stream+`,"instructions":"Be brief.","temperature":0.5,"metadata":{"a":"b"},"tool_choice":"auto","parallel_tool_calls":false,
 			"tools":[{"type":"function","name":"f","description":"d","parameters":{"type":"object","properties":{},"additionalProperties":false},"strict":false}]}`)
 		tools, _ := got["tools"].([]any)
 		if got["instructions"] != "Be brief." || got["temperature"] != 0.5 || got["parallel_tool_calls"] != false || got["store"] != true || len(tools) != 1 || got["metadata"].(map[string]any)["a"] != "b" {
@@ -88,8 +88,8 @@ func TestResponsesEchoTheRequest(t *testing.T) {
 
 func TestG7_StoredResponseIsRetrievedAndDeleted(t *testing.T) {
 	w := newWorld(t, "")
-	kept := readWhole(t, w, `{"model":"sim/echo","input":"Hello."}`)["id"].(string)
-	not := readWhole(t, w, `{"model":"sim/echo","input":"Hello.","store":false}`)["id"].(string)
+	kept := postResponses(t, w, `{"model":"sim/echo","input":"Hello."}`)["id"].(string)
+	not := postResponses(t, w, `{"model":"sim/echo","input":"Hello.","store":false}`)["id"].(string)
 	get := func(method, id string) (int, map[string]any) {
 		req, err := http.NewRequestWithContext(t.Context(), method, w.url+"/v1/responses/"+id, nil)
 		if err != nil {
@@ -114,7 +114,7 @@ func TestG7_StoredResponseIsRetrievedAndDeleted(t *testing.T) {
 	if status, _ := get(http.MethodGet, kept); status != http.StatusNotFound {
 		t.Errorf("what was deleted: %d", status)
 	}
-	gone := readWhole(t, w, fmt.Sprintf(`{"model":"sim/echo","input":"Again.","previous_response_id":%q}`, kept))
+	gone := postResponses(t, w, fmt.Sprintf(`{"model":"sim/echo","input":"Again.","previous_response_id":%q}`, kept))
 	if e, _ := gone["error"].(map[string]any); e["param"] != "previous_response_id" {
 		t.Errorf("%v", gone)
 	}
@@ -149,7 +149,7 @@ func TestG7_TooLargeResponseIsMarkedAsNotStored(t *testing.T) {
 	w := newWorld(t, "")
 	input := fmt.Sprintf(`[{"role":"user","content":%q},{"role":"assistant","content":"And?"},{"role":"user","content":"Hello."}]`, strings.Repeat("x", 5<<20))
 	for _, stream := range []string{"false", "true"} {
-		got := readWhole(t, w, fmt.Sprintf(`{"model":"sim/echo","input":%s,"stream":%s}`, input, stream))
+		got := postResponses(t, w, fmt.Sprintf(`{"model":"sim/echo","input":%s,"stream":%s}`, input, stream))
 		if got["store"] != false || got["status"] == nil {
 			t.Errorf("streamed %s: store %v", stream, got["store"])
 		}
@@ -175,7 +175,7 @@ func TestG7_UpstreamStoredResponseIsRetrievedByItsKey(t *testing.T) {
 	const items = `{"object":"list","data":[{"type":"message","id":"msg_1","role":"user","content":[{"type":"input_text","text":"hi"}]}],"first_id":"msg_1","last_id":"msg_1","has_more":false}`
 	for _, with := range []string{keys, ""} {
 		var asked []string
-		w := worldOf(t, "gateway:\n"+with+"  routes: {m: {to: responses/gpt}}\n", func(rw http.ResponseWriter, r *http.Request) {
+		w := newServerWorld(t, "gateway:\n"+with+"  routes: {m: {to: responses/gpt}}\n", func(rw http.ResponseWriter, r *http.Request) {
 			body, _ := io.ReadAll(r.Body)
 			asked = append(asked, fmt.Sprintf("%s %s %v %d", r.Method, r.URL, r.Header.Get("Authorization") == "Bearer upstream-secret", len(body)))
 			rw.Header().Set("content-type", "application/json")
@@ -231,7 +231,7 @@ func TestG7_UpstreamStoredResponseIsRetrievedByItsKey(t *testing.T) {
 func TestG3_ForwardedRetrievalCountsAsARequest(t *testing.T) {
 	t.Setenv("FIRST_KEY", "the-first-key-of-this-test")
 	var asked atomic.Int32
-	w := worldOf(t, "gateway:\n  keys: {first: {key_env: FIRST_KEY, requests_per_minute: 3}}\n  routes: {m: {to: responses/gpt}}\n", func(rw http.ResponseWriter, _ *http.Request) {
+	w := newServerWorld(t, "gateway:\n  keys: {first: {key_env: FIRST_KEY, requests_per_minute: 3}}\n  routes: {m: {to: responses/gpt}}\n", func(rw http.ResponseWriter, _ *http.Request) {
 		asked.Add(1)
 		rw.Header().Set("content-type", "application/json")
 		_, _ = io.WriteString(rw, responsesThinks)
@@ -258,7 +258,7 @@ func TestG3_ForwardedRetrievalCountsAsARequest(t *testing.T) {
 func TestG3_BackgroundResponseIsRefusedWithABudget(t *testing.T) {
 	t.Setenv("FIRST_KEY", "the-first-key-of-this-test")
 	t.Setenv("SECOND_KEY", "the-second-key-of-this-test")
-	w := worldOf(t, "gateway:\n  keys: {first: {key_env: FIRST_KEY, budget: {tokens: 100, per: day}}, second: {key_env: SECOND_KEY}}\n  routes: {m: {to: responses/gpt}, other: {to: sim/echo}}\n", (&scripted{answers: []string{responsesThinks}}).ServeHTTP)
+	w := newServerWorld(t, "gateway:\n  keys: {first: {key_env: FIRST_KEY, budget: {tokens: 100, per: day}}, second: {key_env: SECOND_KEY}}\n  routes: {m: {to: responses/gpt}, other: {to: sim/echo}}\n", (&scriptedServer{responses: []string{responsesThinks}}).ServeHTTP)
 	for _, tc := range []struct {
 		key, body string
 		status    int

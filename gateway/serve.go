@@ -14,13 +14,13 @@ import (
 // errShutdown is the cause of canceled responses after the drain time.
 var errShutdown = errors.New("gateway: shutting down")
 
-// defaultDrain is how long responses in progress may take after shutdown begins.
+// defaultDrain is the time that responses in progress have to end after shutdown begins.
 const defaultDrain = 30 * time.Second
 
-// Serve serves requests on l until ctx ends, and closes l. It then refuses new requests and
-// waits for responses in progress, at most for drain; zero means 30 s. Responses that take
-// longer end with an error in their dialect, and Serve returns a [*CutOffError]. Without keys,
-// Serve refuses a listener that other machines can reach, with an [*OpenRelayError].
+// Serve serves requests on l until ctx ends, and closes l. It then refuses new requests and waits
+// for responses in progress, at most for drain; zero means 30 s. Responses that take longer end
+// with an error in their dialect, and Serve returns a [*DrainError]. Without keys, Serve refuses a
+// listener that other machines can reach, with an [*OpenRelayError].
 func (g *Gateway) Serve(ctx context.Context, l net.Listener, drain time.Duration) error {
 	if at := l.Addr().String(); l.Addr().Network() == "tcp" && g.keys.Open() && !loopback(at) {
 		return errors.Join(&OpenRelayError{Listen: at}, l.Close())
@@ -76,13 +76,13 @@ func (e *DrainError) Error() string {
 	return fmt.Sprintf("gateway: %s after %v", what, e.Drain)
 }
 
-// errorWriteTime is how long canceled responses have to write their error.
+// errorWriteTime is the time that canceled responses have to write their error.
 const errorWriteTime = 5 * time.Second
 
 // isShutdown reports whether a context ended because the gateway is shutting down.
 func isShutdown(ctx context.Context) bool { return errors.Is(context.Cause(ctx), errShutdown) }
 
-// checkCapacity admits a request unless the maximum is in progress.
+// checkCapacity returns an error if more than most requests are in progress; zero means no limit.
 func (g *Gateway) checkCapacity(most int) error {
 	if n := g.metrics.running.Load(); most > 0 && n > int64(most) {
 		return &dragoman.APIError{Class: dragoman.ErrorOverloaded, Message: "the gateway answers as many requests as it may; try again soon", RetryAfter: time.Second}

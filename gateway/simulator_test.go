@@ -12,7 +12,7 @@ import (
 // The gateway has no keys, so it passes references through to its Responses upstream. The
 // simulator resolves those that it issued, and refuses the others.
 func TestSimulatorResolvesReferencesThatTheGatewayPassesThrough(t *testing.T) {
-	w, asked := listened(t, sim.Config{}, "")
+	w, asked := recordingWorld(t, sim.Config{}, "")
 	post := func(fields string) (int, map[string]any) {
 		t.Helper()
 		return callJSON(t, http.MethodPost, w.url+"/v1/responses", `{"model":"responses/sim/echo",`+fields+`}`)

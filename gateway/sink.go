@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// writeTime is the timeout of a write to the client. A client that reads nothing for so long is
-// considered gone.
+// writeTime is the timeout of a write to the client. A client that does not read for so long
+// counts as disconnected.
 const writeTime = 5 * time.Minute
 
 // sink writes a response to the client. It fills pauses of a stream with heartbeats, so that
@@ -26,7 +26,8 @@ type sink struct {
 	// started reports that the status was sent; at is the time of the first byte and last that of
 	// the last one.
 	started, ended bool
-	// beganWithHeartbeat reports that a heartbeat began the stream, before anything was known of it.
+	// beganWithHeartbeat reports that the stream began with a heartbeat, before the response was
+	// known.
 	beganWithHeartbeat  bool
 	firstByte, lastByte time.Time
 	deadline            time.Time
@@ -129,15 +130,15 @@ func (s *sink) flushLocked() {
 }
 
 // setHeader replaces the function that sets the headers of a stream that begins with a heartbeat.
-// It is called concurrently with other work and must not read what that changes.
+// The function is called concurrently and must not read what the handler changes.
 func (s *sink) setHeader(header func(http.Header)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.header = header
 }
 
-// stopHeartbeat stops the heartbeat of a stream that is over (quirk J1), and reports whether this call
-// stopped it.
+// stopHeartbeat stops the heartbeat of a stream that has ended (quirk J1), and reports whether it
+// was still running.
 func (s *sink) stopHeartbeat() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

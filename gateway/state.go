@@ -18,8 +18,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/serving/responsesapi"
 )
 
-// storesResponse reports whether clients can continue from the response by its id, and the gateway must
-// store it because the upstream does not.
+// storesResponse reports whether the gateway must store the response: the client can continue it
+// by its id, and the upstream does not store it.
 func (x *exchange) storesResponse() bool {
 	if x.storesThread() {
 		return true
@@ -27,13 +27,12 @@ func (x *exchange) storesResponse() bool {
 	return x.stateful() && !x.up.stateful() && (x.req.Store == nil || *x.req.Store)
 }
 
-// storesAnything reports whether any of the response is stored.
+// storesAnything reports whether the response, or state of it, is stored.
 func (x *exchange) storesAnything() bool { return !x.route.NoRecall || x.storesResponse() }
 
-// clientResponse returns a response for the client: with an id of the gateway if the client can continue
-// from it, in the form of the client's dialect, and with a time.
-//
-// ended reports that the response is complete; otherwise it begins.
+// clientResponse returns the response that the client gets: with an id of the gateway if the
+// gateway stores it, in the form of the client's dialect, and with a time. ended reports that the
+// response is complete; otherwise it begins.
 func (x *exchange) clientResponse(resp dragoman.Response, ended bool) dragoman.Response {
 	if resp.Created.IsZero() {
 		resp.Created = x.entry.created
@@ -64,7 +63,7 @@ func (x *exchange) withCompletedAt(echo *dragoman.Extra) *dragoman.Extra {
 	if x.own.completed.IsZero() {
 		x.own.completed = x.opts.Now()
 	}
-	at := max(x.own.completed.Unix(), x.entry.created.Unix()) // an upstream's clock may be ahead of ours
+	at := max(x.own.completed.Unix(), x.entry.created.Unix()) // the upstream's clock may be ahead
 	return &dragoman.Extra{Dialect: echo.Dialect, Fields: append(slices.Clone(echo.Fields), dragoman.Field{
 		Path: "/completed_at", Value: strconv.AppendInt(nil, at, 10),
 	})}
@@ -79,9 +78,8 @@ func (x *exchange) responseID() string {
 const storeTimeout = 5 * time.Second
 
 // storeState stores state that the client may drop: the opaque parts of a response, and the
-// conversation that it belongs to.
-//
-// body is the response object for a Responses client.
+// conversation that it belongs to. body is the response object for a Responses client. Errors are
+// logged and reported as losses.
 func (x *exchange) storeState(ctx context.Context, resp *dragoman.Response, body []byte) {
 	// A client that disconnected may come back with the whole conversation.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
@@ -100,9 +98,8 @@ func (x *exchange) storeState(ctx context.Context, resp *dragoman.Response, body
 	}
 }
 
-// realLosses returns the real losses of a response: opaque state that the client cannot represent is
-// not lost if the gateway stores it (quirk B17). If it is missing later, the loss is reported
-// then.
+// realLosses removes the losses of opaque state that the client's dialect cannot represent but the
+// gateway stores (quirk B17). If the state is missing later, the loss is reported then.
 func (x *exchange) realLosses(of []dragoman.Loss) []dragoman.Loss {
 	if !x.stateStored {
 		return of

@@ -14,10 +14,10 @@ import (
 	"github.com/dragoman-go/dragoman/internal/serving/responsesapi"
 )
 
-// storedResponse is a response that the gateway stored, with the input that it answers.
+// storedResponse is a response that the gateway stores, with its input.
 type storedResponse struct {
 	V int `json:"v"`
-	// Until is when it expires, unless it is used before.
+	// Until is when the response expires, unless it is used before.
 	Until time.Time `json:"until"`
 	// Parent is the stored response that it continues; empty for none.
 	Parent string `json:"parent,omitempty"`
@@ -25,13 +25,13 @@ type storedResponse struct {
 	Input []json.RawMessage `json:"input"`
 	// Body is the response object that the client received.
 	Body json.RawMessage `json:"body"`
-	// Native is set if a Responses upstream made the items; it accepts them unchanged.
+	// Native reports that a Responses upstream made the items; it accepts them unchanged.
 	Native bool `json:"native,omitempty"`
 }
 
 const storedVersion = 1
 
-// size is the length of what is stored, in bytes.
+// size returns the number of stored bytes.
 func (s *storedResponse) size() int {
 	size := len(s.Body)
 	for _, item := range s.Input {
@@ -49,7 +49,7 @@ type itemNote struct {
 	Response string    `json:"response"`
 }
 
-// itemKey is the note of an item.
+// itemKey returns the key of the note of an item.
 func itemKey(key, id string) string { return "item " + bodyKey(key, id) }
 
 // saveResponse stores the response object that the client gets, and its items.
@@ -69,7 +69,7 @@ func (x *exchange) saveResponse(ctx context.Context, id, parent string, body []b
 	return x.storeItemNotes(ctx, x.entry.key, id, responsesapi.ItemsOf(body, "output"))
 }
 
-// storeItemNotes notes which response items belong to, so that they can be referred to.
+// storeItemNotes stores which response the items belong to, so that clients can refer to them.
 func (g *Gateway) storeItemNotes(ctx context.Context, key, response string, items []json.RawMessage) error {
 	until := g.opts.Now().Add(g.ttl)
 	note, err := json.Marshal(itemNote{Until: until, Response: response})
@@ -267,7 +267,7 @@ func (g *Gateway) gatherInput(ctx context.Context, mem byteCounter, key *access.
 	return slices.Concat(chain...), nil
 }
 
-// listedItem is an item of a list, and the response or conversation that has it.
+// listedItem is an item of a list, and the id of its response or conversation.
 type listedItem struct {
 	json json.RawMessage
 	of   string
@@ -295,7 +295,7 @@ func (g *Gateway) listItems(w http.ResponseWriter, r *http.Request, key string, 
 	return nil
 }
 
-// storeListedItems notes the items of a page that are not known yet.
+// storeListedItems stores the notes of items of a page that have none.
 func (g *Gateway) storeListedItems(ctx context.Context, key string, items []listedItem) error {
 	keys := make([]string, len(items))
 	for i := range items {

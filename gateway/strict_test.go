@@ -192,7 +192,7 @@ func TestNoSettingIsRefusedByTheUpstream(t *testing.T) {
 			}
 			req := &dragoman.Request{Model: model, Stream: stream, MaxOutputTokens: new(int64(5000)), Messages: []dragoman.Message{userSays("Say hello.")}}
 			change(req)
-			if _, err := c.ask(req); err != nil {
+			if _, err := c.generate(req); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
@@ -238,7 +238,7 @@ func TestNoSchemaAndNoLimitIsRefusedByTheUpstream(t *testing.T) {
 		ask := func(name string, change func(*dragoman.Request)) {
 			req := &dragoman.Request{Model: model, Stream: stream, MaxOutputTokens: new(int64(5000)), Messages: []dragoman.Message{userSays("Say hello.")}}
 			change(req)
-			if _, err := c.ask(req); err != nil {
+			if _, err := c.generate(req); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
@@ -271,7 +271,7 @@ func TestToolLoopsWithReasoningAreAccepted(t *testing.T) {
 				Model: model, Stream: stream, MaxOutputTokens: new(int64(5000)), Tools: []dragoman.ToolSpec{weatherTool()},
 				Messages: []dragoman.Message{userSays("What is the weather in Oslo and in Rome?")}, Reasoning: &s,
 			}
-			resp, err := c.ask(req)
+			resp, err := c.generate(req)
 			if err != nil {
 				t.Errorf("%v: %v", s, err)
 				continue
@@ -288,7 +288,7 @@ func TestToolLoopsWithReasoningAreAccepted(t *testing.T) {
 				results.Parts = append(results.Parts, call.Result(&dragoman.Text{Text: "4 °C"}))
 			}
 			req.Messages = append(req.Messages, turn, results)
-			resp, err = c.ask(req)
+			resp, err = c.generate(req)
 			if err != nil {
 				t.Errorf("%v, results: %v", s, err)
 			} else if !strings.Contains(textOf(resp), "4 °C") {
@@ -330,7 +330,7 @@ func TestNoHistoryIsRefusedByTheUpstream(t *testing.T) {
 				Model: model, Stream: stream, MaxOutputTokens: new(int64(5000)), Tools: []dragoman.ToolSpec{weatherTool()},
 				Messages: append([]dragoman.Message{userSays("What is the weather in Oslo?")}, history...),
 			}
-			if _, err := c.ask(req); err != nil {
+			if _, err := c.generate(req); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 		}

@@ -26,7 +26,7 @@ func TestG1_ThinkingIsSentAsRequestedSummary(t *testing.T) {
 			ask := func(summary string) *dragoman.Reasoning {
 				t.Helper()
 				c := &client{t: t, codec: openairesponses.Codec{}, url: w.url}
-				resp, err := c.ask(&dragoman.Request{
+				resp, err := c.generate(&dragoman.Request{
 					Model: up, Stream: stream, MaxOutputTokens: new(int64(4000)), Reasoning: &dragoman.ReasoningSettings{Effort: "high", Summary: summary},
 					Messages: []dragoman.Message{userSays("Say hello.")},
 				})
@@ -46,23 +46,23 @@ func TestG1_ThinkingIsSentAsRequestedSummary(t *testing.T) {
 }
 
 func TestQuirkB17_ReturnedSummaryRestoresThinking(t *testing.T) {
-	model := &scripted{answers: []string{anthropicThinks}}
-	w := worldOf(t, "gateway:\n  routes: {m: {to: anthropic/model}}\n", model.ServeHTTP)
+	model := &scriptedServer{responses: []string{anthropicThinks}}
+	w := newServerWorld(t, "gateway:\n  routes: {m: {to: anthropic/model}}\n", model.ServeHTTP)
 	c := &client{t: t, codec: openairesponses.Codec{}, url: w.url}
 	req := &dragoman.Request{
 		Model: "m", MaxOutputTokens: new(int64(4000)), Tools: []dragoman.ToolSpec{weatherTool()}, Store: new(false),
 		Reasoning: &dragoman.ReasoningSettings{Effort: "high", Summary: "auto"}, Messages: []dragoman.Message{userSays("The weather in Oslo?")},
 	}
-	resp, err := c.ask(req)
+	resp, err := c.generate(req)
 	if err != nil || len(reasoningOf(resp).Summary) != 1 {
 		t.Fatalf("%+v %v", resp, err)
 	}
 	req.Messages = append(req.Messages, resp.Output...)
 	req.Messages = append(req.Messages, dragoman.Message{Role: dragoman.RoleTool, Parts: []dragoman.Part{callsOf(resp)[0].ResultText("snow")}})
-	if _, err := c.ask(req); err != nil {
+	if _, err := c.generate(req); err != nil {
 		t.Fatal(err)
 	}
-	if asked := model.asked[1]; strings.Count(asked, "signature-of-the-thinking") != 1 || strings.Count(asked, `"type":"thinking"`) != 1 {
+	if asked := model.requests[1]; strings.Count(asked, "signature-of-the-thinking") != 1 || strings.Count(asked, `"type":"thinking"`) != 1 {
 		t.Errorf("the thinking did not come back whole: %s", asked)
 	}
 }

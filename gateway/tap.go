@@ -10,8 +10,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/framing"
 )
 
-// tap watches a response that is passed through: whether it is complete, and the reported token
-// usage. It inspects each event once: its name, or in dialects without event names a field.
+// tap reads a response that is passed through, for its end and its token usage. It inspects each
+// event once: the event name or, in dialects without event names, a field.
 type tap struct {
 	codec  dialect.Codec
 	stream *wire.Stream
@@ -23,7 +23,7 @@ type tap struct {
 	// final is the last event, for dialects in which only the last event shows that nothing is
 	// missing.
 	final []byte
-	// named reports that an event ended the response by its name.
+	// named reports that an event with the name of an end ended the response.
 	named bool
 	// head is the first event, or all of them if the last one repeats them, in chunks that need
 	// not be copied when more arrive; headBytes is its length.
@@ -33,8 +33,8 @@ type tap struct {
 	eol byte
 	// open reports that the last event is incomplete.
 	open bool
-	// events is the number of events; unsure reports that one was too long to be held back, or
-	// cannot be read.
+	// events is the number of events; unreadable reports that one was too long to be held back, or
+	// invalid.
 	events     int64
 	unreadable bool
 	// ended reports that no more events will come; failed is the error that the server reported,

@@ -23,7 +23,7 @@ import (
 
 var tapped = []dialect.Codec{openaichat.Codec{}, openairesponses.Codec{}, anthropic.Codec{}, gemini.Codec{}, ollama.Codec{}}
 
-// streamOf is an answer of the simulator's as a dialect tells it.
+// streamOf returns a response of the simulator as a stream of a dialect.
 func streamOf(t testing.TB, codec dialect.Codec, says string) []byte {
 	t.Helper()
 	model, err := sim.Open("sim/echo")
@@ -48,8 +48,7 @@ func streamOf(t testing.TB, codec dialect.Codec, says string) []byte {
 	return out
 }
 
-// tappedBy runs a stream through a tap in pieces of whole events, as it is read in pieces
-// of a size.
+// tappedBy passes a stream through a tap in chunks of whole events, read in pieces of size bytes.
 func tappedBy(codec dialect.Codec, stream []byte, size int) *tap {
 	t := newTap(codec)
 	var held []byte
@@ -86,7 +85,7 @@ func TestTapFindsEndAndUsageAtEverySplit(t *testing.T) {
 				}
 				for _, size := range []int{1, 2, 3, 7, 64, 1000, 4096, len(stream)} {
 					if size < 1000 && name == "long" {
-						continue // it would take long, and say the same
+						continue // slow, and the same result
 					}
 					ended, usage := tappedBy(codec, stream, size).end()
 					if !ended || usage.Input != want.Input || usage.Output != want.Output {
@@ -108,7 +107,7 @@ func TestTapDetectsTruncatedStream(t *testing.T) {
 		events := bytes.SplitAfter(bytes.TrimSuffix(stream, sep), sep)
 		for n := range events {
 			part := bytes.Join(events[:n], nil)
-			// The decoder of the whole has the last word on what is an end.
+			// The decoder of the whole stream decides what an end is.
 			ends := false
 			for ev := range dialect.Events(codec.NewStreamDecoder(dialect.DecodeOptions{}), bytes.NewReader(part)) {
 				if _, ok := ev.(*dragoman.ResponseEnd); ok {
@@ -122,8 +121,7 @@ func TestTapDetectsTruncatedStream(t *testing.T) {
 	}
 }
 
-// FuzzTap: whatever a server sends, a tap neither panics nor loses a byte of what is
-// whole.
+// FuzzTap: for any input, a tap neither panics nor loses a byte of a complete event.
 func FuzzTap(f *testing.F) {
 	for i, codec := range tapped {
 		f.Add(uint8(i), streamOf(f, codec, "hello"), uint8(5))
@@ -140,7 +138,7 @@ func FuzzTap(f *testing.F) {
 	})
 }
 
-// byLine is a stream with other ends of lines.
+// byLine returns a stream with other line ends.
 func byLine(stream []byte, end string) []byte {
 	return bytes.ReplaceAll(stream, []byte("\n"), []byte(end))
 }
@@ -160,7 +158,7 @@ func TestQuirkC18_TapAcceptsEveryLineEnd(t *testing.T) {
 					t.Errorf("%s, lines that end with %q, pieces of %d: ended %v, %v, want %v", codec.Dialect(), end, size, ended, usage, want)
 				}
 			}
-			// Each event is whole when its blank line is there, and not before.
+			// An event is complete with its blank line, and not before.
 			first := stream[:bytes.Index(stream, []byte(end+end))+2*len(end)]
 			if tap := newTap(codec); tap.whole(first) != len(first) || tap.whole(first[:len(first)-1]) != 0 {
 				t.Errorf("%s, %q: of %d bytes %d are whole", codec.Dialect(), end, len(first), tap.whole(first))
@@ -174,7 +172,7 @@ func TestTapFindsEndInALongEvent(t *testing.T) {
 	for name, tc := range map[string]struct {
 		codec  dialect.Codec
 		stream string
-		output int64 // 0: it does not say
+		output int64 // 0: not reported
 	}{
 		"Responses, without a count": {openairesponses.Codec{}, "event: response.completed\ndata: {\"type\":\"response.completed\",\"response\":{\"id\":\"r\",\"object\":\"response\",\"status\":\"completed\",\"instructions\":\"" + long + "\",\"output\":[]}}\n\n", 0},
 		"Responses, failed":          {openairesponses.Codec{}, "event: response.failed\ndata: {\"type\":\"response.failed\",\"response\":{\"id\":\"r\",\"object\":\"response\",\"status\":\"failed\",\"instructions\":\"" + long + "\",\"usage\":null,\"output\":[]}}\n\n", 0},
@@ -211,7 +209,7 @@ func TestTapWaitsForTheEndOfAllChoices(t *testing.T) {
 	}
 }
 
-// BenchmarkTap is what it costs to watch one event.
+// BenchmarkTap measures one event.
 func BenchmarkTap(b *testing.B) {
 	for _, codec := range tapped {
 		stream := streamOf(b, codec, string(bytes.Repeat([]byte("many words "), 1000)))
@@ -235,8 +233,7 @@ func BenchmarkTap(b *testing.B) {
 	}
 }
 
-// BenchmarkCallGuard is what it costs to guard one event, in a stream of text and in one of
-// the arguments of a call.
+// BenchmarkCallGuard measures one event of a text stream and of a stream of call arguments.
 func BenchmarkCallGuard(b *testing.B) {
 	text := strings.Repeat("many words ", 1000)
 	call := &dragoman.ToolCall{ID: "call_1", Name: "write", Arguments: `{"text":"` + text + `"}`}
@@ -257,7 +254,7 @@ func BenchmarkCallGuard(b *testing.B) {
 	}
 }
 
-// guardedEvents are the events of a stream with one part, in fragments of ten bytes.
+// guardedEvents returns the events of a stream with one part, in fragments of ten bytes.
 func guardedEvents(b *testing.B, codec dialect.Codec, part dragoman.Part) [][]byte {
 	b.Helper()
 	reason := dragoman.StopEnd

@@ -14,13 +14,13 @@ import (
 // one, or continues from a message by its id; it then has neither instructions nor tools, which
 // are those of the first request. Other servers have no threads, so the gateway stores them.
 
-// storesThread reports whether the client wants its conversation stored, and the gateway must do it.
+// storesThread reports whether the gateway must store the thread of the request.
 func (x *exchange) storesThread() bool {
 	return x.head.thread.Asked && x.up.wire().State.Threads == nil
 }
 
-// adoptThread makes the gateway responsible for the thread of a request, if it must be. It
-// refuses one that continues from an unknown message.
+// adoptThread removes the thread from a request if the gateway stores it. It refuses a thread that
+// continues from an unknown message.
 func (x *exchange) adoptThread() error {
 	if !x.storesThread() {
 		return nil

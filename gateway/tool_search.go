@@ -12,10 +12,10 @@ import (
 	"github.com/dragoman-go/dragoman/internal/dialects"
 )
 
-// Responses clients may search for tools themselves (quirk B29): Codex does, and puts the tools
-// of all MCP servers behind its search. Other dialects have no such search. For them the
-// gateway represents the search as a function, its calls and outputs as calls and results, and
-// the tools that it found as tools. For the client it converts all of these back.
+// Responses clients may search for tools themselves (quirk B29): Codex makes the tools of all MCP
+// servers available through its search. Other dialects have no such search. For them the gateway
+// represents the search as a function, its calls and outputs as calls and results, and the tools
+// that it found as tools. For the client it converts all of these back.
 
 // searchTool is the name of the search function.
 const searchTool = "tool_search"
@@ -135,7 +135,7 @@ func (p *searchConverter) add(list json.RawMessage) []dragoman.ToolSpec {
 	body := slices.Concat([]byte(`{"model":"m","input":"","tools":`), list, []byte(`}`))
 	req, rep, err := p.codec.DecodeRequest(body, dialect.DecodeOptions{MaxBytes: p.setup.maxBody})
 	where := fmt.Sprintf("/messages/%d", p.at)
-	if err != nil { // what is no list of tools adds none
+	if err != nil { // an invalid list adds no tools
 		p.entry.losses = append(p.entry.losses, dragoman.Loss{
 			Kind: dragoman.Dropped, Severity: dragoman.Warn, Path: where + "/tools", Detail: "these are no tools: " + truncate(err.Error()),
 		})

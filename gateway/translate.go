@@ -148,8 +148,8 @@ func markStarted(err error) error {
 	return fmt.Errorf("%w: %w", provider.ErrStreamStarted, err)
 }
 
-// streamHeader sets the headers of a stream, with the losses known now: a heartbeat may begin it at
-// any time, also while there are more.
+// streamHeader returns a function that sets the headers of a stream, with the losses known now. A
+// heartbeat may call it at any time, also while more losses are recorded.
 func (x *exchange) streamHeader() func(http.Header) {
 	losses := lossSummary(x.entry.losses)
 	return func(h http.Header) {
@@ -255,7 +255,7 @@ func headerText(s string) string {
 	}, s)
 }
 
-// usesLegacyFunctions reports whether the client reads one call, as a function_call.
+// usesLegacyFunctions reports whether the client reads a single call, as a function_call.
 func (x *exchange) usesLegacyFunctions() bool {
 	legacy := wire.Of(x.codec).LegacyFunctions
 	return legacy != nil && legacy(x.req)

@@ -94,8 +94,8 @@ func orElse[T comparable](v, other T) T {
 	return v
 }
 
-// maxIdlePerHost is the maximum number of idle connections to one server, maxIdle to all of them.
-// With the defaults of net/http most requests of a busy gateway would begin with a handshake.
+// maxIdlePerHost is the maximum number of idle connections to one server, maxIdle to all. With the
+// defaults of net/http most requests of a busy gateway would begin with a handshake.
 const (
 	maxIdlePerHost = 256
 	maxIdle        = 1024
@@ -322,9 +322,9 @@ func (s *setup) suggest(model string, allowed func(string) bool, more ...string)
 	return best
 }
 
-// respell returns a name with its beginning replaced by that of a pattern such as
-// "work/*" or "claude-*", if the two are similar, and by how much they differ: for
-// "worc/m" and "work/*" it is "work/m".
+// respell returns a name with its beginning replaced by that of a pattern such as "work/*" or
+// "claude-*", if the two are similar, and the number of differences: for "worc/m" and "work/*" it
+// is "work/m". The name is empty if they are not similar.
 func respell(model, pattern string) (name string, far int) {
 	begin, ok := strings.CutSuffix(pattern, "*")
 	if !ok || strings.Contains(begin, "*") || len(begin) < 2 || !strings.ContainsRune("/-:._", rune(begin[len(begin)-1])) {

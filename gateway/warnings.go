@@ -88,7 +88,7 @@ func unsetKeys(root *node, warn func(at *node, format string, args ...any)) (tol
 	return told
 }
 
-// fieldOf returns a field of a mapping, or nil.
+// fieldOf returns the value of a field of a mapping; an empty node if the field is missing.
 func fieldOf(n *node, name string) *node {
 	for i, key := range n.Keys {
 		if key.Text == name {
@@ -123,8 +123,8 @@ func clientsOf(model any) (out []*provider.Client) {
 	return out
 }
 
-// missingCredential returns what a client needs before it can send anything: a variable, or "". It asks the
-// client for its credential, which comes only from the environment for such a client.
+// missingCredential returns the reason why a client cannot authorize requests, or "". It asks the
+// client for its credential, which such a client reads from the environment only.
 func missingCredential(client *provider.Client) string {
 	if client.Auth == nil {
 		return ""

@@ -14,15 +14,15 @@ const defaultWatch = 2 * time.Second
 
 // Watcher reloads a config file when it changes.
 //
-//	w := &gateway.Watcher{File: file, Change: server.Reload, Failed: log}
+//	w := &gateway.Watcher{File: file, OnChange: server.Reload, OnError: log}
 //	config, err := w.Load()
 //	…
 //	go w.Run(ctx)
 //
-// It reads the whole file, and the policies that it names, each time, so that no change is
-// missed, whatever the modification times are. A change counts if two consecutive reads find
-// it, so that a partly written file is not used. An invalid config is reported once, and the
-// current config stays in use.
+// It reads the whole file, and the policies that it names, each time, so that it misses no change,
+// whatever the modification times are. A change counts if two consecutive reads find it, so that a
+// partly written file is not used. An invalid config is reported once, and the current config
+// stays in use.
 //
 // Do not change its fields while it is in use.
 type Watcher struct {
@@ -40,7 +40,7 @@ type Watcher struct {
 	mu sync.Mutex
 	// applied is the content that was last applied or refused, seen the content at the last read.
 	applied, seen content
-	// failed reports that taken was refused.
+	// failed reports that applied was refused.
 	failed bool
 }
 
@@ -75,7 +75,7 @@ func (w *Watcher) Poll() {
 	w.check(true)
 }
 
-// Run looks at the file until ctx is done, and returns why it is.
+// Run polls the file until ctx is done, and returns the cause.
 func (w *Watcher) Run(ctx context.Context) error {
 	every := w.Interval
 	if every <= 0 {
@@ -95,7 +95,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 	}
 }
 
-// check takes over what changed; at once, or when it was there the last time too.
+// check applies a changed file: if the last two reads agree or, if atOnce is set, immediately.
 func (w *Watcher) check(atOnce bool) {
 	data, found, err := w.read()
 	settled := found == w.seen || atOnce
@@ -112,7 +112,7 @@ func (w *Watcher) check(atOnce bool) {
 	}
 }
 
-// apply parses a file and hands it over.
+// apply parses a file and calls OnChange.
 func (w *Watcher) apply(data []byte) error {
 	config, err := Parse(w.File, data, w.Extensions...)
 	if err == nil && w.OnChange != nil {
@@ -121,7 +121,7 @@ func (w *Watcher) apply(data []byte) error {
 	return err
 }
 
-// read reads the file, and says what it found.
+// read reads the file and returns the identity of its content.
 func (w *Watcher) read() ([]byte, content, error) {
 	data, err := readFile(w.File)
 	if err != nil {

@@ -33,7 +33,8 @@ func newKeys(t *testing.T, keys ...access.Key) *access.Keys {
 	return k
 }
 
-// admit asks for a model with the team's key, and says why not; "" where it may.
+// admit requests a model with the team's key, and returns the reason of a refusal; "" if it is
+// admitted.
 func admit(t *testing.T, k *access.Keys) (*access.Lease, access.Reason, time.Duration) {
 	t.Helper()
 	lease, err := k.Admit(t.Context(), secret, "m", 0)
@@ -65,7 +66,7 @@ func used(tokens int64) dragoman.Usage {
 	return dragoman.Usage{Input: dragoman.Counted(tokens / 2), Output: dragoman.Counted(tokens - tokens/2)}
 }
 
-// want holds a refusal against what it should be.
+// want compares the refusal of a request.
 func want(t *testing.T, k *access.Keys, reason access.Reason, after time.Duration) {
 	t.Helper()
 	lease, why, wait := admit(t, k)
@@ -148,7 +149,7 @@ func TestRefusalListsAtMostTwentyModels(t *testing.T) {
 	}
 }
 
-// While a secret is being changed, the old and the new are one key with one account.
+// During a rotation the old and the new secret are one key with one account.
 func TestG3_KeyHasTwoSecretsDuringRotation(t *testing.T) {
 	one := key("one", "secret-old")
 	one.Parallel = 1
@@ -219,7 +220,7 @@ func TestG3_RequestsPerMinuteRefillEvenly(t *testing.T) {
 		for range 3 {
 			want(t, k, "", 0)
 		}
-		for range 5 { // who is refused does not pay
+		for range 5 { // refused requests are not counted
 			want(t, k, access.TooManyRequests, 20*time.Second)
 		}
 		time.Sleep(20 * time.Second)
@@ -233,7 +234,7 @@ func TestG3_RequestsPerMinuteRefillEvenly(t *testing.T) {
 	})
 }
 
-// The wait that is told is enough, whatever the numbers.
+// Waiting for RetryAfter is enough, for all numbers.
 func TestRetryAfterIsSufficient(t *testing.T) {
 	for _, perMinute := range []int{1, 7, 59, 61, 1009} {
 		synctest.Test(t, func(t *testing.T) {
@@ -275,7 +276,7 @@ func TestG3_TokenDebtBlocksUntilPaid(t *testing.T) {
 	})
 }
 
-// What an upstream says it counted is its word only.
+// An upstream may report any count.
 func TestTokenDebtLastsAtMostADay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		team := key("team", secret)
@@ -361,7 +362,7 @@ func TestG3_VisitIsLimitedByRequestsPerMinuteOnly(t *testing.T) {
 		team := key("team", secret)
 		team.RequestsPerMinute, team.TokensPerMinute, team.Parallel, team.Budget = 4, 10, 1, access.Budget{Tokens: 10, Per: access.Day}
 		k := newKeys(t, team)
-		if _, why, _ := admit(t, k); why != "" { // which is under way to the end
+		if _, why, _ := admit(t, k); why != "" { // in progress until the end
 			t.Fatal(why)
 		}
 		want(t, k, access.TooManyAtOnce, time.Second)
@@ -462,7 +463,7 @@ func TestG4_ReplacedKeysKeepTheirCounts(t *testing.T) {
 		team.RequestsPerMinute = 0
 		replace(t, k, team)
 		want(t, k, "", 0)
-		lease.Spend(used(100)) // of a request that began before
+		lease.Spend(used(100)) // of an earlier request
 		want(t, k, access.BudgetSpent, 24*time.Hour)
 		team.Budget.Per = access.Hour
 		replace(t, k, team)
@@ -473,7 +474,7 @@ func TestG4_ReplacedKeysKeepTheirCounts(t *testing.T) {
 
 		replace(t, k, other)
 		replace(t, k, team)
-		spend(t, k, 100) // what was counted of a key that was gone is forgotten
+		spend(t, k, 100) // the counts of a removed key are dropped
 		want(t, k, "", 0)
 	})
 }
@@ -529,7 +530,7 @@ func TestInvalidKeysAreRefused(t *testing.T) {
 			t.Errorf("%v, want %s", err, reason)
 		}
 	}
-	want(t, k, "", 0) // those that were there stay
+	want(t, k, "", 0) // existing counts stay
 }
 
 func TestDisconnectedClientIsNotCounted(t *testing.T) {
@@ -601,7 +602,7 @@ func TestFromRequestReadsEveryPlace(t *testing.T) {
 		{"/", []string{"Api-Key", "abc"}, "abc"},
 		{"/m:generateContent?alt=sse&key=a%2Bc", nil, "a+c"},
 		{"/?monkey=abc", nil, ""},
-		// Several: the first in this order, unless it is empty.
+		// Several keys: the first in this order that is not empty.
 		{"/?key=4", []string{"Api-Key", "3", "X-Goog-Api-Key", "2", "X-Api-Key", "1", "Authorization", "Bearer 0"}, "0"},
 		{"/?key=4", []string{"Api-Key", "3", "X-Goog-Api-Key", "2", "X-Api-Key", "1", "Authorization", "Bearer "}, "1"},
 		{"/?key=4", []string{"Api-Key", "3", "X-Goog-Api-Key", "2"}, "2"},
@@ -768,7 +769,7 @@ func TestG3_EnterTakesASlot(t *testing.T) {
 	if err := one.Admit("other", 0); err == nil || one.Key() != "team" {
 		t.Errorf("another model: %v", err)
 	}
-	for range 3 { // one request is one, however often it is admitted
+	for range 3 { // a second Admit counts nothing
 		if err := errors.Join(one.Ready(), one.Admit("m", 0)); err != nil {
 			t.Error(err)
 		}
@@ -811,7 +812,7 @@ func TestKeyWithModelsMayUseOnlyListedFields(t *testing.T) {
 	}
 }
 
-// A request may state the largest bound there is. What it reserves is given back exactly.
+// A request may state the largest possible maximum. Its reservation is released exactly.
 func TestG3_HugeEstimateIsReleasedExactly(t *testing.T) {
 	team := key("team", secret)
 	team.Budget = access.Budget{Tokens: 100, Per: access.Day}
@@ -826,7 +827,7 @@ func TestG3_HugeEstimateIsReleasedExactly(t *testing.T) {
 	}
 	endless.Release()
 	one.Release()
-	for range 10 { // neither locked out nor admitted for nothing
+	for range 10 { // neither locked out nor admitted for free
 		lease, err := k.Admit(t.Context(), secret, "m", 10)
 		if err != nil {
 			t.Fatal(err)

@@ -12,8 +12,8 @@ import (
 // sum is a hash that identifies a value.
 type sum = [sha256.Size]byte
 
-// identity is the running hash of a conversation: what its participants said so far. Every
-// message is hashed once.
+// identity is the running hash of a conversation: the content of all messages so far. It hashes
+// every message once.
 type identity struct {
 	hash   sum
 	text   hash.Hash // of the current text
@@ -31,7 +31,7 @@ const (
 	kindTurn   = 'a'
 )
 
-// sum returns the identity so far.
+// sum returns the hash of the conversation so far.
 func (c *identity) sum() sum {
 	c.endText()
 	return c.hash
@@ -50,7 +50,7 @@ func (c *identity) mix(kind byte, s sum) {
 	c.hash = sha256.Sum256(b[:])
 }
 
-// writeText continues the current text: how it is split does not count.
+// writeText continues the current text. The splitting of texts does not change the hash.
 func (c *identity) writeText(text string) {
 	if text == "" {
 		return
@@ -104,7 +104,7 @@ func (c *identity) addTurn(s *visible) {
 	}
 }
 
-// visible is the part of an answer that a client sees: a run of assistant messages.
+// visible is the content of a turn that a client sees: a run of assistant messages.
 type visible struct {
 	text    hash.Hash // without white space
 	hasText bool
@@ -160,8 +160,8 @@ func (s *visible) write(text string) {
 
 func (s *visible) empty() bool { return !s.hasText && len(s.calls) == 0 }
 
-// sum identifies the answer: calls by their position, tool and arguments, because some dialects
-// have no ids.
+// sum identifies the turn: calls count by position, tool and arguments, because some dialects have
+// no ids.
 func (s *visible) sum() sum {
 	h := sha256.New()
 	h.Write(s.text.Sum(nil))

@@ -10,9 +10,9 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// hashJSON identifies a JSON value by its meaning: the order of fields, white space, escapes
-// and the spelling of a number do not count, but every digit of its value does. Invalid JSON is
-// identified by its bytes.
+// hashJSON hashes a JSON value by its meaning: the order of fields, white space, escapes and the
+// spelling of a number do not count, but every digit of its value does. Invalid JSON is hashed by
+// its bytes.
 func hashJSON(raw []byte) sum { return hashJSONWithout(raw, "") }
 
 // hashBlock is hashJSON for a native block, in which a cache marker does not count.
@@ -77,7 +77,7 @@ func canonicalNumber(text string) string {
 	if i := strings.IndexAny(s, "eE"); i >= 0 {
 		e, err := strconv.Atoi(s[i+1:])
 		if err != nil || e > 1<<20 || e < -1<<20 {
-			return text // nobody computes with it
+			return text // too large to normalize
 		}
 		mantissa, exponent = s[:i], e
 	}

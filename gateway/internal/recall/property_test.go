@@ -13,9 +13,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A client may write a conversation anew each time: split, join and trim texts, leave
-// empty parts, move cache markers, send other instructions, order members as it likes and make
-// new ids for calls that have none. It is the same conversation.
+// A client may change the form of a conversation: split, join and trim texts, leave out empty
+// parts, move cache markers, change instructions, reorder fields, and synthesize missing call ids.
+// The conversation stays the same.
 func TestQuirkB17_ConversationHashIgnoresSpelling(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		r, _ := newRecall(t)
@@ -33,8 +33,8 @@ func TestQuirkB17_ConversationHashIgnoresSpelling(t *testing.T) {
 			if text == "" && len(calls) == 0 {
 				text = "nothing"
 			}
-			keep(t, r, scope, ask(rewrite(rt, said, n)...), minted(signature, text, calls...))
-			said = append(said, turn(text, calls...))
+			storeState(t, r, scope, newRequest(rewriteMessages(rt, said, n)...), signedResponse(signature, text, calls...))
+			said = append(said, assistantTurn(text, calls...))
 			want = append(want, signature)
 			if len(calls) > 0 {
 				var results []*dragoman.ToolResult
@@ -44,7 +44,7 @@ func TestQuirkB17_ConversationHashIgnoresSpelling(t *testing.T) {
 				said = append(said, dragoman.ToolResults(results...))
 			}
 		}
-		req := ask(rewrite(rt, said, turns)...)
+		req := newRequest(rewriteMessages(rt, said, turns)...)
 		got, rep := signatures(t, r, scope, req)
 		if strings.Join(got, ",") != strings.Join(want, ",") || len(rep.Losses) > 0 {
 			rt.Fatalf("%q, want %q; %v", got, want, rep)
@@ -57,8 +57,8 @@ func TestQuirkB17_ConversationHashIgnoresSpelling(t *testing.T) {
 	})
 }
 
-// rewrite is a conversation in other words of the same meaning.
-func rewrite(t *rapid.T, said []dragoman.Message, seed int) []dragoman.Message {
+// rewriteMessages returns a conversation in another form with the same meaning.
+func rewriteMessages(t *rapid.T, said []dragoman.Message, seed int) []dragoman.Message {
 	flip := func(what string) bool { return rapid.Bool().Draw(t, what) }
 	bare := flip("no ids")
 	name := func(id string) string {
@@ -108,8 +108,8 @@ func rewrite(t *rapid.T, said []dragoman.Message, seed int) []dragoman.Message {
 	return out
 }
 
-// Whatever clients send and models answer: nothing breaks, and what could be sent can
-// still be sent when something is restored.
+// For any conversation: nothing breaks, and a request that could be sent can still be sent after
+// state is restored.
 func TestAnyConversationIsStoredAndRestored(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		r, _ := newRecall(t)
@@ -137,7 +137,7 @@ func TestAnyConversationIsStoredAndRestored(t *testing.T) {
 			_, err = up.codec.EncodeRequest(out, dialect.EncodeOptions{})
 			return err
 		}
-		unsaid := encode() // there are requests that a wire cannot say
+		unsaid := encode() // some requests cannot be encoded
 		if _, err := r.RestoreState(t.Context(), scope, req); err != nil {
 			rt.Fatal(err)
 		}

@@ -15,9 +15,9 @@ import (
 // Options configure where and how long to store state. Notes is required.
 type Options struct {
 	Notes session.Notes
-	// TTL is how long unused state is stored; zero means 24 hours.
+	// TTL is the lifetime of unused state; zero means 24 hours.
 	TTL time.Duration
-	// MaxState is the maximum size, in bytes, of the state of one answer; zero means 2 MiB.
+	// MaxState is the maximum size, in bytes, of the state of one response; zero means 2 MiB.
 	MaxState int
 	// MaxSaved is the maximum size, in bytes, that one response adds to a conversation stored
 	// for previous_response_id; zero means 4 MiB. A whole conversation may have eight times as

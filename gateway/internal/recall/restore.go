@@ -10,9 +10,9 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// RestoreState restores the state that [Recall.StoreState] stored in the history of a request, and reports
-// losses: answers that are known to have state and that the client did not return unchanged. It
-// reads all notes at once.
+// RestoreState restores the state that [Recall.StoreState] stored in the history of a request, and
+// reports losses: responses that had state and that the client did not return unchanged. It reads
+// all notes at once.
 //
 // The request must be one that a codec decoded. If something is restored, it gets a new list of
 // messages; shared values are not changed. On an error the request is not changed.
@@ -44,7 +44,7 @@ func (r *Recall) RestoreState(ctx context.Context, scope Scope, req *dragoman.Re
 	return rest.rep, nil
 }
 
-// renew extends the lifetime of used answers, if half of it is over.
+// renew extends the lifetime of used outputs if half of it is over.
 func (r *Recall) renew(ctx context.Context, q *lookup, found storedOutputs, mark []byte) {
 	now := r.o.Now()
 	if len(found.List) == 0 || mark == nil || found.Until.Sub(now) > r.o.TTL/2 {
@@ -60,7 +60,7 @@ func (r *Recall) renew(ctx context.Context, q *lookup, found storedOutputs, mark
 	} // if this fails, it expires: no reason to refuse a request
 }
 
-// lookup asks for the stored answers to one turn of a history.
+// lookup is a turn of a history, and the keys of the outputs stored for it.
 type lookup struct {
 	turnRange
 	seen        *visible
@@ -96,7 +96,7 @@ type restorer struct {
 	rep      dragoman.Report
 }
 
-// turn restores one turn, if it is one of the answers.
+// turn restores one turn, if it matches one of the stored outputs.
 func (r *restorer) turn(q *lookup, alike []storedOutput, mark string) {
 	turn := r.messages[q.first:q.end]
 	have, _ := stateOf(turn)
@@ -152,7 +152,7 @@ func (r *restorer) rename(m dragoman.Message) dragoman.Message {
 	return m
 }
 
-// matches reports whether a turn that looks like the answer is that answer: its calls have the
+// matches reports whether a turn with the same visible content is this output: its calls have the
 // same ids, if the client's dialect has ids, and the client added nothing.
 func (a *storedOutput) matches(s *visible, turn []dragoman.Message) bool {
 	minted := a.calls()
@@ -165,7 +165,7 @@ func (a *storedOutput) matches(s *visible, turn []dragoman.Message) bool {
 		}
 	}
 	known := map[sum]bool{}
-	shown := 0 // media of the answer, less that of the turn
+	shown := 0 // media of the output, less that of the turn
 	for i := range a.Messages {
 		for _, p := range a.Messages[i].Parts {
 			switch p := p.(type) {
@@ -194,7 +194,7 @@ func (a *storedOutput) matches(s *visible, turn []dragoman.Message) bool {
 	return left == 0 || left == shown // all of it, or none
 }
 
-// dialectOf returns the dialect of a turn.
+// dialectOf returns the dialect of a turn; empty if unknown.
 func dialectOf(turn []dragoman.Message) dragoman.Dialect {
 	for i := range turn {
 		if turn[i].Origin != nil {
@@ -204,9 +204,9 @@ func dialectOf(turn []dragoman.Message) dragoman.Dialect {
 	return ""
 }
 
-// wasReturned reports whether a turn already has some of the answer's state in a form that reaches
-// the provider: in the provider's own dialect, or in a field of a call that names the signer.
-// The client then handles state itself.
+// wasReturned reports whether a turn already has some of the output's state in a form that reaches
+// the provider: in the provider's own dialect, or in a field of a call that names the signer. The
+// client then handles state itself.
 func (a *storedOutput) wasReturned(turn []dragoman.Message, have map[sum]bool) bool {
 	kept, _ := stateOf(a.Messages)
 	if len(kept) == 0 { // only plain thinking
@@ -231,7 +231,7 @@ func signedTurn(have map[sum]bool) bool {
 	return false
 }
 
-// fill returns the answer, filled in with the content that the client returned.
+// fill returns the output, filled in with the content that the client returned.
 func (r *restorer) fill(a *storedOutput, s *visible, turn []dragoman.Message) []dragoman.Message {
 	f := filler{r: r, texts: a.Texts, calls: s.calls}
 	f.collect(turn)
@@ -253,14 +253,14 @@ func (r *restorer) fill(a *storedOutput, s *visible, turn []dragoman.Message) []
 	return out
 }
 
-// filler returns the client's content, in order.
+// filler takes the client's content from a turn and hands it out in order.
 type filler struct {
 	r     *restorer
 	text  string
 	texts []textShape
 	calls []*dragoman.ToolCall
 	media []*dragoman.Media
-	// cache is the client's cache hint after its last text, behind the one after the turn.
+	// cache is the client's cache hint after its last text, cacheAfterTurn the one after the turn.
 	cache, cacheAfterTurn *dragoman.CacheHint
 }
 

@@ -7,8 +7,8 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// entryKey returns the key of the indistinguishable answers to a conversation, markKey the key
-// of the mark that some answer to it had state.
+// entryKey returns the key of the indistinguishable outputs of a conversation, markKey the key of
+// the mark that some response to it had state.
 func (s Scope) entryKey(before, seen sum) string {
 	return noteKey("recall", s.Key, s.Route, string(before[:]), string(seen[:]))
 }
@@ -23,13 +23,13 @@ const (
 	markPlain  = "plain"
 )
 
-// StoreState stores the parts of an answer that a client may drop and its provider requires back, if
-// there are any: reasoning, signatures, native ids, blocks that only its dialect knows. req is
+// StoreState stores the parts of a response that a client may drop and its provider requires back,
+// if there are any: reasoning, signatures, native ids, blocks that only its dialect knows. req is
 // the client's request, as decoded or after [Recall.RestoreState]; resp is the response that the
 // client gets. Neither is changed.
 //
-// An answer with more than Options.MaxState is a [*TooLargeError]: its loss is reported when
-// the client continues.
+// If a response has more than Options.MaxState, StoreState returns a [*TooLargeError], and its
+// loss is reported when the client continues.
 func (r *Recall) StoreState(ctx context.Context, scope Scope, req *dragoman.Request, resp *dragoman.Response) error {
 	if failed := resp == nil || resp.Error != nil; failed {
 		return nil
@@ -60,9 +60,9 @@ func (r *Recall) StoreState(ctx context.Context, scope Scope, req *dragoman.Requ
 	return r.storePlain(ctx, scope, before, plain, resp.Origin)
 }
 
-// storePlain stores answers that have nothing to put back, if another answer to the same
-// conversation has. Without that, the mark of the other answer would report a loss for
-// them. Most conversations have no mark, and nothing is stored.
+// storePlain stores outputs without state if another response to the same conversation had state:
+// otherwise its mark would report a loss for them. Most conversations have no mark, and nothing is
+// stored.
 func (r *Recall) storePlain(ctx context.Context, scope Scope, before sum, outputs [][]dragoman.Message, origin *dragoman.Origin) error {
 	if len(outputs) == 0 {
 		return nil
@@ -115,8 +115,8 @@ func (c *identity) addOthers(messages []dragoman.Message) {
 	}
 }
 
-// turnRange is a turn of the model, messages first to end, and the messages of others after it,
-// up to next.
+// turnRange is a turn of the model, messages first to end, and the messages of others after it, up
+// to next.
 type turnRange struct{ first, end, next int }
 
 // turns splits a conversation; the first turn may be empty.
@@ -137,10 +137,11 @@ func turns(messages []dragoman.Message) []turnRange {
 	return out
 }
 
-// storeOutput adds one answer to the indistinguishable ones.
+// storeOutput adds one output to the indistinguishable ones.
 func (r *Recall) storeOutput(ctx context.Context, scope Scope, before sum, a storedOutput, s *visible, mark string) error {
 	expires := r.o.Now().Add(r.o.TTL)
-	// The mark is stored first: the loss of an answer that cannot be stored is reported too.
+	// The mark is stored first, so that the loss of an output that cannot be stored is reported
+	// too.
 	if err := r.o.Notes.Put(ctx, scope.markKey(before), []byte(mark), expires); err != nil || s.empty() {
 		return err
 	}

@@ -12,26 +12,26 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 )
 
-// storedOutput is the stored form of an answer: its messages without what the client sees and sends
-// back anyway. Texts, arguments and media are filled in again from there.
+// storedOutput is the stored form of the output of a response, without content that the client
+// sees and sends back: texts, arguments and media are filled in from the request.
 type storedOutput struct {
 	Messages []dragoman.Message `json:"messages"`
 	// Texts are the texts of the messages, in order.
 	Texts []textShape `json:"texts,omitempty"`
-	// Plain means that the answer has no state to restore. It is stored only together with
-	// answers that have state, so that it is not mistaken for one of them.
+	// Plain means that the output has no state to restore. It is stored only together with outputs
+	// that have state, so that it is not mistaken for one of them.
 	Plain bool `json:"plain,omitempty"`
 }
 
-// textShape is one text of an answer: the number of characters that are not white space, and the
-// white space around them, which is lost when dialects join texts.
+// textShape describes one text of an output: the number of characters that are not white space,
+// and the white space around them, which is lost when dialects join texts.
 type textShape struct {
 	Length int    `json:"n"`
 	Lead   string `json:"lead,omitempty"`
 	Trail  string `json:"trail,omitempty"`
 }
 
-// storedOutputs are answers that a client cannot distinguish: the same text and calls, except for
+// storedOutputs are outputs that a client cannot distinguish: the same text and calls, except for
 // ids. The newest is first.
 type storedOutputs struct {
 	V int `json:"v"`
@@ -42,12 +42,12 @@ type storedOutputs struct {
 
 const (
 	version = 1
-	// maxAlike is the maximum number of indistinguishable answers to store.
+	// maxAlike is the maximum number of indistinguishable outputs to store.
 	maxAlike = 4
 )
 
-// readOutputs decodes stored answers. It returns none if they are not readable, such as those
-// of a newer version.
+// readOutputs decodes stored outputs. It returns none if they are unreadable, such as those of a
+// newer version.
 func readOutputs(raw []byte) storedOutputs {
 	var a storedOutputs
 	if raw == nil || json.Unmarshal(raw, &a) != nil || a.V != version {
@@ -115,8 +115,8 @@ func measureText(text string) textShape {
 	return textShape{Length: n, Lead: text[:start], Trail: text[start+len(trimmed):]}
 }
 
-// stateOf returns the opaque values of a turn, however they are spelled: true for values of its
-// reasoning, false for unknown blocks. thinks reports whether there is any thinking.
+// stateOf returns the hashes of the opaque values of a turn, however they are spelled: true for
+// values of its reasoning, false for unknown blocks. thinks reports whether there is any thinking.
 func stateOf(turn []dragoman.Message) (values map[sum]bool, thinks bool) {
 	values = map[sum]bool{}
 	note := func(s string) {
@@ -168,7 +168,7 @@ func mediaSignature(m *dragoman.Media) string {
 	return ""
 }
 
-// sameIDs reports whether two answers have the same calls by id.
+// sameIDs reports whether two outputs have the same calls by id.
 func sameIDs(a, b *storedOutput) bool {
 	return slices.EqualFunc(a.calls(), b.calls(), func(c, d *dragoman.ToolCall) bool { return c.ID == d.ID })
 }
@@ -185,8 +185,8 @@ func (a *storedOutput) calls() (calls []*dragoman.ToolCall) {
 	return calls
 }
 
-// encodeOutputs encodes answers, of which the first is new. If they are too large, the old ones are
-// dropped, and then the new one.
+// encodeOutputs encodes outputs, of which the first is new. If they are too large, it drops old
+// ones, and finally fails with a [*TooLargeError].
 func encodeOutputs(list []storedOutput, until time.Time, most int) ([]byte, error) {
 	for len(list) > 0 {
 		raw, err := json.Marshal(storedOutputs{V: version, Until: until, List: list})

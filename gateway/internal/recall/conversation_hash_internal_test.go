@@ -39,7 +39,8 @@ func TestNumbersHashByTheirDigits(t *testing.T) {
 	}
 }
 
-// Go's own package writes members in order, escapes otherwise, and leaves numbers.
+// Package encoding/json writes fields in order and escapes differently, and keeps the spelling of
+// numbers.
 func TestJSONHashIgnoresSpelling(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		raw := gen.JSON().Draw(t, "value")

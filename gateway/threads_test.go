@@ -13,11 +13,11 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/anthropic"
 )
 
-// threadTools are the tools of a thread, which only its first request has.
+// threadTools are the instructions and tools of a thread, which only its first request has.
 const threadTools = `"system":"Be brief.","tools":[{"type":"custom","name":"get_weather","description":"Current weather in a city.","input_schema":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}}]`
 
-// messageOf posts to /v1/messages and returns the message, also of a stream.
-func messageOf(t testing.TB, w *world, body string) *dragoman.Response {
+// postMessages posts to /v1/messages and returns the response, also from a stream.
+func postMessages(t testing.TB, w *world, body string) *dragoman.Response {
 	t.Helper()
 	c := &client{t: t, codec: anthropic.Codec{}, url: w.url}
 	hr := c.postBody(t.Context(), "", false, []byte(body))
@@ -45,7 +45,7 @@ func TestG7_AnthropicThreadContinuesOnOtherUpstreams(t *testing.T) {
 			t.Run(up+" streamed "+stream, func(t *testing.T) {
 				post := func(rest string) *dragoman.Response {
 					t.Helper()
-					return messageOf(t, w, fmt.Sprintf(`{"model":%q,"max_tokens":500,"stream":%s,%s}`, up, stream, rest))
+					return postMessages(t, w, fmt.Sprintf(`{"model":%q,"max_tokens":500,"stream":%s,%s}`, up, stream, rest))
 				}
 				first := post(threadTools + `,"thread":{"type":"create"},"messages":[{"role":"user","content":"What is the weather in Oslo?"}]`)
 				calls := callsOf(first)
@@ -95,7 +95,7 @@ func TestG7_UnknownThreadIsAnAnthropicError(t *testing.T) {
 	if status, m := ask(oneKey, "chat/sim/echo", `{"type":"continue","previous_message_id":"msg_none"}`); status != http.StatusNotFound || code(m) != "thread_not_found" {
 		t.Errorf("an unknown one: %d %v", status, m)
 	}
-	// A server of Anthropic's language that keeps none says so itself.
+	// An Anthropic-compatible server without threads refuses them itself.
 	if status, m := ask(oneKey, "anthropic/sim/echo", `{"type":"create"}`); status != http.StatusBadRequest || code(m) != "thread_unsupported_request" {
 		t.Errorf("the simulator: %d %v", status, m)
 	}

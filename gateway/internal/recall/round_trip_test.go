@@ -22,13 +22,12 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// upstream is a provider whose answers have opaque state.
+// upstream is a provider whose responses have opaque state.
 type upstream struct {
 	codec dialect.Codec
-	// calls is an answer that calls find twice and says something before, done one that
-	// ends the loop.
+	// calls is a response with text and two calls of find; done ends the loop.
 	calls, done string
-	// state is what must come back of calls, stateOfDone of done: each once.
+	// state must be sent back, once each, after calls, and stateOfDone after done.
 	state, stateOfDone []string
 }
 
@@ -129,8 +128,8 @@ var clients = []dialect.Codec{openaichat.Codec{}, openairesponses.Codec{}, anthr
 
 var find = dragoman.ToolSpec{Name: "find", Parameters: []byte(`{"type":"object","properties":{"where":{"type":"string"},"n":{"type":"number"}}}`)}
 
-// talk is a conversation through a gateway.
-type talk struct {
+// conversation is a conversation of a client through a gateway.
+type conversation struct {
 	t      *testing.T
 	r      *recall.Recall
 	scope  recall.Scope
@@ -138,19 +137,19 @@ type talk struct {
 	up     upstream
 	target targets.Target
 
-	// said is the conversation as the client keeps it, minted as one that forgets
-	// nothing would.
-	said, minted []dragoman.Message
-	turn         int
-	report       dragoman.Report
+	// clientMessages is the conversation as the client stores it, fullMessages as a client that
+	// drops nothing would.
+	clientMessages, fullMessages []dragoman.Message
+	turn                         int
+	report                       dragoman.Report
 }
 
-func newTalk(t *testing.T, r *recall.Recall, up upstream, client dialect.Codec) *talk {
+func newConversation(t *testing.T, r *recall.Recall, up upstream, client dialect.Codec) *conversation {
 	target := targets.Target{Dialect: up.codec.Dialect(), Provider: "p", Scope: "s", Model: "m"}
-	return &talk{t: t, r: r, scope: recall.Scope{Key: "k", Route: "m"}, client: client, up: up, target: target}
+	return &conversation{t: t, r: r, scope: recall.Scope{Key: "k", Route: "m"}, client: client, up: up, target: target}
 }
 
-// newRecall remembers in memory.
+// newRecall returns a Recall that stores in memory.
 func newRecall(t testing.TB) (*recall.Recall, *testkit.Clock) {
 	t.Helper()
 	clock := testkit.NewClock()
@@ -161,10 +160,10 @@ func newRecall(t testing.TB) (*recall.Recall, *testkit.Clock) {
 	return r, clock
 }
 
-// sent is the request of a client as the gateway decodes it.
-func (k *talk) sent() *dragoman.Request {
+// decodedRequest returns the client's request as the gateway decodes it.
+func (k *conversation) decodedRequest() *dragoman.Request {
 	k.t.Helper()
-	req := &dragoman.Request{Model: "m", Messages: k.said, Tools: []dragoman.ToolSpec{find}, Instructions: []dragoman.Part{&dragoman.Text{Text: fmt.Sprint("turn ", k.turn)}}}
+	req := &dragoman.Request{Model: "m", Messages: k.clientMessages, Tools: []dragoman.ToolSpec{find}, Instructions: []dragoman.Part{&dragoman.Text{Text: fmt.Sprint("turn ", k.turn)}}}
 	enc, err := k.client.EncodeRequest(req, dialect.EncodeOptions{Rebuild: true})
 	if err != nil {
 		k.t.Fatal(err)
@@ -177,8 +176,8 @@ func (k *talk) sent() *dragoman.Request {
 	return got
 }
 
-// written is a request as it goes to the provider.
-func (k *talk) written(req *dragoman.Request) dialect.Encoded {
+// encodedRequest returns a request as it is sent to the provider.
+func (k *conversation) encodedRequest(req *dragoman.Request) dialect.Encoded {
 	k.t.Helper()
 	out, _, err := history.Normalize(req, history.Options{Target: k.target, Limits: k.up.codec.Limits()})
 	if err != nil {
@@ -191,24 +190,24 @@ func (k *talk) written(req *dragoman.Request) dialect.Encoded {
 	return enc
 }
 
-// ask sends the conversation, takes the provider's answer, and returns what the
-// provider got and what it would have got of a client that forgets nothing.
-func (k *talk) ask(answer string) (got, want string) {
+// roundTrip sends the conversation and adds the provider's response. It returns what the provider
+// got, and what it would get from a client that drops nothing.
+func (k *conversation) roundTrip(answer string) (got, want string) {
 	k.t.Helper()
 	k.turn++
-	req := k.sent()
+	req := k.decodedRequest()
 	rep, err := k.r.RestoreState(k.t.Context(), k.scope, req)
 	if err != nil {
 		k.t.Fatal(err)
 	}
 	k.report = rep
-	enc := k.written(req)
+	enc := k.encodedRequest(req)
 	ideal := *req
-	ideal.Messages, ideal.Native = k.minted, nil
+	ideal.Messages, ideal.Native = k.fullMessages, nil
 	if req.Messages[0].Role == dragoman.RoleSystem { // some dialects have instructions there
-		ideal.Messages = append([]dragoman.Message{req.Messages[0]}, k.minted...)
+		ideal.Messages = append([]dragoman.Message{req.Messages[0]}, k.fullMessages...)
 	}
-	want = string(k.written(&ideal).Body)
+	want = string(k.encodedRequest(&ideal).Body)
 
 	resp, _, err := k.up.codec.DecodeResponse([]byte(answer), dialect.DecodeOptions{Registry: enc.Registry, Origin: k.target.Origin(), Seed: fmt.Sprint("response ", k.turn)})
 	if err != nil {
@@ -217,14 +216,14 @@ func (k *talk) ask(answer string) (got, want string) {
 	if err := k.r.StoreState(k.t.Context(), k.scope, req, resp); err != nil {
 		k.t.Fatal(err)
 	}
-	k.minted = append(k.minted, resp.Output...)
-	k.said = append(k.said, k.forget(resp))
+	k.fullMessages = append(k.fullMessages, resp.Output...)
+	k.clientMessages = append(k.clientMessages, k.clientCopy(resp))
 	return string(enc.Body), want
 }
 
-// forget is what a client keeps of an answer that it got in its own dialect: the text,
-// the calls, and nothing that it does not know.
-func (k *talk) forget(resp *dragoman.Response) dragoman.Message {
+// clientCopy returns the part of a response that a client in its own dialect stores: text and
+// calls.
+func (k *conversation) clientCopy(resp *dragoman.Response) dragoman.Message {
 	k.t.Helper()
 	enc, err := k.client.EncodeResponse(resp, dialect.EncodeOptions{Model: "m", Seed: "s"})
 	if err != nil {
@@ -238,7 +237,7 @@ func (k *talk) forget(resp *dragoman.Response) dragoman.Message {
 	if text := got.Text(); text != "" {
 		m.Parts = append(m.Parts, &dragoman.Text{Text: text})
 	}
-	// Many clients of these know no ids: what they have they made, and keep it.
+	// Many clients of these dialects have no ids and synthesize their own.
 	bare := k.client.Dialect() == dialectname.Gemini || k.client.Dialect() == dialectname.Ollama
 	if bare {
 		m.Origin = &dragoman.Origin{Dialect: k.client.Dialect()}
@@ -249,14 +248,14 @@ func (k *talk) forget(resp *dragoman.Response) dragoman.Message {
 	return m
 }
 
-// user says something.
-func (k *talk) user(text string) {
-	k.said = append(k.said, dragoman.UserText(text))
-	k.minted = append(k.minted, dragoman.UserText(text))
+// addUser says something.
+func (k *conversation) addUser(text string) {
+	k.clientMessages = append(k.clientMessages, dragoman.UserText(text))
+	k.fullMessages = append(k.fullMessages, dragoman.UserText(text))
 }
 
-// results answers the calls of the last answer.
-func (k *talk) results(texts ...string) {
+// addResults adds results for the calls of the last response.
+func (k *conversation) addResults(texts ...string) {
 	answer := func(calls []*dragoman.ToolCall) dragoman.Message {
 		var out []*dragoman.ToolResult
 		for i, c := range calls {
@@ -265,11 +264,11 @@ func (k *talk) results(texts ...string) {
 		return dragoman.ToolResults(out...)
 	}
 	var minted []*dragoman.ToolCall
-	for i := range k.minted {
-		minted = append(minted, k.minted[i].ToolCalls()...)
+	for i := range k.fullMessages {
+		minted = append(minted, k.fullMessages[i].ToolCalls()...)
 	}
-	k.minted = append(k.minted, answer(minted[len(minted)-2:]))
-	k.said = append(k.said, answer(k.said[len(k.said)-1].ToolCalls()))
+	k.fullMessages = append(k.fullMessages, answer(minted[len(minted)-2:]))
+	k.clientMessages = append(k.clientMessages, answer(k.clientMessages[len(k.clientMessages)-1].ToolCalls()))
 }
 
 func TestQuirkB17_DroppedStateReachesTheProvider(t *testing.T) {
@@ -277,23 +276,23 @@ func TestQuirkB17_DroppedStateReachesTheProvider(t *testing.T) {
 		for _, client := range clients {
 			t.Run(string(up.codec.Dialect())+" through "+string(client.Dialect()), func(t *testing.T) {
 				r, _ := newRecall(t)
-				k := newTalk(t, r, up, client)
-				k.user("where is it?")
-				k.ask(up.calls)
-				k.results("here", "not here")
-				got, want := k.ask(up.done)
+				k := newConversation(t, r, up, client)
+				k.addUser("where is it?")
+				k.roundTrip(up.calls)
+				k.addResults("here", "not here")
+				got, want := k.roundTrip(up.done)
 				k.check(got, want, up.state)
-				k.user("thanks, and the other?")
-				got, want = k.ask(up.done)
+				k.addUser("thanks, and the other?")
+				got, want = k.roundTrip(up.done)
 				k.check(got, want, append(append([]string{}, up.state...), up.stateOfDone...))
 			})
 		}
 	}
 }
 
-// check holds what a provider got against what it would have got, and finds each piece
-// of state once.
-func (k *talk) check(got, want string, state []string) {
+// check compares what the provider got with what it would have got, and finds each piece of state
+// once.
+func (k *conversation) check(got, want string, state []string) {
 	k.t.Helper()
 	if len(k.report.Losses) > 0 {
 		k.t.Errorf("lost: %v", k.report)

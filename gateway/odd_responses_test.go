@@ -12,8 +12,8 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 )
 
-// oddChat is an answer of a server of Chat, whole or streamed: the arguments of a call, or
-// none, and the word it ends with.
+// oddChat returns a Chat response, complete or streamed, with a call if arguments is not empty,
+// and the given finish reason.
 func oddChat(stream bool, arguments, finish string) string {
 	usage := `"usage":{"prompt_tokens":9,"completion_tokens":4,"total_tokens":13}`
 	if !stream {
@@ -38,11 +38,11 @@ func oddChat(stream bool, arguments, finish string) string {
 	return out + chunk("{}", strconv.Quote(finish)) + `data: {"id":"c1","object":"chat.completion.chunk","created":1,"model":"m","choices":[],` + usage + "}\n\ndata: [DONE]\n\n"
 }
 
-// Whatever a server says, clients of other dialects are told in words of theirs: the judge
-// before the gateway holds every answer against what they take.
+// Unusual responses are converted to valid ones of the client's dialect; the judge checks every
+// response.
 func TestG1_OddResponsesAreConverted(t *testing.T) {
 	var arguments, finish string
-	w := worldOf(t, "", func(rw http.ResponseWriter, r *http.Request) {
+	w := newServerWorld(t, "", func(rw http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		stream := strings.Contains(string(body), `"stream":true`)
 		rw.Header().Set("content-type", map[bool]string{false: "application/json", true: "text/event-stream"}[stream])
@@ -50,7 +50,7 @@ func TestG1_OddResponsesAreConverted(t *testing.T) {
 	})
 	for _, tc := range []struct {
 		arguments, finish string
-		runs              string // the arguments that a client runs the call with; empty: it has none, or must not
+		runs              string // the arguments that the client runs the call with; empty if it must not run
 	}{
 		{"null", "tool_calls", "{}"},
 		{`""`, "tool_calls", "{}"},
@@ -73,7 +73,7 @@ func TestG1_OddResponsesAreConverted(t *testing.T) {
 			}
 			for _, stream := range []bool{false, true} {
 				c := &client{t: t, codec: codec, url: w.url}
-				resp, err := c.ask(&dragoman.Request{Model: "chat/m", Stream: stream, MaxOutputTokens: new(int64(100)), Tools: []dragoman.ToolSpec{weatherTool()}, Messages: []dragoman.Message{userSays("hi")}})
+				resp, err := c.generate(&dragoman.Request{Model: "chat/m", Stream: stream, MaxOutputTokens: new(int64(100)), Tools: []dragoman.ToolSpec{weatherTool()}, Messages: []dragoman.Message{userSays("hi")}})
 				got := ""
 				if err == nil && resp.Stop.Reason.Runs() {
 					for _, call := range resp.ToolCalls() {
@@ -91,7 +91,7 @@ func TestG1_OddResponsesAreConverted(t *testing.T) {
 }
 
 func TestG7_StoredResponseHasNoTermsOfAnotherVendor(t *testing.T) {
-	w := worldOf(t, "", func(rw http.ResponseWriter, _ *http.Request) {
+	w := newServerWorld(t, "", func(rw http.ResponseWriter, _ *http.Request) {
 		rw.Header().Set("content-type", "application/json")
 		_, _ = io.WriteString(rw, `{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"Hi"}],"stop_reason":"weird","stop_sequence":null,"usage":{"input_tokens":9,"output_tokens":4,"service_tier":"batch"}}`)
 	})

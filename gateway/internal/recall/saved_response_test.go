@@ -15,15 +15,15 @@ import (
 	"github.com/dragoman-go/dragoman/session/sqlite"
 )
 
-// say is a turn of a conversation: a question of some size and its answer.
-func say(n, size int) []dragoman.Message {
+// userAndAssistant returns a user message of the given size and a response.
+func userAndAssistant(n, size int) []dragoman.Message {
 	return []dragoman.Message{
 		dragoman.UserText(fmt.Sprint(n, " ", strings.Repeat("x", size))),
-		minted(sigA, fmt.Sprint("answer ", n)).Output[0],
+		signedResponse(sigA, fmt.Sprint("answer ", n)).Output[0],
 	}
 }
 
-func save(t *testing.T, r *recall.Recall, key, id, parent string, messages []dragoman.Message) {
+func saveResponse(t *testing.T, r *recall.Recall, key, id, parent string, messages []dragoman.Message) {
 	t.Helper()
 	if err := r.SaveResponse(t.Context(), key, id, parent, messages); err != nil {
 		t.Fatal(err)
@@ -49,8 +49,8 @@ func TestG7_AnyResponseCanBeContinued(t *testing.T) {
 		parent := ""
 		for n := range 20 {
 			id := fmt.Sprint("resp_", n)
-			messages := say(n, size)
-			save(t, r, "k", id, parent, messages)
+			messages := userAndAssistant(n, size)
+			saveResponse(t, r, "k", id, parent, messages)
 			whole = append(whole, messages...)
 			all = append(all, append([]dragoman.Message{}, whole...))
 			parent = id
@@ -58,21 +58,21 @@ func TestG7_AnyResponseCanBeContinued(t *testing.T) {
 		for n, want := range all {
 			wantSaved(t, r, "k", fmt.Sprint("resp_", n), want)
 		}
-		// A second answer to the fifth is a branch.
-		save(t, r, "k", "branch", "resp_4", say(99, size))
-		wantSaved(t, r, "k", "branch", append(append([]dragoman.Message{}, all[4]...), say(99, size)...))
+		// A second response to the fifth is a branch.
+		saveResponse(t, r, "k", "branch", "resp_4", userAndAssistant(99, size))
+		wantSaved(t, r, "k", "branch", append(append([]dragoman.Message{}, all[4]...), userAndAssistant(99, size)...))
 		wantSaved(t, r, "k", "resp_19", all[19])
 	}
 }
 
 func TestG7_ResponseIsFoundOnlyByItsKey(t *testing.T) {
 	r, _ := newRecall(t)
-	save(t, r, "k", "resp_1", "", say(1, 1))
+	saveResponse(t, r, "k", "resp_1", "", userAndAssistant(1, 1))
 	for _, at := range [][2]string{{"other", "resp_1"}, {"k", "resp_2"}, {"kresp", "_1"}, {"", "resp_1"}} {
 		if _, err := r.LoadResponse(t.Context(), at[0], at[1]); !errors.Is(err, recall.ErrNotFound) {
 			t.Errorf("%v: %v", at, err)
 		}
-		if err := r.SaveResponse(t.Context(), at[0], "new", at[1], say(2, 1)); !errors.Is(err, recall.ErrNotFound) {
+		if err := r.SaveResponse(t.Context(), at[0], "new", at[1], userAndAssistant(2, 1)); !errors.Is(err, recall.ErrNotFound) {
 			t.Errorf("%v: %v", at, err)
 		}
 		if err := r.DeleteResponse(t.Context(), at[0], at[1]); !errors.Is(err, recall.ErrNotFound) {
@@ -89,7 +89,7 @@ func TestG7_ResponseIsFoundOnlyByItsKey(t *testing.T) {
 
 func TestG7_StoredBytesGrowLinearly(t *testing.T) {
 	stored := func(turns int) int {
-		notes := &counting{Notes: &memorynotes.Notes{}}
+		notes := &countingNotes{Notes: &memorynotes.Notes{}}
 		r, err := recall.New(recall.Options{Notes: notes})
 		if err != nil {
 			t.Fatal(err)
@@ -97,7 +97,7 @@ func TestG7_StoredBytesGrowLinearly(t *testing.T) {
 		parent := ""
 		for n := range turns {
 			id := fmt.Sprint("resp_", n)
-			save(t, r, "k", id, parent, say(n, 20_000))
+			saveResponse(t, r, "k", id, parent, userAndAssistant(n, 20_000))
 			parent = id
 		}
 		before := notes.reads
@@ -122,13 +122,13 @@ func TestG7_TooLargeConversationIsRefusedWithAdvice(t *testing.T) {
 	refused := func(err error) bool {
 		return errors.Is(err, recall.ErrTooLarge) && strings.Contains(err.Error(), "send the whole conversation")
 	}
-	if err := r.SaveResponse(t.Context(), "k", "resp", "", say(1, 100_000)); !refused(err) {
+	if err := r.SaveResponse(t.Context(), "k", "resp", "", userAndAssistant(1, 100_000)); !refused(err) {
 		t.Error(err)
 	}
 	parent := ""
 	for n := range 100 {
 		id := fmt.Sprint("resp_", n)
-		if err = r.SaveResponse(t.Context(), "k", id, parent, say(n, 80_000)); err != nil {
+		if err = r.SaveResponse(t.Context(), "k", id, parent, userAndAssistant(n, 80_000)); err != nil {
 			break
 		}
 		parent = id
@@ -143,13 +143,13 @@ func TestG7_TooLargeConversationIsRefusedWithAdvice(t *testing.T) {
 
 func TestG7_ContinuedConversationDoesNotExpire(t *testing.T) {
 	r, clock := newRecall(t)
-	save(t, r, "k", "resp_0", "", say(0, 100_000))
+	saveResponse(t, r, "k", "resp_0", "", userAndAssistant(0, 100_000))
 	for n := 1; n < 10; n++ {
 		clock.Move(40 * time.Minute) // of the hour that is has
 		if _, err := r.LoadResponse(t.Context(), "k", fmt.Sprint("resp_", n-1)); err != nil {
 			t.Fatal(n, err)
 		}
-		save(t, r, "k", fmt.Sprint("resp_", n), fmt.Sprint("resp_", n-1), say(n, 100_000))
+		saveResponse(t, r, "k", fmt.Sprint("resp_", n), fmt.Sprint("resp_", n-1), userAndAssistant(n, 100_000))
 	}
 	clock.Move(time.Hour)
 	if _, err := r.LoadResponse(t.Context(), "k", "resp_9"); !errors.Is(err, recall.ErrNotFound) {
@@ -172,10 +172,10 @@ func TestG7_GatewaysShareStoredConversations(t *testing.T) {
 		}
 		both = append(both, r)
 	}
-	save(t, both[0], "k", "resp_1", "", say(1, 1))
-	wantSaved(t, both[1], "k", "resp_1", say(1, 1))
-	keep(t, both[0], scope, ask(hi), minted(sigA, "one"))
-	if got, _ := signatures(t, both[1], scope, ask(hi, turn("one"), hi)); strings.Join(got, " ") != sigA {
+	saveResponse(t, both[0], "k", "resp_1", "", userAndAssistant(1, 1))
+	wantSaved(t, both[1], "k", "resp_1", userAndAssistant(1, 1))
+	storeState(t, both[0], scope, newRequest(hi), signedResponse(sigA, "one"))
+	if got, _ := signatures(t, both[1], scope, newRequest(hi, assistantTurn("one"), hi)); strings.Join(got, " ") != sigA {
 		t.Errorf("%q", got)
 	}
 }

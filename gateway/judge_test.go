@@ -13,32 +13,32 @@ import (
 	"github.com/dragoman-go/dragoman/internal/serving"
 )
 
-// Every gateway of these tests stands behind a judge, who holds all that it emits
-// against what the strictest clients of each dialect want.
+// A judge checks every response of the gateways in these tests against the strictest clients of
+// each dialect.
 
-// option is how a world differs from others.
+// option changes the settings of a world.
 type option func(*world)
 
-// passesOn says why what a server emits, and what is passed on byte for byte, is not
-// what a server of the dialect emits. What the gateway says itself is judged all the
-// same.
-func passesOn(why string) option {
+// unjudgedPassThrough exempts responses that are passed through from the judge, for the given
+// reason: the upstream of the test does not follow its dialect. Responses of the gateway itself
+// are still judged.
+func unjudgedPassThrough(why string) option {
 	return func(w *world) { w.passes = why }
 }
 
-// judged is a gateway with the judge before it.
-func judged(t testing.TB, g http.Handler) http.Handler {
+// withJudge wraps a gateway with the judge.
+func withJudge(t testing.TB, g http.Handler) http.Handler {
 	t.Helper()
 	return emitcheck.Handler(g, emitcheck.Options{Report: func(v *emitcheck.Violation) { complain(t, v) }, Document: openResponses(t)})
 }
 
 func complain(t testing.TB, v *emitcheck.Violation) { t.Errorf("%v\n%s", v, v.Body) }
 
-// judge is that of a world.
-func (w *world) judge(t testing.TB) emitcheck.Options {
+// judgeOptions returns the options of the judge for a world.
+func (w *world) judgeOptions(t testing.TB) emitcheck.Options {
 	t.Helper()
 	return emitcheck.Options{Document: openResponses(t), Report: func(v *emitcheck.Violation) {
-		if w.passes != "" && w.passedOn(v) {
+		if w.passes != "" && w.wasPassedThrough(v) {
 			t.Logf("passed on, because %s: %v", w.passes, v)
 			return
 		}
@@ -46,8 +46,8 @@ func (w *world) judge(t testing.TB) emitcheck.Options {
 	}}
 }
 
-// forwardedHeader reports whether an answer was passed on byte for byte, as the log says.
-func (w *world) passedOn(v *emitcheck.Violation) bool {
+// wasPassedThrough reports whether, according to the log, a response was passed through.
+func (w *world) wasPassedThrough(v *emitcheck.Violation) bool {
 	codec, _ := dialects.Named(v.Dialect)
 	id := `"id":"` + v.Header.Get(serving.RequestIDHeader(codec)) + `"`
 	for line := range strings.Lines(w.logged()) {
@@ -58,10 +58,10 @@ func (w *world) passedOn(v *emitcheck.Violation) bool {
 	return false
 }
 
-// behindJudge is where a gateway is reached that serves a listener itself.
-func (w *world) behindJudge(t testing.TB, address string) string {
+// judgedURL returns the URL of a judge in front of a gateway that listens at address.
+func (w *world) judgedURL(t testing.TB, address string) string {
 	t.Helper()
-	s := httptest.NewServer(emitcheck.Proxy(&url.URL{Scheme: "http", Host: address}, w.judge(t)))
+	s := httptest.NewServer(emitcheck.Proxy(&url.URL{Scheme: "http", Host: address}, w.judgeOptions(t)))
 	t.Cleanup(s.Close)
 	return s.URL
 }
@@ -71,7 +71,8 @@ var document struct {
 	doc  *emitcheck.Document
 }
 
-// openResponses is the document that responses are held against, where it is there.
+// openResponses returns the document that responses are checked against; nil if it is not
+// available.
 func openResponses(t testing.TB) *emitcheck.Document {
 	document.once.Do(func() { document.doc = emitcheck.OpenResponses(t) })
 	return document.doc

@@ -17,13 +17,13 @@ func TestAnswerWithoutReasoningReportsNoLoss(t *testing.T) {
 		if strings.Contains(string(body), `"budget_tokens"`) {
 			content, words = `{"type":"thinking","thinking":"Hm.","signature":"c2lnbmF0dXJl"},`, "Thought words."
 		}
-		answers(w, r, false, fmt.Sprintf(`{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[%s{"type":"text","text":%q}],`+
+		writeResponse(w, r, false, fmt.Sprintf(`{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[%s{"type":"text","text":%q}],`+
 			`"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":7,"output_tokens":3}}`, content, words))
 	}
-	w := worldOf(t, "", upstream)
+	w := newServerWorld(t, "", upstream)
 	post := func(more, input string) (losses, answer string) {
 		t.Helper()
-		status, losses, answer := ask(t, w.url+"/v1/responses", `{"model":"anthropic/claude-sonnet-4-5","store":false`+more+`,"input":[`+input+`]}`)
+		status, losses, answer := postJSON(t, w.url+"/v1/responses", `{"model":"anthropic/claude-sonnet-4-5","store":false`+more+`,"input":[`+input+`]}`)
 		if status != http.StatusOK {
 			t.Fatalf("%d %s", status, answer)
 		}
