@@ -110,7 +110,7 @@ func TestQuirkB17_StateIsStoredBeforeTheEndIsSent(t *testing.T) {
 }
 
 // recordingWorld is a world that records the requests of its simulator.
-func recordingWorld(t *testing.T, config sim.Config, more string) (w *world, asked func() []string) {
+func recordingWorld(t *testing.T, config sim.Config, more string) (w *world, requests func() []string) {
 	t.Helper()
 	t.Setenv("SIM_KEY", "upstream-secret")
 	var mu sync.Mutex
@@ -136,7 +136,7 @@ func TestQuirkB17_EncryptedReasoningIsRequestedAndStored(t *testing.T) {
 	for _, codec := range []dialect.Codec{openaichat.Codec{}, anthropic.Codec{}, gemini.Codec{}, ollama.Codec{}} {
 		for _, stream := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s streamed %v", codec.Dialect(), stream), func(t *testing.T) {
-				w, asked := recordingWorld(t, sim.Config{}, "")
+				w, requests := recordingWorld(t, sim.Config{}, "")
 				c := &client{t: t, codec: codec, url: w.url}
 				req := &dragoman.Request{
 					Model: "responses/sim/planner", Stream: stream, MaxOutputTokens: new(int64(5000)), Tools: []dragoman.ToolSpec{weatherTool()},
@@ -156,7 +156,7 @@ func TestQuirkB17_EncryptedReasoningIsRequestedAndStored(t *testing.T) {
 				if _, err := c.generate(req); err != nil {
 					t.Fatal(err)
 				}
-				bodies := asked()
+				bodies := requests()
 				if len(bodies) != 2 || !strings.Contains(bodies[0], `"include":["reasoning.encrypted_content"]`) || !strings.Contains(bodies[1], `"encrypted_content":"`) {
 					t.Errorf("%q", bodies)
 				}
@@ -164,12 +164,12 @@ func TestQuirkB17_EncryptedReasoningIsRequestedAndStored(t *testing.T) {
 		}
 	}
 	t.Run("not where nothing is kept", func(t *testing.T) {
-		w, asked := recordingWorld(t, sim.Config{}, "gateway:\n  routes:\n    m: {to: responses/sim/planner, recall: false}\n")
+		w, requests := recordingWorld(t, sim.Config{}, "gateway:\n  routes:\n    m: {to: responses/sim/planner, recall: false}\n")
 		c := &client{t: t, codec: openaichat.Codec{}, url: w.url}
 		if _, err := c.generate(&dragoman.Request{Model: "m", Reasoning: &dragoman.ReasoningSettings{Effort: "high"}, Messages: []dragoman.Message{userSays("hi")}}); err != nil {
 			t.Fatal(err)
 		}
-		if body := asked()[0]; strings.Contains(body, "include") {
+		if body := requests()[0]; strings.Contains(body, "include") {
 			t.Error(body)
 		}
 	})
@@ -207,7 +207,7 @@ func TestQuirkB29_ClientToolSearchReachesEveryModel(t *testing.T) {
 	for _, up := range []string{"chat", "anthropic", "gemini", "ollama", "bedrock"} { // Responses upstreams support it
 		for _, stream := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s streamed %v", up, stream), func(t *testing.T) {
-				w, asked := recordingWorld(t, sim.Config{Scenario: script}, "")
+				w, requests := recordingWorld(t, sim.Config{Scenario: script}, "")
 				c := &client{t: t, codec: openairesponses.Codec{}, url: w.url}
 				input := []string{`{"type":"message","role":"user","content":[{"type":"input_text","text":"How many orders?"}]}`}
 				// turn sends the whole conversation and appends the response.
@@ -257,13 +257,13 @@ func TestQuirkB29_ClientToolSearchReachesEveryModel(t *testing.T) {
 					t.Fatalf("%v: %s", err, call)
 				}
 				input = append(input, `{"type":"function_call_output","call_id":"`+item.Call+`","output":"seven"}`)
-				if said := turn(); !strings.Contains(said, "Seven.") {
-					t.Error(said)
+				if text := turn(); !strings.Contains(text, "Seven.") {
+					t.Error(text)
 				}
 				if strings.Contains(w.logged(), "dropped /tools/0") {
 					t.Error(w.logged())
 				}
-				if last := asked()[2]; up == "anthropic" && !strings.Contains(last, `"signature":"`) {
+				if last := requests()[2]; up == "anthropic" && !strings.Contains(last, `"signature":"`) {
 					t.Errorf("the reasoning before the search is gone: %s", last)
 				}
 			})

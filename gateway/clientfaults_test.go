@@ -202,8 +202,8 @@ func TestG5_SlowClientSlowsTheUpstream(t *testing.T) {
 			// A heartbeat would wait for the lock of the sink, and stop the clock of the bubble.
 			withRig(t, "gateway: {heartbeat: none}\n", func(rw http.ResponseWriter, r *http.Request) {
 				rw.Header().Set("content-type", "text/event-stream")
-				for _, piece := range encodeEvents(dialectOf(r), simulatedEvents(strings.Repeat(word, many/20))) {
-					n, err := io.WriteString(rw, piece)
+				for _, chunk := range encodeEvents(dialectOf(r), simulatedEvents(strings.Repeat(word, many/20))) {
+					n, err := io.WriteString(rw, chunk)
 					if written.Add(int64(n)); err != nil {
 						return
 					}
@@ -398,21 +398,21 @@ func TestQuirkJ1_HeartbeatsAreFlushed(t *testing.T) {
 			continue
 		}
 		t.Run(w.String(), func(t *testing.T) {
-			var heard chan struct{} // of the bubble
+			var received chan struct{} // of the bubble
 			withRig(t, "", func(rw http.ResponseWriter, r *http.Request) {
 				select { // until the client has received one
-				case <-heard:
+				case <-received:
 					writeResponse(rw, r, true, textStream(dialectOf(r), "hello"))
 				case <-r.Context().Done():
 				}
 			}, func(r *rig) {
-				heard = make(chan struct{})
+				received = make(chan struct{})
 				resp := r.send(r.request(r.t.Context(), w, true)) //nolint:bodyclose // read does
 				ping := make([]byte, len(w.heartbeat()))
 				if _, err := io.ReadFull(resp.Body, ping); err != nil || string(ping) != w.heartbeat() {
 					r.t.Errorf("%v: %q", err, ping)
 				}
-				close(heard)
+				close(received)
 				if a := r.read(resp, w.client, true); !strings.Contains(string(a.body), "hell") || strings.Contains(string(a.body), "ping") {
 					r.t.Errorf("%s", a.body)
 				}

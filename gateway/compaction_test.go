@@ -59,11 +59,11 @@ func TestCompactionOnEveryUpstream(t *testing.T) {
 			if status, text := postAs(t, w, http.MethodPost, "/v1/responses/compact", "first", next); status != http.StatusOK || strings.Count(text, `"type":"compaction"`) != 1 {
 				t.Errorf("%d %s", status, text)
 			}
-			asked := len(model.saw)
+			requests := len(model.saw)
 			changed := strings.Replace(next, sealed, sealed[:len(sealed)-4]+"AAAA", 1)
 			for about, tc := range map[string][2]string{"another key": {"second", next}, "changed": {"first", changed}} {
 				status, text := postAs(t, w, http.MethodPost, "/v1/responses", tc[0], tc[1])
-				if status != http.StatusBadRequest || !strings.Contains(text, fmt.Sprint(last["id"])) || len(model.saw) != asked {
+				if status != http.StatusBadRequest || !strings.Contains(text, fmt.Sprint(last["id"])) || len(model.saw) != requests {
 					t.Errorf("%s: %d %s", about, status, text)
 				}
 			}
@@ -93,23 +93,23 @@ func TestCompactionContinuesAStoredResponse(t *testing.T) {
 
 func TestCompactionIsLeftToAnUpstreamThatHasIt(t *testing.T) {
 	const compacted = `{"id":"resp_c","object":"response.compaction","created_at":1,"output":[{"type":"compaction","id":"cmp_1","encrypted_content":"gAAAA"}],"usage":{"input_tokens":5,"input_tokens_details":{"cached_tokens":0},"output_tokens":2,"output_tokens_details":{"reasoning_tokens":0},"total_tokens":7}}`
-	var asked []string
-	answer, code := compacted, http.StatusOK
+	var requests []string
+	respBody, code := compacted, http.StatusOK
 	w := newServerWorld(t, "gateway:\n  routes: {m: {to: responses/gpt}}\n", func(rw http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		asked = append(asked, r.Method+" "+r.URL.Path+" "+string(body))
+		requests = append(requests, r.Method+" "+r.URL.Path+" "+string(body))
 		rw.Header().Set("content-type", "application/json")
 		rw.WriteHeader(code)
-		_, _ = io.WriteString(rw, answer)
+		_, _ = io.WriteString(rw, respBody)
 	})
 	status, text := get(t, http.MethodPost, w.url+"/v1/responses/compact", `{"model":"m","input":"hi"}`)
-	if status != http.StatusOK || text != compacted || len(asked) != 1 || asked[0] != `POST /v1/responses/compact {"model":"gpt","input":"hi"}` {
-		t.Errorf("%d %s\nasked %q", status, text, asked)
+	if status != http.StatusOK || text != compacted || len(requests) != 1 || requests[0] != `POST /v1/responses/compact {"model":"gpt","input":"hi"}` {
+		t.Errorf("%d %s\nasked %q", status, text, requests)
 	}
 	w.wantLog(t, `"input_tokens":5`)
 	// A refusal is the upstream's, not a reason to summarize.
-	answer, code = `{"error":{"message":"The model 'gpt' does not exist","type":"invalid_request_error","param":null,"code":"model_not_found"}}`, http.StatusNotFound
-	if status, text := get(t, http.MethodPost, w.url+"/v1/responses/compact", `{"model":"m","input":"hi"}`); status != http.StatusNotFound || text != answer {
+	respBody, code = `{"error":{"message":"The model 'gpt' does not exist","type":"invalid_request_error","param":null,"code":"model_not_found"}}`, http.StatusNotFound
+	if status, text := get(t, http.MethodPost, w.url+"/v1/responses/compact", `{"model":"m","input":"hi"}`); status != http.StatusNotFound || text != respBody {
 		t.Errorf("%d %s", status, text)
 	}
 }

@@ -162,12 +162,12 @@ func newRoutes(t testing.TB, patterns ...string) *gateway.Routes {
 
 func TestOverridesAreAppliedToACopy(t *testing.T) {
 	effort := dragoman.ReasoningSettings{Mode: codes.ReasoningBudget, BudgetTokens: new(int64(5)), Summary: "auto"}
-	asked := dragoman.Request{
+	requests := dragoman.Request{
 		Sampling: dragoman.Sampling{Temperature: dragoman.Num(1), TopP: dragoman.Num(0.5)}, Reasoning: &effort,
 		MaxOutputTokens: new(int64(7)), Verbosity: "low", ParallelToolCalls: new(true),
 	}
 	o := gateway.Overrides{Temperature: dragoman.Num(0.2), MaxTokens: new(int64(9)), Effort: "high", ParallelToolCalls: new(bool), ServiceTier: "flex"}
-	got := asked
+	got := requests
 	o.Apply(&got)
 	if *got.Sampling.Temperature != "0.2" || *got.Sampling.TopP != "0.5" || *got.MaxOutputTokens != 9 || *got.ParallelToolCalls ||
 		got.Verbosity != "low" || got.ServiceTier != "flex" {
@@ -177,7 +177,7 @@ func TestOverridesAreAppliedToACopy(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	*got.MaxOutputTokens = 11
-	if *asked.Sampling.Temperature != "1" || *asked.MaxOutputTokens != 7 || asked.Reasoning.Effort != "" || !*asked.ParallelToolCalls || *o.MaxTokens != 9 {
+	if *requests.Sampling.Temperature != "1" || *requests.MaxOutputTokens != 7 || requests.Reasoning.Effort != "" || !*requests.ParallelToolCalls || *o.MaxTokens != 9 {
 		t.Error("what was asked for, or is set, has changed")
 	}
 	got = dragoman.Request{}
@@ -185,9 +185,9 @@ func TestOverridesAreAppliedToACopy(t *testing.T) {
 	if got.Reasoning == nil || got.Reasoning.Effort != "high" {
 		t.Errorf("%+v", got.Reasoning)
 	}
-	same := asked
+	same := requests
 	gateway.Overrides{}.Apply(&same)
-	if same.Reasoning != asked.Reasoning || same.MaxOutputTokens != asked.MaxOutputTokens {
+	if same.Reasoning != requests.Reasoning || same.MaxOutputTokens != requests.MaxOutputTokens {
 		t.Error("nothing changed something")
 	}
 }

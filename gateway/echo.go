@@ -18,11 +18,11 @@ func (x *exchange) echoFields() *dragoman.Extra {
 	if x.conversation.id != "" {
 		out.Fields = append(out.Fields, dragoman.Field{Path: "/conversation", Value: fmt.Appendf(nil, `{"id":%q}`, x.conversation.id)})
 	}
-	kept := []byte("false")
+	stored := []byte("false")
 	if x.storesResponse() && !x.notStored {
-		kept = []byte("true")
+		stored = []byte("true")
 	}
-	out.Fields = append(out.Fields, dragoman.Field{Path: "/store", Value: kept})
+	out.Fields = append(out.Fields, dragoman.Field{Path: "/store", Value: stored})
 	return out
 }
 

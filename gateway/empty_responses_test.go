@@ -119,18 +119,18 @@ func TestX14_EmptyResponseFailsOver(t *testing.T) {
 			"/v1/messages":         `{"model":"fast","max_tokens":100,"messages":[{"role":"user","content":"hi"}],"stream":%v}`,
 		} {
 			suffix := map[string]string{"openai-chat": "/v1"}[c.kind]
-			bad, asked := fixedServer(t, c.body)
+			bad, requests := fixedServer(t, c.body)
 			good, answered := fixedServer(t, fine[c.kind][c.stream])
 			status, out := postList(t, c.kind, bad+suffix, good+suffix, path, fmt.Sprintf(request, c.stream))
-			if status != http.StatusOK || strings.Count(out, "fine") != 1 || strings.Contains(out, "error") || *asked != 1 || *answered != 1 {
+			if status != http.StatusOK || strings.Count(out, "fine") != 1 || strings.Contains(out, "error") || *requests != 1 || *answered != 1 {
 				t.Errorf("%s to %s: %d %s", c.name, path, status, out)
 			}
 			if !c.ends {
 				continue
 			}
 			status, out = postList(t, c.kind, bad+suffix, bad+suffix, path, fmt.Sprintf(request, c.stream))
-			if status != http.StatusOK || strings.Contains(out, "error") || *asked != 3 {
-				t.Errorf("%s to %s, from the last model: %d %s, %d calls", c.name, path, status, out, *asked)
+			if status != http.StatusOK || strings.Contains(out, "error") || *requests != 3 {
+				t.Errorf("%s to %s, from the last model: %d %s, %d calls", c.name, path, status, out, *requests)
 			}
 		}
 	}
@@ -138,9 +138,9 @@ func TestX14_EmptyResponseFailsOver(t *testing.T) {
 
 // A response that is still queued is not an empty one.
 func TestX14_AQueuedResponseIsNotEmpty(t *testing.T) {
-	queued, asked := fixedServer(t, `{"id":"resp_1","object":"response","created_at":1,"status":"queued","background":true,"model":"m","output":[]}`)
+	queued, requests := fixedServer(t, `{"id":"resp_1","object":"response","created_at":1,"status":"queued","background":true,"model":"m","output":[]}`)
 	status, out := postList(t, "openai", queued+"/v1", queued+"/v1", "/v1/responses", `{"model":"fast","input":"hi","background":true}`)
-	if status != http.StatusOK || !strings.Contains(out, `"queued"`) || *asked != 1 {
-		t.Errorf("%d %s, %d calls", status, out, *asked)
+	if status != http.StatusOK || !strings.Contains(out, `"queued"`) || *requests != 1 {
+		t.Errorf("%d %s, %d calls", status, out, *requests)
 	}
 }

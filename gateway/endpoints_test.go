@@ -72,14 +72,14 @@ func TestQuirkJ5_UpstreamOfTheSameDialectCountsTokens(t *testing.T) {
 		status int
 		body   string
 	}
-	var asked []string
-	var says answer
+	var requests []string
+	var text answer
 	w := newServerWorld(t, "gateway:\n  routes: {claude: {to: anthropic/claude-x}, gpt: {to: responses/gpt-x}, gem: {to: gemini/gem-x}, other: {to: chat/y}}\n", func(rw http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		asked = append(asked, r.URL.String()+" "+string(body))
+		requests = append(requests, r.URL.String()+" "+string(body))
 		rw.Header().Set("content-type", "application/json")
-		rw.WriteHeader(says.status)
-		_, _ = io.WriteString(rw, says.body)
+		rw.WriteHeader(text.status)
+		_, _ = io.WriteString(rw, text.body)
 	})
 	const messages = `,"messages":[{"role":"user","content":"How many tokens are these?"}]}`
 	for _, tc := range []struct {
@@ -96,7 +96,7 @@ func TestQuirkJ5_UpstreamOfTheSameDialectCountsTokens(t *testing.T) {
 		{"a server of another dialect is not asked", "/v1/messages/count_tokens", `{"model":"other"` + messages, answer{200, `{"input_tokens":777}`}, "", true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			asked, says = nil, tc.says
+			requests, text = nil, tc.says
 			req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, w.url+tc.path, strings.NewReader(tc.body))
 			resp, err := http.DefaultClient.Do(req)
 			if err != nil {
@@ -104,7 +104,7 @@ func TestQuirkJ5_UpstreamOfTheSameDialectCountsTokens(t *testing.T) {
 			}
 			defer resp.Body.Close()
 			body, _ := io.ReadAll(resp.Body)
-			if got := strings.Join(asked, "\n"); got != tc.asked {
+			if got := strings.Join(requests, "\n"); got != tc.asked {
 				t.Errorf("asked %s, want %s", got, tc.asked)
 			}
 			estimate := resp.Header.Get("X-Dragoman-Count") == "estimate"
@@ -247,16 +247,16 @@ func TestG2_WrongPathAndWrongMethod(t *testing.T) {
 }
 
 func TestG2_EmptyRequestIsRefused(t *testing.T) {
-	asked := 0
-	w := newServerWorld(t, "gateway:\n  routes: {other: {to: bedrock/m}}\n", func(http.ResponseWriter, *http.Request) { asked++ })
+	requests := 0
+	w := newServerWorld(t, "gateway:\n  routes: {other: {to: bedrock/m}}\n", func(http.ResponseWriter, *http.Request) { requests++ })
 	for path, body := range map[string]string{
 		"/v1/chat/completions":                 `{"model":"other"}`,
 		"/v1/responses":                        `{"model":"other","input":[]}`,
 		"/v1/messages":                         `{"model":"other","max_tokens":5,"messages":[]}`,
 		"/v1beta/models/other:generateContent": `{"contents":[]}`,
 	} {
-		if status, text := get(t, http.MethodPost, w.url+path, body); status != http.StatusBadRequest || !strings.Contains(text, "at least one message is required") || asked > 0 {
-			t.Errorf("%s: %d %s, asked %d times", path, status, text, asked)
+		if status, text := get(t, http.MethodPost, w.url+path, body); status != http.StatusBadRequest || !strings.Contains(text, "at least one message is required") || requests > 0 {
+			t.Errorf("%s: %d %s, asked %d times", path, status, text, requests)
 		}
 	}
 }
@@ -350,8 +350,8 @@ func TestG6_AuxiliaryRequestsAreLoggedAndCounted(t *testing.T) {
 	t.Setenv("TEAM_KEY", "a-secret-of-the-team")
 	w := newWorld(t, "gateway:\n  keys: {team: {key_env: TEAM_KEY}}\n  routes: {m: {to: sim/echo}}\n")
 	const bearer = "Bearer a-secret-of-the-team"
-	_, kept := get(t, http.MethodPost, w.url+"/v1/responses", `{"model":"m","input":"hi"}`, "authorization", bearer)
-	id, _ := lookup(kept, "id").(string)
+	_, wantKept := get(t, http.MethodPost, w.url+"/v1/responses", `{"model":"m","input":"hi"}`, "authorization", bearer)
+	id, _ := lookup(wantKept, "id").(string)
 	for _, tc := range []struct {
 		method, path, body, key string
 		status                  int

@@ -22,8 +22,8 @@ import (
 
 // echoingError returns the error of a server that repeats the request in its message.
 func echoingError(r *http.Request, class dragoman.ErrorClass, status int) *dragoman.APIError {
-	said := fmt.Sprintf("your headers were %v, your query %s", r.Header, r.URL.RawQuery)
-	return &dragoman.APIError{Class: class, Status: status, Message: said, Code: r.Header.Get("X-Api-Key") + r.Header.Get("X-Goog-Api-Key")}
+	text := fmt.Sprintf("your headers were %v, your query %s", r.Header, r.URL.RawQuery)
+	return &dragoman.APIError{Class: class, Status: status, Message: text, Code: r.Header.Get("X-Api-Key") + r.Header.Get("X-Goog-Api-Key")}
 }
 
 func TestG3_NoCredentialReachesClients(t *testing.T) {

@@ -160,9 +160,9 @@ func upstreamError(e *dragoman.APIError) *dragoman.APIError {
 		if e.Status >= http.StatusBadRequest || e.Status == 0 {
 			return e
 		}
-		told := *e // an answer under a good status that is none, such as a page
-		told.Status = http.StatusBadGateway
-		return &told
+		out := *e // an answer under a good status that is none, such as a page
+		out.Status = http.StatusBadGateway
+		return &out
 	default:
 		return e
 	}

@@ -113,9 +113,9 @@ func readHead(call serving.Call, body []byte) (requestHead, error) {
 	if r.Kind() != '{' {
 		return a, serving.AsRequestError(errors.New("the body is not a JSON object"))
 	}
-	var said [len(headFields)]bool
+	var seen [len(headFields)]bool
 	for key := range r.Object() {
-		if err := checkDuplicate(&said, key); err != nil {
+		if err := checkDuplicate(&seen, key); err != nil {
 			return a, err
 		}
 		switch {
@@ -157,15 +157,15 @@ var headFields = [...]string{"model", "stream", "previous_response_id", "thread"
 // checkDuplicate refuses a field of headFields that is duplicated, or spelled with different case.
 // Some servers, such as those written in Go (Ollama), treat these as the same field, so the
 // upstream could use another value than the one that the gateway checked.
-func checkDuplicate(said *[len(headFields)]bool, key []byte) error {
+func checkDuplicate(seen *[len(headFields)]bool, key []byte) error {
 	for i, name := range headFields {
 		if len(key) > 2*len(name) || !strings.EqualFold(string(key), name) { // no twin of a letter has more than two bytes
 			continue
 		}
-		if said[i] || string(key) != name {
+		if seen[i] || string(key) != name {
 			return serving.AsRequestError(fmt.Errorf("duplicate field %s, or one that differs only in case: %.80q", name, key))
 		}
-		said[i] = true
+		seen[i] = true
 	}
 	return nil
 }
@@ -351,11 +351,11 @@ func (x *exchange) tryLink(ctx context.Context, link provider.Link) error {
 	if up.stateful() {
 		x.entry.losses = appendNewLosses(x.entry.losses, x.expandLosses)
 	}
-	ask := x.translate
+	send := x.translate
 	if x.transparent(ctx, up) {
-		ask = x.pass
+		send = x.pass
 	}
-	err := ask(ctx, up)
+	err := send(ctx, up)
 	if err != nil && ctx.Err() == nil {
 		x.entry.failures = append(x.entry.failures, failure{upstream: link.Name, series: x.entry.series, err: err})
 	}

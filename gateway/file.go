@@ -564,14 +564,14 @@ func (r *reader) specChecker() func(at *node, spec string) {
 
 // openErrors returns the errors of the single models of a list that does not open, or err.
 func openErrors(models *provider.Config, spec string, err error) (out []error) {
-	var said []string
+	var seen []string
 	for s := range strings.SplitSeq(spec, ",") {
 		s = strings.TrimSpace(s)
 		if s == "" {
 			continue
 		}
-		if _, one := models.Open(sampleSpec(s)); one != nil && !slices.Contains(said, one.Error()) {
-			said, out = append(said, one.Error()), append(out, one)
+		if _, one := models.Open(sampleSpec(s)); one != nil && !slices.Contains(seen, one.Error()) {
+			seen, out = append(seen, one.Error()), append(out, one)
 		}
 	}
 	if out == nil {

@@ -166,7 +166,7 @@ func (g *Gateway) serveSubresource(w http.ResponseWriter, r *http.Request, key *
 	found, err := g.forwardStored(w, r, key, below)
 	if err == nil && !found {
 		err = noResponse(r.PathValue("id"))
-		if _, kept, _ := g.opts.Notes.Get(r.Context(), bodyKey(key.Name, r.PathValue("id"))); kept {
+		if _, stored, _ := g.opts.Notes.Get(r.Context(), bodyKey(key.Name, r.PathValue("id"))); stored {
 			err = &ownError{serving.AsRequestError(errors.New("the gateway stores this response itself and has no " + strings.TrimPrefix(below, "/") + " for it"))}
 		}
 	}

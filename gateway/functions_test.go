@@ -29,13 +29,13 @@ func functionCallsOf(t *testing.T, url, model string) {
 		return text
 	}
 	text := ask(asked, "")
-	var answer struct {
+	var body struct {
 		Choices []struct {
 			Message json.RawMessage
 			Finish  string `json:"finish_reason"`
 		}
 	}
-	if err := json.Unmarshal([]byte(text), &answer); err != nil || len(answer.Choices) != 1 || answer.Choices[0].Finish != "function_call" ||
+	if err := json.Unmarshal([]byte(text), &body); err != nil || len(body.Choices) != 1 || body.Choices[0].Finish != "function_call" ||
 		!strings.Contains(text, `"function_call":{"name":"get_weather","arguments":"{\"city\":`) {
 		t.Fatalf("%v %s", err, text)
 	}
@@ -44,7 +44,7 @@ func functionCallsOf(t *testing.T, url, model string) {
 		!strings.Contains(streamed, `"finish_reason":"function_call"`) {
 		t.Errorf("%s", streamed)
 	}
-	if text := ask(asked+","+string(answer.Choices[0].Message)+`,{"role":"function","name":"get_weather","content":"4 degrees"}`, ""); !strings.Contains(text, "4 degrees") || !strings.Contains(text, `"finish_reason":"stop"`) {
+	if text := ask(asked+","+string(body.Choices[0].Message)+`,{"role":"function","name":"get_weather","content":"4 degrees"}`, ""); !strings.Contains(text, "4 degrees") || !strings.Contains(text, `"finish_reason":"stop"`) {
 		t.Errorf("%s", text)
 	}
 }

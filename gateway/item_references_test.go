@@ -282,7 +282,7 @@ func TestUnknownReferencesAreErrorsThatNameThem(t *testing.T) {
 			theirs := idsOf(decodeJSON(t, strings.NewReader(text)), "message")[0]
 			_, text = post("second", `{"model":"m","input":"Oslo","store":false}`)
 			unstored := idsOf(decodeJSON(t, strings.NewReader(text)), "message")[0]
-			asked := len(model.saw)
+			requests := len(model.saw)
 			for _, tc := range []struct{ about, more, want string }{
 				{"an item that never was", `"input":[{"type":"item_reference","id":"msg_never"},{"role":"user","content":"x"}]`, "msg_never"},
 				{"an item that never was, without a type", `"input":[{"id":"fc_never"}]`, "fc_never"},
@@ -302,7 +302,7 @@ func TestUnknownReferencesAreErrorsThatNameThem(t *testing.T) {
 					}
 				}
 			}
-			if len(model.saw) != asked {
+			if len(model.saw) != requests {
 				t.Errorf("the upstream was asked: %s", model.last())
 			}
 			if status, text := post("first", fmt.Sprintf(`{"model":"m","input":[{"type":"item_reference","id":%q},{"type":"function_call_output","call_id":"x","output":"snowfall"}]}`, theirs)); status == http.StatusNotFound {
@@ -334,7 +334,7 @@ func TestG7_ReferenceToAnItemInContextIsRefused(t *testing.T) {
 			const result = `{"type":"function_call_output","call_id":"call_oslo0001","output":"snowfall"}`
 			second := ask(fmt.Sprintf(`"previous_response_id":%q,"input":[%s]`, first["id"], result))
 			call := idsOf(first, "function_call")[0]
-			asked := len(model.saw)
+			requests := len(model.saw)
 			for about, more := range map[string]string{
 				"of the response before":   fmt.Sprintf(`"previous_response_id":%q,"input":[{"type":"item_reference","id":%q},%s]`, first["id"], call, result),
 				"of a response before it":  fmt.Sprintf(`"previous_response_id":%q,"input":[{"type":"item_reference","id":%q},%s]`, second["id"], call, result),
@@ -346,7 +346,7 @@ func TestG7_ReferenceToAnItemInContextIsRefused(t *testing.T) {
 					t.Errorf("an item %s: %d %s", about, status, text)
 				}
 			}
-			if len(model.saw) != asked {
+			if len(model.saw) != requests {
 				t.Errorf("the upstream was asked: %s", model.last())
 			}
 		})

@@ -80,9 +80,9 @@ func openResponses(t testing.TB) *emitcheck.Document {
 
 func TestChatStreamUsageOnlyOnRequest(t *testing.T) {
 	w := newWorld(t, "")
-	for more, told := range map[string]bool{``: false, `,"stream_options":{"include_usage":false}`: false, `,"stream_options":{"include_usage":true}`: true} {
+	for more, body := range map[string]bool{``: false, `,"stream_options":{"include_usage":false}`: false, `,"stream_options":{"include_usage":true}`: true} {
 		status, text := get(t, http.MethodPost, w.url+"/v1/chat/completions", `{"model":"chat/sim/echo","stream":true,"messages":[{"role":"user","content":"hi"}]`+more+`}`)
-		if status != http.StatusOK || strings.Contains(text, `"choices":[]`) != told || !strings.HasSuffix(text, "data: [DONE]\n\n") {
+		if status != http.StatusOK || strings.Contains(text, `"choices":[]`) != body || !strings.HasSuffix(text, "data: [DONE]\n\n") {
 			t.Errorf("%q: %d %s", more, status, text)
 		}
 		w.wantLog(t, `"output_tokens":`) // which is counted all the same

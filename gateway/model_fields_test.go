@@ -90,9 +90,9 @@ func requestsWith(model, field string) map[string]string {
 }
 
 func TestG3_BodyFieldCannotReachAnotherModel(t *testing.T) {
-	var asked atomic.Int32
+	var requests atomic.Int32
 	w := restricted(t, "", func(rw http.ResponseWriter, r *http.Request) {
-		asked.Add(1)
+		requests.Add(1)
 		body, _ := io.ReadAll(r.Body)
 		t.Errorf("the upstream is asked: %s", body)
 		rw.WriteHeader(http.StatusBadRequest)
@@ -111,7 +111,7 @@ func TestG3_BodyFieldCannotReachAnotherModel(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if n := asked.Load(); n != 0 {
+	if n := requests.Load(); n != 0 {
 		t.Errorf("asked %d times", n)
 	}
 	w.wantLog(t, `"status":403`, "in addition to model")
@@ -160,10 +160,10 @@ func TestG3_FieldsThatChooseNoModelAreAccepted(t *testing.T) {
 }
 
 func TestG3_KeyMayUseItsAllowedFields(t *testing.T) {
-	var heard atomic.Pointer[string]
+	var received atomic.Pointer[string]
 	note := func(rw http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		heard.Store(new(string(body)))
+		received.Store(new(string(body)))
 		r.Body = io.NopCloser(strings.NewReader(string(body)))
 		hello(rw, r)
 	}
@@ -186,8 +186,8 @@ func TestG3_KeyMayUseItsAllowedFields(t *testing.T) {
 		if status != tc.status {
 			t.Errorf("%s: %s: %d %s", tc.fields, tc.field, status, text)
 		}
-		if tc.status == http.StatusOK && !strings.Contains(*heard.Load(), tc.field) {
-			t.Errorf("%s: the upstream gets %s", tc.fields, *heard.Load())
+		if tc.status == http.StatusOK && !strings.Contains(*received.Load(), tc.field) {
+			t.Errorf("%s: the upstream gets %s", tc.fields, *received.Load())
 		}
 	}
 }

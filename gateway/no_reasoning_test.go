@@ -21,33 +21,33 @@ func TestAnswerWithoutReasoningReportsNoLoss(t *testing.T) {
 			`"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":7,"output_tokens":3}}`, content, words))
 	}
 	w := newServerWorld(t, "", upstream)
-	post := func(more, input string) (losses, answer string) {
+	post := func(more, input string) (losses, body string) {
 		t.Helper()
-		status, losses, answer := postJSON(t, w.url+"/v1/responses", `{"model":"anthropic/claude-sonnet-4-5","store":false`+more+`,"input":[`+input+`]}`)
+		status, losses, body := postJSON(t, w.url+"/v1/responses", `{"model":"anthropic/claude-sonnet-4-5","store":false`+more+`,"input":[`+input+`]}`)
 		if status != http.StatusOK {
-			t.Fatalf("%d %s", status, answer)
+			t.Fatalf("%d %s", status, body)
 		}
-		return losses, answer
+		return losses, body
 	}
 	const (
 		effort   = `,"reasoning":{"effort":"low"}`
 		question = `{"role":"user","content":"hi"}`
 		more     = `,{"role":"user","content":"more"}`
 	)
-	said := func(words string) string {
+	text := func(words string) string {
 		return `,{"type":"message","role":"assistant","content":[{"type":"output_text","text":"` + words + `"}]}`
 	}
 	post(effort, question)
-	if _, answer := post("", question); !strings.Contains(answer, "Plain words.") {
-		t.Fatal(answer)
+	if _, body := post("", question); !strings.Contains(body, "Plain words.") {
+		t.Fatal(body)
 	}
-	if losses, _ := post("", question+said("Plain words.")+more); strings.Contains(losses, "/messages/1") {
+	if losses, _ := post("", question+text("Plain words.")+more); strings.Contains(losses, "/messages/1") {
 		t.Errorf("the plain answer reports %q", losses)
 	}
-	if losses, _ := post(effort, question+said("Thought words.")+more); strings.Contains(losses, "/messages/1") {
+	if losses, _ := post(effort, question+text("Thought words.")+more); strings.Contains(losses, "/messages/1") {
 		t.Errorf("the answer with reasoning reports %q", losses)
 	}
-	if losses, _ := post("", question+said("Words of the client.")+more); !strings.Contains(losses, "dropped /messages/1") {
+	if losses, _ := post("", question+text("Words of the client.")+more); !strings.Contains(losses, "dropped /messages/1") {
 		t.Errorf("another answer reports %q", losses)
 	}
 }

@@ -50,10 +50,10 @@ func TestOpenResponsesStreamSnapshotsHaveRequiredFields(t *testing.T) {
 
 func TestResponseEchoesTheSettingsOfTheRoute(t *testing.T) {
 	w := newWorld(t, "gateway:\n  routes: {m: {to: anthropic/sim/echo, set: {temperature: 0.25}}}\n")
-	for _, asked := range []string{``, `,"temperature":0.75`} {
-		got := postResponses(t, w, `{"model":"m","input":"Hello."`+asked+`}`)
+	for _, requests := range []string{``, `,"temperature":0.75`} {
+		got := postResponses(t, w, `{"model":"m","input":"Hello."`+requests+`}`)
 		if got["temperature"] != 0.25 {
-			t.Errorf("asked for %q: temperature %v, want the route's 0.25", asked, got["temperature"])
+			t.Errorf("asked for %q: temperature %v, want the route's 0.25", requests, got["temperature"])
 		}
 	}
 }

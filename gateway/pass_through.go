@@ -292,9 +292,9 @@ func (x *exchange) passWhole(up *upstream, passed *passthrough.Response) error {
 func (x *exchange) forwardedHeader() http.Header {
 	h := x.r.Header
 	for _, name := range [...]string{"Idempotency-Key", "X-Idempotency-Key"} {
-		if said := h.Values(name); len(said) > 0 && x.entry.key != "" {
+		if seen := h.Values(name); len(seen) > 0 && x.entry.key != "" {
 			h = h.Clone()
-			sum := sha256.Sum256(fmt.Appendf(nil, "%d %s %s", len(x.entry.key), x.entry.key, strings.Join(said, ", ")))
+			sum := sha256.Sum256(fmt.Appendf(nil, "%d %s %s", len(x.entry.key), x.entry.key, strings.Join(seen, ", ")))
 			h.Set(name, hex.EncodeToString(sum[:]))
 		}
 	}

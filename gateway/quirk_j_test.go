@@ -113,11 +113,11 @@ func TestQuirkJ14_OpaqueStateSticksToItsAccount(t *testing.T) {
 			{Role: dragoman.RoleTool, Parts: []dragoman.Part{&dragoman.ToolResult{CallID: "call_1", Name: "get_weather", Content: []dragoman.Part{&dragoman.Text{Text: "4 C"}}}}},
 		},
 	}
-	for scope, kept := range map[string]bool{"account-a": true, "account-b": false} {
+	for scope, wantKept := range map[string]bool{"account-a": true, "account-b": false} {
 		target := made
 		target.Scope = scope
 		enc, err := openairesponses.Codec{}.EncodeRequest(req, dialect.EncodeOptions{Target: target})
-		if err != nil || strings.Contains(string(enc.Body), "ZW5jcnlwdGVk") != kept || !strings.Contains(string(enc.Body), "Oslo") {
+		if err != nil || strings.Contains(string(enc.Body), "ZW5jcnlwdGVk") != wantKept || !strings.Contains(string(enc.Body), "Oslo") {
 			t.Errorf("%s: %v\n%s", scope, err, enc.Body)
 		}
 	}

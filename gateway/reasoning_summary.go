@@ -40,9 +40,9 @@ func summaryPart(p dragoman.Part) dragoman.Part {
 	if !ok || r.Text == "" {
 		return p
 	}
-	told := *r
-	told.Text, told.Summary = "", append([]string{r.Text}, r.Summary...)
-	return &told
+	out := *r
+	out.Text, out.Summary = "", append([]string{r.Text}, r.Summary...)
+	return &out
 }
 
 // summaries converts the thinking of a stream to summaries.
@@ -74,9 +74,9 @@ func (s *summaries) convert(ev dragoman.Event) dragoman.Event {
 		}
 		return &s.delta
 	case *dragoman.PartEnd:
-		told := *e
-		told.Part = summaryPart(e.Part)
-		return &told
+		out := *e
+		out.Part = summaryPart(e.Part)
+		return &out
 	}
 	return ev
 }

@@ -19,11 +19,11 @@ func TestR7_RepeatedKeysPassToTheSameAPI(t *testing.T) {
 		sent = string(raw)
 		http.Error(rw, "seen", http.StatusBadRequest)
 	})
-	for model, kept := range map[string]bool{"openai/m": true, "chat/m": true, "responses/m": false, "anthropic/m": false, "gemini/m": false, "ollama/m": false} {
+	for model, wantKept := range map[string]bool{"openai/m": true, "chat/m": true, "responses/m": false, "anthropic/m": false, "gemini/m": false, "ollama/m": false} {
 		sent = ""
-		_, _, answer := postJSON(t, w.url+"/v1/chat/completions", strings.Replace(body, "MODEL", model, 1))
-		if sent == "" || strings.Contains(sent, `{\"q\":\"a\",\"q\":\"b\"}`) != kept || !kept && strings.Contains(sent, `"q`) {
-			t.Errorf("%s gets %s, %s", model, sent, answer)
+		_, _, respBody := postJSON(t, w.url+"/v1/chat/completions", strings.Replace(body, "MODEL", model, 1))
+		if sent == "" || strings.Contains(sent, `{\"q\":\"a\",\"q\":\"b\"}`) != wantKept || !wantKept && strings.Contains(sent, `"q`) {
+			t.Errorf("%s gets %s, %s", model, sent, respBody)
 		}
 	}
 }

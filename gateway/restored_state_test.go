@@ -30,12 +30,12 @@ func (s *scriptedServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.requests = append(s.requests, string(body))
-	answer := s.responses[min(len(s.requests), len(s.responses))-1]
+	respBody := s.responses[min(len(s.requests), len(s.responses))-1]
 	w.Header().Set("content-type", "application/json")
-	if strings.HasPrefix(answer, "event:") || strings.HasPrefix(answer, "data:") {
+	if strings.HasPrefix(respBody, "event:") || strings.HasPrefix(respBody, "data:") {
 		w.Header().Set("content-type", "text/event-stream")
 	}
-	_, _ = io.WriteString(w, answer)
+	_, _ = io.WriteString(w, respBody)
 }
 
 // Responses of reasoning models that require their reasoning back.
@@ -114,11 +114,11 @@ func TestQuirkB16_MissingSignatureUsesTheSentinel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	said := withoutState(first)
-	again := func(t *testing.T, w *world, said dragoman.Message, losses string) {
+	text := withoutState(first)
+	again := func(t *testing.T, w *world, text dragoman.Message, losses string) {
 		t.Helper()
 		more := *req
-		more.Messages = append(slices.Clone(req.Messages), said, dragoman.Message{Role: dragoman.RoleTool, Parts: []dragoman.Part{said.ToolCalls()[0].ResultText("snow")}})
+		more.Messages = append(slices.Clone(req.Messages), text, dragoman.Message{Role: dragoman.RoleTool, Parts: []dragoman.Part{text.ToolCalls()[0].ResultText("snow")}})
 		c := &client{t: t, codec: openaichat.Codec{}, url: w.url}
 		hr := c.post(t.Context(), &more) //nolint:bodyclose // the test's end does
 		if got := hr.Header.Get("X-Dragoman-Losses"); hr.StatusCode != http.StatusOK || got != losses {
@@ -133,14 +133,14 @@ func TestQuirkB16_MissingSignatureUsesTheSentinel(t *testing.T) {
 		}
 	}
 	t.Run("what is remembered is put back, and nothing is lost", func(t *testing.T) {
-		again(t, w, said, "")
+		again(t, w, text, "")
 	})
 	t.Run("of an answer that the client changed the reasoning is missed", func(t *testing.T) {
-		changed := *said.ToolCalls()[0]
+		changed := *text.ToolCalls()[0]
 		changed.Arguments = `{"city":"Rome"}`
 		again(t, w, dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&changed}}, "2; dropped /messages/1; synthesized /messages/1/parts/0/signature")
 	})
 	t.Run("a gateway that remembers nothing says that the signature is made up", func(t *testing.T) {
-		again(t, newServerWorld(t, route, model.ServeHTTP), said, "1; synthesized /messages/1/parts/0/signature")
+		again(t, newServerWorld(t, route, model.ServeHTTP), text, "1; synthesized /messages/1/parts/0/signature")
 	})
 }

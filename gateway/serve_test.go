@@ -197,9 +197,9 @@ func TestG2_UpstreamRefusalHasItsReason(t *testing.T) {
 func TestG2_NoRetryAfterTheFirstByte(t *testing.T) {
 	t.Setenv("SIM_KEY", "upstream-secret")
 	for _, codec := range clientDialects {
-		var asked atomic.Int32
+		var requests atomic.Int32
 		server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
-			asked.Add(1)
+			requests.Add(1)
 			rw.Header().Set("content-type", "text/event-stream")
 			_, _ = io.WriteString(rw, anthropicAnswer[:strings.Index(anthropicAnswer, "event: message_delta")])
 			_ = http.NewResponseController(rw).Flush()
@@ -210,18 +210,18 @@ func TestG2_NoRetryAfterTheFirstByte(t *testing.T) {
 		c := &client{t: t, codec: codec, url: w.url}
 		resp := c.post(t.Context(), &dragoman.Request{Model: "best", Stream: true, MaxOutputTokens: new(int64(5)), Messages: []dragoman.Message{userSays("hi")}}) //nolint:bodyclose // the test's end does
 		body, err := io.ReadAll(resp.Body)
-		if err != nil || asked.Load() != 1 || !bytes.Contains(body, []byte("connection to the model broke")) {
-			t.Errorf("%s: asked %d times, %v: %s", codec.Dialect(), asked.Load(), err, body)
+		if err != nil || requests.Load() != 1 || !bytes.Contains(body, []byte("connection to the model broke")) {
+			t.Errorf("%s: asked %d times, %v: %s", codec.Dialect(), requests.Load(), err, body)
 		}
 		server.Close()
 	}
 }
 
 func TestG4_FailedModelFailsOver(t *testing.T) {
-	var asked []string
+	var requests []string
 	w := newServerWorld(t, `aliases: {best: "anthropic/m, chat/n"}
 `, func(rw http.ResponseWriter, r *http.Request) {
-		asked = append(asked, r.URL.Path)
+		requests = append(requests, r.URL.Path)
 		if r.URL.Path == "/v1/messages" {
 			rw.WriteHeader(http.StatusInternalServerError)
 			return
@@ -231,8 +231,8 @@ func TestG4_FailedModelFailsOver(t *testing.T) {
 	})
 	c := &client{t: t, codec: anthropic.Codec{}, url: w.url}
 	resp, err := c.generate(&dragoman.Request{Model: "best", MaxOutputTokens: new(int64(5)), Messages: []dragoman.Message{userSays("hi")}})
-	if err != nil || textOf(resp) != "From the other." || len(asked) != 2 {
-		t.Fatalf("%v %v %v", resp, err, asked)
+	if err != nil || textOf(resp) != "From the other." || len(requests) != 2 {
+		t.Fatalf("%v %v %v", resp, err, requests)
 	}
 	// The log has it, for the operator.
 	w.wantLog(t, `"level":"WARN","msg":"request"`, `"upstream":"chat/n","status":200`, `"failed_over":"anthropic/m: `)
@@ -534,17 +534,17 @@ func TestG7_OwnerIsRecordedAfterALeadingComment(t *testing.T) {
 	t.Setenv("TEAM_KEY", "a-secret-of-the-team")
 	const stream = "event: response.created\ndata: {\"type\":\"response.created\",\"sequence_number\":0,\"response\":{\"id\":\"resp_theirs\",\"object\":\"response\",\"created_at\":1,\"status\":\"in_progress\",\"model\":\"m\",\"output\":[]}}\n\n" +
 		"event: response.completed\ndata: {\"type\":\"response.completed\",\"sequence_number\":1,\"response\":{\"id\":\"resp_theirs\",\"object\":\"response\",\"created_at\":1,\"status\":\"completed\",\"model\":\"m\",\"output\":[],\"store\":true}}\n\ndata: [DONE]\n\n"
-	asked := 0
+	requests := 0
 	w := newServerWorld(t, "gateway:\n  keys: {team: {key_env: TEAM_KEY}}\n  routes: {m: {to: responses/m}}\n", func(rw http.ResponseWriter, _ *http.Request) {
-		asked++
+		requests++
 		rw.Header().Set("content-type", "text/event-stream")
-		for _, piece := range []string{": ping\n\n", stream} {
-			_, _ = io.WriteString(rw, piece)
+		for _, chunk := range []string{": ping\n\n", stream} {
+			_, _ = io.WriteString(rw, chunk)
 			_ = http.NewResponseController(rw).Flush()
 		}
 	}, unjudgedPassThrough("the server leaves out most of a response"))
 	for i, body := range []string{`{"model":"m","stream":true,"input":"hi"}`, `{"model":"m","stream":true,"input":"hi","previous_response_id":"resp_theirs"}`} {
-		if status, text := get(t, http.MethodPost, w.url+"/v1/responses", body, "authorization", "Bearer a-secret-of-the-team"); status != http.StatusOK || text != ": ping\n\n"+stream || asked != i+1 {
+		if status, text := get(t, http.MethodPost, w.url+"/v1/responses", body, "authorization", "Bearer a-secret-of-the-team"); status != http.StatusOK || text != ": ping\n\n"+stream || requests != i+1 {
 			t.Errorf("request %d: %d %s", i, status, text)
 		}
 	}

@@ -73,9 +73,9 @@ func TestItemsOfAnotherKeyAreRefused(t *testing.T) {
 			}
 			refused := func(key string) {
 				t.Helper()
-				asked := len(model.requests)
+				requests := len(model.requests)
 				for _, input := range references {
-					if status, text := post(key, input); status != http.StatusNotFound || !strings.Contains(text, "_1'") || len(model.requests) != asked {
+					if status, text := post(key, input); status != http.StatusNotFound || !strings.Contains(text, "_1'") || len(model.requests) != requests {
 						t.Errorf("%s: %d %s", input, status, text)
 					}
 				}
@@ -86,10 +86,10 @@ func TestItemsOfAnotherKeyAreRefused(t *testing.T) {
 			}
 			refused("second")
 			for _, input := range references {
-				asked := len(model.requests)
-				if status, text := post("first", input); status != http.StatusOK || len(model.requests) != asked+1 {
+				requests := len(model.requests)
+				if status, text := post("first", input); status != http.StatusOK || len(model.requests) != requests+1 {
 					t.Errorf("its own key: %s: %d %s", input, status, text)
-				} else if got := model.requests[asked]; !strings.Contains(got, `_1"`) {
+				} else if got := model.requests[requests]; !strings.Contains(got, `_1"`) {
 					t.Errorf("the reference was not passed through: %s", got)
 				}
 			}
@@ -163,7 +163,7 @@ func TestConversationsAreStoredForEveryUpstream(t *testing.T) {
 				wantInOrder(t, model.last(), "My name is Ada.", "Oslo, please.", "Spoken words number 1.", "get_weather", "snowfall")
 				_, text = postAs(t, w, http.MethodGet, "/v1/conversations/"+id+"/items?order=asc", "first", "")
 				wantInOrder(t, text, "My name is Ada.", "Oslo, please.", "Spoken words number 1.", "get_weather", "snowfall", "Spoken words number 2.")
-				asked := len(model.saw)
+				requests := len(model.saw)
 				for _, path := range []string{"", "/items"} {
 					if status, text := postAs(t, w, http.MethodGet, "/v1/conversations/"+id+path, "second", ""); status != http.StatusNotFound || !strings.Contains(text, id) {
 						t.Errorf("another key: %d %s", status, text)
@@ -175,7 +175,7 @@ func TestConversationsAreStoredForEveryUpstream(t *testing.T) {
 				if status, text := post("first", fmt.Sprintf(`"conversation":%q,"previous_response_id":"resp_1","input":"x"`, id)); status != http.StatusBadRequest {
 					t.Errorf("with a previous response: %d %s", status, text)
 				}
-				if len(model.saw) != asked {
+				if len(model.saw) != requests {
 					t.Errorf("the upstream was asked: %s", model.last())
 				}
 				if status, text := postAs(t, w, http.MethodDelete, "/v1/conversations/"+id, "first", ""); status != http.StatusOK || !strings.Contains(text, `"conversation.deleted"`) {
@@ -244,13 +244,13 @@ func TestWithoutKeysTheUpstreamResolvesUnknownReferences(t *testing.T) {
 	model := &scriptedServer{responses: []string{responsesThinks}}
 	w := newServerWorld(t, "gateway:\n  routes: {m: {to: responses/gpt}, other: {to: anthropic/claude}}\n", model.ServeHTTP)
 	for _, more := range []string{`"conversation":"conv_up","input":"x"`, `"conversation":{"id":"conv_up"},"input":"x"`, `"input":[{"type":"item_reference","id":"msg_up"}]`} {
-		asked := len(model.requests)
+		requests := len(model.requests)
 		status, text := get(t, http.MethodPost, w.url+"/v1/responses", `{"model":"m",`+more+`}`)
-		if status != http.StatusOK || len(model.requests) != asked+1 || model.requests[asked] != `{"model":"gpt",`+more+`}` {
-			t.Errorf("%s: %d %s\nasked %q", more, status, text, model.requests[asked:])
+		if status != http.StatusOK || len(model.requests) != requests+1 || model.requests[requests] != `{"model":"gpt",`+more+`}` {
+			t.Errorf("%s: %d %s\nasked %q", more, status, text, model.requests[requests:])
 		}
 		status, text = get(t, http.MethodPost, w.url+"/v1/responses", `{"model":"other",`+more+`}`)
-		if status != http.StatusNotFound || !strings.Contains(text, "_up") || len(model.requests) != asked+1 {
+		if status != http.StatusNotFound || !strings.Contains(text, "_up") || len(model.requests) != requests+1 {
 			t.Errorf("%s on a translated route: %d %s", more, status, text)
 		}
 	}
@@ -259,9 +259,9 @@ func TestWithoutKeysTheUpstreamResolvesUnknownReferences(t *testing.T) {
 // The last model of a list may be unable to resolve what the first one could. It is not called,
 // and the client gets the error of the first one.
 func TestReferencesFailWithTheirOwnUpstream(t *testing.T) {
-	asked := 0
+	requests := 0
 	w := newServerWorld(t, "gateway:\n  routes: {m: {to: 'responses/gpt,anthropic/claude'}}\n", func(rw http.ResponseWriter, r *http.Request) {
-		asked++
+		requests++
 		if strings.HasSuffix(r.URL.Path, "/messages") {
 			t.Errorf("the other model was asked without the item")
 		}
@@ -274,10 +274,10 @@ func TestReferencesFailWithTheirOwnUpstream(t *testing.T) {
 		`{"model":"m","input":"x","conversation":"conv_up"}`,
 		`{"model":"m","input":"x","conversation":{"id":"conv_up"}}`,
 	} {
-		asked = 0
+		requests = 0
 		status, text := get(t, http.MethodPost, w.url+"/v1/responses", body)
-		if status != http.StatusServiceUnavailable || !strings.Contains(text, "not now") || asked != 1 {
-			t.Errorf("%s: %d %s, asked %d times", body, status, text, asked)
+		if status != http.StatusServiceUnavailable || !strings.Contains(text, "not now") || requests != 1 {
+			t.Errorf("%s: %d %s, asked %d times", body, status, text, requests)
 		}
 	}
 }

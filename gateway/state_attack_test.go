@@ -38,8 +38,8 @@ func TestLookupsOfAnotherKeysItemsAreRefused(t *testing.T) {
 		`{"type":"image_generation_call","id":"ig_1","content":"x","encrypted_content":"x"}`, // fields of another type
 		`{"type":"reasoning","id":"rs_1","summary":[],"result":"x"}`,
 	} {
-		asked := len(model.requests)
-		if status, text := post("second", `"input":[`+item+`,{"role":"user","content":"x"}]`); status/100 != 4 || len(model.requests) != asked {
+		requests := len(model.requests)
+		if status, text := post("second", `"input":[`+item+`,{"role":"user","content":"x"}]`); status/100 != 4 || len(model.requests) != requests {
 			t.Errorf("%s: %d %s", item, status, text)
 		}
 		status, text := postAs(t, w, http.MethodPost, "/v1/conversations", "second", `{"items":[`+item+`]}`)
@@ -47,7 +47,7 @@ func TestLookupsOfAnotherKeysItemsAreRefused(t *testing.T) {
 			continue
 		}
 		id := decodeJSON(t, strings.NewReader(text))["id"]
-		if status, text := post("second", fmt.Sprintf(`"conversation":%q,"input":"x"`, id)); status/100 != 4 || len(model.requests) != asked {
+		if status, text := post("second", fmt.Sprintf(`"conversation":%q,"input":"x"`, id)); status/100 != 4 || len(model.requests) != requests {
 			t.Errorf("%s in a conversation: %d %s", item, status, text)
 		}
 	}
@@ -229,9 +229,9 @@ func TestG3_StoredRetrievalCountsAsARequest(t *testing.T) {
 
 // Items of an input may bring tools, and those may name models.
 func TestG3_InputToolsCannotReachAnotherModel(t *testing.T) {
-	asked := 0
+	requests := 0
 	w := restricted(t, "", func(rw http.ResponseWriter, r *http.Request) {
-		asked++
+		requests++
 		hello(rw, r)
 	})
 	for item, want := range map[string]int{
@@ -240,9 +240,9 @@ func TestG3_InputToolsCannotReachAnotherModel(t *testing.T) {
 		`{"type":"additional_tools","role":"developer","tools":[{"type":"function","name":"f","parameters":{"type":"object","properties":{"model":{"type":"string"}}}}]}`: 200,
 		`{"role":"user","content":"{\"tools\":[{\"model\":\"dear\"}]}"}`:                                                                                                  200,
 	} {
-		before := asked
+		before := requests
 		status, text := get(t, http.MethodPost, w.url+"/v1/responses", `{"model":"responses","input":[`+item+`,{"role":"user","content":"hi"}]}`, "authorization", "Bearer "+teamKey)
-		if status != want || want == http.StatusForbidden && (asked != before || !strings.Contains(text, "input.tools")) {
+		if status != want || want == http.StatusForbidden && (requests != before || !strings.Contains(text, "input.tools")) {
 			t.Errorf("%s: %d %s", item, status, text)
 		}
 		status, text = get(t, http.MethodPost, w.url+"/v1/conversations", `{"items":[`+item+`]}`, "authorization", "Bearer "+teamKey)

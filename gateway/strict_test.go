@@ -128,7 +128,7 @@ func TestNoSettingIsRefusedByTheUpstream(t *testing.T) {
 		return func(r *dragoman.Request) { r.Reasoning = &s }
 	}
 	effort := func(word string) func(*dragoman.Request) { return reasoning(dragoman.ReasoningSettings{Effort: word}) }
-	answer := &dragoman.OutputFormat{Kind: codes.OutputSchema, Name: "answer", Schema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}`)}
+	body := &dragoman.OutputFormat{Kind: codes.OutputSchema, Name: "answer", Schema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}`)}
 	forced := &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired}
 	cases := map[string]func(r *dragoman.Request){
 		"none set":    func(*dragoman.Request) {},
@@ -172,8 +172,8 @@ func TestNoSettingIsRefusedByTheUpstream(t *testing.T) {
 			r.Sampling.Temperature, r.Sampling.TopK, r.Sampling.TopP = new(dragoman.Number("0.5")), new(int64(40)), new(dragoman.Number("0.5"))
 			r.ToolChoice, r.Tools = forced, []dragoman.ToolSpec{weatherTool()}
 		},
-		"schema":          func(r *dragoman.Request) { r.Output = answer },
-		"schema and tool": func(r *dragoman.Request) { r.Output, r.Tools = answer, []dragoman.ToolSpec{weatherTool()} },
+		"schema":          func(r *dragoman.Request) { r.Output = body },
+		"schema and tool": func(r *dragoman.Request) { r.Output, r.Tools = body, []dragoman.ToolSpec{weatherTool()} },
 		"file": func(r *dragoman.Request) {
 			r.Messages[0].Parts = append(r.Messages[0].Parts, &dragoman.Media{Media: codes.MediaFile, MIME: "application/pdf", Name: "a.pdf", Base64: "JVBERi0xLjQK"})
 		},

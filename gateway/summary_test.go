@@ -62,7 +62,7 @@ func TestQuirkB17_ReturnedSummaryRestoresThinking(t *testing.T) {
 	if _, err := c.generate(req); err != nil {
 		t.Fatal(err)
 	}
-	if asked := model.requests[1]; strings.Count(asked, "signature-of-the-thinking") != 1 || strings.Count(asked, `"type":"thinking"`) != 1 {
-		t.Errorf("the thinking did not come back whole: %s", asked)
+	if requests := model.requests[1]; strings.Count(requests, "signature-of-the-thinking") != 1 || strings.Count(requests, `"type":"thinking"`) != 1 {
+		t.Errorf("the thinking did not come back whole: %s", requests)
 	}
 }

@@ -115,8 +115,8 @@ func (x *exchange) respondWhole(ctx context.Context, model dragoman.Model) error
 	x.entry.usage = resp.Usage
 	x.recordResponseOwner(ctx, resp.ID)
 	encode := func() (dialect.Encoded, error) {
-		told := x.clientResponse(*resp, true)
-		return x.codec.EncodeResponse(&told, x.encodeOptions())
+		out := x.clientResponse(*resp, true)
+		return x.codec.EncodeResponse(&out, x.encodeOptions())
 	}
 	enc, err := encode()
 	if err != nil {

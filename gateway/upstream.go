@@ -259,11 +259,11 @@ func (up *upstream) stateful() bool { return up.wire().State.Responses }
 // find returns the route of the requested model. The error for an unknown model lists models
 // that the client may use.
 func (s *setup) find(model string, allowed func(string) bool) (*route, error) {
-	var way *route
+	var found *route
 	r, ok := s.routes.Find(model)
 	var err error
 	if ok {
-		way, err = s.opened[r.Pattern].routeFor(model)
+		found, err = s.opened[r.Pattern].routeFor(model)
 	}
 	if err != nil || !ok {
 		var more []string
@@ -279,7 +279,7 @@ func (s *setup) find(model string, allowed func(string) bool) (*route, error) {
 			Message: fmt.Sprintf("there is no model %.80q here%s%s", model, s.describeNames(allowed), meant), Err: err,
 		}
 	}
-	return way, nil
+	return found, nil
 }
 
 // simulated lists the names under which a pattern serves the models of the simulator, if

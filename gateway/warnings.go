@@ -21,15 +21,15 @@ func (r *reader) warnings(file string, root *node) (out []*provider.FileError) {
 	warn := func(at *node, format string, args ...any) {
 		out = append(out, &provider.FileError{File: file, Line: at.Line, Column: at.Column, Reason: fmt.Sprintf(format, args...)})
 	}
-	told := unsetKeys(root, warn)
+	reported := unsetKeys(root, warn)
 	if len(r.config.Routes) == 0 {
 		r.impliedModelRefs(root)
 	}
 	for _, l := range r.modelRefs {
 		for _, client := range clientsOf(l.model) {
 			why := missingCredential(client)
-			if why != "" && !slices.Contains(told, client.Name) {
-				told = append(told, client.Name)
+			if why != "" && !slices.Contains(reported, client.Name) {
+				reported = append(reported, client.Name)
 				warn(l.at, "the provider %s cannot be asked: %s", client.Name, why)
 			}
 		}
@@ -69,7 +69,7 @@ func joinSome(names []string) string {
 
 // unsetKeys warns of environment variables for provider keys that are not set, and returns
 // their providers.
-func unsetKeys(root *node, warn func(at *node, format string, args ...any)) (told []string) {
+func unsetKeys(root *node, warn func(at *node, format string, args ...any)) (out []string) {
 	providers := fieldOf(root, "providers")
 	for i, p := range providers.Keys {
 		at := fieldOf(providers.Items[i], "api_key_env")
@@ -78,14 +78,14 @@ func unsetKeys(root *node, warn func(at *node, format string, args ...any)) (tol
 		if len(variables) == 0 || slices.ContainsFunc(variables, set) {
 			continue
 		}
-		told = append(told, p.Text)
+		out = append(out, p.Text)
 		if slices.ContainsFunc(variables, func(v string) bool { return !variableName.MatchString(v) }) { // it may be the key itself
 			warn(at, "provider %s: api_key_env: want the name of a variable, of letters, digits and _", p.Text)
 			continue
 		}
 		warn(at, "provider %s: api_key_env: %s is not set", p.Text, strings.Join(variables, " or "))
 	}
-	return told
+	return out
 }
 
 // fieldOf returns the value of a field of a mapping; an empty node if the field is missing.

@@ -178,17 +178,17 @@ func TestX13_CredentialIsRedactedInEverySpelling(t *testing.T) {
 						Header: http.Header{"X-Team": {setting}},
 					})
 					resp, err := c.Generate(t.Context(), question())
-					told := fmt.Sprintf("%v %#v %s", err, err, seen)
+					out := fmt.Sprintf("%v %#v %s", err, err, seen)
 					var api *dragoman.APIError
 					if errors.As(err, &api) && api.Native != nil {
-						told += string(api.Native.JSON)
+						out += string(api.Native.JSON)
 					}
 					if resp != nil {
-						told += fmt.Sprint(resp.Losses)
+						out += fmt.Sprint(resp.Losses)
 					}
 					for _, secret := range []string{"sk-Zm9v", "YmFy", `quoted\"&more`, "&more=="} {
-						if strings.Contains(told, secret) {
-							t.Errorf("%s %d: %s is told: %.2000s", codec.Dialect(), status, secret, told)
+						if strings.Contains(out, secret) {
+							t.Errorf("%s %d: %s is told: %.2000s", codec.Dialect(), status, secret, out)
 						}
 					}
 				}
@@ -208,8 +208,8 @@ func TestX13_URLUserIsRedacted(t *testing.T) {
 	c.BaseURL = strings.Replace(c.BaseURL, "://", "://key-in-the-user@", 1)
 	_, err := c.Generate(t.Context(), question())
 	for _, secret := range []string{"key-in-the-user", "a2V5LWlu"} {
-		if told := fmt.Sprint(err, seen); strings.Contains(told, secret) {
-			t.Errorf("%s is told: %s", secret, told)
+		if out := fmt.Sprint(err, seen); strings.Contains(out, secret) {
+			t.Errorf("%s is told: %s", secret, out)
 		}
 	}
 }
@@ -540,12 +540,12 @@ func TestX3_PanicInAContributionIsAnError(t *testing.T) {
 		req := question()
 		req.Tools = []dragoman.ToolSpec{{Source: &dragoman.ToolSource{Format: "fragile", JSON: json.RawMessage(`{}`)}}}
 		resp, err := c.Generate(t.Context(), req)
-		told := fmt.Sprint(err)
+		out := fmt.Sprint(err)
 		if resp != nil {
-			told += fmt.Sprint(resp.Losses)
+			out += fmt.Sprint(resp.Losses)
 		}
-		if !strings.Contains(told, "fragile") || !strings.Contains(told, "panicked") {
-			t.Errorf("%v: %s", broken, told)
+		if !strings.Contains(out, "fragile") || !strings.Contains(out, "panicked") {
+			t.Errorf("%v: %s", broken, out)
 		}
 	}
 }
@@ -563,8 +563,8 @@ func TestX14_HealthIsBounded(t *testing.T) {
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&after)
-	if kept := (int64(after.HeapAlloc) - int64(before.HeapAlloc)) >> 20; kept > 8 {
-		t.Errorf("%d MB are kept", kept)
+	if stored := (int64(after.HeapAlloc) - int64(before.HeapAlloc)) >> 20; stored > 8 {
+		t.Errorf("%d MB are kept", stored)
 	}
 	if _, skipped := h.SkippedUntil("skipped"); !skipped {
 		t.Error("it forgets who is skipped")
@@ -579,8 +579,8 @@ func TestX13_ProxyCredentialIsRedacted(t *testing.T) {
 		}
 		c := provider.OnClock(eager{newClock()}, &provider.Client{HTTP: &http.Client{Transport: &http.Transport{Proxy: proxy}}, Log: log, Timeouts: unboundedPhases})
 		_, err := c.Generate(t.Context(), question())
-		if told := fmt.Sprint(err, seen); err == nil || strings.Contains(told, "hunter2") || !strings.Contains(told, "proxy.test") {
-			t.Error(told)
+		if out := fmt.Sprint(err, seen); err == nil || strings.Contains(out, "hunter2") || !strings.Contains(out, "proxy.test") {
+			t.Error(out)
 		}
 	})
 	t.Run("one that refuses", func(t *testing.T) {

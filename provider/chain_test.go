@@ -394,13 +394,13 @@ func TestX14_WalkCallsTheGivenFunction(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			c := chain(newClock(), nil, nil, nil)
 			c.Health.After = 1
-			asked := ""
+			called := ""
 			err := c.Walk(t.Context(), func(_ context.Context, l provider.Link) error {
-				asked += l.Name
-				return tc.results[len(asked)-1]
+				called += l.Name
+				return tc.results[len(called)-1]
 			})
-			if !tc.err(err) || asked != tc.asked {
-				t.Errorf("%v, asked %s", err, asked)
+			if !tc.err(err) || called != tc.asked {
+				t.Errorf("%v, asked %s", err, called)
 			}
 			skipped := ""
 			for _, l := range c.Links {

@@ -40,27 +40,27 @@ func both(t *testing.T, test func(t *testing.T, ask func(dragoman.Model, *dragom
 }
 
 func TestX12_EveryDialectRespondsOverHTTP(t *testing.T) {
-	answers := map[string]*dragoman.Response{
+	responses := map[string]*dragoman.Response{
 		"text":           textAnswer("Yes, it is cold."),
 		"call":           callAnswer(`{"city":"Oslo"}`),
 		"parallel calls": callAnswer(`{"city":"Oslo"}`, `{"city":"Bergen"}`),
 	}
 	each(t, func(t *testing.T, codec dialect.Codec) {
-		for name, answer := range answers {
+		for name, body := range responses {
 			t.Run(name, func(t *testing.T) {
 				both(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
-					s := serve(t, codec, say(answer))
+					s := serve(t, codec, say(body))
 					resp, err := ask(s.client(&provider.Client{Name: "here"}), question())
 					if err != nil {
 						t.Fatal(err)
 					}
-					if got, want := resp.Text(), answer.Text(); got != want {
+					if got, want := resp.Text(), body.Text(); got != want {
 						t.Errorf("text %q, want %q", got, want)
 					}
-					if got, want := calls(resp), calls(answer); !cmp.Equal(got, want) {
+					if got, want := calls(resp), calls(body); !cmp.Equal(got, want) {
 						t.Errorf("calls %q, want %q", got, want)
 					}
-					if resp.Stop.Reason != answer.Stop.Reason || resp.Usage.Output.N != 3 {
+					if resp.Stop.Reason != body.Stop.Reason || resp.Usage.Output.N != 3 {
 						t.Errorf("stop %v, usage %v", resp.Stop, resp.Usage)
 					}
 					if resp.Origin == nil || resp.Origin.Provider != "here" || resp.Origin.Scope == "" || resp.Origin.Model != "model-1" {

@@ -110,10 +110,10 @@ func (x *exchange) prepare(ctx context.Context) error {
 		return cmp.Or(x.req.Validate(), err) // the extension may have failed on an invalid request
 	}
 	losses := x.losses // losses of a cure
-	tools, asked := x.injectedTools(), x.requestWithModel()
-	tools.adaptRequest(asked, &x.extended.Report)
+	tools, called := x.injectedTools(), x.requestWithModel()
+	tools.adaptRequest(called, &x.extended.Report)
 	// Normalize validates the request; nothing else on this path does.
-	req, rep, err := history.Normalize(asked, history.Options{
+	req, rep, err := history.Normalize(called, history.Options{
 		Target: x.target, Limits: x.limits, Abandon: x.client.Abandon, ReasoningAsText: x.client.ReasoningAsText,
 	})
 	if err != nil {

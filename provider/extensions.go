@@ -213,9 +213,9 @@ func (x *exchange) completeFields(m *dragoman.Message) {
 		return
 	}
 	for i, f := range m.Extra.For(x.limits.Dialect) {
-		whole := x.extended.Partial().Get(collectedMessage + f.Path)
-		if len(whole) > 0 && len(f.Value) > 0 && whole[0] == f.Value[0] {
-			m.Extra.Fields[i].Value = bytes.Clone(whole)
+		complete := x.extended.Partial().Get(collectedMessage + f.Path)
+		if len(complete) > 0 && len(f.Value) > 0 && complete[0] == f.Value[0] {
+			m.Extra.Fields[i].Value = bytes.Clone(complete)
 		}
 	}
 }
@@ -298,9 +298,9 @@ func (f *finisher) finish(ctx context.Context, end *dragoman.ResponseEnd) ([]dra
 		added = f.addedParts(sent, output)
 	}
 	end.Stop, end.Usage = resp.Stop, resp.Usage
-	said := *resp
-	said.Output, said.Alternatives = output, nil
-	end.Response = said
+	seen := *resp
+	seen.Output, seen.Alternatives = output, nil
+	end.Response = seen
 	return added, nil
 }
 

@@ -200,11 +200,11 @@ func (r *configReader) follow() {
 		if len(r.Errs) >= manyErrors {
 			return
 		}
-		said := map[string]bool{}
+		seen := map[string]bool{}
 		report := func(err error) {
 			var bad *SpecError
-			if errors.As(err, &bad) && !said[bad.Reason] {
-				said[bad.Reason] = true
+			if errors.As(err, &bad) && !seen[bad.Reason] {
+				seen[bad.Reason] = true
 				r.Bad(r.aliases[name], "alias %s: %s", name, bad.Reason)
 			}
 		}

@@ -130,9 +130,9 @@ func leaky(s *server, log *slog.Logger) *provider.Client {
 
 func TestX13_NoCredentialIsInAnyLogOrError(t *testing.T) {
 	echo := func(_ *server, w http.ResponseWriter, r *http.Request, _ received) {
-		said := fmt.Sprintf("bad key %s for %v at %s", r.Header.Get("Authorization"), r.Header, r.URL)
+		text := fmt.Sprintf("bad key %s for %v at %s", r.Header.Get("Authorization"), r.Header, r.URL)
 		w.WriteHeader(http.StatusUnauthorized)
-		_, _ = fmt.Fprintf(w, `{"error":{"message":%q,"code":%q,"type":"t"},"seen":%q}`, said, r.Header.Get("x-team"), said)
+		_, _ = fmt.Fprintf(w, `{"error":{"message":%q,"code":%q,"type":"t"},"seen":%q}`, text, r.Header.Get("x-team"), text)
 	}
 	garbage := func(_ *server, w http.ResponseWriter, r *http.Request, _ received) {
 		_, _ = fmt.Fprintf(w, "<html>%s %v", r.URL, r.Header)
@@ -149,12 +149,12 @@ func TestX13_NoCredentialIsInAnyLogOrError(t *testing.T) {
 			_ = conn.Close()
 		}
 	}
-	for name, answer := range map[string]step{"an error that repeats them": echo, "no JSON": garbage, "an error in a stream": inStream, "an answer that repeats them": inAnswer, "no answer": cut} {
+	for name, body := range map[string]step{"an error that repeats them": echo, "no JSON": garbage, "an error in a stream": inStream, "an answer that repeats them": inAnswer, "no answer": cut} {
 		t.Run(name, func(t *testing.T) {
 			each(t, func(t *testing.T, codec dialect.Codec) {
 				both(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
 					log, seen := debugLog()
-					s := serve(t, codec, answer)
+					s := serve(t, codec, body)
 					c := leaky(s, log)
 					resp, err := ask(c, question())
 					if resp != nil && resp.Error != nil && strings.Contains(resp.Error.Error(), secretKey) {
@@ -162,10 +162,10 @@ func TestX13_NoCredentialIsInAnyLogOrError(t *testing.T) {
 					}
 					log.LogAttrs(context.Background(), slog.LevelInfo, "the client", slog.Any("client", c), slog.Any("error", err))
 					stored, _ := json.Marshal(err)
-					told := fmt.Sprintf("%v %+v %#v %s", err, err, err, stored) + fmt.Sprintf("%v %+v %#v", c, c, c)
+					out := fmt.Sprintf("%v %+v %#v %s", err, err, err, stored) + fmt.Sprintf("%v %+v %#v", c, c, c)
 					for _, secret := range []string{secretKey, secretHeader, secretQuery, secretPassword} {
-						if strings.Contains(told, secret) {
-							t.Errorf("the error tells %s: %s", secret, told)
+						if strings.Contains(out, secret) {
+							t.Errorf("the error tells %s: %s", secret, out)
 						}
 						if strings.Contains(seen.String(), secret) {
 							t.Errorf("the log tells %s: %s", secret, seen)

@@ -36,13 +36,13 @@ func TestRealOllamaResponds(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				said, err := tc.ask(t, m)
+				text, err := tc.ask(t, m)
 				word := "ok"
 				if err != nil {
 					word = "FAILED"
 					t.Error(err)
 				}
-				fmt.Fprintf(&table, "%-11s %-18s %-7s %.60q\n", server, tc.name, word, said)
+				fmt.Fprintf(&table, "%-11s %-18s %-7s %.60q\n", server, tc.name, word, text)
 			})
 		}
 	}

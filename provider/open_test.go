@@ -648,7 +648,7 @@ func TestX12_ErrorForAMissingKeySaysHowToSetIt(t *testing.T) {
 			if !errors.As(err, &api) || api.Class != dragoman.ErrorAuth || !strings.Contains(err.Error(), "Unauthorized") {
 				t.Fatalf("%s: %v", tc.settings, err)
 			}
-			if said := strings.Contains(err.Error(), "no credential"); said != (tc.want != "") || !strings.Contains(err.Error(), tc.want) {
+			if text := strings.Contains(err.Error(), "no credential"); text != (tc.want != "") || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("%s: %v, want %q", tc.settings, err, tc.want)
 			}
 		})

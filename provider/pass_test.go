@@ -187,14 +187,14 @@ func TestJ16_PassedRequestIsSigned(t *testing.T) {
 }
 
 func TestJ16_OnlyDialectHeadersAreForwarded(t *testing.T) {
-	asked := http.Header{}
+	called := http.Header{}
 	for _, name := range []string{
 		"Authorization", "Proxy-Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key", "X-Goog-Iam-Authorization-Token", "X-Amz-Security-Token", "Cookie",
 		"Connection", "Keep-Alive", "Te", "Upgrade", "X-Forwarded-For", "Forwarded", "Via", "Baggage", "User-Agent", "Accept-Encoding", "Content-Encoding", "Content-Length", "Host",
 		"Anthropic-Beta", "Anthropic-Version", "Openai-Beta", "Openai-Organization", "Openai-Project", "X-Goog-Api-Client", "X-Goog-User-Project",
 		"Idempotency-Key", "X-Idempotency-Key", "Traceparent", "Tracestate", "X-Stainless-Lang",
 	} {
-		asked.Set(name, "theirs")
+		called.Set(name, "theirs")
 	}
 	every := []string{"Idempotency-Key", "Traceparent", "Tracestate", "X-Idempotency-Key"}
 	for _, tc := range []struct {
@@ -209,7 +209,7 @@ func TestJ16_OnlyDialectHeadersAreForwarded(t *testing.T) {
 		{bedrock.Codec{}, nil},
 	} {
 		u := upstreams(t, answering(http.StatusOK, "{}"))
-		passes(t, u.client(&provider.Client{Codec: tc.codec}), passthrough.Request{Body: []byte("{}"), Stream: true, Header: asked})
+		passes(t, u.client(&provider.Client{Codec: tc.codec}), passthrough.Request{Body: []byte("{}"), Stream: true, Header: called})
 		var got []string
 		for name, values := range u.requests()[0].header {
 			if slices.Equal(values, []string{"theirs"}) {
@@ -263,9 +263,9 @@ func TestPassForwardsOnlyStoredResponsePaths(t *testing.T) {
 	if got := u.requests()[0]; got.path != "/v1/responses/resp_1/input_items" || got.query != "api-version=1" || len(got.body) != 0 || got.header.Get("Content-Type") != "" {
 		t.Errorf("%+v", got)
 	}
-	for _, kept := range []string{"../files", "a?b", "a%2fb", "a b"} {
-		if _, err := c.Pass(t.Context(), passthrough.Request{Kept: kept, Method: http.MethodGet}); !errors.Is(err, dragoman.ErrInvalid) {
-			t.Errorf("%q: %v", kept, err)
+	for _, stored := range []string{"../files", "a?b", "a%2fb", "a b"} {
+		if _, err := c.Pass(t.Context(), passthrough.Request{Kept: stored, Method: http.MethodGet}); !errors.Is(err, dragoman.ErrInvalid) {
+			t.Errorf("%q: %v", stored, err)
 		}
 	}
 }
@@ -577,25 +577,25 @@ func TestX13_PassedConnectionsAreReused(t *testing.T) {
 func TestO2_PassedRequestIsLoggedWithoutCredentials(t *testing.T) {
 	u := upstreams(t, answering(http.StatusOK, "data: sk-the-key-of-the-gateway and more\n\n"))
 	log, lines := debugLog()
-	asked := passthrough.Request{Body: []byte(`{"words":"of the user, sk-the-key-of-the-gateway"}`), Stream: true, Header: http.Header{"Idempotency-Key": {"their-own-key"}}}
-	got, _ := passes(t, u.client(&provider.Client{Log: log}), asked)
+	called := passthrough.Request{Body: []byte(`{"words":"of the user, sk-the-key-of-the-gateway"}`), Stream: true, Header: http.Header{"Idempotency-Key": {"their-own-key"}}}
+	got, _ := passes(t, u.client(&provider.Client{Log: log}), called)
 	if err := got.Body.Close(); err != nil { // again, which says nothing
 		t.Error(err)
 	}
-	request, answer := lines.lines(t, "model request"), lines.lines(t, "model response passed through")
+	request, body := lines.lines(t, "model request"), lines.lines(t, "model response passed through")
 	if len(request) != 1 || request[0]["after"] != `{"words":"of the user, [redacted]"}` || request[0]["before"] != nil {
 		t.Errorf("request %v", request)
 	}
-	if len(answer) != 1 || answer[0]["body"] != "data: [redacted] and more\n\n" || fmt.Sprint(answer[0]["bytes"]) != "42" {
-		t.Errorf("answer %v", answer)
+	if len(body) != 1 || body[0]["body"] != "data: [redacted] and more\n\n" || fmt.Sprint(body[0]["bytes"]) != "42" {
+		t.Errorf("answer %v", body)
 	}
 	if strings.Contains(lines.String(), "their-own-key") {
 		t.Error("a header of who asked is in the log")
 	}
 
 	var quiet logs
-	passes(t, u.client(&provider.Client{Log: slog.New(slog.NewJSONHandler(&quiet, nil))}), asked)
-	if answer := quiet.lines(t, "model response passed through"); len(answer) != 1 || answer[0]["body"] != nil || strings.Contains(quiet.String(), "words") {
+	passes(t, u.client(&provider.Client{Log: slog.New(slog.NewJSONHandler(&quiet, nil))}), called)
+	if body := quiet.lines(t, "model response passed through"); len(body) != 1 || body[0]["body"] != nil || strings.Contains(quiet.String(), "words") {
 		t.Errorf("without debug: %s", quiet.String())
 	}
 }

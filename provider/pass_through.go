@@ -150,8 +150,8 @@ func (a *attemptResponse) passError() (*passthrough.Response, error) {
 	}
 	p := &passthrough.Response{Status: a.StatusCode, Header: x.passedHeaders(a.Header), Err: e}
 	clean := x.secrets.bytes(body)
-	whole := body != nil && a.Header.Get("Content-Encoding") == ""
-	if !whole || json.Valid(body) && !json.Valid(clean) { // a key like "null" occurs everywhere
+	complete := body != nil && a.Header.Get("Content-Encoding") == ""
+	if !complete || json.Valid(body) && !json.Valid(clean) { // a key like "null" occurs everywhere
 		_, clean, _ = x.codec.EncodeError(e)
 		p.Header.Set("Content-Type", "application/json")
 		p.Header.Del("Content-Encoding")

@@ -92,14 +92,14 @@ func (s *secrets) headers(h, before http.Header, least int) {
 // url adds the password, or the user if there is no password, the header that net/http builds
 // from them, and the values of the query. It skips parameters that the API itself defines and
 // those of the client, whose names are in asked.
-func (s *secrets) url(u *url.URL, asked []string) {
+func (s *secrets) url(u *url.URL, called []string) {
 	if u.User != nil {
 		password, _ := u.User.Password()
 		s.add(cmp.Or(password, u.User.Username()), minSecret)
 		s.add(base64.StdEncoding.EncodeToString([]byte(u.User.Username()+":"+password)), minSecret)
 	}
 	for name, values := range u.Query() {
-		if name == "alt" || name == "api-version" || name == "beta" || slices.Contains(asked, name) {
+		if name == "alt" || name == "api-version" || name == "beta" || slices.Contains(called, name) {
 			continue
 		}
 		for _, v := range values {

@@ -71,9 +71,9 @@ var refusalPhrases = [...]string{
 // nil. It looks at the parameter of the error first, then at the message.
 func refusedSetting(e *dragoman.APIError) *setting {
 	message := strings.ToLower(e.Message)
-	says := e.Code == "unsupported_parameter" || e.Code == "unsupported_value" || e.Code == "unknown_parameter" ||
+	refuses := e.Code == "unsupported_parameter" || e.Code == "unsupported_value" || e.Code == "unknown_parameter" ||
 		slices.ContainsFunc(refusalPhrases[:], func(p string) bool { return strings.Contains(message, p) })
-	if !says {
+	if !refuses {
 		return nil
 	}
 	for _, text := range []string{strings.ToLower(e.Param), message} {

@@ -256,11 +256,11 @@ func TestX14_RefusedReasoningIsDroppedOnce(t *testing.T) {
 				if len(clock.waits()) != 1 {
 					t.Errorf("waits %v: the cure takes none, and is no retry", clock.waits())
 				}
-				told := false
+				out := false
 				for _, l := range resp.Losses.Losses {
-					told = told || strings.HasPrefix(l.Path, "/messages/1/parts/") && l.Kind == dragoman.Dropped
+					out = out || strings.HasPrefix(l.Path, "/messages/1/parts/") && l.Kind == dragoman.Dropped
 				}
-				if !told {
+				if !out {
 					t.Errorf("losses %v", resp.Losses.Losses)
 				}
 				if len(req.Messages[1].Parts) != 3 {

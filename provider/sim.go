@@ -51,19 +51,19 @@ func (s loggedSim) Generate(ctx context.Context, req *dragoman.Request) (*dragom
 func (s loggedSim) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[dragoman.Event, error] {
 	return func(yield func(dragoman.Event, error) bool) {
 		s.logRequest(ctx, req)
-		var whole dragoman.Collector
+		var complete dragoman.Collector
 		for ev, err := range s.Model.Stream(ctx, req) {
 			if err != nil {
 				s.logResponse(ctx, nil, err)
 				yield(ev, err)
 				return
 			}
-			whole.Add(ev)
+			complete.Add(ev)
 			if !yield(ev, nil) {
 				return
 			}
 		}
-		resp, err := whole.Response()
+		resp, err := complete.Response()
 		s.logResponse(ctx, resp, err)
 	}
 }

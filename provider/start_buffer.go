@@ -49,10 +49,10 @@ func (b *startBuffer) add(ev dragoman.Event) bool {
 // hold stores an event, and flushes the buffer if the event has content or the buffer is full.
 func (b *startBuffer) hold(ev dragoman.Event) bool {
 	if c, ok := ev.(*dragoman.Chunk); ok { // its bytes are valid until the next event
-		kept := *c
-		kept.Raw = bytes.Clone(c.Raw)
-		b.bytes += len(kept.Raw)
-		ev = &kept
+		stored := *c
+		stored.Raw = bytes.Clone(c.Raw)
+		b.bytes += len(stored.Raw)
+		ev = &stored
 	}
 	if end, ok := ev.(*dragoman.ResponseEnd); ok {
 		b.end = end

@@ -347,9 +347,9 @@ func (c *splitChoice) finish(ev *dragoman.PartEnd, emit func(dragoman.Event) boo
 		if c.phase != inText {
 			return true
 		}
-		said := *text
-		said.Text = rest
-		own.Part = &said
+		seen := *text
+		seen.Text = rest
+		own.Part = &seen
 	}
 	own.Index = c.places[c.firstText]
 	return emit(&own)

@@ -60,13 +60,13 @@ func TestQuirkG7_ThinkTagsAreSplitOffOnRequest(t *testing.T) {
 		{open, "hm", "thought:hm"},
 	} {
 		for _, calls := range []bool{false, true} {
-			answer, want := textAnswer(tc.text), tc.want
+			body, want := textAnswer(tc.text), tc.want
 			if calls {
-				answer.Output[0].Parts = append(answer.Output[0].Parts, callAnswer(`{"city":"Oslo"}`).Output[0].Parts...)
-				answer.Stop.Reason = dragoman.StopToolCalls
+				body.Output[0].Parts = append(body.Output[0].Parts, callAnswer(`{"city":"Oslo"}`).Output[0].Parts...)
+				body.Stop.Reason = dragoman.StopToolCalls
 				want += "|call:get_weather"
 			}
-			s := serve(t, openaichat.Codec{}, say(answer))
+			s := serve(t, openaichat.Codec{}, say(body))
 			c := s.client(&provider.Client{ThinkTags: tc.tags, Chunks: true})
 			resp, err := c.Generate(t.Context(), question())
 			if err != nil || parted(resp) != want {

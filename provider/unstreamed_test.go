@@ -39,15 +39,15 @@ func sayWhole(resp *dragoman.Response, contentType string) step {
 
 // A server that ignores that a stream was asked for is understood all the same.
 func TestUnstreamedResponseIsStreamed(t *testing.T) {
-	answers := map[string]*dragoman.Response{
+	responses := map[string]*dragoman.Response{
 		"text":           textAnswer("Take a coat, and an umbrella: it rains."),
 		"parallel calls": callAnswer(`{"city":"Oslo"}`, `{"city":"Bergen"}`),
 	}
 	both := callAnswer(`{"city":"Oslo"}`)
 	both.Output[0].Parts = slices.Insert(both.Output[0].Parts, 0, dragoman.Part(&dragoman.Text{Text: "Let me look."}))
-	answers["text and a call"] = both
+	responses["text and a call"] = both
 	each(t, func(t *testing.T, codec dialect.Codec) {
-		for name, want := range answers {
+		for name, want := range responses {
 			for _, contentType := range []string{"application/json", "text/event-stream", ""} {
 				s := serve(t, codec, sayWhole(want, contentType))
 				c := s.client(&provider.Client{})

@@ -19,11 +19,11 @@ import (
 func TestQuirkB17_ConversationHashIgnoresSpelling(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		r, _ := newRecall(t)
-		var said []dragoman.Message
+		var messages []dragoman.Message
 		var want []string
 		turns := rapid.IntRange(1, 4).Draw(rt, "turns")
 		for n := range turns {
-			said = append(said, dragoman.UserText(rapid.SampledFrom([]string{"hi", "and now?", "a b"}).Draw(rt, "user")))
+			messages = append(messages, dragoman.UserText(rapid.SampledFrom([]string{"hi", "and now?", "a b"}).Draw(rt, "user")))
 			signature := fmt.Sprint("signature ", n)
 			text := rapid.SampledFrom([]string{"", "one two", " three\n\n four "}).Draw(rt, "text")
 			var calls []*dragoman.ToolCall
@@ -33,18 +33,18 @@ func TestQuirkB17_ConversationHashIgnoresSpelling(t *testing.T) {
 			if text == "" && len(calls) == 0 {
 				text = "nothing"
 			}
-			storeState(t, r, scope, newRequest(rewriteMessages(rt, said, n)...), signedResponse(signature, text, calls...))
-			said = append(said, assistantTurn(text, calls...))
+			storeState(t, r, scope, newRequest(rewriteMessages(rt, messages, n)...), signedResponse(signature, text, calls...))
+			messages = append(messages, assistantTurn(text, calls...))
 			want = append(want, signature)
 			if len(calls) > 0 {
 				var results []*dragoman.ToolResult
 				for _, c := range calls {
 					results = append(results, c.ResultText("found it"))
 				}
-				said = append(said, dragoman.ToolResults(results...))
+				messages = append(messages, dragoman.ToolResults(results...))
 			}
 		}
-		req := newRequest(rewriteMessages(rt, said, turns)...)
+		req := newRequest(rewriteMessages(rt, messages, turns)...)
 		got, rep := signatures(t, r, scope, req)
 		if strings.Join(got, ",") != strings.Join(want, ",") || len(rep.Losses) > 0 {
 			rt.Fatalf("%q, want %q; %v", got, want, rep)
@@ -58,7 +58,7 @@ func TestQuirkB17_ConversationHashIgnoresSpelling(t *testing.T) {
 }
 
 // rewriteMessages returns a conversation in another form with the same meaning.
-func rewriteMessages(t *rapid.T, said []dragoman.Message, seed int) []dragoman.Message {
+func rewriteMessages(t *rapid.T, messages []dragoman.Message, seed int) []dragoman.Message {
 	flip := func(what string) bool { return rapid.Bool().Draw(t, what) }
 	bare := flip("no ids")
 	name := func(id string) string {
@@ -71,7 +71,7 @@ func rewriteMessages(t *rapid.T, said []dragoman.Message, seed int) []dragoman.M
 	if flip("system") {
 		out = append(out, dragoman.SystemText(fmt.Sprint("be kind ", seed)))
 	}
-	for _, m := range said {
+	for _, m := range messages {
 		var parts []dragoman.Part
 		if flip("empty") {
 			parts = append(parts, &dragoman.Text{})
@@ -137,11 +137,11 @@ func TestAnyConversationIsStoredAndRestored(t *testing.T) {
 			_, err = up.codec.EncodeRequest(out, dialect.EncodeOptions{})
 			return err
 		}
-		unsaid := encode() // some requests cannot be encoded
+		encodeErr := encode() // some requests cannot be encoded
 		if _, err := r.RestoreState(t.Context(), scope, req); err != nil {
 			rt.Fatal(err)
 		}
-		if err := encode(); err != nil && unsaid == nil {
+		if err := encode(); err != nil && encodeErr == nil {
 			rt.Fatal(err)
 		}
 	})
