@@ -32,27 +32,27 @@ import (
 
 const farTooMany = 10_000
 
-// drip is a transport whose answers have a body that begins as it should and then
-// goes on in pieces, for each of which a while passes; without a piece, it stalls.
-type drip struct {
+// slowTransport returns responses whose body begins with head and continues with chunks, each
+// after a pause. Without a chunk, the body stalls.
+type slowTransport struct {
 	clock  *fakeClock
 	each   time.Duration
 	status int
 	head   []byte
 	piece  []byte
-	// meanwhile is called for each; nil is not.
+	// meanwhile, unless it is nil, is called for each response.
 	meanwhile func()
 
 	ctx    context.Context
 	pieces int
 }
 
-func (d *drip) RoundTrip(r *http.Request) (*http.Response, error) {
+func (d *slowTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	d.ctx = r.Context()
 	return &http.Response{StatusCode: d.status, Header: http.Header{}, Body: io.NopCloser(d), Request: r}, nil
 }
 
-func (d *drip) Read(p []byte) (int, error) {
+func (d *slowTransport) Read(p []byte) (int, error) {
 	if n := copy(p, d.head); n > 0 {
 		d.head = d.head[n:]
 		return n, nil
@@ -74,9 +74,9 @@ func TestX13_BytesAfterTheEndDoNotBlock(t *testing.T) {
 		if codec.Dialect() == dialectname.Gemini {
 			t.Skip("its streams end with the connection")
 		}
-		d := &drip{clock: newClock(), each: 100 * time.Millisecond, status: http.StatusOK, piece: []byte("\n")}
+		d := &slowTransport{clock: newClock(), each: 100 * time.Millisecond, status: http.StatusOK, piece: []byte("\n")}
 		enc := codec.NewStreamEncoder(dialect.EncodeOptions{StreamUsage: true})
-		for _, ev := range eventsOf(textAnswer("done")) {
+		for _, ev := range eventsOf(textResponse("done")) {
 			before := len(d.head)
 			d.head, _ = enc.Encode(d.head, ev)
 			if codec.Dialect() == dialectname.Bedrock && before == 0 {
@@ -85,7 +85,7 @@ func TestX13_BytesAfterTheEndDoNotBlock(t *testing.T) {
 		}
 		d.head, _ = enc.Close(d.head)
 		c := provider.OnClock(d.clock, &provider.Client{Codec: codec, Model: "m", BaseURL: "http://x.test", HTTP: &http.Client{Transport: d}, Timeouts: unboundedPhases})
-		resp, err := dragoman.Collect(c.Stream(t.Context(), question()))
+		resp, err := dragoman.Collect(c.Stream(t.Context(), newRequest()))
 		if err != nil || resp.Text() != "done" {
 			t.Fatalf("%v, %v", resp, err)
 		}
@@ -96,9 +96,9 @@ func TestX13_BytesAfterTheEndDoNotBlock(t *testing.T) {
 }
 
 func TestX13_ErrorBodyIsBoundedInTimeAndLength(t *testing.T) {
-	d := &drip{clock: newClock(), each: time.Second, status: http.StatusPaymentRequired, piece: []byte(" ")}
+	d := &slowTransport{clock: newClock(), each: time.Second, status: http.StatusPaymentRequired, piece: []byte(" ")}
 	c := provider.OnClock(d.clock, &provider.Client{HTTP: &http.Client{Transport: d}, Timeouts: unboundedPhases, Retry: provider.Retry{Max: -1}})
-	_, err := c.Generate(t.Context(), question())
+	_, err := c.Generate(t.Context(), newRequest())
 	var api *dragoman.APIError
 	if !errors.As(err, &api) || api.Status != http.StatusPaymentRequired {
 		t.Errorf("%v, want what the status says", err)
@@ -111,12 +111,12 @@ func TestX13_ErrorBodyIsBoundedInTimeAndLength(t *testing.T) {
 		long := strings.Repeat("no, ", 50_000)
 		e := &dragoman.APIError{Class: dragoman.ErrorBadRequest, Message: long, Type: long, Code: long, Param: long}
 		inStream := func(s *server, w http.ResponseWriter, _ *http.Request, got received) {
-			s.stream(w, []dragoman.Event{&dragoman.StreamError{Err: e}})
+			s.writeEvents(w, []dragoman.Event{&dragoman.StreamError{Err: e}})
 		}
-		for name, step := range map[string]step{"a status": refuse(e, "X-Request-Id", long, "Request-Id", long, "X-Amzn-Requestid", long), "a stream": inStream} {
+		for name, step := range map[string]step{"a status": respondError(e, "X-Request-Id", long, "Request-Id", long, "X-Amzn-Requestid", long), "a stream": inStream} {
 			log, seen := debugLog()
 			s := serve(t, codec, step)
-			_, err := dragoman.Collect(s.client(&provider.Client{Log: log}).Stream(t.Context(), question()))
+			_, err := dragoman.Collect(s.client(&provider.Client{Log: log}).Stream(t.Context(), newRequest()))
 			var api *dragoman.APIError
 			if !errors.As(err, &api) || len(err.Error()) > 25_000 || len(api.Message)+len(api.Type)+len(api.Code)+len(api.Param)+len(api.RequestID) > 25_000 {
 				t.Errorf("%s: an error of %d bytes", name, len(err.Error()))
@@ -133,9 +133,9 @@ func TestX14_TooLargeResponseIsNotRetried(t *testing.T) {
 		s := serve(t, codec, func(_ *server, w http.ResponseWriter, _ *http.Request, _ received) {
 			_, _ = io.Copy(w, io.MultiReader(strings.NewReader("data: "), bytes.NewReader(bytes.Repeat([]byte("a"), 1<<20))))
 		})
-		c, _ := hasty(s, steadily)
+		c, _ := noWaitClient(s, noJitter)
 		c.MaxResponseBytes = 1 << 16
-		_, err := dragoman.Collect(c.Stream(t.Context(), question()))
+		_, err := dragoman.Collect(c.Stream(t.Context(), newRequest()))
 		if codec.Dialect() != dialectname.Bedrock && !errors.Is(err, dragoman.ErrTooLarge) { // whose frames say how long they are
 			t.Errorf("%v", err)
 		}
@@ -177,7 +177,7 @@ func TestX13_CredentialIsRedactedInEverySpelling(t *testing.T) {
 						Log: log, Retry: provider.Retry{Max: -1}, Auth: provider.HeaderKey("X-Key", provider.FixedKey(key)),
 						Header: http.Header{"X-Team": {setting}},
 					})
-					resp, err := c.Generate(t.Context(), question())
+					resp, err := c.Generate(t.Context(), newRequest())
 					out := fmt.Sprintf("%v %#v %s", err, err, seen)
 					var api *dragoman.APIError
 					if errors.As(err, &api) && api.Native != nil {
@@ -206,7 +206,7 @@ func TestX13_URLUserIsRedacted(t *testing.T) {
 	})
 	c := s.client(&provider.Client{Log: log})
 	c.BaseURL = strings.Replace(c.BaseURL, "://", "://key-in-the-user@", 1)
-	_, err := c.Generate(t.Context(), question())
+	_, err := c.Generate(t.Context(), newRequest())
 	for _, secret := range []string{"key-in-the-user", "a2V5LWlu"} {
 		if out := fmt.Sprint(err, seen); strings.Contains(out, secret) {
 			t.Errorf("%s is told: %s", secret, out)
@@ -217,7 +217,7 @@ func TestX13_URLUserIsRedacted(t *testing.T) {
 func TestX13_InvalidBaseURLIsNotQuoted(t *testing.T) {
 	for _, base := range []string{"https://user:hunter2/x@host", "https://user:hun%zzter2@host", "https://user:hunter2 x@host\x7f", "http://user:hunter2@[::1"} {
 		c := &provider.Client{BaseURL: base}
-		_, err := c.Generate(t.Context(), question())
+		_, err := c.Generate(t.Context(), newRequest())
 		var setting *provider.SettingError
 		if !errors.As(err, &setting) || strings.Contains(err.Error(), "hun") || strings.Contains(err.Error(), "ter2") || strings.Contains(err.Error(), "zz") {
 			t.Errorf("%q: %v", base, err)
@@ -276,7 +276,7 @@ func TestX15_LongListsAreOpened(t *testing.T) {
 	if chain, ok := m.(*provider.Chain); err != nil || !ok || len(chain.Links) != len(list) {
 		t.Fatal(err)
 	}
-	if resp, err := m.Generate(t.Context(), question()); err != nil || resp.Text() == "" {
+	if resp, err := m.Generate(t.Context(), newRequest()); err != nil || resp.Text() == "" {
 		t.Error(err)
 	}
 }
@@ -307,7 +307,7 @@ func TestX15_InvalidHeadersAreConfigErrors(t *testing.T) {
 }
 
 func TestX13_InvalidHeadersAreNotSent(t *testing.T) {
-	s := serve(t, openaichat.Codec{}, say(textAnswer("hello")))
+	s := serve(t, openaichat.Codec{}, respond(textResponse("hello")))
 	signed := func(context.Context) (provider.AWSKeys, error) {
 		return provider.AWSKeys{AccessKeyID: "AKIA\r\nX-Admin: yes", SecretAccessKey: "hush"}, nil
 	}
@@ -318,7 +318,7 @@ func TestX13_InvalidHeadersAreNotSent(t *testing.T) {
 		"a signature": {Auth: provider.SigV4{Region: "r", Keys: signed}},
 		"a header":    {Auth: provider.HeaderKey("X Key", provider.FixedKey("sk-hush"))},
 	} {
-		_, err := s.client(c).Generate(t.Context(), question())
+		_, err := s.client(c).Generate(t.Context(), newRequest())
 		if err == nil || provider.Retryable(err) || strings.Contains(err.Error(), "sk-hush") {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -328,19 +328,19 @@ func TestX13_InvalidHeadersAreNotSent(t *testing.T) {
 	}
 }
 
-// adding is a credential that is added to what a header says already.
-type adding struct{}
+// appendingAuth appends its credential to the value of a header.
+type appendingAuth struct{}
 
-func (adding) Authorize(_ context.Context, r *http.Request, _ []byte) error {
+func (appendingAuth) Authorize(_ context.Context, r *http.Request, _ []byte) error {
 	r.Header.Add("X-Beta", "mine")
 	return nil
 }
 
 func TestConcurrentRequestsShareNoHeaders(t *testing.T) {
-	s := serve(t, openaichat.Codec{}, say(textAnswer("hello")))
+	s := serve(t, openaichat.Codec{}, respond(textResponse("hello")))
 	values := append(make([]string, 0, 8), "one", "two")
-	c := s.client(&provider.Client{Header: http.Header{"X-Beta": values}, Auth: adding{}})
-	if _, err := c.Generate(t.Context(), question()); err != nil {
+	c := s.client(&provider.Client{Header: http.Header{"X-Beta": values}, Auth: appendingAuth{}})
+	if _, err := c.Generate(t.Context(), newRequest()); err != nil {
 		t.Fatal(err)
 	}
 	if spare := values[:3][2]; spare != "" {
@@ -365,24 +365,24 @@ func TestX15_LargeYAMLIsRefused(t *testing.T) {
 	}
 }
 
-// stepped is a clock that somebody sets while its timers go on.
-type stepped struct {
+// setBackClock is a clock whose time is changed while its timers continue.
+type setBackClock struct {
 	*fakeClock
 	by atomic.Int64
 }
 
-func (c *stepped) Now() time.Time { return c.fakeClock.Now().Add(time.Duration(c.by.Load())) }
+func (c *setBackClock) Now() time.Time { return c.fakeClock.Now().Add(time.Duration(c.by.Load())) }
 
 func TestX13_ClockSetBackDoesNotStopTimeouts(t *testing.T) {
-	clock := &stepped{fakeClock: newClock()}
-	d := &drip{clock: clock.fakeClock, each: time.Second, status: http.StatusOK, head: []byte(": hello\n")}
+	clock := &setBackClock{fakeClock: newClock()}
+	d := &slowTransport{clock: clock.fakeClock, each: time.Second, status: http.StatusOK, head: []byte(": hello\n")}
 	d.meanwhile = func() {
 		if d.pieces == 10 {
 			clock.by.Store(-int64(24 * time.Hour))
 		}
 	}
 	c := provider.OnClock(clock, &provider.Client{HTTP: &http.Client{Transport: d}, Retry: provider.Retry{Max: -1}, Timeouts: provider.Timeouts{FirstByte: -1, Idle: time.Minute, Total: -1}})
-	_, err := dragoman.Collect(c.Stream(t.Context(), question()))
+	_, err := dragoman.Collect(c.Stream(t.Context(), newRequest()))
 	var timeout *provider.TimeoutError
 	if !errors.As(err, &timeout) || timeout.Phase != "idle" || d.pieces > 300 {
 		t.Errorf("after %d seconds: %v", d.pieces, err)
@@ -395,9 +395,9 @@ func TestModelNamesAreEscapedInURLs(t *testing.T) {
 			"../../admin", "..%2f..", "a?b=c", "a#b", "a%00b", "a\x00b\r\nX-Admin: yes", "//evil.test/x", "http://evil.test/", "a b", "ä/ö:ü",
 			"arn:aws:bedrock:us-east-1:1:inference-profile/us.x-v1:0", "tunedModels/..", "models/models/x", "{model}", strings.Repeat("x", 2000),
 		} {
-			s := serve(t, codec, say(textAnswer("hi")))
+			s := serve(t, codec, respond(textResponse("hi")))
 			c := s.client(&provider.Client{Model: model, Retry: provider.Retry{Max: -1}})
-			_, err := c.Generate(t.Context(), question())
+			_, err := c.Generate(t.Context(), newRequest())
 			if dots := model == "../../admin" || model == "tunedModels/.."; dots && codec.Limits().ModelInURL {
 				if !errors.Is(err, dragoman.ErrInvalid) || len(s.requests()) > 0 {
 					t.Errorf("%.80q: %v after %d requests", model, err, len(s.requests()))
@@ -426,10 +426,10 @@ func endpointPath(d dragoman.Dialect) string {
 }
 
 func TestBaseURLWithTwoSlashesKeepsItsPath(t *testing.T) {
-	s := serve(t, openaichat.Codec{}, say(textAnswer("hi")))
+	s := serve(t, openaichat.Codec{}, respond(textResponse("hi")))
 	c := s.client(&provider.Client{})
 	c.BaseURL += "//proxy/v1/"
-	if _, err := c.Generate(t.Context(), question()); err != nil {
+	if _, err := c.Generate(t.Context(), newRequest()); err != nil {
 		t.Fatal(err)
 	}
 	if at := s.requests()[0].path; at != "//proxy/v1/chat/completions" {
@@ -450,94 +450,94 @@ func TestX14_ClockSetBackDoesNotProlongCooldown(t *testing.T) {
 	}
 }
 
-// forgetful is an extension that takes away what says that it is on.
-type forgetful struct{}
+// clearingExtension removes the resolution from the exchange.
+type clearingExtension struct{}
 
-func (forgetful) Info() extension.Info { return extension.Info{Name: "forgetful"} }
+func (clearingExtension) Info() extension.Info { return extension.Info{Name: "forgetful"} }
 
-func (forgetful) Prepare(_ context.Context, x *extension.Exchange) error {
+func (clearingExtension) Prepare(_ context.Context, x *extension.Exchange) error {
 	x.Resolution = nil
 	return nil
 }
 
-func (forgetful) ReadChunk(_ context.Context, x *extension.Exchange, _ json.RawMessage) error {
+func (clearingExtension) ReadChunk(_ context.Context, x *extension.Exchange, _ json.RawMessage) error {
 	x.Resolution = nil
 	return nil
 }
 
 func TestX3_ExtensionMayClearOtherValues(t *testing.T) {
-	set, err := extension.NewSet(forgetful{})
+	set, err := extension.NewSet(clearingExtension{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := serve(t, openaichat.Codec{}, say(textAnswer("hello")))
+	s := serve(t, openaichat.Codec{}, respond(textResponse("hello")))
 	c := s.client(&provider.Client{Extensions: provider.Extensions{Set: set}})
-	if _, err := c.Generate(t.Context(), question()); err != nil {
+	if _, err := c.Generate(t.Context(), newRequest()); err != nil {
 		t.Error(err)
 	}
-	if resp, err := dragoman.Collect(c.Stream(t.Context(), question())); err != nil || resp.Text() != "hello" {
+	if resp, err := dragoman.Collect(c.Stream(t.Context(), newRequest())); err != nil || resp.Text() != "hello" {
 		t.Error(err)
 	}
 }
 
 func TestX14_NoWaitBeyondTheDeadline(t *testing.T) {
-	both(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
-		s := serve(t, openaichat.Codec{}, refuse(rateLimited, "Retry-After", "50"))
+	forGenerateAndStream(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
+		s := serve(t, openaichat.Codec{}, respondError(rateLimited, "Retry-After", "50"))
 		clock := newClock() // which nobody moves
 		timeouts := unboundedPhases
 		timeouts.Total = 50 * time.Second
-		_, err := ask(s.client(provider.OnClock(clock, &provider.Client{Timeouts: timeouts})), question())
+		_, err := ask(s.client(provider.OnClock(clock, &provider.Client{Timeouts: timeouts})), newRequest())
 		var api *dragoman.APIError
 		if !errors.As(err, &api) || api.Class != dragoman.ErrorRateLimit || len(s.requests()) != 1 {
 			t.Errorf("%v", err)
 		}
 	})
-	busy, idle := serve(t, openaichat.Codec{}, refuse(rateLimited, "Retry-After", "50")), serve(t, openaichat.Codec{}, say(textAnswer("hello")))
+	busy, idle := serve(t, openaichat.Codec{}, respondError(rateLimited, "Retry-After", "50")), serve(t, openaichat.Codec{}, respond(textResponse("hello")))
 	chain := &provider.Chain{Links: []provider.Link{
 		{Name: "busy", Model: busy.client(&provider.Client{})}, {Name: "idle", Model: idle.client(&provider.Client{})},
 	}}
 	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
 	defer cancel()
-	resp, err := chain.Generate(ctx, question())
+	resp, err := chain.Generate(ctx, newRequest())
 	if err != nil || resp.Text() != "hello" {
 		t.Errorf("%v, %v", resp, err)
 	}
 }
 
-// fragile is an extension whose format and adapter panic when they are used.
-type fragile struct{ broken any }
+// panickingExtension has a format and an adapter that panic.
+type panickingExtension struct{ broken any }
 
-func (fragile) Info() extension.Info { return extension.Info{Name: "fragile"} }
+func (panickingExtension) Info() extension.Info { return extension.Info{Name: "fragile"} }
 
-func (f fragile) Contribute(*extension.Exchange) []dragoman.Contribution {
+func (f panickingExtension) Contribute(*extension.Exchange) []dragoman.Contribution {
 	if f.broken == nil {
 		return []dragoman.Contribution{{Adapters: []dragoman.Adapter{nil}}}
 	}
 	return []dragoman.Contribution{{Schemas: []dragoman.SchemaAccessor{f}, Adapters: []dragoman.Adapter{f}}}
 }
 
-func (fragile) Format() dragoman.Format { return "fragile" }
-func (fragile) Kind() string            { return codes.SchemaObject }
-func (fragile) From() dragoman.Format   { return "fragile" }
-func (fragile) To() dragoman.Format     { return toolformat.ChatFunction }
+func (panickingExtension) Format() dragoman.Format { return "fragile" }
+func (panickingExtension) Kind() string            { return codes.SchemaObject }
+func (panickingExtension) From() dragoman.Format   { return "fragile" }
+func (panickingExtension) To() dragoman.Format     { return toolformat.ChatFunction }
 
-func (f fragile) InspectSchema(json.RawMessage) ([]dragoman.ToolSpec, dragoman.Report, error) {
+func (f panickingExtension) InspectSchema(json.RawMessage) ([]dragoman.ToolSpec, dragoman.Report, error) {
 	panic(f.broken)
 }
 
-func (f fragile) Adapt(dragoman.AdapterInput) (json.RawMessage, dragoman.Report, error) {
+func (f panickingExtension) Adapt(dragoman.AdapterInput) (json.RawMessage, dragoman.Report, error) {
 	panic(f.broken)
 }
 
 func TestX3_PanicInAContributionIsAnError(t *testing.T) {
 	for _, broken := range []any{"it broke", nil} {
-		set, err := extension.NewSet(fragile{broken})
+		set, err := extension.NewSet(panickingExtension{broken})
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := serve(t, openaichat.Codec{}, say(textAnswer("hello")))
+		s := serve(t, openaichat.Codec{}, respond(textResponse("hello")))
 		c := s.client(&provider.Client{Extensions: provider.Extensions{Set: set}})
-		req := question()
+		req := newRequest()
 		req.Tools = []dragoman.ToolSpec{{Source: &dragoman.ToolSource{Format: "fragile", JSON: json.RawMessage(`{}`)}}}
 		resp, err := c.Generate(t.Context(), req)
 		out := fmt.Sprint(err)
@@ -577,8 +577,8 @@ func TestX13_ProxyCredentialIsRedacted(t *testing.T) {
 		proxy := func(*http.Request) (*url.URL, error) {
 			return nil, fmt.Errorf("invalid proxy address %q", "http://user:hunter2/x@proxy.test:%zz")
 		}
-		c := provider.OnClock(eager{newClock()}, &provider.Client{HTTP: &http.Client{Transport: &http.Transport{Proxy: proxy}}, Log: log, Timeouts: unboundedPhases})
-		_, err := c.Generate(t.Context(), question())
+		c := provider.OnClock(eagerClock{newClock()}, &provider.Client{HTTP: &http.Client{Transport: &http.Transport{Proxy: proxy}}, Log: log, Timeouts: unboundedPhases})
+		_, err := c.Generate(t.Context(), newRequest())
 		if out := fmt.Sprint(err, seen); err == nil || strings.Contains(out, "hunter2") || !strings.Contains(out, "proxy.test") {
 			t.Error(out)
 		}
@@ -590,7 +590,7 @@ func TestX13_ProxyCredentialIsRedacted(t *testing.T) {
 		defer proxy.Close()
 		at, _ := url.Parse(strings.Replace(proxy.URL, "://", "://user:hunter2@", 1))
 		c := &provider.Client{HTTP: &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(at)}}, Retry: provider.Retry{Max: -1}}
-		_, err := c.Generate(t.Context(), question())
+		_, err := c.Generate(t.Context(), newRequest())
 		if err == nil || strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "dXNlcjpodW50ZXIy") {
 			t.Error(err)
 		}

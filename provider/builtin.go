@@ -79,7 +79,7 @@ func builtinNamed(name string) (builtin, bool) {
 	return all[i], true
 }
 
-// serverName returns the name under which extensions know the server.
+// serverName returns the name of the server for extensions.
 func (b builtin) serverName() string { return cmp.Or(b.Server, b.name()) }
 
 // name returns the provider's first name, which is also its type.

@@ -14,21 +14,20 @@ import (
 	"github.com/dragoman-go/dragoman/internal/contexts"
 )
 
-// Chain calls models in order until one responds. A model that fails repeatedly is skipped for
-// a while. A Chain is safe for concurrent use; its fields must not be changed once it is in
-// use.
+// Chain calls models in order until one responds. A model that fails repeatedly is skipped for a
+// while. A Chain is safe for concurrent use; its fields must not be changed once it is in use.
 //
-// What an error does depends on its cause:
+// The effect of an error depends on its cause:
 //
 //   - An error in the request itself (invalid, refused by a policy, not authorized) ends the
 //     chain, because the next model would return the same error.
-//   - If the model does not exist, or does not support the request, the chain continues and
-//     does not count it as a failure of the model.
-//   - Every other error is a failure of the model, and so is a response without content. The
-//     chain continues with the next model.
+//   - If the model does not exist, or does not support the request, the chain continues and does
+//     not count it as a failure of the model.
+//   - Any other error is a failure of the model, and so is a response without content. The chain
+//     continues with the next model.
 //
-// A stream can move to the next model until content, reasoning or a call arrives: earlier
-// events are held back. After that, errors are returned to the caller.
+// A stream can move to the next model until content, reasoning or a call arrives: earlier events
+// are held back. After that, errors are returned to the caller.
 type Chain struct {
 	// Links are the models in order of preference.
 	Links []Link
@@ -105,10 +104,10 @@ var ErrStreamStarted = errors.New("provider: the response has begun")
 // Walk calls try for each link in order until it returns nil. Skipping links, judging errors,
 // recording failures and logging work as for Generate and Stream.
 //
-// An error that wraps [ErrStreamStarted] ends the walk and is returned by itself. The other errors that
-// it wraps count as failures of the link as usual. ErrBegun itself means that the caller wants
-// no more, which is not a failure. If all links fail, Walk returns a [*ChainError], or the
-// error itself if there was only one link.
+// An error that wraps [ErrStreamStarted] ends the walk and is returned by itself. The other errors
+// that it wraps count as failures of the link as usual. ErrStreamStarted itself means that the
+// caller wants no more, which is not a failure. If all links fail, Walk returns a [*ChainError],
+// or the error itself if there was only one link.
 func (c *Chain) Walk(ctx context.Context, try func(context.Context, Link) error) error {
 	return c.newWalk().walk(ctx, try)
 }
@@ -127,7 +126,7 @@ func (p *chainWalk) walk(ctx context.Context, try func(context.Context, Link) er
 		case err == nil:
 			p.succeeded(link)
 			return nil
-		case err == ErrStreamStarted: //nolint:errorlint // ErrBegun itself, not an error that wraps it
+		case err == ErrStreamStarted: //nolint:errorlint // ErrStreamStarted itself, not an error that wraps it
 			return err
 		}
 		next := p.recordFailure(ctx, link, err)
@@ -257,8 +256,8 @@ type requestBuildError struct{ error }
 
 func (u requestBuildError) Unwrap() error { return u.error }
 
-// startedError is an error that occurred after part of the response was sent. It keeps the text of the
-// original error.
+// startedError is an error that occurred after part of the response was sent. It keeps the text of
+// the original error.
 type startedError struct{ error }
 
 func (b startedError) Unwrap() []error { return []error{ErrStreamStarted, b.error} }
@@ -288,7 +287,7 @@ func (b *startBuffer) fill(ctx context.Context, model dragoman.Model, req *drago
 	}
 }
 
-// chainWalk is one request that goes through a chain.
+// chainWalk is one request that a chain tries on its links.
 type chainWalk struct {
 	chain    *Chain
 	health   *Health
@@ -354,7 +353,7 @@ func (p *chainWalk) recordFailure(ctx context.Context, link Link, err error) boo
 	return next
 }
 
-// failoverInfo describes how the chain came to the response of a link.
+// failoverInfo describes the links that failed or were skipped before the one that responded.
 func (p *chainWalk) failoverInfo(answered Link) *dragoman.Failover {
 	f := &dragoman.Failover{Model: answered.Name}
 	for _, a := range p.attempts {

@@ -34,7 +34,7 @@ func TestStoppedChainNamesUncalledModels(t *testing.T) {
 	}
 	check(err)
 
-	// A list that names one model twice is one model.
+	// A list with the same model twice opens one model.
 	if m, err = provider.Open("openai/gpt-5,openai/gpt-5"); err != nil {
 		t.Fatal(err)
 	}

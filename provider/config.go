@@ -114,7 +114,7 @@ func withVariable(variable string, err error) error {
 type Failover struct {
 	// AlwaysContinue continues even after an error in the request itself; see [Chain].
 	AlwaysContinue bool
-	// After, Bench and Cap are the settings of [Health].
+	// After, Cooldown and MaxCooldown are the settings of [Health].
 	After                 int
 	Cooldown, MaxCooldown time.Duration
 }
@@ -417,7 +417,8 @@ func (c *Config) openable() []string {
 	return names
 }
 
-// allOpenable returns all names that a spec may begin with, including the second names of providers.
+// allOpenable returns all names that a spec may begin with, including the alternative names of
+// providers.
 func (c *Config) allOpenable() []string {
 	names := c.openable()
 	for _, b := range builtins() {

@@ -16,8 +16,7 @@ import (
 
 var updateDocs = flag.Bool("update-docs", false, "write the tables of ../docs/providers.md")
 
-// TestProviderTablesAreDocumented holds the tables of the document against
-// the data.
+// TestProviderTablesAreDocumented compares the tables of the document with the data.
 func TestProviderTablesAreDocumented(t *testing.T) {
 	const path = "../docs/providers.md"
 	doc, err := os.ReadFile(path)
@@ -44,7 +43,7 @@ func TestProviderTablesAreDocumented(t *testing.T) {
 	}
 }
 
-// What Parse knows is what it offers to who mistypes it.
+// Parse lists its fields in the error for an unknown field.
 func TestConfigFieldsAreDocumented(t *testing.T) {
 	doc, err := os.ReadFile("../docs/providers.md")
 	if err != nil {

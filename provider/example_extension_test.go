@@ -13,8 +13,8 @@ import (
 	"github.com/dragoman-go/dragoman/provider/extension"
 )
 
-// acme is an extension for a server that speaks OpenAI Chat, takes a switch of its
-// own, streams its mood beside the text, and has a form of its own for tools.
+// acme is an extension for an OpenAI Chat server that has a setting of its own, streams a mood in
+// addition to the text, and has its own tool format.
 type acme struct {
 	*extension.Accumulator[extension.Text]
 }
@@ -54,7 +54,7 @@ func (acme) Contribute(*extension.Exchange) []dragoman.Contribution {
 	return []dragoman.Contribution{{Schemas: []dragoman.SchemaAccessor{acmeTool{}}, Adapters: []dragoman.Adapter{acmeTool{}}}}
 }
 
-// acmeTool is {"does": name}: it says what such a tool means, and writes it for Chat.
+// acmeTool is {"does": name}. It reads such tools and writes them for Chat.
 type acmeTool struct{ Does string }
 
 func (acmeTool) Format() dragoman.Format { return "acme.tool" }
@@ -72,9 +72,9 @@ func (t acmeTool) Adapt(in dragoman.AdapterInput) (json.RawMessage, dragoman.Rep
 	return json.RawMessage(fmt.Sprintf(`{"type":"function","function":{"name":%q,"acme":true}}`, t.Does)), dragoman.Report{}, err
 }
 
-// An extension adapts a server without a change in the core: this one adds a
-// switch, gathers a new field of the stream, maps it into the message, and brings a
-// new format of tools with its adapter.
+// An extension adapts a server without a change to this module: it adds a setting, accumulates a
+// new field of the stream, maps it into the message, and contributes a tool format with its
+// adapter.
 func Example_extension() {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)

@@ -30,14 +30,14 @@ type exchange struct {
 	limits targets.Limits
 	wire   *wire.Wire
 	clock  clock
-	// req is the caller's request, which is never changed. It is nil for native bytes that are
-	// passed through with the client's headers and query; params holds the names of the query
+	// req is the caller's request, which is never changed. It is nil for bytes that are passed
+	// through with the client's headers and query; clientParams holds the names of the query
 	// parameters that are sent. stream reports that a stream is requested.
 	req          *dragoman.Request
 	clientHeader http.Header
 	clientQuery  string
 	clientParams []string
-	// storedPath and method belong to a request that calls no model.
+	// storedPath and method are set for a request that calls no model.
 	storedPath, method string
 	// countPath is the path of the token counter, for a request to count tokens.
 	countPath string
@@ -45,7 +45,7 @@ type exchange struct {
 	model     string
 
 	// The results of preparing the request: the target, the registry, which is not shared, the
-	// native payload, and the losses. cured reports that content was removed because the server
+	// native payload, and the losses. fixed reports that something was removed because the server
 	// refused it.
 	target   targets.Target
 	registry *interop.Registry
@@ -63,8 +63,7 @@ type exchange struct {
 	// opaque reports that the caller gets opaque chunks.
 	opaque bool
 
-	// attempts counts the attempts. asked holds what the headers of the last response say about a
-	// retry.
+	// attempts counts the attempts. retryAdvice holds the retry headers of the last response.
 	attempts    int
 	retryAdvice retryAdvice
 	// deadline is the deadline of the whole exchange; zero means none.
@@ -109,7 +108,7 @@ func (x *exchange) prepare(ctx context.Context) error {
 	if err := x.prepareExtensions(ctx); err != nil {
 		return cmp.Or(x.req.Validate(), err) // the extension may have failed on an invalid request
 	}
-	losses := x.losses // losses of a cure
+	losses := x.losses // losses of fixRequest
 	tools, called := x.injectedTools(), x.requestWithModel()
 	tools.adaptRequest(called, &x.extended.Report)
 	// Normalize validates the request; nothing else on this path does.

@@ -206,8 +206,8 @@ func (x *exchange) hasCollectedFields() bool {
 	return x.extended.ReadsChunks() && x.extended.Partial().Get(collectedMessage) != nil
 }
 
-// completeFields gives the unknown fields of a streamed message the values that extensions
-// collected: a chunk has only a piece of a value.
+// completeFields replaces the unknown fields of a streamed message with the values that extensions
+// collected: a chunk has only a fragment of a value.
 func (x *exchange) completeFields(m *dragoman.Message) {
 	if !x.hasCollectedFields() {
 		return
@@ -248,7 +248,7 @@ func (x *exchange) newFinisher() *finisher {
 	return &finisher{x: x, on: x.extended.Finishes() || x.extended.ReadsNative() || x.extended.ReadsChunks()}
 }
 
-// record records an event that is sent to the caller. It is called only if the finisher is on.
+// record records an event that is sent to the caller. Call it only if the finisher is on.
 func (f *finisher) record(ev dragoman.Event) {
 	if s, ok := ev.(*dragoman.PartStart); ok && s.Choice == 0 {
 		f.indexes, f.message = max(f.indexes, s.Index+1), max(f.message, s.Message)

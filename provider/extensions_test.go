@@ -21,14 +21,14 @@ import (
 	"github.com/dragoman-go/dragoman/provider/internal/servers"
 )
 
-// counter counts the chunks that it is shown, and says so in the answer.
-type counter struct {
+// chunkCounter counts the chunks and adds the number to the response.
+type chunkCounter struct {
 	seen *extension.Accumulator[int]
 	fail string
 }
 
-func newCounter() counter {
-	return counter{seen: &extension.Accumulator[int]{
+func newCounter() chunkCounter {
+	return chunkCounter{seen: &extension.Accumulator[int]{
 		Path: "chunks", Fold: func(sum, piece int) int { return sum + piece },
 		Extract: func(c json.RawMessage) (int, bool, error) {
 			if !json.Valid(c) {
@@ -39,23 +39,23 @@ func newCounter() counter {
 	}}
 }
 
-func (counter) Info() extension.Info { return extension.Info{Name: "counter"} }
+func (chunkCounter) Info() extension.Info { return extension.Info{Name: "counter"} }
 
-func (c counter) Prepare(context.Context, *extension.Exchange) error {
+func (c chunkCounter) Prepare(context.Context, *extension.Exchange) error {
 	if c.fail == "prepare" {
 		panic("no")
 	}
 	return nil
 }
 
-func (c counter) ReadChunk(_ context.Context, x *extension.Exchange, chunk json.RawMessage) error {
+func (c chunkCounter) ReadChunk(_ context.Context, x *extension.Exchange, chunk json.RawMessage) error {
 	if c.fail == "chunk" {
 		return errors.New("no")
 	}
 	return c.seen.Read(x, chunk)
 }
 
-func (c counter) Finish(_ context.Context, x *extension.Exchange, resp *dragoman.Response) error {
+func (c chunkCounter) Finish(_ context.Context, x *extension.Exchange, resp *dragoman.Response) error {
 	if c.fail == "finish" {
 		return errors.New("no")
 	}
@@ -75,13 +75,13 @@ func extensions(t testing.TB, list ...extension.Extension) provider.Extensions {
 
 func TestX3_ExtensionsReadChunksAndFinish(t *testing.T) {
 	each(t, func(t *testing.T, c dialect.Codec) {
-		yes := say(textAnswer("Yes."))
+		yes := respond(textResponse("Yes."))
 		model := serve(t, c, yes, yes).client(&provider.Client{Extensions: extensions(t, newCounter())})
-		whole, err := model.Generate(t.Context(), question())
+		whole, err := model.Generate(t.Context(), newRequest())
 		if err != nil || whole.Text() != "Yes. [1]" {
 			t.Errorf("%v: %q", err, whole.Text())
 		}
-		streamed, err := dragoman.Collect(model.Stream(t.Context(), question()))
+		streamed, err := dragoman.Collect(model.Stream(t.Context(), newRequest()))
 		if err != nil || !strings.HasPrefix(streamed.Text(), "Yes. [") || strings.Contains(streamed.Text(), "[0]") {
 			t.Errorf("%v: %q", err, streamed.Text())
 		}
@@ -92,13 +92,13 @@ func TestX3_FailedExtensionIsNamed(t *testing.T) {
 	for _, fail := range []string{"prepare", "chunk", "finish"} {
 		c := newCounter()
 		c.fail = fail
-		yes := say(textAnswer("Yes."))
+		yes := respond(textResponse("Yes."))
 		model := serve(t, openaichat.Codec{}, yes, yes).client(&provider.Client{Extensions: extensions(t, c)})
 		var whose *extension.Error
-		if _, err := model.Generate(t.Context(), question()); !errors.As(err, &whose) || whose.Extension != "counter" {
+		if _, err := model.Generate(t.Context(), newRequest()); !errors.As(err, &whose) || whose.Extension != "counter" {
 			t.Errorf("%s: %v", fail, err)
 		}
-		if _, err := dragoman.Collect(model.Stream(t.Context(), question())); !errors.As(err, &whose) {
+		if _, err := dragoman.Collect(model.Stream(t.Context(), newRequest())); !errors.As(err, &whose) {
 			t.Errorf("%s, as a stream: %v", fail, err)
 		}
 	}
@@ -115,7 +115,7 @@ func TestX4_RetryRestartsAccumulation(t *testing.T) {
 		fmt.Fprint(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Yes.\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
 	}))
 	defer server.Close()
-	model := provider.OnClock(eager{newClock()}, &provider.Client{BaseURL: server.URL, Model: "m", Extensions: extensions(t, newCounter()), Timeouts: unboundedPhases})
+	model := provider.OnClock(eagerClock{newClock()}, &provider.Client{BaseURL: server.URL, Model: "m", Extensions: extensions(t, newCounter()), Timeouts: unboundedPhases})
 	resp, err := dragoman.Collect(model.Stream(t.Context(), &dragoman.Request{Messages: []dragoman.Message{dragoman.UserText("coat?")}}))
 	if err != nil || tries.Load() != 2 || resp.Text() != "Yes. [2]" {
 		t.Errorf("%v after %d attempts: %q", err, tries.Load(), resp.Text())
@@ -151,9 +151,8 @@ func TestX7_ServerExtensionsAdaptTheRequest(t *testing.T) {
 	}
 }
 
-// What an extension of somebody else's takes to write is a promise: the one of the
-// example has a switch, a new field of the stream, a mapping into the message, and a
-// new format of tools with its adapter.
+// The size of a third-party extension is a promise: the example has a setting, a new field of the
+// stream, a mapping into the message, and a tool format with its adapter.
 func TestX3_ThirdPartyExtensionFitsSixtyLines(t *testing.T) {
 	src, err := os.ReadFile("example_extension_test.go")
 	if err != nil {

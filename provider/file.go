@@ -43,8 +43,8 @@ func Load(name string, own ...extension.Extension) (*Config, error) {
 	return Parse(name, data, own...)
 }
 
-// readFile reads a file, but at most one byte more than MaxFile, so that the parser can report
-// that it is too long.
+// readFile reads a file, but at most one byte more than MaxConfigFile, so that the parser can
+// report that it is too long.
 func readFile(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {

@@ -13,10 +13,10 @@ import (
 type Health struct {
 	// After is the number of failures in a row after which a model is skipped; 0 means 3.
 	After int
-	// Cooldown is how long a model is skipped. It doubles with each further failure and is reset
-	// by a success. 0 means 30 seconds.
+	// Cooldown is the time for which a model is skipped. It doubles with each further failure; a
+	// success resets it. 0 means 30 seconds.
 	Cooldown time.Duration
-	// MaxCooldown limits Bench; 0 means 10 minutes.
+	// MaxCooldown limits Cooldown; 0 means 10 minutes.
 	MaxCooldown time.Duration
 
 	testClock clock // nil means the system clock

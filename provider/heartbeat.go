@@ -22,8 +22,8 @@ type contentDetector struct {
 	// has.
 	hasContent func(data []byte) bool
 	mode       detectorMode
-	// line is the beginning of a line that has not ended yet. If lost is set, it is
-	// unknown, and skipped counts the bytes since.
+	// line is the beginning of a line that has not ended yet. If lineUnknown is set, its content
+	// was not recorded, and skipped counts its bytes.
 	line        []byte
 	lineUnknown bool
 	skipped     int
@@ -55,7 +55,7 @@ func newContentDetector(x *exchange) contentDetector {
 	return p
 }
 
-// detect reports whether bytes that have arrived complete something that has content.
+// detect reports whether bytes that have arrived contain content, or complete a line with content.
 func (p *contentDetector) detect(b []byte) bool {
 	if p.mode == detectStart {
 		b = bytes.TrimLeft(b, " \t\r\n")
@@ -144,8 +144,8 @@ func (p *contentDetector) dataHasContent(data []byte) bool {
 // noteArrival inspects bytes of the response and the wait for them, and ends the attempt if no
 // content has arrived for too long.
 //
-// A healthy stream has content in nearly every event. To avoid inspecting each, events
-// within a 64th of the bound after one with content are assumed to have content.
+// A healthy stream has content in nearly every event. To avoid inspecting each, events within a
+// 64th of the limit after one with content are assumed to have content.
 func (a *attemptResponse) noteArrival(b []byte, waited time.Duration) {
 	if len(b) == 0 {
 		return

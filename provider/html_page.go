@@ -56,8 +56,8 @@ func shorten(s string) string {
 	return s
 }
 
-// invalidResponse returns the error for a body that is not a response although the status says so.
-// The cause is the decoding error.
+// invalidResponse returns the error for a body that is not a response although the status is a
+// success. The cause is the decoding error.
 func (a *attemptResponse) invalidResponse(what string, body []byte, cause error) error {
 	if len(bytes.TrimSpace(body)) == 0 {
 		what += ": it is empty"

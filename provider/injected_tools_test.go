@@ -26,7 +26,7 @@ func toolsPlace(d dragoman.Dialect) string {
 // nativeTools returns tools as a dialect writes them.
 func nativeTools(t *testing.T, c dialect.Codec, names ...string) json.RawMessage {
 	t.Helper()
-	req := question()
+	req := newRequest()
 	req.Model = "model-1"
 	req.Tools = nil
 	for _, name := range names {
@@ -87,9 +87,9 @@ func TestR6_InjectedToolsAreNotInjectedTwice(t *testing.T) {
 		} {
 			for when, e := range map[string]extension.Extension{"before encoding": earlyInjector{tc.injects}, "after encoding": lateInjector{tc.injects}} {
 				t.Run(name+" "+when, func(t *testing.T) {
-					server := serve(t, c, say(callAnswer(`{"city":"Oslo"}`)))
+					server := serve(t, c, respond(callResponse(`{"city":"Oslo"}`)))
 					model := server.client(&provider.Client{Extensions: extensions(t, e)})
-					req := question()
+					req := newRequest()
 					if tc.noTools {
 						req.Tools = nil
 					}
@@ -134,13 +134,13 @@ func toolsOf(t *testing.T, body []byte, place string) json.RawMessage {
 	return o.Get(place)
 }
 
-// An empty list of an extension counts as present: no tools are sent, so neither are the
-// fields that are about tools (quirk E3).
+// An empty list of an extension counts as a list: no tools are sent, and no settings of tools
+// (quirk E3).
 func TestR6_NoFlagsAreSentIfAnExtensionInjectsNoTools(t *testing.T) {
 	eachInjector(t, json.RawMessage("[]"), func(t *testing.T, c dialect.Codec, e extension.Extension) {
-		server := serve(t, c, say(textAnswer("Yes.")))
+		server := serve(t, c, respond(textResponse("Yes.")))
 		model := server.client(&provider.Client{Extensions: extensions(t, e)})
-		req := question()
+		req := newRequest()
 		no := false
 		req.ToolChoice, req.ParallelToolCalls = &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired}, &no
 		resp, err := model.Generate(t.Context(), req)
@@ -175,9 +175,9 @@ func (d deleter) Decorate(_ context.Context, x *extension.Exchange) error {
 
 func TestR6_NoFlagsAreSentIfAnExtensionDeletesTheTools(t *testing.T) {
 	each(t, func(t *testing.T, c dialect.Codec) {
-		server := serve(t, c, say(textAnswer("Yes.")))
+		server := serve(t, c, respond(textResponse("Yes.")))
 		model := server.client(&provider.Client{Extensions: extensions(t, deleter{tools: toolsPlace(c.Dialect())})})
-		req := question()
+		req := newRequest()
 		req.ToolChoice = &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired}
 		if _, err := model.Generate(t.Context(), req); err != nil {
 			t.Fatal(err)
@@ -189,9 +189,9 @@ func TestR6_NoFlagsAreSentIfAnExtensionDeletesTheTools(t *testing.T) {
 			}
 		}
 	})
-	server := serve(t, openaichat.Codec{}, say(textAnswer("Yes.")))
+	server := serve(t, openaichat.Codec{}, respond(textResponse("Yes.")))
 	own := deleter{"tools", "tool_choice", `"any"`}
-	req := question()
+	req := newRequest()
 	req.ToolChoice = &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired}
 	if _, err := server.client(&provider.Client{Extensions: extensions(t, own)}).Generate(t.Context(), req); err != nil {
 		t.Fatal(err)
@@ -225,12 +225,12 @@ func TestR6_ChoiceIsSentWithToolsOfAnExtension(t *testing.T) {
 			own := nativeTools(t, c, "of_extension")
 			place := toolsPlace(c.Dialect())
 			send := func(e extension.Extension, tools []dragoman.ToolSpec) (*dragoman.Response, extension.Object) {
-				server := serve(t, c, say(textAnswer("Yes.")))
+				server := serve(t, c, respond(textResponse("Yes.")))
 				client := &provider.Client{}
 				if e != nil {
 					client.Extensions = extensions(t, e)
 				}
-				req := question()
+				req := newRequest()
 				req.Tools, req.ToolChoice, req.ParallelToolCalls = tools, tc.choice, &no
 				resp, err := server.client(client).Generate(t.Context(), req)
 				if err != nil {
@@ -242,7 +242,7 @@ func TestR6_ChoiceIsSentWithToolsOfAnExtension(t *testing.T) {
 				}
 				return resp, o
 			}
-			tools := question().Tools
+			tools := newRequest().Tools
 			if tc.noTools {
 				tools = nil
 			}
@@ -267,9 +267,9 @@ func TestR6_ChoiceIsSentWithToolsOfAnExtension(t *testing.T) {
 func TestR6_LossesOfToolsThatAreNotSentAreNotReported(t *testing.T) {
 	each(t, func(t *testing.T, c dialect.Codec) {
 		warn := dragoman.Warn
-		server := serve(t, c, say(textAnswer("Yes.")))
+		server := serve(t, c, respond(textResponse("Yes.")))
 		own := nativeTools(t, c, "get_weather")
-		req := question()
+		req := newRequest()
 		req.Tools = append(req.Tools, dragoman.ToolSpec{Kind: codes.ToolHosted, Name: "search", Source: &dragoman.ToolSource{Format: "acme.search", JSON: json.RawMessage(`{"type":"search"}`)}})
 		if _, err := server.client(&provider.Client{Strict: &warn}).Generate(t.Context(), req); err == nil {
 			t.Fatal("a tool of another provider is not a loss")

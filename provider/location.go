@@ -93,7 +93,7 @@ func uselessSetting(s Settings, b builtin) (setting, reason string) {
 	}
 }
 
-// locationSettings are the settings that name the place of a provider.
+// locationSettings are the settings that locate a provider.
 var locationSettings = []string{"region", "project", "location"}
 
 // location returns a setting of locationSettings.

@@ -19,15 +19,15 @@ import (
 	"github.com/dragoman-go/dragoman/provider/extension"
 )
 
-// moody is an extension for a server whose messages have a mood.
-type moody struct {
+// moodExtension is an extension for a server whose messages have a mood.
+type moodExtension struct {
 	mood *extension.Accumulator[extension.Text]
-	// panics and wrong are what goes wrong in it.
+	// panics and wrong make the extension fail.
 	panics, wrong bool
 }
 
-func newMoody() moody {
-	return moody{mood: &extension.Accumulator[extension.Text]{
+func newMoody() moodExtension {
+	return moodExtension{mood: &extension.Accumulator[extension.Text]{
 		Path: "/message/mood", Fold: extension.Append, Fragments: true,
 		Extract: func(chunk json.RawMessage) (extension.Text, bool, error) {
 			o, err := extension.NewObject(chunk)
@@ -41,13 +41,13 @@ func newMoody() moody {
 	}}
 }
 
-func (moody) Info() extension.Info { return extension.Info{Name: "moody"} }
+func (moodExtension) Info() extension.Info { return extension.Info{Name: "moody"} }
 
-func (m moody) ReadChunk(_ context.Context, x *extension.Exchange, chunk json.RawMessage) error {
+func (m moodExtension) ReadChunk(_ context.Context, x *extension.Exchange, chunk json.RawMessage) error {
 	return m.mood.Read(x, chunk)
 }
 
-func (m moody) ToNative(messages []dragoman.Message, native []json.RawMessage) []json.RawMessage {
+func (m moodExtension) ToNative(messages []dragoman.Message, native []json.RawMessage) []json.RawMessage {
 	if m.panics {
 		panic("no")
 	}
@@ -59,7 +59,7 @@ func (m moody) ToNative(messages []dragoman.Message, native []json.RawMessage) [
 	})
 }
 
-func (m moody) FromNative(native []json.RawMessage, messages []dragoman.Message) []dragoman.Message {
+func (m moodExtension) FromNative(native []json.RawMessage, messages []dragoman.Message) []dragoman.Message {
 	if m.wrong {
 		return nil
 	}
@@ -76,14 +76,14 @@ func (m moody) FromNative(native []json.RawMessage, messages []dragoman.Message)
 	})
 }
 
-// A mapper gets the whole conversation of a request beside its native form, and the
-// one message of an answer.
+// A mapper gets the conversation of a request with its native form, and the one message of a
+// response.
 func TestX6_MappersGetNativeMessages(t *testing.T) {
 	places := map[dragoman.Dialect]string{dialectname.OpenAIResponses: "input", dialectname.Gemini: "contents"}
 	each(t, func(t *testing.T, codec dialect.Codec) {
-		s := serve(t, codec, say(textAnswer("Take a coat.")))
+		s := serve(t, codec, respond(textResponse("Take a coat.")))
 		c := s.client(&provider.Client{Extensions: extensions(t, newMoody())})
-		req := question()
+		req := newRequest()
 		req.Instructions = []dragoman.Part{&dragoman.Text{Text: "Be brief."}}
 		req.Messages = append(req.Messages, dragoman.AssistantText("Where?"), dragoman.UserText("In Oslo."))
 		resp, err := c.Generate(t.Context(), req)
@@ -117,13 +117,13 @@ func TestX6_MappersGetNativeMessages(t *testing.T) {
 	})
 }
 
-// Results that are messages of their own on the wire line up with theirs; what does
-// not line up is left as it is.
+// Results that are separate messages on the wire are matched with theirs. Messages that cannot be
+// matched stay unchanged.
 func TestX6_MismatchedMessagesAreNotMapped(t *testing.T) {
-	s := serve(t, openaichat.Codec{}, say(textAnswer("Yes.")))
-	calls := callAnswer(`{"city":"Oslo"}`, `{"city":"Bergen"}`).Output[0]
+	s := serve(t, openaichat.Codec{}, respond(textResponse("Yes.")))
+	calls := callResponse(`{"city":"Oslo"}`, `{"city":"Bergen"}`).Output[0]
 	a, b := calls.ToolCalls()[0], calls.ToolCalls()[1]
-	req := question()
+	req := newRequest()
 	req.Messages = append(req.Messages, calls, dragoman.ToolResults(a.ResultText("4 °C"), b.ResultText("8 °C")))
 	if _, err := s.client(&provider.Client{Extensions: extensions(t, newMoody())}).Generate(t.Context(), req); err != nil {
 		t.Fatal(err)
@@ -131,7 +131,7 @@ func TestX6_MismatchedMessagesAreNotMapped(t *testing.T) {
 	if n := bytes.Count(s.requests()[0].body, []byte(`"mood":`)); n != 4 {
 		t.Errorf("%d of 4 messages were mapped: %s", n, s.requests()[0].body)
 	}
-	// An image in a result is a message of its own in Chat, which nobody wrote.
+	// An image in a result is a separate message in Chat, without a counterpart.
 	req.Messages[2] = dragoman.ToolResults(a.Result(dragoman.Image("image/png", []byte("x"))), b.ResultText("8 °C"))
 	if _, err := s.client(&provider.Client{Extensions: extensions(t, newMoody())}).Generate(t.Context(), req); err != nil {
 		t.Fatal(err)
@@ -141,18 +141,18 @@ func TestX6_MismatchedMessagesAreNotMapped(t *testing.T) {
 	}
 	wrong := newMoody()
 	wrong.wrong = true
-	if resp, err := s.client(&provider.Client{Extensions: extensions(t, wrong)}).Generate(t.Context(), question()); err != nil || resp.Text() != "Yes." || len(s.requests()[2].req.Messages) != 1 {
+	if resp, err := s.client(&provider.Client{Extensions: extensions(t, wrong)}).Generate(t.Context(), newRequest()); err != nil || resp.Text() != "Yes." || len(s.requests()[2].req.Messages) != 1 {
 		t.Errorf("%v %q", err, resp.Text())
 	}
 	bad := newMoody()
 	bad.panics = true
 	var whose *extension.Error
-	if _, err := s.client(&provider.Client{Extensions: extensions(t, bad)}).Generate(t.Context(), question()); !errors.As(err, &whose) || whose.Hook != "to native" {
+	if _, err := s.client(&provider.Client{Extensions: extensions(t, bad)}).Generate(t.Context(), newRequest()); !errors.As(err, &whose) || whose.Hook != "to native" {
 		t.Errorf("%v", err)
 	}
 }
 
-// Of a stream, the native message is what was gathered of it.
+// The native message of a stream is accumulated from its chunks.
 func TestX6_StreamedNativeMessageIsAccumulated(t *testing.T) {
 	s := serve(t, openaichat.Codec{}, func(_ *server, w http.ResponseWriter, _ *http.Request, _ received) {
 		for _, delta := range []string{`{"content":"Yes."}`, `{"mood":"quite "}`, `{"mood":"sure"}`} {
@@ -160,14 +160,14 @@ func TestX6_StreamedNativeMessageIsAccumulated(t *testing.T) {
 		}
 		fmt.Fprint(w, "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
 	})
-	resp, err := dragoman.Collect(s.client(&provider.Client{Extensions: extensions(t, newMoody())}).Stream(t.Context(), question()))
+	resp, err := dragoman.Collect(s.client(&provider.Client{Extensions: extensions(t, newMoody())}).Stream(t.Context(), newRequest()))
 	if err != nil || resp.Text() != "Yes. (quite sure)" {
 		t.Errorf("%v %q", err, resp.Text())
 	}
 }
 
-// starter counts how often it is initialised.
-type starter struct {
+// initCounter counts its initializations.
+type initCounter struct {
 	mu       sync.Mutex
 	started  int
 	settings string
@@ -175,9 +175,9 @@ type starter struct {
 	info     extension.Info
 }
 
-func (s *starter) Info() extension.Info { return s.info }
+func (s *initCounter) Info() extension.Info { return s.info }
 
-func (s *starter) Initialize(_ context.Context, settings json.RawMessage) error {
+func (s *initCounter) Initialize(_ context.Context, settings json.RawMessage) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.started++
@@ -190,19 +190,19 @@ func (s *starter) Initialize(_ context.Context, settings json.RawMessage) error 
 }
 
 func TestX3_ExtensionIsInitializedOncePerClient(t *testing.T) {
-	s := serve(t, openaichat.Codec{}, say(textAnswer("Yes.")))
-	on, off := &starter{info: extension.Info{Name: "on"}, fail: true}, &starter{info: extension.Info{Name: "off", OptIn: true}}
+	s := serve(t, openaichat.Codec{}, respond(textResponse("Yes.")))
+	on, off := &initCounter{info: extension.Info{Name: "on"}, fail: true}, &initCounter{info: extension.Info{Name: "off", OptIn: true}}
 	e := extensions(t, on, off)
 	e.Config = map[string]json.RawMessage{"on": json.RawMessage(`{"a":1}`)}
 	c := s.client(&provider.Client{Extensions: e})
 	var whose *extension.Error
-	if _, err := c.Generate(t.Context(), question()); !errors.As(err, &whose) || whose.Extension != "on" || whose.Hook != "initialize" || len(s.requests()) != 0 {
+	if _, err := c.Generate(t.Context(), newRequest()); !errors.As(err, &whose) || whose.Extension != "on" || whose.Hook != "initialize" || len(s.requests()) != 0 {
 		t.Errorf("%v", err)
 	}
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			if _, err := c.Generate(context.Background(), question()); err != nil {
+			if _, err := c.Generate(context.Background(), newRequest()); err != nil {
 				t.Error(err)
 			}
 		})

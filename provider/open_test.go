@@ -23,7 +23,7 @@ import (
 	"github.com/dragoman-go/dragoman/sim"
 )
 
-// env is an environment.
+// env returns a lookup function for an environment.
 func env(pairs ...string) func(string) string {
 	m := map[string]string{}
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -32,29 +32,29 @@ func env(pairs ...string) func(string) string {
 	return func(name string) string { return m[name] }
 }
 
-// wire is a transport that keeps what would be sent, and says no.
-type wire struct {
+// capturingTransport records the request and returns an error.
+type capturingTransport struct {
 	url    string
 	header http.Header
 	body   string
 }
 
-func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
+func (w *capturingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	body, err := io.ReadAll(r.Body)
 	w.url, w.header, w.body = r.URL.String(), r.Header, string(body)
 	return &http.Response{StatusCode: http.StatusTeapot, Body: http.NoBody, Header: http.Header{}}, err
 }
 
-// sent opens a model and returns what its request would be.
-func sent(t *testing.T, c *provider.Config, spec string) *wire {
+// captureRequest opens a model and returns the request that it sends.
+func captureRequest(t *testing.T, c *provider.Config, spec string) *capturingTransport {
 	t.Helper()
-	var w wire
+	var w capturingTransport
 	c.HTTP = &http.Client{Transport: &w}
 	m, err := c.Open(spec)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := m.Generate(t.Context(), question()); w.url == "" {
+	if _, err := m.Generate(t.Context(), newRequest()); w.url == "" {
 		t.Fatalf("%s: nothing was sent: %v", spec, err)
 	}
 	return &w
@@ -105,7 +105,7 @@ func TestX15_BuiltInProvidersAreKnownByName(t *testing.T) {
 		{"llamacpp/x", "http://127.0.0.1:8080/v1/chat/completions", bearer, "", nil},
 		{"lmstudio/x", "http://127.0.0.1:1234/v1/chat/completions", bearer, "", nil},
 	} {
-		w := sent(t, &provider.Config{Getenv: env(tc.env...)}, tc.spec)
+		w := captureRequest(t, &provider.Config{Getenv: env(tc.env...)}, tc.spec)
 		if w.url != tc.url {
 			t.Errorf("%s: sent to %s, want %s", tc.spec, w.url, tc.url)
 		}
@@ -116,7 +116,7 @@ func TestX15_BuiltInProvidersAreKnownByName(t *testing.T) {
 }
 
 func TestX15_ModelIsEverythingAfterTheFirstSlash(t *testing.T) {
-	w := sent(t, &provider.Config{Getenv: env("OPENROUTER_API_KEY", "k")}, "openrouter/anthropic/claude-opus-5-5")
+	w := captureRequest(t, &provider.Config{Getenv: env("OPENROUTER_API_KEY", "k")}, "openrouter/anthropic/claude-opus-5-5")
 	if !strings.Contains(w.body, `"model":"anthropic/claude-opus-5-5"`) {
 		t.Errorf("sent %s", w.body)
 	}
@@ -134,7 +134,7 @@ func TestX12_MissingCredentialFailsTheFirstCall(t *testing.T) {
 			t.Errorf("%s: %v", spec, err)
 			continue
 		}
-		_, err = m.Generate(t.Context(), question())
+		_, err = m.Generate(t.Context(), newRequest())
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v does not name %s", spec, err, want)
 		}
@@ -151,7 +151,7 @@ func TestX12_MissingCredentialFailsTheFirstCall(t *testing.T) {
 			t.Fatal(err)
 		}
 		var key *provider.MissingKeyError
-		if _, err := m.Generate(t.Context(), question()); !errors.As(err, &key) {
+		if _, err := m.Generate(t.Context(), newRequest()); !errors.As(err, &key) {
 			t.Errorf("%s: %v", spec, err)
 		}
 	}
@@ -159,7 +159,7 @@ func TestX12_MissingCredentialFailsTheFirstCall(t *testing.T) {
 
 func TestX15_AliasesResolveToModels(t *testing.T) {
 	c := &provider.Config{Getenv: env("OPENAI_API_KEY", "k"), Aliases: map[string]string{"best": "smart", "smart": "openai/gpt-5"}}
-	if w := sent(t, c, "best"); !strings.Contains(w.body, `"model":"gpt-5"`) {
+	if w := captureRequest(t, c, "best"); !strings.Contains(w.body, `"model":"gpt-5"`) {
 		t.Errorf("sent %s", w.body)
 	}
 }
@@ -262,7 +262,7 @@ func TestX15_ConfigFileSetsProviders(t *testing.T) {
 		c.Getenv = env("OTHER_KEY", "k1", "WORK_KEY", "", "AWS_BEARER_TOKEN_BEDROCK", "k2", "GOOGLE_OAUTH_ACCESS_TOKEN", "k3")
 		return c
 	}
-	w := sent(t, load(), "fast")
+	w := captureRequest(t, load(), "fast")
 	if w.url != "https://llm.example.com/v1/deployments/llama-9b/chat?api-version=7" || w.header.Get("Api-Key") != "k1" || w.header.Get("Authorization") != "" || w.header.Get("X-Team") != "search" {
 		t.Errorf("sent to %s with %v", w.url, w.header)
 	}
@@ -271,7 +271,7 @@ func TestX15_ConfigFileSetsProviders(t *testing.T) {
 		"cloud/m":     "https://europe-west4-aiplatform.googleapis.com/v1/projects/my-project/locations/europe-west4/publishers/google/models/m:generateContent",
 		"own/m":       "http://127.0.0.1:9/chat/completions",
 	} {
-		if w := sent(t, load(), spec); w.url != want {
+		if w := captureRequest(t, load(), spec); w.url != want {
 			t.Errorf("%s: sent to %s, want %s", spec, w.url, want)
 		}
 	}
@@ -294,7 +294,7 @@ func TestX15_ConfigFileSetsProviders(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := m.Generate(t.Context(), question()); err == nil || !strings.Contains(err.Error(), "WORK_KEY") {
+	if _, err := m.Generate(t.Context(), newRequest()); err == nil || !strings.Contains(err.Error(), "WORK_KEY") {
 		t.Errorf("the settings of a built-in name are not the file's: %v", err)
 	}
 }
@@ -313,7 +313,7 @@ func TestX12_APIKeyEnvOverridesTheDefaultVariable(t *testing.T) {
 			s.Project = "p"
 		}
 		c.Providers[typ] = s
-		w := sent(t, c, typ+"/m")
+		w := captureRequest(t, c, typ+"/m")
 		key := w.header.Get("Authorization") + w.header.Get("X-Api-Key") + w.header.Get("X-Goog-Api-Key")
 		if strings.TrimPrefix(key, "Bearer ") != "mine" {
 			t.Errorf("%s: the key is %q", typ, key)
@@ -461,7 +461,7 @@ func TestX15_ConfigFileConfiguresOwnExtensions(t *testing.T) {
 
 func TestX12_ConfigFileAddsCompatibleServers(t *testing.T) {
 	each(t, func(t *testing.T, codec dialect.Codec) {
-		s := serve(t, codec, say(textAnswer("hi")))
+		s := serve(t, codec, respond(textResponse("hi")))
 		typ := map[dragoman.Dialect]string{
 			dialectname.OpenAIChat: "compatible", dialectname.OpenAIResponses: "openai", dialectname.Anthropic: "anthropic",
 			dialectname.Gemini: "gemini", dialectname.Ollama: "ollama", dialectname.Bedrock: "bedrock", "cohere.chat": "cohere",
@@ -474,8 +474,8 @@ func TestX12_ConfigFileAddsCompatibleServers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		both(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
-			resp, err := ask(m, question())
+		forGenerateAndStream(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
+			resp, err := ask(m, newRequest())
 			if err != nil || resp.Text() != "hi" || resp.Origin.Provider != "here" {
 				t.Errorf("%v, %v", resp, err)
 			}
@@ -642,8 +642,8 @@ func TestX12_ErrorForAMissingKeySaysHowToSetIt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		both(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
-			_, err := ask(m, question())
+		forGenerateAndStream(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
+			_, err := ask(m, newRequest())
 			var api *dragoman.APIError
 			if !errors.As(err, &api) || api.Class != dragoman.ErrorAuth || !strings.Contains(err.Error(), "Unauthorized") {
 				t.Fatalf("%s: %v", tc.settings, err)

@@ -31,17 +31,17 @@ import (
 	"github.com/dragoman-go/dragoman/provider"
 )
 
-// upstream is a server that keeps what it gets and answers as it is told, the last
-// way for all that follow.
-type upstream struct {
+// scriptedServer records requests and responds with the given handlers in order; the last one
+// handles all further requests.
+type scriptedServer struct {
 	*httptest.Server
 	mu  sync.Mutex
 	got []received
 }
 
-func upstreams(t *testing.T, steps ...http.HandlerFunc) *upstream {
+func upstreams(t *testing.T, steps ...http.HandlerFunc) *scriptedServer {
 	t.Helper()
-	u := &upstream{}
+	u := &scriptedServer{}
 	u.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
@@ -57,14 +57,14 @@ func upstreams(t *testing.T, steps ...http.HandlerFunc) *upstream {
 	return u
 }
 
-func (u *upstream) requests() []received {
+func (u *scriptedServer) requests() []received {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return slices.Clone(u.got)
 }
 
-// client asks it, with a key and waits that are over at once.
-func (u *upstream) client(c *provider.Client) *provider.Client {
+// client returns a client of the server, with a key and without waits.
+func (u *scriptedServer) client(c *provider.Client) *provider.Client {
 	c.BaseURL, c.HTTP = u.URL, u.Client()
 	if c.Codec == nil {
 		c.Codec = openaichat.Codec{}
@@ -76,13 +76,13 @@ func (u *upstream) client(c *provider.Client) *provider.Client {
 		c.Auth = provider.Bearer(provider.FixedKey("sk-the-key-of-the-gateway"))
 	}
 	if !c.HasClock() {
-		provider.OnClock(eager{newClock()}, c).Timeouts = unboundedPhases
+		provider.OnClock(eagerClock{newClock()}, c).Timeouts = unboundedPhases
 	}
 	return c
 }
 
-// answering answers with a status, a body and headers.
-func answering(status int, body string, header ...string) http.HandlerFunc {
+// respondWith returns a handler that responds with a status, a body and headers.
+func respondWith(status int, body string, header ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		for i := 0; i+1 < len(header); i += 2 {
 			w.Header().Set(header[i], header[i+1])
@@ -92,8 +92,8 @@ func answering(status int, body string, header ...string) http.HandlerFunc {
 	}
 }
 
-// breaking sends the beginning of an answer, and then the connection breaks.
-func breaking(body string) http.HandlerFunc {
+// breakAfter sends the beginning of a response, and closes the connection.
+func breakAfter(body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusOK)
 		_, _ = io.WriteString(w, body)
@@ -102,7 +102,7 @@ func breaking(body string) http.HandlerFunc {
 	}
 }
 
-func zipped(s string) string {
+func gzipped(s string) string {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
 	_, _ = io.WriteString(z, s)
@@ -110,8 +110,8 @@ func zipped(s string) string {
 	return b.String()
 }
 
-// passes passes a body on and reads the answer.
-func passes(t *testing.T, c *provider.Client, p passthrough.Request) (*passthrough.Response, string) {
+// passThrough passes a body through and reads the response.
+func passThrough(t *testing.T, c *provider.Client, p passthrough.Request) (*passthrough.Response, string) {
 	t.Helper()
 	got, err := c.Pass(t.Context(), p)
 	if err != nil {
@@ -141,9 +141,9 @@ func TestPassKeepsBytes(t *testing.T) {
 	}
 	each(t, func(t *testing.T, codec dialect.Codec) {
 		for i, stream := range []bool{false, true} {
-			u := upstreams(t, answering(http.StatusOK, answered, "Content-Type", "text/x-any"))
+			u := upstreams(t, respondWith(http.StatusOK, answered, "Content-Type", "text/x-any"))
 			c := u.client(&provider.Client{Codec: codec, Model: "asked:1", Header: http.Header{"x-team": {"search"}}})
-			got, body := passes(t, c, passthrough.Request{Model: "another", Body: []byte(sent), Stream: stream})
+			got, body := passThrough(t, c, passthrough.Request{Model: "another", Body: []byte(sent), Stream: stream})
 			if got.Status != http.StatusOK || got.Err != nil || body != answered || got.Header.Get("Content-Type") != "text/x-any" {
 				t.Errorf("%d %v %v %q", got.Status, got.Err, got.Header, body)
 			}
@@ -162,10 +162,10 @@ func TestPassKeepsBytes(t *testing.T) {
 }
 
 func TestPassUsesItsOwnModelName(t *testing.T) {
-	u := upstreams(t, answering(http.StatusOK, "{}"))
+	u := upstreams(t, respondWith(http.StatusOK, "{}"))
 	c := u.client(&provider.Client{Codec: gemini.Codec{}})
 	c.Model = ""
-	passes(t, c, passthrough.Request{Model: "models/g-1", Body: []byte("{}")})
+	passThrough(t, c, passthrough.Request{Model: "models/g-1", Body: []byte("{}")})
 	if got := u.requests()[0].path; got != "/v1beta/models/g-1:generateContent" {
 		t.Errorf("sent to %s", got)
 	}
@@ -179,9 +179,9 @@ func TestJ16_PassedRequestIsSigned(t *testing.T) {
 	}
 	now := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
 	c := u.client(&provider.Client{Codec: bedrock.Codec{}, Auth: provider.SigV4{Region: "eu-north-1", Keys: keys, Now: func() time.Time { return now }}})
-	passes(t, c, passthrough.Request{Body: []byte(`{ "messages" : [] }`), Stream: true, Header: http.Header{"Traceparent": {"00-1"}, "Authorization": {"AWS4-HMAC-SHA256 theirs"}, "X-Amz-Date": {"theirs"}}})
+	passThrough(t, c, passthrough.Request{Body: []byte(`{ "messages" : [] }`), Stream: true, Header: http.Header{"Traceparent": {"00-1"}, "Authorization": {"AWS4-HMAC-SHA256 theirs"}, "X-Amz-Date": {"theirs"}}})
 	got := u.requests()[0]
-	if have, want := got.header.Get("Authorization"), signature(got, host, "wJalrXUtnFEMI/K7MDENG"); !strings.HasSuffix(have, "Signature="+want) {
+	if have, want := got.header.Get("Authorization"), awsSignature(got, host, "wJalrXUtnFEMI/K7MDENG"); !strings.HasSuffix(have, "Signature="+want) {
 		t.Errorf("sent %s, want the signature %s", have, want)
 	}
 }
@@ -208,8 +208,8 @@ func TestJ16_OnlyDialectHeadersAreForwarded(t *testing.T) {
 		{ollama.Codec{}, nil},
 		{bedrock.Codec{}, nil},
 	} {
-		u := upstreams(t, answering(http.StatusOK, "{}"))
-		passes(t, u.client(&provider.Client{Codec: tc.codec}), passthrough.Request{Body: []byte("{}"), Stream: true, Header: called})
+		u := upstreams(t, respondWith(http.StatusOK, "{}"))
+		passThrough(t, u.client(&provider.Client{Codec: tc.codec}), passthrough.Request{Body: []byte("{}"), Stream: true, Header: called})
 		var got []string
 		for name, values := range u.requests()[0].header {
 			if slices.Equal(values, []string{"theirs"}) {
@@ -271,7 +271,7 @@ func TestPassForwardsOnlyStoredResponsePaths(t *testing.T) {
 }
 
 func TestJ16_ClientHeadersStayAndBetasAreJoined(t *testing.T) {
-	u := upstreams(t, answering(http.StatusOK, "{}"))
+	u := upstreams(t, respondWith(http.StatusOK, "{}"))
 	for _, tc := range []struct {
 		codec        dialect.Codec
 		own, asked   http.Header
@@ -285,7 +285,7 @@ func TestJ16_ClientHeadersStayAndBetasAreJoined(t *testing.T) {
 		{openaichat.Codec{}, nil, http.Header{"Openai-Organization": {"two\nlines"}}, "Openai-Organization", ""},
 	} {
 		before := len(u.requests())
-		passes(t, u.client(&provider.Client{Codec: tc.codec, Header: tc.own}), passthrough.Request{Body: []byte("{}"), Header: tc.asked})
+		passThrough(t, u.client(&provider.Client{Codec: tc.codec, Header: tc.own}), passthrough.Request{Body: []byte("{}"), Header: tc.asked})
 		if got := strings.Join(u.requests()[before].header.Values(tc.name), " | "); got != tc.expect {
 			t.Errorf("%v and %v: %q, want %q", tc.own, tc.asked, got, tc.expect)
 		}
@@ -301,8 +301,8 @@ func TestJ16_OnlyUsefulResponseHeadersAreReturned(t *testing.T) {
 	}
 	want := "Anthropic-Ratelimit-Tokens-Remaining Content-Type Openai-Processing-Ms Openai-Version Request-Id Retry-After Retry-After-Ms X-Amzn-Errortype X-Amzn-Requestid X-Ratelimit-Limit-Requests X-Request-Id X-Should-Retry"
 	for _, status := range []int{http.StatusOK, http.StatusBadRequest} {
-		u := upstreams(t, answering(status, "{}", given...))
-		got, _ := passes(t, u.client(&provider.Client{}), passthrough.Request{Body: []byte("{}")})
+		u := upstreams(t, respondWith(status, "{}", given...))
+		got, _ := passThrough(t, u.client(&provider.Client{}), passthrough.Request{Body: []byte("{}")})
 		var names []string
 		for name := range got.Header {
 			names = append(names, name)
@@ -320,17 +320,17 @@ func TestPassRetriesUntilTheFirstByte(t *testing.T) {
 		first http.HandlerFunc
 		wait  time.Duration
 	}{
-		"a server that is overloaded":      {answering(http.StatusServiceUnavailable, "{}"), 250 * time.Millisecond},
-		"a server that asks for a wait":    {answering(http.StatusTooManyRequests, "{}", "Retry-After", "7"), 7 * time.Second},
-		"a refusal that may be repeated":   {answering(http.StatusBadRequest, "{}", "X-Should-Retry", "true"), 250 * time.Millisecond},
+		"a server that is overloaded":      {respondWith(http.StatusServiceUnavailable, "{}"), 250 * time.Millisecond},
+		"a server that asks for a wait":    {respondWith(http.StatusTooManyRequests, "{}", "Retry-After", "7"), 7 * time.Second},
+		"a refusal that may be repeated":   {respondWith(http.StatusBadRequest, "{}", "X-Should-Retry", "true"), 250 * time.Millisecond},
 		"a connection that breaks at once": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, 250 * time.Millisecond},
-		"one that breaks behind the head":  {breaking(""), 250 * time.Millisecond},
+		"one that breaks behind the head":  {breakAfter(""), 250 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
-			u := upstreams(t, tc.first, answering(http.StatusOK, "data: fine\n\n"))
-			clock := eager{newClock()}
+			u := upstreams(t, tc.first, respondWith(http.StatusOK, "data: fine\n\n"))
+			clock := eagerClock{newClock()}
 			c := u.client(provider.OnClock(clock, &provider.Client{Timeouts: unboundedPhases, Retry: provider.Retry{Jitter: func() float64 { return 1 }}}))
-			if got, answer := passes(t, c, body); got.Status != http.StatusOK || answer != "data: fine\n\n" {
+			if got, answer := passThrough(t, c, body); got.Status != http.StatusOK || answer != "data: fine\n\n" {
 				t.Errorf("%d %q", got.Status, answer)
 			}
 			if waits := clock.waits(); !slices.Equal(waits, []time.Duration{tc.wait}) {
@@ -345,7 +345,7 @@ func TestPassRetriesUntilTheFirstByte(t *testing.T) {
 
 func TestPassDoesNotRetryAfterContent(t *testing.T) {
 	const said = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hi\"}}]}\n\ndata: half"
-	u := upstreams(t, breaking(said))
+	u := upstreams(t, breakAfter(said))
 	got, err := u.client(&provider.Client{}).Pass(t.Context(), passthrough.Request{Body: []byte("{}"), Stream: true})
 	if err != nil {
 		t.Fatal(err)
@@ -371,8 +371,8 @@ func TestErrorIsPassedThroughUnchanged(t *testing.T) {
 		{http.StatusTooManyRequests, dragoman.ErrorRateLimit, 3},
 		{http.StatusInternalServerError, dragoman.ErrorServer, 3},
 	} {
-		u := upstreams(t, answering(tc.status, own))
-		got, body := passes(t, u.client(&provider.Client{}), passthrough.Request{Body: []byte("{}"), Stream: true})
+		u := upstreams(t, respondWith(tc.status, own))
+		got, body := passThrough(t, u.client(&provider.Client{}), passthrough.Request{Body: []byte("{}"), Stream: true})
 		if got.Status != tc.status || body != own || got.Err == nil || got.Err.Class != tc.class || got.Err.Message != "so A" || len(u.requests()) != tc.asked {
 			t.Errorf("%d: %d, %q, %v, asked %d times", tc.status, got.Status, body, got.Err, len(u.requests()))
 		}
@@ -380,8 +380,8 @@ func TestErrorIsPassedThroughUnchanged(t *testing.T) {
 }
 
 func TestQuirkD23_PassedRequestsAreNotRepaired(t *testing.T) {
-	u := upstreams(t, answering(http.StatusBadRequest, `{"type":"error","error":{"type":"invalid_request_error","message":"Invalid signature in thinking block"}}`))
-	got, _ := passes(t, u.client(&provider.Client{Codec: anthropic.Codec{}}), passthrough.Request{Body: []byte("{}")})
+	u := upstreams(t, respondWith(http.StatusBadRequest, `{"type":"error","error":{"type":"invalid_request_error","message":"Invalid signature in thinking block"}}`))
+	got, _ := passThrough(t, u.client(&provider.Client{Codec: anthropic.Codec{}}), passthrough.Request{Body: []byte("{}")})
 	if got.Status != http.StatusBadRequest || len(u.requests()) != 1 {
 		t.Errorf("%d, asked %d times", got.Status, len(u.requests()))
 	}
@@ -392,15 +392,15 @@ func TestX13_PassedErrorIsRedacted(t *testing.T) {
 		{"sk-a/secret+key", `{"error":{"message":"no such key sk-a\/secret+key"}}`, `{"error":{"message":"no such key [redacted]"}}`},
 		{"sk-a/secret+key", "<p>no such key: sk-a/secret+key</p>", "<p>no such key: [redacted]</p>"},
 	} {
-		u := upstreams(t, answering(http.StatusUnauthorized, tc.body))
-		got, body := passes(t, u.client(&provider.Client{Auth: provider.Bearer(provider.FixedKey(tc.key))}), passthrough.Request{Body: []byte("{}")})
+		u := upstreams(t, respondWith(http.StatusUnauthorized, tc.body))
+		got, body := passThrough(t, u.client(&provider.Client{Auth: provider.Bearer(provider.FixedKey(tc.key))}), passthrough.Request{Body: []byte("{}")})
 		if body != tc.want || strings.Contains(got.Err.Error(), tc.key) {
 			t.Errorf("%q, %v", body, got.Err)
 		}
 	}
 	t.Run("where that would break its JSON, it is told anew", func(t *testing.T) {
-		u := upstreams(t, answering(http.StatusUnauthorized, `{"error":{"message":"who are you?","code":null}}`))
-		_, body := passes(t, u.client(&provider.Client{Auth: provider.Bearer(provider.FixedKey("null"))}), passthrough.Request{Body: []byte("{}")})
+		u := upstreams(t, respondWith(http.StatusUnauthorized, `{"error":{"message":"who are you?","code":null}}`))
+		_, body := passThrough(t, u.client(&provider.Client{Auth: provider.Bearer(provider.FixedKey("null"))}), passthrough.Request{Body: []byte("{}")})
 		if !json.Valid([]byte(body)) || !strings.Contains(body, "who are you?") {
 			t.Errorf("%q", body)
 		}
@@ -415,21 +415,21 @@ func TestJ16_UnrequestedCompressionIsRemoved(t *testing.T) {
 		body, encoding     string
 		want, wantEncoding string
 	}{
-		{"a stream", http.StatusOK, zipped(stream), "gzip", stream, ""},
-		{"a refusal", http.StatusBadRequest, zipped(refusal), "GZIP", refusal, ""},
+		{"a stream", http.StatusOK, gzipped(stream), "gzip", stream, ""},
+		{"a refusal", http.StatusBadRequest, gzipped(refusal), "GZIP", refusal, ""},
 		{"a stream in what we do not know is said to be", http.StatusOK, "\x01\x02", "br", "\x01\x02", "br"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			u := upstreams(t, answering(tc.status, tc.body, "Content-Encoding", tc.encoding))
-			got, body := passes(t, u.client(&provider.Client{}), passthrough.Request{Body: []byte("{}"), Stream: true})
+			u := upstreams(t, respondWith(tc.status, tc.body, "Content-Encoding", tc.encoding))
+			got, body := passThrough(t, u.client(&provider.Client{}), passthrough.Request{Body: []byte("{}"), Stream: true})
 			if body != tc.want || got.Header.Get("Content-Encoding") != tc.wantEncoding {
 				t.Errorf("%q, %v", body, got.Header)
 			}
 		})
 	}
 	t.Run("and so are those of Stream", func(t *testing.T) {
-		u := upstreams(t, answering(http.StatusOK, zipped("data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hi\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"), "Content-Encoding", "gzip"))
-		resp, err := dragoman.Collect(u.client(&provider.Client{}).Stream(t.Context(), question()))
+		u := upstreams(t, respondWith(http.StatusOK, gzipped("data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hi\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"), "Content-Encoding", "gzip"))
+		resp, err := dragoman.Collect(u.client(&provider.Client{}).Stream(t.Context(), newRequest()))
 		if err != nil || resp.Text() != "hi" {
 			t.Errorf("%v, %v", resp, err)
 		}
@@ -438,8 +438,8 @@ func TestJ16_UnrequestedCompressionIsRemoved(t *testing.T) {
 
 func TestUnpassableErrorIsReencoded(t *testing.T) {
 	for name, step := range map[string]http.HandlerFunc{
-		"it is packed in what we do not know": answering(http.StatusBadRequest, "\x01\x02", "Content-Encoding", "br", "Content-Type", "text/html"),
-		"it is too long":                      answering(http.StatusBadRequest, strings.Repeat("long ", 1<<18), "Content-Type", "text/html"),
+		"it is packed in what we do not know": respondWith(http.StatusBadRequest, "\x01\x02", "Content-Encoding", "br", "Content-Type", "text/html"),
+		"it is too long":                      respondWith(http.StatusBadRequest, strings.Repeat("long ", 1<<18), "Content-Type", "text/html"),
 		"it breaks": func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusBadRequest)
 			_, _ = io.WriteString(w, `{"error":`)
@@ -448,7 +448,7 @@ func TestUnpassableErrorIsReencoded(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, body := passes(t, upstreams(t, step).client(&provider.Client{}), passthrough.Request{Body: []byte("{}"), Stream: true})
+			got, body := passThrough(t, upstreams(t, step).client(&provider.Client{}), passthrough.Request{Body: []byte("{}"), Stream: true})
 			var e struct{ Error struct{ Message *string } }
 			if err := json.Unmarshal([]byte(body), &e); err != nil || e.Error.Message == nil || len(body) > 64<<10 {
 				t.Errorf("%.80q: %v", body, err)
@@ -461,7 +461,7 @@ func TestUnpassableErrorIsReencoded(t *testing.T) {
 }
 
 func TestPassReportsInvalidResponses(t *testing.T) {
-	u := upstreams(t, answering(http.StatusTemporaryRedirect, "", "Location", "http://elsewhere.invalid/"))
+	u := upstreams(t, respondWith(http.StatusTemporaryRedirect, "", "Location", "http://elsewhere.invalid/"))
 	nobody := httptest.NewServer(nil)
 	nobody.Close()
 	cancelled, cancel := context.WithCancel(t.Context())
@@ -565,7 +565,7 @@ func TestX13_PassedConnectionsAreReused(t *testing.T) {
 	})
 	c := u.client(&provider.Client{})
 	for range 5 {
-		passes(t, c, passthrough.Request{Body: []byte("{}"), Stream: true})
+		passThrough(t, c, passthrough.Request{Body: []byte("{}"), Stream: true})
 	}
 	n := 0
 	conns.Range(func(any, any) bool { n++; return true })
@@ -575,10 +575,10 @@ func TestX13_PassedConnectionsAreReused(t *testing.T) {
 }
 
 func TestO2_PassedRequestIsLoggedWithoutCredentials(t *testing.T) {
-	u := upstreams(t, answering(http.StatusOK, "data: sk-the-key-of-the-gateway and more\n\n"))
+	u := upstreams(t, respondWith(http.StatusOK, "data: sk-the-key-of-the-gateway and more\n\n"))
 	log, lines := debugLog()
 	called := passthrough.Request{Body: []byte(`{"words":"of the user, sk-the-key-of-the-gateway"}`), Stream: true, Header: http.Header{"Idempotency-Key": {"their-own-key"}}}
-	got, _ := passes(t, u.client(&provider.Client{Log: log}), called)
+	got, _ := passThrough(t, u.client(&provider.Client{Log: log}), called)
 	if err := got.Body.Close(); err != nil { // again, which says nothing
 		t.Error(err)
 	}
@@ -593,8 +593,8 @@ func TestO2_PassedRequestIsLoggedWithoutCredentials(t *testing.T) {
 		t.Error("a header of who asked is in the log")
 	}
 
-	var quiet logs
-	passes(t, u.client(&provider.Client{Log: slog.New(slog.NewJSONHandler(&quiet, nil))}), called)
+	var quiet logBuffer
+	passThrough(t, u.client(&provider.Client{Log: slog.New(slog.NewJSONHandler(&quiet, nil))}), called)
 	if body := quiet.lines(t, "model response passed through"); len(body) != 1 || body[0]["body"] != nil || strings.Contains(quiet.String(), "words") {
 		t.Errorf("without debug: %s", quiet.String())
 	}

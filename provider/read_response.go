@@ -57,16 +57,16 @@ func (x *exchange) decodeWhole(ctx context.Context, a *attemptResponse, body []b
 	return resp, nil
 }
 
-// drainTime is how long to wait for the end of the body after the last event of a stream. Only a
-// body that was read to its end frees its connection for reuse.
+// drainTime limits the wait for the end of the body after the last event of a stream. Only a body
+// that was read to its end frees its connection for reuse.
 const drainTime = time.Second
 
 // errCallerStopped reports that the caller left the loop.
 var errCallerStopped = errors.New("provider: the caller left the loop")
 
 // streamEvents makes one attempt to get the response as a stream, and adds its events to out. It
-// returns nil only after a ResponseEnd, errCallerStopped if the caller wants no more, and otherwise
-// the error; the StreamError that reports it is among the events.
+// returns nil only after a ResponseEnd, errCallerStopped if the caller wants no more events, and
+// otherwise the error; the StreamError that reports it is among the events.
 func (x *exchange) streamEvents(ctx context.Context, out *startBuffer) error {
 	a, err := x.send(ctx)
 	if err != nil {

@@ -40,7 +40,7 @@ func isPublic(name string) bool {
 // without that.
 type secrets struct {
 	texts []string
-	// spelled holds all spellings of the first of texts, as counted.
+	// spelled holds all spellings of the first spelledTexts of texts.
 	spelled      []string
 	spelledTexts int
 }

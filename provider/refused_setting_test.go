@@ -15,9 +15,9 @@ import (
 	"github.com/dragoman-go/dragoman/provider"
 )
 
-// settled is a question with settings that a server may refuse.
-func settled() *dragoman.Request {
-	req := question()
+// requestWithSettings returns a request with settings that a server may refuse.
+func requestWithSettings() *dragoman.Request {
+	req := newRequest()
 	req.Reasoning = &dragoman.ReasoningSettings{Effort: "high"}
 	req.Sampling.Temperature, req.Sampling.TopP = dragoman.Num(0.5), dragoman.Num(0.9)
 	req.Sampling.PresencePenalty = dragoman.Num(0.1)
@@ -45,9 +45,9 @@ func TestX14_RefusedSettingIsDroppedOnce(t *testing.T) {
 	} {
 		t.Run(tc.err.Message, func(t *testing.T) {
 			tc.err.Class = dragoman.ErrorBadRequest
-			s := serve(t, tc.codec, refuse(&tc.err), say(textAnswer("fine")))
-			c, clock := hasty(s, provider.Retry{Max: -1})
-			req := settled()
+			s := serve(t, tc.codec, respondError(&tc.err), respond(textResponse("fine")))
+			c, clock := noWaitClient(s, provider.Retry{Max: -1})
+			req := requestWithSettings()
 			resp, err := c.Generate(t.Context(), req)
 			if err != nil || resp.Text() != "fine" {
 				t.Fatalf("%v, %v", resp, err)
@@ -77,15 +77,15 @@ func TestX14_OtherRefusalsAreReturned(t *testing.T) {
 		"Unsupported parameter: 'web_search_options'",
 		"model does not support tools",
 	} {
-		s := serve(t, openaichat.Codec{}, refuse(&dragoman.APIError{Class: dragoman.ErrorBadRequest, Message: message}), say(textAnswer("fine")))
-		c, _ := hasty(s, provider.Retry{Max: -1})
-		if _, err := c.Generate(t.Context(), settled()); err == nil || len(s.requests()) != 1 {
+		s := serve(t, openaichat.Codec{}, respondError(&dragoman.APIError{Class: dragoman.ErrorBadRequest, Message: message}), respond(textResponse("fine")))
+		c, _ := noWaitClient(s, provider.Retry{Max: -1})
+		if _, err := c.Generate(t.Context(), requestWithSettings()); err == nil || len(s.requests()) != 1 {
 			t.Errorf("%s: error %v after %d requests", message, err, len(s.requests()))
 		}
 	}
 }
 
-// Vendor rules go by the server, and not by what the provider is called.
+// Vendor rules depend on the server, not on the name of the provider.
 func TestA3_ProviderNameEnablesNothing(t *testing.T) {
 	for name, typ := range map[string]string{"deepseek": "openai-chat", "openai": "deepseek", "work": "openai-chat", "mistral": "vllm"} {
 		plain, err := (&provider.Config{Getenv: env(), Providers: map[string]provider.Settings{"other": {Type: typ, BaseURL: "http://127.0.0.1:9/v1"}}}).Open("other/m")

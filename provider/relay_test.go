@@ -25,8 +25,8 @@ func TestStreamCallsWaitingBeforeItBlocks(t *testing.T) {
 		_, _ = io.WriteString(w, `data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`+"\n\ndata: [DONE]\n\n")
 	}))
 	defer s.Close()
-	// It waits for the second half once both words of the first are told, and not
-	// between them; only then the server goes on.
+	// The stream must wait after both words of the first half were sent, and not between them;
+	// only then the server continues.
 	words, waits := 0, 0
 	ctx := callcontext.WithRelay(t.Context(), &callcontext.Relay{Waiting: func() {
 		if words > 0 && words%2 == 0 && waits < words/2 {

@@ -30,8 +30,8 @@ func refusesReasoning(codec dialect.Codec, e *dragoman.APIError) bool {
 	})
 }
 
-// fixRequest removes the cause of a refusal from a request, once: the reasoning of earlier
-// turns, or a setting that the error names. It reports whether to send the request again.
+// fixRequest removes the cause of a refusal from a request, once: the reasoning of earlier turns,
+// or a setting that the error names. It reports whether to send the request again.
 func (x *exchange) fixRequest(err error) bool {
 	var e *dragoman.APIError
 	if x.fixed || x.req == nil || !errors.As(err, &e) || e.Class != dragoman.ErrorBadRequest && e.Status != 400 && e.Status != 422 {

@@ -15,15 +15,14 @@ import (
 	"github.com/dragoman-go/dragoman/provider"
 )
 
-// scribbler leaves its traces on each request, and asks somebody for its key first, with
-// the context that the request is sent with.
-type scribbler struct {
+// scribblingAuth changes every request, and first fetches its key with the context of the request.
+type scribblingAuth struct {
 	t    *testing.T
 	from string
 	n    int
 }
 
-func (s *scribbler) Authorize(_ context.Context, req *http.Request, _ []byte) error {
+func (s *scribblingAuth) Authorize(_ context.Context, req *http.Request, _ []byte) error {
 	ask, err := http.NewRequestWithContext(req.Context(), http.MethodGet, s.from, nil)
 	if err != nil {
 		return err
@@ -43,12 +42,12 @@ func (s *scribbler) Authorize(_ context.Context, req *http.Request, _ []byte) er
 func TestRequestsShareNothing(t *testing.T) {
 	keys := httptest.NewServer(http.NotFoundHandler())
 	defer keys.Close()
-	s := serve(t, gemini.Codec{}, say(textAnswer("hi")))
-	c := s.client(&provider.Client{Auth: &scribbler{t: t, from: keys.URL}})
+	s := serve(t, gemini.Codec{}, respond(textResponse("hi")))
+	c := s.client(&provider.Client{Auth: &scribblingAuth{t: t, from: keys.URL}})
 	c.Model = ""
 	ways := []string{"a:generateContent", "a:generateContent", "b:generateContent", "b:streamGenerateContent", "b:streamGenerateContent", "a:streamGenerateContent", "a:generateContent"}
 	for i, way := range ways {
-		req := question()
+		req := newRequest()
 		model, what, _ := strings.Cut(way, ":")
 		req.Model = model
 		var err error
@@ -72,12 +71,12 @@ func TestRequestsShareNothing(t *testing.T) {
 	}
 }
 
-// slowly reads one byte at a time.
-type slowly struct{ io.Reader }
+// oneByteReader reads one byte at a time.
+type oneByteReader struct{ io.Reader }
 
-func (s slowly) Read(p []byte) (int, error) { return s.Reader.Read(p[:min(1, len(p))]) }
+func (s oneByteReader) Read(p []byte) (int, error) { return s.Reader.Read(p[:min(1, len(p))]) }
 
-func (slowly) Close() error { return nil }
+func (oneByteReader) Close() error { return nil }
 
 type roundTrip func(*http.Request) (*http.Response, error)
 
@@ -89,10 +88,10 @@ func TestWrongContentLengthIsIgnored(t *testing.T) {
 	for _, says := range []int64{-1, 0, 1, 600, int64(len(body)), 1 << 40} {
 		c := &provider.Client{Codec: openaichat.Codec{}, BaseURL: "http://model.test", Model: "m", Timeouts: provider.Timeouts{Idle: time.Hour}, HTTP: &http.Client{
 			Transport: roundTrip(func(*http.Request) (*http.Response, error) {
-				return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, ContentLength: says, Body: slowly{strings.NewReader(body)}}, nil
+				return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, ContentLength: says, Body: oneByteReader{strings.NewReader(body)}}, nil
 			}),
 		}}
-		resp, err := c.Generate(t.Context(), question())
+		resp, err := c.Generate(t.Context(), newRequest())
 		if err != nil {
 			t.Fatal(says, err)
 		}
@@ -103,12 +102,12 @@ func TestWrongContentLengthIsIgnored(t *testing.T) {
 }
 
 func TestChangedKeyIsAnotherAccount(t *testing.T) {
-	s := serve(t, openaichat.Codec{}, say(textAnswer("hi")))
+	s := serve(t, openaichat.Codec{}, respond(textResponse("hi")))
 	key := ""
 	c := s.client(&provider.Client{Auth: provider.Bearer(func(context.Context) (string, error) { return key, nil })})
 	scopes := map[string]string{}
 	for _, key = range []string{"sk-one", "sk-one", "sk-two", "sk-one"} {
-		resp, err := c.Generate(t.Context(), question())
+		resp, err := c.Generate(t.Context(), newRequest())
 		if err != nil {
 			t.Fatal(err)
 		}

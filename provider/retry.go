@@ -78,9 +78,9 @@ type retryAdvice struct {
 	should string
 }
 
-// waitToRetry decides what to do after a failed attempt: it waits and returns true, or returns false
-// if the error is final. If the server refuses something that can be left out, the request is
-// sent without it, once.
+// waitToRetry decides what to do after a failed attempt: it waits and returns true, or returns
+// false if the error is final. If the server refuses something that can be left out, waitToRetry
+// removes it from the request, once.
 func (x *exchange) waitToRetry(ctx context.Context, err error) bool {
 	if ctx.Err() != nil {
 		return false

@@ -21,7 +21,7 @@ func (c *Client) capabilities(model string) targets.Capabilities {
 	return c.tableCapabilities(model)
 }
 
-// tableCapabilities returns the capabilities of a model by its name, from the table of models.
+// tableCapabilities returns the capabilities of a model from the table of models.
 func (c *Client) tableCapabilities(model string) targets.Capabilities {
 	if k := c.cachedModel.Load(); k != nil && k.model == model {
 		return k.caps

@@ -14,12 +14,12 @@ const (
 )
 
 // startBuffer holds the events of a stream until one of them has content. Until then the caller
-// has seen nothing, so that another attempt or another model can respond. It is the only buffer
-// of events between a decoder and the caller: a [Chain] and its clients share one, and the
-// gateway has none of its own.
+// has seen nothing, so that another attempt or another model can respond. It is the only buffer of
+// events between a decoder and the caller: a [Chain] and its clients share one, and the gateway
+// does not buffer.
 type startBuffer struct {
 	yield func(dragoman.Event, error) bool
-	// open reports that events are passed on at once, left that the caller wants no more.
+	// open reports that events are sent at once, stopped that the caller wants no more.
 	open, stopped bool
 	held          []dragoman.Event
 	bytes         int
@@ -75,8 +75,7 @@ func (b *startBuffer) setFailover(ev dragoman.Event) {
 	}
 }
 
-// flush passes on the held events, and opens the buffer. It reports whether the caller
-// wants more.
+// flush sends the held events, and opens the buffer. It reports whether the caller wants more.
 func (b *startBuffer) flush() bool {
 	b.open = true
 	for _, ev := range b.held {

@@ -13,8 +13,8 @@ import (
 	"github.com/dragoman-go/dragoman/provider"
 )
 
-// parted are the parts of an answer, in words.
-func parted(resp *dragoman.Response) string {
+// describeParts describes the parts of a response.
+func describeParts(resp *dragoman.Response) string {
 	var out []string
 	for _, m := range resp.Output {
 		for _, p := range m.Parts {
@@ -31,8 +31,8 @@ func parted(resp *dragoman.Response) string {
 	return strings.Join(out, "|")
 }
 
-// A stream tells the same as a whole answer, in whatever pieces it comes: fragments
-// here are of three bytes, so that every mark is cut in two.
+// A stream gives the same parts as a complete response, in any fragments: here of three bytes, so
+// that every tag is split.
 func TestQuirkG7_ThinkTagsAreSplitOffOnRequest(t *testing.T) {
 	const off, marked, open = "", "marked", "open"
 	for _, tc := range []struct {
@@ -60,22 +60,22 @@ func TestQuirkG7_ThinkTagsAreSplitOffOnRequest(t *testing.T) {
 		{open, "hm", "thought:hm"},
 	} {
 		for _, calls := range []bool{false, true} {
-			body, want := textAnswer(tc.text), tc.want
+			body, want := textResponse(tc.text), tc.want
 			if calls {
-				body.Output[0].Parts = append(body.Output[0].Parts, callAnswer(`{"city":"Oslo"}`).Output[0].Parts...)
+				body.Output[0].Parts = append(body.Output[0].Parts, callResponse(`{"city":"Oslo"}`).Output[0].Parts...)
 				body.Stop.Reason = dragoman.StopToolCalls
 				want += "|call:get_weather"
 			}
-			s := serve(t, openaichat.Codec{}, say(body))
+			s := serve(t, openaichat.Codec{}, respond(body))
 			c := s.client(&provider.Client{ThinkTags: tc.tags, Chunks: true})
-			resp, err := c.Generate(t.Context(), question())
-			if err != nil || parted(resp) != want {
-				t.Errorf("%q, %s, whole: %v %q, want %q", tc.text, tc.tags, err, parted(resp), want)
+			resp, err := c.Generate(t.Context(), newRequest())
+			if err != nil || describeParts(resp) != want {
+				t.Errorf("%q, %s, whole: %v %q, want %q", tc.text, tc.tags, err, describeParts(resp), want)
 			}
 			var whole dragoman.Collector
 			var shown strings.Builder
 			last := -1
-			for ev, err := range c.Stream(t.Context(), question()) {
+			for ev, err := range c.Stream(t.Context(), newRequest()) {
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -95,8 +95,8 @@ func TestQuirkG7_ThinkTagsAreSplitOffOnRequest(t *testing.T) {
 				}
 			}
 			resp, err = whole.Response()
-			if err != nil || parted(resp) != want {
-				t.Errorf("%q, %s, streamed: %v %q, want %q", tc.text, tc.tags, err, parted(resp), want)
+			if err != nil || describeParts(resp) != want {
+				t.Errorf("%q, %s, streamed: %v %q, want %q", tc.text, tc.tags, err, describeParts(resp), want)
 			}
 			bare := strings.NewReplacer("thought:", "", "|text:", "", "text:", "", "|call:get_weather", "").Replace(want)
 			if shown.String() != bare {
@@ -106,24 +106,24 @@ func TestQuirkG7_ThinkTagsAreSplitOffOnRequest(t *testing.T) {
 	}
 }
 
-// In every dialect, and leaving the stream at any event.
+// In every dialect, and if the caller leaves the stream at any event.
 func TestQuirkG7_ThinkTagsAreSplitInEveryDialect(t *testing.T) {
 	each(t, func(t *testing.T, codec dialect.Codec) {
-		s := serve(t, codec, say(textAnswer("<think>hm, well</think>\nYes.")))
+		s := serve(t, codec, respond(textResponse("<think>hm, well</think>\nYes.")))
 		c := s.client(&provider.Client{ThinkTags: "marked"})
 		var kinds []string
-		for ev, err := range c.Stream(t.Context(), question()) {
+		for ev, err := range c.Stream(t.Context(), newRequest()) {
 			if err != nil {
 				t.Fatal(err)
 			}
 			kinds = append(kinds, fmt.Sprint(ev.Type()))
 		}
-		if resp, err := dragoman.Collect(c.Stream(t.Context(), question())); err != nil || parted(resp) != "thought:hm, well|text:Yes." {
-			t.Errorf("%v %q", err, parted(resp))
+		if resp, err := dragoman.Collect(c.Stream(t.Context(), newRequest())); err != nil || describeParts(resp) != "thought:hm, well|text:Yes." {
+			t.Errorf("%v %q", err, describeParts(resp))
 		}
 		for stop := range kinds {
 			n := 0
-			for range c.Stream(t.Context(), question()) {
+			for range c.Stream(t.Context(), newRequest()) {
 				if n++; n > stop {
 					break
 				}

@@ -95,10 +95,10 @@ type watch struct {
 	limit   time.Duration
 	stopped bool
 
-	// since is the start of the current wait for the server, in nanoseconds after born; 0
-	// means that there is none. quiet is the time of earlier waits in this phase without
-	// content. They change with every chunk of a stream, and are atomic. Counting from born
-	// makes them independent of changes to the clock.
+	// since is the start of the current wait for the server, in nanoseconds after started; 0 means
+	// that there is no wait. quiet is the time of earlier waits in this phase without content.
+	// They change with every chunk of a stream, and are atomic. Counting from started makes them
+	// independent of changes to the clock.
 	since, quiet atomic.Int64
 	started      time.Time
 }
@@ -145,7 +145,7 @@ func (w *watch) enterWithLimit(p string, limit time.Duration) {
 	}
 }
 
-// beginWait begins a wait for the server in the current phase; rest ends it and returns its
+// beginWait begins a wait for the server in the current phase; endWait ends it and returns its
 // duration. Neither touches the timer, which reads since and quiet when it fires.
 func (w *watch) beginWait() { w.since.Store(int64(w.clock.Now().Sub(w.started))) }
 
@@ -162,8 +162,8 @@ func (w *watch) endWait() time.Duration {
 // progress records that content has arrived.
 func (w *watch) progress() { w.quiet.Store(0) }
 
-// bytesWithoutContent records that bytes without content have arrived. If the wait for content has no
-// bound, the bound on pauses applies from then on.
+// bytesWithoutContent records that bytes without content have arrived. If the wait for content has
+// no limit, the limit on pauses applies from then on.
 func (w *watch) bytesWithoutContent() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -15,10 +15,10 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// bystander has no hook at all.
-type bystander struct{}
+// noHooks has no hook at all.
+type noHooks struct{}
 
-func (bystander) Info() extension.Info { return extension.Info{Name: "bystander"} }
+func (noHooks) Info() extension.Info { return extension.Info{Name: "bystander"} }
 
 func TestClientWithoutChangesIsTransparent(t *testing.T) {
 	settings := func(s provider.Settings) *provider.Config {
@@ -45,8 +45,8 @@ func TestClientWithoutChangesIsTransparent(t *testing.T) {
 		{"a capability that is set", settings(provider.Settings{Type: "anthropic", Capabilities: map[string]string{"no_images": "true"}}), "mine/m", false},
 		{"a capability of another model", settings(provider.Settings{Type: "anthropic", Models: map[string]provider.ModelSettings{"x": {Capabilities: map[string]string{"no_images": "true"}}}}), "mine/m", true},
 		{"tags of thinking", settings(provider.Settings{Type: "anthropic", ThinkTags: "marked"}), "mine/m", false},
-		{"an extension that finishes answers", &provider.Config{Extensions: []extension.Extension{adder{}}}, "anthropic/m", false},
-		{"one without a hook", &provider.Config{Extensions: []extension.Extension{bystander{}}}, "anthropic/m", true},
+		{"an extension that finishes answers", &provider.Config{Extensions: []extension.Extension{partAdder{}}}, "anthropic/m", false},
+		{"one without a hook", &provider.Config{Extensions: []extension.Extension{noHooks{}}}, "anthropic/m", true},
 		{"one that a tool switches on", &provider.Config{Extensions: []extension.Extension{marker{"tooled", []extension.Tag{"tools"}}}}, "anthropic/m", false},
 		{"one that a format switches on", &provider.Config{Extensions: []extension.Extension{marker{"acme", []extension.Tag{"format:acme.tool"}}}}, "anthropic/m", false},
 		{"one that is off", &provider.Config{Extensions: []extension.Extension{marker{"other", []extension.Tag{"server:other"}}}}, "anthropic/m", true},
@@ -130,12 +130,12 @@ func TestConfigFileMayHaveAGatewaySection(t *testing.T) {
 func TestResponseStartHasRequestLosses(t *testing.T) {
 	unstreamed := func(s *server, w http.ResponseWriter, r *http.Request, got received) {
 		got.stream = false
-		say(textAnswer("hi"))(s, w, r, got)
+		respond(textResponse("hi"))(s, w, r, got)
 	}
-	for name, step := range map[string]step{"a stream": say(textAnswer("hi")), "an answer that came at once": unstreamed} {
+	for name, step := range map[string]step{"a stream": respond(textResponse("hi")), "an answer that came at once": unstreamed} {
 		t.Run(name, func(t *testing.T) {
 			s := serve(t, anthropic.Codec{}, step)
-			req := question()
+			req := newRequest()
 			req.MaxOutputTokens, req.Sampling.Seed = new(int64(100)), new(int64(7)) // Messages has no seed
 			var whole dragoman.Collector
 			var start, end []dragoman.Loss

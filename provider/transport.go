@@ -38,7 +38,8 @@ type TransportError struct {
 func (e *TransportError) Error() string { return fmt.Sprintf("provider: %s: %v", e.Host, e.Err) }
 func (e *TransportError) Unwrap() error { return e.Err }
 
-// attemptResponse is the response to one attempt while it is read.
+// attemptResponse is the response to one attempt while it is read. It is not safe for concurrent
+// use and must be closed.
 type attemptResponse struct {
 	*http.Response
 	x          *exchange
@@ -46,20 +47,20 @@ type attemptResponse struct {
 	cancel     context.CancelCauseFunc
 	watch      *watch
 	hasContent bool // some content has arrived
-	// detector looks for content; unseen is the time of the waits since the last content.
+	// detector looks for content; sinceContent is the time of the waits since the last content.
 	detector     contentDetector
 	sinceContent time.Duration
 	// drainLimit, if set, limits the time of all further reads, whatever arrives.
 	drainLimit time.Duration
-	draining   bool    // the limit last is running
+	draining   bool    // drainLimit is running
 	sample     *sample // the body for the log; nil if it is not logged
-	// beforeRead is called before the body is read; nil means no call.
+	// beforeRead is called before each read of the body; nil means no call.
 	beforeRead func()
 	// head holds bytes that were read to detect the type of the body and must be read again;
-	// after is the error that followed them.
+	// headErr is the error that followed them.
 	head    []byte
 	headErr error
-	// stopClosing stops cancellation from closing the body.
+	// stopClosing keeps cancellation from closing the body.
 	stopClosing func() bool
 }
 
@@ -111,7 +112,8 @@ func (x *exchange) attempt(ctx context.Context) (*attemptResponse, error) {
 func (a *attemptResponse) isSuccess() bool { return a.StatusCode >= 200 && a.StatusCode <= 299 }
 
 // unpack decompresses a response whose server sent gzip without being asked, because streams do
-// not ask for it (quirk J16). net/http has already decompressed what it asked for itself.
+// not ask for it (quirk J16). net/http itself decompresses responses for which it requested
+// compression.
 func (a *attemptResponse) unpack() {
 	if strings.EqualFold(strings.TrimSpace(a.Header.Get("Content-Encoding")), "gzip") {
 		a.Header.Del("Content-Encoding")
@@ -292,7 +294,7 @@ func (a *attemptResponse) Close() {
 		a.stopClosing()
 	}
 	if a.Response != nil {
-		_ = a.Body.Close() // it was read as far as anybody wants
+		_ = a.Body.Close() // read as far as needed
 	}
 	a.cancel(nil)
 }

@@ -14,10 +14,10 @@ import (
 	"github.com/dragoman-go/dragoman/provider/extension"
 )
 
-// named is an extension of nothing but its name and tags.
-type named extension.Info
+// namedExtension is an extension with only a name and tags.
+type namedExtension extension.Info
 
-func (n named) Info() extension.Info { return extension.Info(n) }
+func (n namedExtension) Info() extension.Info { return extension.Info(n) }
 
 func TestX11_UnusableSettingsAreRefused(t *testing.T) {
 	open := func(file, spec string, own ...extension.Extension) error {
@@ -30,10 +30,10 @@ func TestX11_UnusableSettingsAreRefused(t *testing.T) {
 		_, err = c.Open(spec)
 		return err
 	}
-	optIn := named{Name: "mine", OptIn: true}
-	family := named{Name: "mine", Requires: []extension.Tag{"family:claude"}}
-	with := named{Name: "mine", Requires: []extension.Tag{"server:acme"}}
-	acme := named{Name: "acme", Requires: []extension.Tag{"tools"}, Provides: []extension.Tag{"server:acme"}}
+	optIn := namedExtension{Name: "mine", OptIn: true}
+	family := namedExtension{Name: "mine", Requires: []extension.Tag{"family:claude"}}
+	with := namedExtension{Name: "mine", Requires: []extension.Tag{"server:acme"}}
+	acme := namedExtension{Name: "acme", Requires: []extension.Tag{"tools"}, Provides: []extension.Tag{"server:acme"}}
 	for _, tc := range []struct {
 		file, want string
 		own        []extension.Extension
@@ -64,7 +64,7 @@ func TestX11_UnusedSettingsAreReported(t *testing.T) {
 		fmt.Fprint(w, `{"id":"c","choices":[{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}]}`)
 	}))
 	defer server.Close()
-	set, err := extension.NewSet(named{Name: "mine", Requires: []extension.Tag{"tools"}}, named{Name: "other"})
+	set, err := extension.NewSet(namedExtension{Name: "mine", Requires: []extension.Tag{"tools"}}, namedExtension{Name: "other"})
 	if err != nil {
 		t.Fatal(err)
 	}

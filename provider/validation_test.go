@@ -19,7 +19,7 @@ import (
 // An encoder validates a request unless it was normalized, which validates it.
 func TestEncoderValidatesRequestsOnce(t *testing.T) {
 	each(t, func(t *testing.T, codec dialect.Codec) {
-		req := question()
+		req := newRequest()
 		req.Sampling.TopP = new(dragoman.Number(`"1"`))
 		if _, err := codec.EncodeRequest(req, dialect.EncodeOptions{}); !errors.Is(err, dragoman.ErrInvalid) {
 			t.Errorf("encoded: %v", err)
@@ -53,12 +53,12 @@ func TestInvalidRequestErrorPrecedesExtensionErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := serve(t, openaichat.Codec{}, say(textAnswer("Yes.")))
+	s := serve(t, openaichat.Codec{}, respond(textResponse("Yes.")))
 	c := s.client(&provider.Client{Extensions: provider.Extensions{Set: set}})
-	if _, err := c.Generate(t.Context(), question()); err != nil {
+	if _, err := c.Generate(t.Context(), newRequest()); err != nil {
 		t.Fatal(err)
 	}
-	req := question()
+	req := newRequest()
 	req.Messages[0].Parts[0] = nil
 	if _, err := c.Generate(t.Context(), req); !errors.Is(err, dragoman.ErrInvalid) || errors.As(err, new(*extension.Error)) {
 		t.Errorf("the error is %v", err)

@@ -21,15 +21,15 @@ import (
 	"github.com/dragoman-go/dragoman/provider/internal/servers"
 )
 
-// What is packed comes in larger pieces than events, so streams are asked for bare.
+// Compressed data arrives in larger chunks than events, so streams are requested uncompressed.
 func TestX13_StreamsAreNotCompressed(t *testing.T) {
 	each(t, func(t *testing.T, codec dialect.Codec) {
-		s := serve(t, codec, say(textAnswer("Yes.")))
+		s := serve(t, codec, respond(textResponse("Yes.")))
 		c := s.client(&provider.Client{})
-		if _, err := dragoman.Collect(c.Stream(t.Context(), question())); err != nil {
+		if _, err := dragoman.Collect(c.Stream(t.Context(), newRequest())); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.Generate(t.Context(), question()); err != nil {
+		if _, err := c.Generate(t.Context(), newRequest()); err != nil {
 			t.Fatal(err)
 		}
 		got := s.requests()
@@ -42,14 +42,14 @@ func TestX13_StreamsAreNotCompressed(t *testing.T) {
 	})
 }
 
-// lingering is a body whose end never comes.
-type lingering struct {
+// endlessBody is a body that never ends.
+type endlessBody struct {
 	io.Reader
 	ctx     context.Context
 	waiting chan struct{}
 }
 
-func (l *lingering) Read(p []byte) (int, error) {
+func (l *endlessBody) Read(p []byte) (int, error) {
 	if n, _ := l.Reader.Read(p); n > 0 {
 		return n, nil
 	}
@@ -58,23 +58,23 @@ func (l *lingering) Read(p []byte) (int, error) {
 	return 0, l.ctx.Err()
 }
 
-func (*lingering) Close() error { return nil }
+func (*endlessBody) Close() error { return nil }
 
 type transport func(*http.Request) (*http.Response, error)
 
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
 
-// A server that has said all and does not hang up is waited for, but not for long.
+// After the end of a stream, the wait for the connection to close is short.
 func TestX13_WaitForTheStreamsEndIsShort(t *testing.T) {
 	const all = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Yes.\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"
 	waiting := make(chan struct{}, 1)
 	clock := newClock()
 	c := provider.OnClock(clock, &provider.Client{Model: "m", HTTP: &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
-		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: &lingering{strings.NewReader(all), r.Context(), waiting}, Request: r}, nil
+		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: &endlessBody{strings.NewReader(all), r.Context(), waiting}, Request: r}, nil
 	})}})
 	done := make(chan error, 1)
 	go func() {
-		resp, err := dragoman.Collect(c.Stream(context.Background(), question()))
+		resp, err := dragoman.Collect(c.Stream(context.Background(), newRequest()))
 		if err == nil && resp.Text() != "Yes." {
 			t.Errorf("%q", resp.Text())
 		}
@@ -92,18 +92,18 @@ func TestX13_WaitForTheStreamsEndIsShort(t *testing.T) {
 	}
 }
 
-// writes is a contribution that writes tools in a form of its own.
-type writes string
+// contributedAdapter is a contribution that writes tools in its own form.
+type contributedAdapter string
 
-func (writes) Kind() string          { return codes.SchemaObject }
-func (writes) From() dragoman.Format { return "acme.tool" }
-func (writes) To() dragoman.Format   { return toolformat.ChatFunction }
-func (w writes) Adapt(dragoman.AdapterInput) (json.RawMessage, dragoman.Report, error) {
+func (contributedAdapter) Kind() string          { return codes.SchemaObject }
+func (contributedAdapter) From() dragoman.Format { return "acme.tool" }
+func (contributedAdapter) To() dragoman.Format   { return toolformat.ChatFunction }
+func (w contributedAdapter) Adapt(dragoman.AdapterInput) (json.RawMessage, dragoman.Report, error) {
 	return json.RawMessage(`{"type":"function","function":{"name":"look","by":"` + string(w) + `"}}`), dragoman.Report{}, nil
 }
 
 func contributes(who string) []dragoman.Contribution {
-	return []dragoman.Contribution{{Schemas: []dragoman.SchemaAccessor{acmeTool{}}, Adapters: []dragoman.Adapter{writes(who)}}}
+	return []dragoman.Contribution{{Schemas: []dragoman.SchemaAccessor{acmeTool{}}, Adapters: []dragoman.Adapter{contributedAdapter(who)}}}
 }
 
 type contributor struct{}
@@ -122,9 +122,9 @@ func TestR3_TheEarlierContributionWins(t *testing.T) {
 	}{
 		{true, true, true, "config"}, {false, true, true, "extension"}, {false, false, true, "tool"}, {true, false, true, "config"},
 	} {
-		s := serve(t, openaichat.Codec{}, say(textAnswer("Yes.")))
+		s := serve(t, openaichat.Codec{}, respond(textResponse("Yes.")))
 		c := s.client(&provider.Client{})
-		req := question()
+		req := newRequest()
 		req.Tools = []dragoman.ToolSpec{{Source: &dragoman.ToolSource{Format: "acme.tool", JSON: json.RawMessage(`{"does":"look"}`)}}}
 		if tc.config {
 			c.Contributions = contributes("config")
@@ -144,7 +144,7 @@ func TestR3_TheEarlierContributionWins(t *testing.T) {
 	}
 }
 
-// marker is on by its tags, and says so.
+// marker is an extension that marks the request when its tags turn it on.
 type marker struct {
 	name string
 	tags []extension.Tag
@@ -156,15 +156,15 @@ func (m marker) Decorate(_ context.Context, x *extension.Exchange) error {
 	return x.Payload.Set(m.name, true)
 }
 
-// Tools bring tags: that there are some, and the formats they were written in.
+// Tools add tags: one for their presence, and one for each source format.
 func TestX1_ToolsAddTags(t *testing.T) {
 	mark := func(name string, tags ...extension.Tag) marker {
 		return marker{name, tags}
 	}
 	e := extensions(t, mark("any", "tools"), mark("acme", "format:acme.tool"), mark("mine", "mine"))
 	e.Tags = []extension.Tag{"mine"}
-	s := serve(t, openaichat.Codec{}, say(textAnswer("Yes.")))
-	none, some, acmes := question(), question(), question()
+	s := serve(t, openaichat.Codec{}, respond(textResponse("Yes.")))
+	none, some, acmes := newRequest(), newRequest(), newRequest()
 	none.Tools = nil
 	acmes.Tools = []dragoman.ToolSpec{{Source: &dragoman.ToolSource{Format: "acme.tool", JSON: json.RawMessage(`{"does":"look"}`)}}}
 	acmes.Contributions = contributes("tool")
@@ -191,24 +191,24 @@ func TestX1_ToolsAddTags(t *testing.T) {
 	}
 }
 
-// adder adds a part to whatever came.
-type adder struct{}
+// partAdder adds a part to every response.
+type partAdder struct{}
 
-func (adder) Info() extension.Info { return extension.Info{Name: "adder"} }
+func (partAdder) Info() extension.Info { return extension.Info{Name: "adder"} }
 
-func (adder) Finish(_ context.Context, _ *extension.Exchange, resp *dragoman.Response) error {
+func (partAdder) Finish(_ context.Context, _ *extension.Exchange, resp *dragoman.Response) error {
 	resp.Output[0].Parts = append(resp.Output[0].Parts, &dragoman.Text{Text: "Added."})
 	return nil
 }
 
-// What is added to an answer without any part is a message like others.
+// A part that is added to an empty response gets a message.
 func TestX3_PartAddedToAnEmptyResponseHasAMessage(t *testing.T) {
 	s := serve(t, openaichat.Codec{}, func(_ *server, w http.ResponseWriter, _ *http.Request, _ received) {
 		_, _ = io.WriteString(w, "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
 	})
 	var start *dragoman.PartStart
 	var whole dragoman.Collector
-	for ev, err := range s.client(&provider.Client{Extensions: extensions(t, adder{})}).Stream(t.Context(), question()) {
+	for ev, err := range s.client(&provider.Client{Extensions: extensions(t, partAdder{})}).Stream(t.Context(), newRequest()) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -223,13 +223,13 @@ func TestX3_PartAddedToAnEmptyResponseHasAMessage(t *testing.T) {
 	}
 }
 
-// A wire without ids gets ids that no other turn of the conversation has.
+// On a wire without ids, calls get ids that no other turn of the conversation has.
 func TestSynthesizedIDsDifferBetweenTurns(t *testing.T) {
 	const call = `{"model":"m","created_at":"2026-01-01T00:00:00Z","message":{"role":"assistant","content":"","tool_calls":[{"function":{"name":"get_weather","arguments":{"city":"Oslo"}}}]},"done":true,"done_reason":"stop"}` + "\n"
 	s := serve(t, ollama.Codec{}, func(_ *server, w http.ResponseWriter, _ *http.Request, _ received) { _, _ = io.WriteString(w, call) })
-	both(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
+	forGenerateAndStream(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
 		c := s.client(&provider.Client{})
-		req := question()
+		req := newRequest()
 		seen := map[string]bool{}
 		for range 3 {
 			resp, err := ask(c, req)
@@ -246,11 +246,11 @@ func TestSynthesizedIDsDifferBetweenTurns(t *testing.T) {
 	})
 }
 
-// What an extension loses is told with all other losses.
+// Losses of extensions are reported with the others.
 func TestR11_ExtensionLossesAreReported(t *testing.T) {
-	s := serve(t, openaichat.Codec{}, say(textAnswer("Yes.")))
+	s := serve(t, openaichat.Codec{}, respond(textResponse("Yes.")))
 	c := s.client(&provider.Client{Server: "lmstudio", Extensions: extensions(t, servers.All()...)})
-	req := question()
+	req := newRequest()
 	req.Tools = append(req.Tools, dragoman.ToolSpec{Name: "other"})
 	req.ToolChoice = &dragoman.ToolChoice{Mode: dragoman.ChoiceTool, Tools: []dragoman.ToolRef{{Name: "other"}}}
 	resp, err := c.Generate(t.Context(), req)
@@ -259,10 +259,10 @@ func TestR11_ExtensionLossesAreReported(t *testing.T) {
 	}
 }
 
-// oneByOne reads a piece at a time.
-type oneByOne struct{ pieces []string }
+// chunkReader returns one chunk per read.
+type chunkReader struct{ pieces []string }
 
-func (o *oneByOne) Read(p []byte) (int, error) {
+func (o *chunkReader) Read(p []byte) (int, error) {
 	if len(o.pieces) == 0 {
 		return 0, io.EOF
 	}
@@ -271,20 +271,19 @@ func (o *oneByOne) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-func (*oneByOne) Close() error { return nil }
+func (*chunkReader) Close() error { return nil }
 
-// The bytes of what is held back are those that came, though the memory that they
-// came in is used again.
+// Held chunks keep their bytes, although the decoder reuses its buffer.
 func TestX14_HeldChunksKeepTheirBytes(t *testing.T) {
 	pieces := []string{
 		"data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\"}}]}\n\n", "data: {\"choices\":[]}\n\n",
 		"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Yes.\"},\"finish_reason\":\"stop\"}]}\n\n", "data: [DONE]\n\n",
 	}
 	c := &provider.Client{Model: "m", Chunks: true, HTTP: &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
-		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: &oneByOne{slices.Clone(pieces)}, Request: r}, nil
+		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: &chunkReader{slices.Clone(pieces)}, Request: r}, nil
 	})}}
 	var got strings.Builder
-	for ev, err := range c.Stream(t.Context(), question()) {
+	for ev, err := range c.Stream(t.Context(), newRequest()) {
 		if err != nil {
 			t.Fatal(err)
 		}

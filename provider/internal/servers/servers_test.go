@@ -27,7 +27,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// conversation has what servers disagree about.
+// conversation returns a request with everything that servers handle differently.
 func conversation(server string) *dragoman.Request {
 	own := &dragoman.Origin{Dialect: dialectname.OpenAIChat, Provider: server}
 	foreign := &dragoman.Origin{Dialect: dialectname.Anthropic, Provider: "anthropic"}
@@ -53,7 +53,7 @@ func conversation(server string) *dragoman.Request {
 	}
 }
 
-// sent is what a server gets of a request.
+// sent returns the body that a server gets.
 func sent(t testing.TB, c dialect.Codec, server, model string, config map[string]json.RawMessage, req *dragoman.Request) (string, error) {
 	t.Helper()
 	set, err := extension.NewSet(servers.All()...)
@@ -85,7 +85,7 @@ func sent(t testing.TB, c dialect.Codec, server, model string, config map[string
 	return string(body), err
 }
 
-// models are one of each server.
+// models has one model of each server.
 var models = []struct{ server, model string }{
 	{"openai", "gpt-5.5"},
 	{"unknown", "some-model"},
