@@ -50,7 +50,7 @@ func (x *exchange) compactUpstream(ctx context.Context, up *upstream) (done bool
 	if err != nil {
 		return false, err
 	}
-	passed, err := up.client.Pass(ctx, passthrough.Request{Model: x.head.model, Kept: "compact", Method: http.MethodPost, Body: body, Header: x.forwardedHeader(), Query: x.r.URL.RawQuery})
+	passed, err := up.client.Pass(ctx, passthrough.Request{Model: x.head.model, StoredPath: "compact", Method: http.MethodPost, Body: body, Header: x.forwardedHeader(), Query: x.r.URL.RawQuery})
 	if err != nil {
 		return false, err
 	}

@@ -77,7 +77,7 @@ func (g *Gateway) forwardStored(w http.ResponseWriter, r *http.Request, key *acc
 	note.model, note.route, note.upstream, note.series, note.transparent = from.Model, way.Pattern, from.Link, way.metricName(from.Link), true
 	isStream := r.URL.Query().Get("stream") == "true"
 	passed, err := up.client.Pass(r.Context(), passthrough.Request{
-		Model: from.Model, Kept: id + below, Method: r.Method, Header: r.Header, Query: r.URL.RawQuery, Stream: isStream,
+		Model: from.Model, StoredPath: id + below, Method: r.Method, Header: r.Header, Query: r.URL.RawQuery, Stream: isStream,
 	})
 	if errors.Is(err, dragoman.ErrInvalid) { // no server would store it under such a name
 		return false, nil

@@ -170,7 +170,7 @@ func (x *exchange) loadPrevious(ctx context.Context) error {
 	if x.history, err = x.recall.LoadResponse(ctx, x.entry.key, x.head.previous); errors.Is(err, recall.ErrNotFound) {
 		return x.checkPreviousOwner(ctx)
 	}
-	if err == nil && x.head.thread.Asked {
+	if err == nil && x.head.thread.Requested {
 		return x.loadThread(ctx)
 	}
 	return err
@@ -179,7 +179,7 @@ func (x *exchange) loadPrevious(ctx context.Context) error {
 // checksOwner reports whether the gateway must check which key owns a response that the upstream
 // stores: all keys share the upstream's account, which would accept any of them.
 func (x *exchange) checksOwner() bool {
-	return !x.keys.Open() && (x.stateful() || x.head.thread.Asked)
+	return !x.keys.Open() && (x.stateful() || x.head.thread.Requested)
 }
 
 // checkPreviousOwner refuses a request that continues a response not known to belong to its key.
@@ -191,7 +191,7 @@ func (x *exchange) checkPreviousOwner(ctx context.Context) error {
 	switch {
 	case err != nil || found:
 		return err
-	case x.head.thread.Asked:
+	case x.head.thread.Requested:
 		return wire.Of(x.codec).State.Threads.Unknown(x.head.previous)
 	default:
 		return unknownResponse(x.head.previous)

@@ -16,7 +16,7 @@ import (
 
 // storesThread reports whether the gateway must store the thread of the request.
 func (x *exchange) storesThread() bool {
-	return x.head.thread.Asked && x.up.wire().State.Threads == nil
+	return x.head.thread.Requested && x.up.wire().State.Threads == nil
 }
 
 // adoptThread removes the thread from a request if the gateway stores it. It refuses a thread that

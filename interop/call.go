@@ -44,7 +44,7 @@ func (r *Registry) writeCallAs(w *jsonwire.Writer, format dragoman.Format, c *dr
 		format = answerFormat(c, format, t)
 		c = withoutTwins(c, t, at, rep)
 	}
-	reportUnsaidOfCall(c, t.CallSays, at, rep)
+	reportUnsaidOfCall(c, t.OptionalCallFields, at, rep)
 	c = r.toWire(c, codec, at, rep)
 	if c.Payload == codes.PayloadText && format == t.Call {
 		rep.Add(dragoman.Lowered, dragoman.Info, at.String(), `freeform input written as the argument "input" of a function call`)

@@ -257,14 +257,14 @@ func TestJ16_QueryIsForwardedWithoutCredentials(t *testing.T) {
 func TestPassForwardsOnlyStoredResponsePaths(t *testing.T) {
 	u := upstreams(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "{}") })
 	c := &provider.Client{Codec: openairesponses.Codec{}, BaseURL: u.URL + "/v1?api-version=1", Model: "m"}
-	if _, err := c.Pass(t.Context(), passthrough.Request{Kept: "resp_1/input_items", Method: http.MethodGet}); err != nil {
+	if _, err := c.Pass(t.Context(), passthrough.Request{StoredPath: "resp_1/input_items", Method: http.MethodGet}); err != nil {
 		t.Fatal(err)
 	}
 	if got := u.requests()[0]; got.path != "/v1/responses/resp_1/input_items" || got.query != "api-version=1" || len(got.body) != 0 || got.header.Get("Content-Type") != "" {
 		t.Errorf("%+v", got)
 	}
 	for _, stored := range []string{"../files", "a?b", "a%2fb", "a b"} {
-		if _, err := c.Pass(t.Context(), passthrough.Request{Kept: stored, Method: http.MethodGet}); !errors.Is(err, dragoman.ErrInvalid) {
+		if _, err := c.Pass(t.Context(), passthrough.Request{StoredPath: stored, Method: http.MethodGet}); !errors.Is(err, dragoman.ErrInvalid) {
 			t.Errorf("%q: %v", stored, err)
 		}
 	}

@@ -28,14 +28,14 @@ func (c *Client) Pass(ctx context.Context, p passthrough.Request) (*passthrough.
 	if x.model == "" {
 		x.model = p.Model
 	}
-	x.clientHeader, x.clientQuery, x.storedPath, x.method = p.Header, p.Query, p.Kept, p.Method
+	x.clientHeader, x.clientQuery, x.storedPath, x.method = p.Header, p.Query, p.StoredPath, p.Method
 	if p.Count {
 		if x.countPath = x.wire.Endpoint.Count; x.countPath == "" {
 			return nil, fmt.Errorf("provider: %s does not support counting tokens: %w", c.Dialect(), dragoman.ErrUnsupported)
 		}
 	}
-	if !plainPath(p.Kept) {
-		return nil, fmt.Errorf("provider: %.80q is not a valid path of a stored object: %w", p.Kept, dragoman.ErrInvalid)
+	if !plainPath(p.StoredPath) {
+		return nil, fmt.Errorf("provider: %.80q is not a valid path of a stored object: %w", p.StoredPath, dragoman.ErrInvalid)
 	}
 	if err := x.setPayload(p.Body); err != nil {
 		return nil, err

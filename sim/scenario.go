@@ -186,7 +186,7 @@ func (t *turn) respond(req *dragoman.Request, m mint) (response, error) {
 		e := *t.err
 		return response{}, &e
 	}
-	a := response{usage: t.usage, pace: t.pace, broken: t.err, stop: dragoman.Stop{Reason: t.stop}}
+	a := response{usage: t.usage, pace: t.pace, truncated: t.err, stop: dragoman.Stop{Reason: t.stop}}
 	calls := 0
 	for _, p := range t.parts {
 		switch p := p.(type) {

@@ -12,7 +12,7 @@ import (
 // Literal describes the fields of a document whose values are not interpreted: call
 // arguments, schemas, documents.
 type Literal struct {
-	Members []string
+	Fields []string
 	// Same returns the normal form of a name, for readers that accept several
 	// spellings. If nil, each spelling is a different name.
 	Same func(name []byte) []byte
@@ -34,11 +34,11 @@ func (l Literal) With(k Known) Literal {
 type Cut struct {
 	// Repeats are the paths of duplicate fields, Twins the paths of fields that differ
 	// from a known one only in case.
-	Repeats, Twins []string
+	Repeats, CaseVariants []string
 }
 
 // None reports whether nothing was removed.
-func (c Cut) None() bool { return len(c.Repeats)+len(c.Twins) == 0 }
+func (c Cut) None() bool { return len(c.Repeats)+len(c.CaseVariants) == 0 }
 
 // Settle removes duplicate fields and twins of known fields from a document. Of
 // duplicate fields it keeps the last one. Literal values stay unchanged. at lists the
@@ -91,7 +91,7 @@ func readsOneWay(doc []byte, k Known) bool {
 }
 
 func readsOneWaySlowly(doc []byte, k Known) bool {
-	return jsontext.Value(doc).IsValid(jsontext.AllowInvalidUTF8(true)) && !anyTwin(doc, k)
+	return jsontext.Value(doc).IsValid(jsontext.AllowInvalidUTF8(true)) && !anyCaseVariant(doc, k)
 }
 
 // maxRepeats limits how many paths are listed: a hostile document must not determine
@@ -113,11 +113,11 @@ type settler struct {
 
 // container is an object or a list that is being read.
 type container struct {
-	// members maps the names of an object's fields to their indexes in begins.
-	members map[string]int
-	begins  []int64
-	known   Known
-	own     bool
+	// fields maps the names of an object's fields to their indexes in begins.
+	fields map[string]int
+	begins []int64
+	known  Known
+	own    bool
 	// twin means that the last field is a twin.
 	twin bool
 }
@@ -140,7 +140,7 @@ func (s *settler) walk() bool {
 		}
 		switch kind {
 		case '{':
-			s.open = append(s.open, container{members: s.index(), known: s.next, own: s.own})
+			s.open = append(s.open, container{fields: s.index(), known: s.next, own: s.own})
 		case '[':
 			s.open = append(s.open, container{known: s.next, own: s.own})
 		case '}', ']':
@@ -156,9 +156,9 @@ func (s *settler) walk() bool {
 func (s *settler) close() {
 	last := len(s.open) - 1
 	o := &s.open[last]
-	if o.members != nil {
-		o.cutTwin(s, s.dec.InputOffset()-1)
-		s.spare = append(s.spare, o.members)
+	if o.fields != nil {
+		o.cutCaseVariant(s, s.dec.InputOffset()-1)
+		s.spare = append(s.spare, o.fields)
 	}
 	s.open = s.open[:last]
 	if last > 0 {
@@ -166,8 +166,8 @@ func (s *settler) close() {
 	}
 }
 
-// cutTwin removes the last field, up to offset to, if it is a twin.
-func (o *container) cutTwin(s *settler, to int64) {
+// cutCaseVariant removes the last field, up to offset to, if it is a twin.
+func (o *container) cutCaseVariant(s *settler, to int64) {
 	if o.twin {
 		s.cuts = append(s.cuts, cut{o.begins[len(o.begins)-1], to})
 		o.twin = false
@@ -200,29 +200,29 @@ func (s *settler) name() bool {
 	}
 	begins := s.dec.InputOffset() - int64(len(quoted))
 	key, _ := jsontext.AppendUnquote(nil, quoted) // replaces text that is not UTF-8, like the reader
-	literal := slices.Contains(s.literal.Members, string(key))
+	literal := slices.Contains(s.literal.Fields, string(key))
 	o := &s.open[len(s.open)-1]
 	if s.literal.Same != nil && !o.own {
 		key = s.literal.Same(key)
-		literal = literal || slices.Contains(s.literal.Members, string(key))
+		literal = literal || slices.Contains(s.literal.Fields, string(key))
 	}
 	s.own = o.own || slices.Contains(s.literal.Maps, string(key))
-	o.cutTwin(s, begins)
+	o.cutCaseVariant(s, begins)
 	o.begins = append(o.begins, begins)
-	if o.twin = o.known.twin(key); o.twin {
-		if len(s.at.Twins) < maxRepeats {
-			s.at.Twins = append(s.at.Twins, clip(s.dec.StackPointer()))
+	if o.twin = o.known.caseVariant(key); o.twin {
+		if len(s.at.CaseVariants) < maxRepeats {
+			s.at.CaseVariants = append(s.at.CaseVariants, clip(s.dec.StackPointer()))
 		}
 		return s.dec.SkipValue() == nil
 	}
 	s.next = o.known[string(key)]
-	if i, duplicate := o.members[string(key)]; duplicate {
+	if i, duplicate := o.fields[string(key)]; duplicate {
 		s.cuts = append(s.cuts, cut{o.begins[i], o.begins[i+1]})
 		if len(s.at.Repeats) < maxRepeats {
 			s.at.Repeats = append(s.at.Repeats, clip(s.dec.StackPointer()))
 		}
 	}
-	o.members[string(key)] = len(o.begins) - 1
+	o.fields[string(key)] = len(o.begins) - 1
 	return !literal || s.dec.SkipValue() == nil
 }
 

@@ -15,12 +15,12 @@ type Incoming struct {
 	Part *stream.Part
 	At   int // position among the blocks
 	// Raw is the block as it started; the content of deltas is added to it.
-	Raw     []byte
-	Call    bool
-	Hidden  bool   // the fragments must not be emitted as arguments
-	Input   []byte // fragments that are not emitted
-	Stopped bool   // the wire marked the block as complete
-	Twice   string // name of a duplicate field in a delta, or ""
+	Raw       []byte
+	Call      bool
+	Hidden    bool   // the fragments must not be emitted as arguments
+	Input     []byte // fragments that are not emitted
+	Stopped   bool   // the wire marked the block as complete
+	Duplicate string // name of a duplicate field in a delta, or ""
 
 	whole bool // a whole value came in place of argument fragments
 }
@@ -54,7 +54,7 @@ func (b *Incoming) Fragments() []byte {
 // duplicate field.
 func (b *Incoming) Joins(text string, whole bool, member string) {
 	if (whole || b.whole && text != "") && len(b.Fragments()) > 0 {
-		b.Twice = member
+		b.Duplicate = member
 	}
 	b.whole = b.whole || whole
 }

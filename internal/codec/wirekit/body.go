@@ -33,7 +33,7 @@ func DecodeRequest(
 	}
 	settled, at := jsonwire.SettleValue(body, literal)
 	reportRepeats(rep, at.Repeats, "the last one counts")
-	for _, twin := range at.Twins {
+	for _, twin := range at.CaseVariants {
 		rep.Add(dragoman.Dropped, dragoman.Warn, twin, "the name differs from a known field only in case; the native form is not kept")
 	}
 	r, err := openBody(settled)
@@ -44,7 +44,7 @@ func DecodeRequest(
 	if err != nil {
 		return unsettledPlace(DecodeError(d, "request", err), !at.None())
 	}
-	if err := checkConversation(rep, req, d, c.Field, at.Twins); err != nil {
+	if err := checkConversation(rep, req, d, c.Field, at.CaseVariants); err != nil {
 		return DecodeError(d, "request", err)
 	}
 	if !o.NoNative && sure && at.None() {

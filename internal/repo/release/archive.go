@@ -17,8 +17,8 @@ import (
 // documents are the files that every archive has next to the program.
 var documents = []string{"LICENSE", "README.md"}
 
-// member is one file of an archive.
-type member struct {
+// archiveFile is one file of an archive.
+type archiveFile struct {
 	name string
 	mode os.FileMode
 	path string
@@ -31,9 +31,9 @@ func buildArchive(o options, goos, goarch string, made time.Time) (string, error
 	if err != nil {
 		return "", err
 	}
-	members := []member{{filepath.Base(program), 0o755, program}}
+	members := []archiveFile{{filepath.Base(program), 0o755, program}}
 	for _, name := range documents {
-		members = append(members, member{name, 0o644, filepath.Join(o.root, name)})
+		members = append(members, archiveFile{name, 0o644, filepath.Join(o.root, name)})
 	}
 	file := filepath.Join(o.out, strings.Join([]string{command, o.version, goos, goarch}, "_"))
 	write, file := writeTar, file+".tar.gz"
@@ -56,7 +56,7 @@ func create(path string, write func(io.Writer) error) error {
 	return f.Close()
 }
 
-func writeTar(w io.Writer, members []member, made time.Time) error {
+func writeTar(w io.Writer, members []archiveFile, made time.Time) error {
 	zipped := gzip.NewWriter(w)
 	archive := tar.NewWriter(zipped)
 	for _, m := range members {
@@ -78,7 +78,7 @@ func writeTar(w io.Writer, members []member, made time.Time) error {
 	return zipped.Close()
 }
 
-func writeZip(w io.Writer, members []member, made time.Time) error {
+func writeZip(w io.Writer, members []archiveFile, made time.Time) error {
 	archive := zip.NewWriter(w)
 	for _, m := range members {
 		head := &zip.FileHeader{Name: m.name, Method: zip.Deflate, Modified: made}

@@ -41,13 +41,13 @@ func TestP1_HiddenProgramsAreFound(t *testing.T) {
 		{`r\m a`, "rm"},
 		{`r"m" a`, "rm"},
 
-		// By all of its names.
+		// All names of a program are listed.
 		{`/bin/rm a`, "/bin/rm rm"},
 		{`./ls`, "./ls ls"},
 		{`RM a`, "RM rm"},
 		{`/bin/RM a`, "/bin/RM RM rm"},
 
-		// What only the run would tell.
+		// Known only when the command runs.
 		{`$x a`, "?"},
 		{`$(echo rm) a`, "? echo"},
 		{`r$x a`, "?"},
@@ -89,7 +89,7 @@ func TestP1_HiddenProgramsAreFound(t *testing.T) {
 		{`coproc PATH { ls; }`, "? ls"},
 		{`{PATH}>a ls`, "ls ?"},
 
-		// Bash takes no single quotes in double quotes, our parser does.
+		// Bash does not treat single quotes in double quotes as quotes; our parser does.
 		{`echo "${x:-'$(rm)'}"`, "echo ?"},
 		{`echo "${x:-'}"; rm a; "'}"`, "echo ?"},
 		{"cat <<E\n${x:-'$(rm)'}\nE", "cat ?"},
@@ -190,7 +190,7 @@ func TestP1_RedirectsAreListed(t *testing.T) {
 	}
 }
 
-// Where shells differ, a script is what any of them makes of it.
+// A script has the effects of any shell.
 func TestT15_ScriptsOfEveryShellAreParsed(t *testing.T) {
 	if c, err := ParseScript(`cat <(ls)`); !errors.Is(err, ErrUnreadable) || fmt.Sprint(c.Programs) != "[?]" {
 		t.Errorf("not every sh can read this: %+v, %v", c, err)
@@ -239,7 +239,7 @@ func TestP1_UnparsableCommandIsUnknown(t *testing.T) {
 // quoteForShell writes a text in single quotes.
 func quoteForShell(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// The words of a simple command are what Bash makes of them.
+// Bash splits a simple command into the same words.
 func TestP1_SimpleCommandsMatchBash(t *testing.T) {
 	bash, err := exec.LookPath("bash")
 	if err != nil {
@@ -293,7 +293,7 @@ func FuzzParse(f *testing.F) {
 		if len(s.Redirects)+len(s.Writes) > 0 {
 			t.Fatalf("%q is simple, and redirects", command)
 		}
-		// Written anew with all words quoted, it is the same command.
+		// With all words quoted, it is the same command.
 		again := quoteForShell(s.Programs[0])
 		for _, a := range s.Args {
 			again += " " + quoteForShell(a)

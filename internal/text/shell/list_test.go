@@ -55,7 +55,7 @@ func TestT15_AllowListMatchesArguments(t *testing.T) {
 		"sudo go test":                   false,
 		"go test; ls":                    false,
 		"'go' \"test\"":                  true,
-		"go test '$(touch x)' '; rm -f'": true, // words, and no shell that reads them
+		"go test '$(touch x)' '; rm -f'": true, // words that no shell interprets
 	} {
 		_, err := l.Check(text)
 		if got := err == nil; got != want {
@@ -82,7 +82,7 @@ func TestT15_AllowListMatchesArguments(t *testing.T) {
 	}
 }
 
-// A flag that is refused in one form is refused in all that programs take for it.
+// A refused flag is refused in every form that programs accept.
 func TestT15_RefusedFlagIsRefusedInEveryForm(t *testing.T) {
 	for _, tc := range []struct {
 		refused      string
@@ -129,7 +129,7 @@ func TestT15_RefusedFlagIsRefusedInEveryForm(t *testing.T) {
 	}
 }
 
-// An address has a ? that is no wildcard.
+// The ? of an address is not a wildcard.
 func TestT15_QuestionMarkInAPatternIsLiteral(t *testing.T) {
 	l := mustAllow(t, "get https://example.com/?q=*")
 	if _, err := l.Check("get 'https://example.com/?q=a'"); err != nil {
@@ -161,7 +161,7 @@ func TestT15_AllowedCommandsMayHaveArguments(t *testing.T) {
 	}
 }
 
-// A program that runs others does not let them in.
+// A wrapper does not allow the programs that it runs.
 func TestT15_WrapperAndWrappedProgramMustBeAllowed(t *testing.T) {
 	l := mustAllow(t, "env ...", "timeout * ...", "xargs ...", "sh ...", "find ...", "ls ...", "cat * ... -n", "eval ls", "sh build.sh", "printf ...", "wait", "xargs du")
 	for command, want := range map[string]bool{
@@ -198,10 +198,10 @@ func TestT15_EveryCommandOfAScriptMustBeAllowed(t *testing.T) {
 		`select IFS in a; do ls; done`: false, `((PATH=1)); ls`: false, `ls $((PATH=1))`: false, `for ((PATH=1;;)); do ls; done`: false,
 		`for x in 'a[$(rm)]'; do ((x)); done`: false, `for x in 'a[$(rm)]'; do ls ${b[x]}; done`: false, `for x in 'a[$(rm)]'; do ls ${b:x}; done`: false,
 		`ls ${GIT_PAGER:=rm}`: false, `{PATH}>/dev/null ls`: false, `coproc PATH { ls; }`: false,
-		// To other shells these are commands.
+		// Other shells run these as commands.
 		`[[ a || rm ]]`: false, `[[ a =~ b|rm ]]`: false, `((rm))`: false, `ls "${x:-'$(rm)'}"`: false, `ls "${x:-'}"; rm a; "'}"`: false,
 		"cat a <<E\n${x:-'$(rm)'}\nE": false,
-		// The text of a here-document may be commands to others, where it begins within a substitution.
+		// Other shells may run the text of a here-document that begins within a substitution.
 		"ls $(ls <<E)\nrm a\nE\n": false, "ls `ls <<E`\nrm a\nE\n": false, "ls \"$(ls <<-E)\"\nrm a\nE\n": false,
 		"ls ${x:-$(ls <<E)}\nrm a\nE\n": false, "ls <<E $(ls <<F)\nrm a\nE\nrm a\nF\n": false,
 		``: false, `ls "`: false, `[ -v 'a[$(rm)]' ]`: false,

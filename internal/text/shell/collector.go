@@ -8,19 +8,19 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// looker collects what a command does.
-type looker struct {
+// collector collects the effects of a command.
+type collector struct {
 	command *Command
 	depth   int
 	seen    map[string]bool
-	// open are the nodes that are being walked, arithmetic how many of them
-	// calculate, expansions how many expand a variable.
+	// open are the nodes that are being walked; arithmetic is the number of arithmetic ones among
+	// them, expansions the number of parameter expansions.
 	open                   []syntax.Node
 	arithmetic, expansions int
 }
 
-// visit looks at one node. Nil ends the node that was opened last.
-func (l *looker) visit(n syntax.Node) bool {
+// visit handles one node. Nil ends the last opened node.
+func (l *collector) visit(n syntax.Node) bool {
 	if n == nil {
 		last := l.open[len(l.open)-1]
 		l.open = l.open[:len(l.open)-1]
@@ -34,16 +34,16 @@ func (l *looker) visit(n syntax.Node) bool {
 		l.call(n)
 	case *syntax.DeclClause: // export, declare and the like change what runs
 		l.program(n.Variant.Value)
-		l.hides(setting)
+		l.noteUnknown(setting)
 	case *syntax.LetClause:
-		l.hides(calculation)
+		l.noteUnknown(calculation)
 	case *syntax.Redirect:
 		l.redirect(n)
 	case *syntax.WordIter:
-		l.loops(n.Name.Value)
+		l.loopVariable(n.Name.Value)
 	case *syntax.CoprocClause:
 		if n.Name != nil {
-			l.hides(setting)
+			l.noteUnknown(setting)
 		}
 	case *syntax.Lit, *syntax.SglQuoted, *syntax.DblQuoted:
 		l.text(n)
@@ -52,25 +52,25 @@ func (l *looker) visit(n syntax.Node) bool {
 	case *syntax.BinaryTest:
 		switch n.Op {
 		case syntax.TsEql, syntax.TsNeq, syntax.TsLeq, syntax.TsGeq, syntax.TsLss, syntax.TsGtr:
-			l.hides(calculation)
+			l.noteUnknown(calculation)
 		}
 	case *syntax.UnaryTest:
 		if n.Op == syntax.TsVarSet || n.Op == syntax.TsRefVar {
-			l.hides(calculation)
+			l.noteUnknown(calculation)
 		}
 	}
 	return true
 }
 
-// calculation is what hides commands where a shell calculates: it evaluates the
-// values of names, subscripts included.
+// calculation is the reason to refuse arithmetic: a shell evaluates the values of names,
+// subscripts included, and may run commands in them.
 const calculation = "only plain numbers can be calculated with: names and texts may run commands"
 
-// setting is what hides commands where a variable is set: PATH, LD_PRELOAD and
-// many others say what runs.
+// setting is the reason to refuse assignments: PATH, LD_PRELOAD and many other variables change
+// which programs run.
 const setting = "variables cannot be set: they change what programs do"
 
-func (l *looker) count(n syntax.Node, by int) {
+func (l *collector) count(n syntax.Node, by int) {
 	switch n.(type) {
 	case *syntax.ArithmExp, *syntax.ArithmCmd, *syntax.LetClause, *syntax.CStyleLoop:
 		l.arithmetic += by
@@ -79,24 +79,24 @@ func (l *looker) count(n syntax.Node, by int) {
 	}
 }
 
-// text looks at text that is more than itself where it stands.
-func (l *looker) text(n syntax.Node) {
+// text checks text that shells may interpret where it occurs.
+func (l *collector) text(n syntax.Node) {
 	lit, plain := n.(*syntax.Lit)
 	_, single := n.(*syntax.SglQuoted)
-	calculates, expands := l.within()
+	calculates, expands := l.inside()
 	switch {
 	case calculates && (!plain || !isNumber(lit.Value)):
-		l.hides(calculation)
+		l.noteUnknown(calculation)
 	case expands && single:
-		// In double quotes and here documents these are no quotes, and what we take
-		// for quoted text may be commands.
-		l.hides("single quotes within ${…} are not allowed: shells read them differently")
+		// In double quotes and here-documents these are not quotes, and text that our parser
+		// treats as quoted may be commands.
+		l.noteUnknown("single quotes within ${…} are not allowed: shells read them differently")
 	}
 }
 
-// within reports whether what is being looked at is part of a calculation, or of
-// the expansion of a variable. A command within those is neither.
-func (l *looker) within() (calculates, expands bool) {
+// inside reports whether the current node is part of arithmetic, or of a parameter expansion. A
+// command within those is not.
+func (l *collector) inside() (calculates, expands bool) {
 	if l.arithmetic+l.expansions == 0 {
 		return false, false
 	}
@@ -113,26 +113,25 @@ func (l *looker) within() (calculates, expands bool) {
 	return false, expands
 }
 
-// expansion looks for values that are evaluated: in arithmetic, which subscripts
-// and substrings are too, as a name after !, and as a prompt after @P; and for
-// those that set a variable.
-func (l *looker) expansion(n *syntax.ParamExp) {
-	calculates, _ := l.within()
+// expansion checks a parameter expansion for values that a shell evaluates (arithmetic, subscripts
+// and substrings, a name after !, a prompt after @P) and for assignments.
+func (l *collector) expansion(n *syntax.ParamExp) {
+	calculates, _ := l.inside()
 	op := syntax.ParExpOperator(0)
 	if n.Exp != nil {
 		op = n.Exp.Op
 	}
 	switch {
 	case calculates, n.Slice != nil, n.Index != nil && !isPlainIndex(n.Index):
-		l.hides(calculation)
+		l.noteUnknown(calculation)
 	case n.Excl, op == syntax.OtherParamOps:
-		l.hides("${!…} and ${…@…} are not allowed: they may run commands")
+		l.noteUnknown("${!…} and ${…@…} are not allowed: they may run commands")
 	case op == syntax.AssignUnset, op == syntax.AssignUnsetOrNull:
-		l.hides(setting)
+		l.noteUnknown(setting)
 	}
 }
 
-// isPlainIndex reports whether a subscript is a number, or stands for all.
+// isPlainIndex reports whether a subscript is a number, * or @.
 func isPlainIndex(x syntax.ArithmExpr) bool {
 	w, ok := x.(*syntax.Word)
 	if !ok {
@@ -144,39 +143,39 @@ func isPlainIndex(x syntax.ArithmExpr) bool {
 
 func isNumber(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
-// loops looks at the variable of a loop. The environment's are in capitals, but
-// for those of proxies.
-func (l *looker) loops(name string) {
+// loopVariable checks the variable of a loop. Environment variables are in capitals, except for
+// those of proxies.
+func (l *collector) loopVariable(name string) {
 	if name != strings.ToLower(name) || strings.HasSuffix(name, "_proxy") {
-		l.hides("the variable of a loop must be in lower case: others change what programs do")
+		l.noteUnknown("the variable of a loop must be in lower case: others change what programs do")
 	}
 }
 
-// hides notes that something may run that cannot be known, beside the calls.
-func (l *looker) hides(why string) {
+// noteUnknown records that the command may run something unknown, in addition to the calls.
+func (l *collector) noteUnknown(why string) {
 	l.add(unknown)
 	l.command.hidden = first(l.command.hidden, why)
 }
 
-func (l *looker) add(name string) {
+func (l *collector) add(name string) {
 	if !l.seen[name] {
 		l.seen[name] = true
 		l.command.Programs = append(l.command.Programs, name)
 	}
 }
 
-// program lists a program by all the names that a rule may know it by.
-func (l *looker) program(name string) {
+// program lists a program under every name that a rule may use.
+func (l *collector) program(name string) {
 	l.add(name)
 	base := path.Base(name)
 	l.add(base)
 	l.add(strings.ToLower(base))
 }
 
-// call looks at one command with its arguments.
-func (l *looker) call(c *syntax.CallExpr) {
+// call handles one command with its arguments.
+func (l *collector) call(c *syntax.CallExpr) {
 	if len(c.Assigns) > 0 { // PATH, LD_PRELOAD, BASH_ENV, GIT_SSH_COMMAND, …
-		l.hides(setting)
+		l.noteUnknown(setting)
 	}
 	if len(c.Args) == 0 {
 		return
@@ -189,16 +188,16 @@ func (l *looker) call(c *syntax.CallExpr) {
 	l.command.calls = append(l.command.calls, l.run(words, false, 0))
 }
 
-// run lists the program that a list of words runs, and the ones that it runs in
-// turn. More words may come from its input.
-func (l *looker) run(words []word, more bool, depth int) call {
+// run lists the program that words run, and the programs that it runs in turn. more reports that
+// the input may add words.
+func (l *collector) run(words []word, more bool, depth int) call {
 	c := call{words: words, more: more}
 	name := words[0].text
 	switch {
 	case !words[0].static || name == "":
-		return l.conceals(c, "which program runs must be known before")
+		return l.noteUnknownIn(c, "which program runs must be known before")
 	case depth > maxDepth:
-		return l.conceals(c, "there are too many programs that run programs")
+		return l.noteUnknownIn(c, "there are too many programs that run programs")
 	}
 	l.program(name)
 	args := words[1:]
@@ -206,14 +205,14 @@ func (l *looker) run(words []word, more bool, depth int) call {
 	switch runners[base] {
 	case runsText:
 		l.command.indirect = true
-		return l.conceals(c, runsUnseen(name))
+		return l.noteUnknownIn(c, runsUnknown(name))
 	case runsRest:
-		return l.wraps(c, args, 0, depth)
+		return l.wrapper(c, args, 0, depth)
 	case runsInput:
 		c.more = true
-		return l.wraps(c, args, 0, depth)
+		return l.wrapper(c, args, 0, depth)
 	case runsAfterOne:
-		return l.wraps(c, args, 1, depth)
+		return l.wrapper(c, args, 1, depth)
 	case runsScript:
 		return l.script(c, args)
 	case runsFound, runsEach:
@@ -223,43 +222,43 @@ func (l *looker) run(words []word, more bool, depth int) call {
 		}
 		if slices.ContainsFunc(args, acts) {
 			l.command.indirect = true
-			return l.conceals(c, runsUnseen(name))
+			return l.noteUnknownIn(c, runsUnknown(name))
 		}
 	case runsVariable:
 		if slices.ContainsFunc(args, func(a word) bool { return !a.static || strings.HasPrefix(a.text, "-v") || a.text == "-R" }) {
-			return l.conceals(c, "variables cannot be set or looked at by "+name)
+			return l.noteUnknownIn(c, "variables cannot be set or looked at by "+name)
 		}
 	}
 	return c
 }
 
-func runsUnseen(name string) string { return name + " can run what is not seen here" }
+func runsUnknown(name string) string { return name + " can run what is not seen here" }
 
-// conceals notes that a call may run what cannot be known.
-func (l *looker) conceals(c call, why string) call {
+// noteUnknownIn records that a call may run something unknown.
+func (l *collector) noteUnknownIn(c call, why string) call {
 	l.add(unknown)
 	c.hidden = why
 	return c
 }
 
-// runner says how a program runs others.
+// runner is the way in which a program runs others.
 type runner int
 
 const (
 	_ runner = iota
-	// runsText evaluates text, changes what names mean, or runs programs in a way
-	// that is not followed.
+	// runsText evaluates text, changes the meaning of names, or runs programs in a way that is not
+	// analyzed.
 	runsText
-	// runsRest runs the program that its arguments name, runsAfterOne the one
-	// after its first.
+	// runsRest runs the program in its arguments, runsAfterOne the program after its first
+	// argument.
 	runsRest
 	runsAfterOne
 	// runsInput is like runsRest, with words of its input added.
 	runsInput
 	// runsScript is a shell.
 	runsScript
-	// runsFound has actions, for the files that it finds, that run or delete
-	// something; runsEach has them as flags of one letter too.
+	// runsFound has actions that run or delete something for the files that it finds; runsEach has
+	// them as one-letter flags too.
 	runsFound
 	runsEach
 	// runsVariable evaluates the name of a variable, subscript included, with the
@@ -294,15 +293,14 @@ var runners = map[string]runner{
 	"rbash": runsScript, "rksh": runsScript, "ksh93": runsScript, "lksh": runsScript, "yash": runsScript, "posh": runsScript,
 }
 
-// wraps follows a program that runs the one in its arguments, after so many of
-// its own. Options are not followed: which of them take a value is each
-// program's own.
-func (l *looker) wraps(c call, args []word, own, depth int) call {
+// wrapper handles a program that runs the program in its arguments, after own arguments of its
+// own. Options are not analyzed, because each program has different ones with values.
+func (l *collector) wrapper(c call, args []word, own, depth int) call {
 	l.command.indirect = true
-	unseen := runsUnseen(c.words[0].text + " with options or variables")
+	unseen := runsUnknown(c.words[0].text + " with options or variables")
 	for _, a := range args[:min(own, len(args))] {
 		if !a.static || strings.HasPrefix(a.text, "-") {
-			return l.conceals(c, unseen)
+			return l.noteUnknownIn(c, unseen)
 		}
 	}
 	args = args[min(own, len(args)):]
@@ -310,18 +308,18 @@ func (l *looker) wraps(c call, args []word, own, depth int) call {
 	case len(args) == 0:
 		return c
 	case !args[0].static, strings.HasPrefix(args[0].text, "-"), strings.Contains(args[0].text, "="):
-		return l.conceals(c, unseen)
+		return l.noteUnknownIn(c, unseen)
 	}
 	c.runs = []call{l.run(args, c.more, depth+1)}
 	return c
 }
 
-// script follows a shell that is given its commands; any other use of one runs
-// what cannot be seen.
-func (l *looker) script(c call, args []word) call {
+// script handles a shell that gets its commands as an argument; any other use of a shell is
+// unknown.
+func (l *collector) script(c call, args []word) call {
 	l.command.indirect = true
 	if len(args) < 2 || !args[0].static || args[0].text != "-c" || !args[1].static {
-		return l.conceals(c, runsUnseen(c.words[0].text))
+		return l.noteUnknownIn(c, runsUnknown(c.words[0].text))
 	}
 	inner, err := parseScript(args[1].text, l.depth+1)
 	for _, p := range inner.Programs {
@@ -354,14 +352,14 @@ func actsOnEach(a word) bool {
 }
 
 // redirect lists the file of an operator.
-func (l *looker) redirect(r *syntax.Redirect) {
+func (l *collector) redirect(r *syntax.Redirect) {
 	if r.N != nil && strings.HasPrefix(r.N.Value, "{") {
-		l.hides(setting)
+		l.noteUnknown(setting)
 	}
 	switch r.Op {
 	case syntax.Hdoc, syntax.DashHdoc:
 		if slices.ContainsFunc(l.open, substitutes) {
-			l.hides("here-documents within $(…) and backquotes are not allowed: shells end them at different places, and take the rest for commands")
+			l.noteUnknown("here-documents within $(…) and backquotes are not allowed: shells end them at different places, and take the rest for commands")
 		}
 		return // text, not a file
 	case syntax.WordHdoc:
@@ -382,7 +380,7 @@ func (l *looker) redirect(r *syntax.Redirect) {
 	}
 }
 
-// substitutes reports whether a node is a command in place of a word.
+// substitutes reports whether a node is a command substitution.
 func substitutes(n syntax.Node) bool {
 	switch n.(type) {
 	case *syntax.CmdSubst, *syntax.ProcSubst:

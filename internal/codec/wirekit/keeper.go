@@ -13,9 +13,9 @@ import (
 // value does neither: it is for a document that outlives what is read from it.
 type Keeper struct{ Bound *stream.Bound }
 
-// memberSize is the approximate cost of a field in addition to its name and value.
+// fieldOverhead is the approximate cost of a field in addition to its name and value.
 // Without it, a stream of tiny fields would take many times its own length in memory.
-const memberSize = 64
+const fieldOverhead = 64
 
 // Bytes returns raw, stored in place of old; old may be nil.
 func (k Keeper) Bytes(old, raw []byte) []byte {
@@ -32,9 +32,9 @@ func (k Keeper) Text(old, text string) string {
 	return text
 }
 
-// Member stores the field key below prefix in *e, as [extra.Add] does. A repeated field
+// Field stores the field key below prefix in *e, as [extra.Add] does. A repeated field
 // replaces the earlier one.
-func (k Keeper) Member(e **dragoman.Extra, d dragoman.Dialect, prefix string, key, raw []byte) {
+func (k Keeper) Field(e **dragoman.Extra, d dragoman.Dialect, prefix string, key, raw []byte) {
 	if k.Bound == nil {
 		extra.Add(e, d, prefix, key, raw)
 		return
@@ -44,7 +44,7 @@ func (k Keeper) Member(e **dragoman.Extra, d dragoman.Dialect, prefix string, ke
 		return
 	}
 	if !again {
-		k.Bound.Take(memberSize + len(prefix) + len(key))
+		k.Bound.Take(fieldOverhead + len(prefix) + len(key))
 	}
 	extra.Add(e, d, prefix, key, k.Bytes(old, raw))
 }

@@ -11,12 +11,12 @@ import (
 // collected from a stream, or that belong to another kind of block. strays are the
 // paths of these fields in dialect d. It reports whether the part had any: the API
 // refuses them, so the original bytes of the part must not be sent again (quirk D32).
-func WithoutUnknown(p dragoman.Part, d dragoman.Dialect, strays []string, at extra.Path, rep *dragoman.Report) bool {
+func WithoutUnknown(p dragoman.Part, d dragoman.Dialect, unsendable []string, at extra.Path, rep *dragoman.Report) bool {
 	e := extrasOf(p)
 	if e == nil || *e == nil {
 		return false
 	}
-	stray := func(f dragoman.Field) bool { return slices.Contains(strays, f.Path) }
+	stray := func(f dragoman.Field) bool { return slices.Contains(unsendable, f.Path) }
 	found := false
 	for _, f := range (*e).For(d) {
 		if stray(f) {
