@@ -159,7 +159,7 @@ var headFields = [...]string{"model", "stream", "previous_response_id", "thread"
 // upstream could use another value than the one that the gateway checked.
 func checkDuplicate(seen *[len(headFields)]bool, key []byte) error {
 	for i, name := range headFields {
-		if len(key) > 2*len(name) || !strings.EqualFold(string(key), name) { // no twin of a letter has more than two bytes
+		if len(key) > 2*len(name) || !strings.EqualFold(string(key), name) { // no case variant of these letters has more than two bytes
 			continue
 		}
 		if seen[i] || string(key) != name {

@@ -21,7 +21,7 @@ func (k Known) caseVariant(name []byte) bool {
 	return false
 }
 
-// anyCaseVariant reports whether a valid document may have a twin of a known field anywhere.
+// anyCaseVariant reports whether a valid document may have a case variant of a known field.
 // It allocates nothing and looks only at the names.
 func anyCaseVariant(doc []byte, k Known) bool {
 	g := glance{doc: doc}

@@ -19,7 +19,7 @@ type Literal struct {
 	// Maps are the fields in whose values each spelling is a different name, even with
 	// Same: the author of the document chose these names.
 	Maps []string
-	// Known are the fields that are read, to detect twins. If nil, twins are not
+	// Known are the fields that are read, to detect case variants. If nil, they are not
 	// checked.
 	Known Known
 }
@@ -32,7 +32,7 @@ func (l Literal) With(k Known) Literal {
 
 // Cut lists the fields that Settle removed.
 type Cut struct {
-	// Repeats are the paths of duplicate fields, Twins the paths of fields that differ
+	// Repeats are the paths of duplicate fields, CaseVariants the paths of fields that differ
 	// from a known one only in case.
 	Repeats, CaseVariants []string
 }
@@ -40,7 +40,7 @@ type Cut struct {
 // None reports whether nothing was removed.
 func (c Cut) None() bool { return len(c.Repeats)+len(c.CaseVariants) == 0 }
 
-// Settle removes duplicate fields and twins of known fields from a document. Of
+// Settle removes duplicate fields and case variants of known fields from a document. Of
 // duplicate fields it keeps the last one. Literal values stay unchanged. at lists the
 // paths of the removed fields, or the first of them if there are many. A document
 // without such fields, and one that is not valid JSON, is returned unchanged.
@@ -83,7 +83,7 @@ func settleSlowly(doc []byte, l Literal) (settled []byte, at Cut) {
 // readers disagree which duplicate counts.
 func Unambiguous(doc []byte) bool { return readsOneWay(doc, nil) }
 
-// readsOneWay is like ReadsOneWay, and also requires that no field is a twin of a known
+// readsOneWay is like ReadsOneWay, and also requires that no field is a case variant of a known
 // one.
 func readsOneWay(doc []byte, k Known) bool {
 	s := scan[[]byte]{doc: doc}
@@ -118,8 +118,8 @@ type container struct {
 	begins []int64
 	known  Known
 	own    bool
-	// twin means that the last field is a twin.
-	twin bool
+	// isVariant means that the last field is a case variant.
+	isVariant bool
 }
 
 // cut is the range of a removed field, from its name to the next name.
@@ -166,11 +166,11 @@ func (s *settler) close() {
 	}
 }
 
-// cutCaseVariant removes the last field, up to offset to, if it is a twin.
+// cutCaseVariant removes the last field, up to offset to, if it is a case variant.
 func (o *container) cutCaseVariant(s *settler, to int64) {
-	if o.twin {
+	if o.isVariant {
 		s.cuts = append(s.cuts, cut{o.begins[len(o.begins)-1], to})
-		o.twin = false
+		o.isVariant = false
 	}
 }
 
@@ -209,7 +209,7 @@ func (s *settler) name() bool {
 	s.own = o.own || slices.Contains(s.literal.Maps, string(key))
 	o.cutCaseVariant(s, begins)
 	o.begins = append(o.begins, begins)
-	if o.twin = o.known.caseVariant(key); o.twin {
+	if o.isVariant = o.known.caseVariant(key); o.isVariant {
 		if len(s.at.CaseVariants) < maxRepeats {
 			s.at.CaseVariants = append(s.at.CaseVariants, clip(s.dec.StackPointer()))
 		}

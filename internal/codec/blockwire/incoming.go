@@ -52,9 +52,9 @@ func (b *Incoming) Fragments() []byte {
 // fragment is the complete arguments (quirk C7). Joined with other fragments it would
 // form arguments that the model never sent, so the call is then treated as having a
 // duplicate field.
-func (b *Incoming) Joins(text string, whole bool, member string) {
+func (b *Incoming) Joins(text string, whole bool, field string) {
 	if (whole || b.whole && text != "") && len(b.Fragments()) > 0 {
-		b.Duplicate = member
+		b.Duplicate = field
 	}
 	b.whole = b.whole || whole
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // WithoutUnknown removes fields from a part that frameworks leave on blocks which they
-// collected from a stream, or that belong to another kind of block. strays are the
+// collected from a stream, or that belong to another kind of block. unsendable are the
 // paths of these fields in dialect d. It reports whether the part had any: the API
 // refuses them, so the original bytes of the part must not be sent again (quirk D32).
 func WithoutUnknown(p dragoman.Part, d dragoman.Dialect, unsendable []string, at extra.Path, rep *dragoman.Report) bool {
@@ -16,10 +16,10 @@ func WithoutUnknown(p dragoman.Part, d dragoman.Dialect, unsendable []string, at
 	if e == nil || *e == nil {
 		return false
 	}
-	stray := func(f dragoman.Field) bool { return slices.Contains(unsendable, f.Path) }
+	isUnsendable := func(f dragoman.Field) bool { return slices.Contains(unsendable, f.Path) }
 	found := false
 	for _, f := range (*e).For(d) {
-		if stray(f) {
+		if isUnsendable(f) {
 			found = true
 			rep.Addf(dragoman.Dropped, dragoman.Info, at.String()+f.Path, "left over from a stream; the API accepts no such field here")
 		}
@@ -27,7 +27,7 @@ func WithoutUnknown(p dragoman.Part, d dragoman.Dialect, unsendable []string, at
 	if !found {
 		return false
 	}
-	kept := slices.DeleteFunc(slices.Clone((*e).Fields), stray)
+	kept := slices.DeleteFunc(slices.Clone((*e).Fields), isUnsendable)
 	if *e = nil; len(kept) > 0 {
 		*e = &dragoman.Extra{Dialect: d, Fields: kept}
 	}

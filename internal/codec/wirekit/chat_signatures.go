@@ -93,8 +93,8 @@ func RecordsOf(parts []dragoman.Part) *Records {
 	return r
 }
 
-// AddReasoning adds reasoning. It reports whether all the reasoning has, besides its text, are
-// call signatures.
+// AddReasoning adds reasoning. It reports whether the reasoning has nothing but its text and call
+// signatures.
 func (r *Records) AddReasoning(p *dragoman.Reasoning) bool {
 	all := len(p.Details) > 0 && p.Encrypted == "" && p.Signature == ""
 	for _, d := range p.Details {
@@ -123,8 +123,8 @@ func (r *Records) AddCall(c *dragoman.ToolCall) {
 	r.calls[c.ID] = true
 }
 
-// InCalls reports whether all the reasoning has, besides its text, are signatures of
-// calls in this message. Those calls carry the signatures then.
+// InCalls reports whether the reasoning has nothing but its text and signatures of calls in this
+// message. Those calls carry the signatures then.
 func (r *Records) InCalls(p *dragoman.Reasoning) bool {
 	return r != nil && r.AddReasoning(p) && !slices.ContainsFunc(p.Details, func(d json.RawMessage) bool {
 		of, _ := signedRecord(d)

@@ -62,13 +62,13 @@ func DropCaseVariants(e **dragoman.Extra, prefix string, known []string) bool {
 	if *e == nil {
 		return false
 	}
-	twin := func(f dragoman.Field) bool {
+	variant := func(f dragoman.Field) bool {
 		key, here := strings.CutPrefix(f.Path, prefix+"/")
 		return here && !slices.Contains(known, key) &&
 			slices.ContainsFunc(known, func(name string) bool { return strings.EqualFold(key, name) })
 	}
 	n := len((*e).Fields)
-	(*e).Fields = slices.DeleteFunc((*e).Fields, twin)
+	(*e).Fields = slices.DeleteFunc((*e).Fields, variant)
 	dropped := len((*e).Fields) < n
 	if len((*e).Fields) == 0 {
 		*e = nil

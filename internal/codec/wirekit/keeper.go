@@ -8,9 +8,9 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/stream"
 )
 
-// Keeper stores what events carry besides the texts of parts. It copies the bytes,
-// because the memory of an event is reused, and charges them to its bound. The zero
-// value does neither: it is for a document that outlives what is read from it.
+// Keeper stores the content of events except for the texts of parts. It copies the bytes, because
+// the memory of an event is reused, and charges them to its bound. The zero value does neither:
+// use it for a document that outlives the values read from it.
 type Keeper struct{ Bound *stream.Bound }
 
 // fieldOverhead is the approximate cost of a field in addition to its name and value.

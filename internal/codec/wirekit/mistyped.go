@@ -101,7 +101,7 @@ func readPart(r *jsonwire.Reader) {
 	}
 }
 
-// CheckNotStrings returns an error, with its position in raw, if one of the fields in members
+// CheckNotStrings returns an error, with its position in raw, if one of the given fields
 // is neither a string nor null.
 func CheckNotStrings(raw []byte, fields ...string) error {
 	r := jsonwire.NewReader(raw)

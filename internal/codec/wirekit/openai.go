@@ -216,7 +216,7 @@ func (s *Siblings) add(req *dragoman.Request, f dragoman.Field) {
 	}
 }
 
-// Asks reports whether a field is among Members.
+// Asks reports whether a field is among Fields.
 func (s *Siblings) Asks(path string) bool {
 	return slices.ContainsFunc(s.Fields, func(f dragoman.Field) bool { return f.Path == path })
 }

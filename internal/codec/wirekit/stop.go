@@ -209,13 +209,13 @@ func MustRebuild(resp *dragoman.Response, blocked func(*dragoman.ToolCall) (drag
 // Ended describes why a response failed, for a wire format without a stop reason for
 // it. The description includes the provider's message. rest holds the unknown fields
 // without that message.
-func Ended(reason dragoman.StopReason, members *dragoman.Extra) (words string, rest *dragoman.Extra) {
+func Ended(reason dragoman.StopReason, unknown *dragoman.Extra) (words string, rest *dragoman.Extra) {
 	words = "the response ended with " + string(reason)
-	message, fields := extra.FinishMessage(members)
+	message, left := extra.FinishMessage(unknown)
 	if message != "" {
 		words += ": " + message
 	}
-	return words, fields
+	return words, left
 }
 
 // ReportBlocked reports a stop that is replaced because of a blocked call; the other

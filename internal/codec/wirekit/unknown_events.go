@@ -23,9 +23,9 @@ const andMore = "and more losses of this kind, not listed"
 // Unknown makes the losses for events that a decoder does not know, one for each type.
 // The zero value is ready to use.
 type Unknown struct {
-	losses  map[string]*dragoman.Loss
-	members map[string]*dragoman.Loss // for deltas, by field name
-	more    *dragoman.Loss            // for every type beyond the limit
+	losses map[string]*dragoman.Loss
+	fields map[string]*dragoman.Loss // for deltas, by field name
+	more   *dragoman.Loss            // for every type beyond the limit
 }
 
 // Of returns the loss for an event of type typ whose bytes are not passed through. It
@@ -80,20 +80,20 @@ func (u *Unknown) Field(before *dragoman.Loss, key []byte) *dragoman.Loss {
 		key = append([]byte(strings.TrimPrefix(before.Detail, deltaField)+", "), key...)
 	}
 	key = key[:min(len(key), maxTyp)]
-	if l := u.members[string(key)]; l != nil {
+	if l := u.fields[string(key)]; l != nil {
 		return l
 	}
-	if len(u.members) >= MaxUnwritten {
+	if len(u.fields) >= MaxUnwritten {
 		key = []byte("…")
 	}
 	l := &dragoman.Loss{
 		Kind: dragoman.Dropped, Severity: dragoman.Warn,
 		Detail: deltaField + strings.ToValidUTF8(string(key), ""),
 	}
-	if u.members == nil {
-		u.members = make(map[string]*dragoman.Loss)
+	if u.fields == nil {
+		u.fields = make(map[string]*dragoman.Loss)
 	}
-	u.members[string(key)] = l
+	u.fields[string(key)] = l
 	return l
 }
 

@@ -293,8 +293,8 @@ var runners = map[string]runner{
 	"rbash": runsScript, "rksh": runsScript, "ksh93": runsScript, "lksh": runsScript, "yash": runsScript, "posh": runsScript,
 }
 
-// wrapper handles a program that runs the program in its arguments, after own arguments of its
-// own. Options are not analyzed, because each program has different ones with values.
+// wrapper handles a program that runs the program after its own first arguments; own is their
+// number. Options are not analyzed, because each program has different ones with values.
 func (l *collector) wrapper(c call, args []word, own, depth int) call {
 	l.command.indirect = true
 	unseen := runsUnknown(c.words[0].text + " with options or variables")

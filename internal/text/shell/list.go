@@ -302,9 +302,8 @@ func cutValue(flag string) (name, value string, joined bool) {
 	return flag[:i], flag[i+1:], true
 }
 
-// matchWord matches a word against one of a pattern. Unlike the globs of policies
-// it has no ?, which addresses and questions have, and a * that a flag could hide
-// behind matches none.
+// matchWord matches a word against a word of a pattern. Unlike policy globs, ? is literal, because
+// addresses and questions contain it, and * does not match a word that may be a flag.
 func matchWord(pattern, word string) bool {
 	if strings.HasPrefix(pattern, "*") && strings.HasPrefix(word, "-") {
 		return false
