@@ -30,10 +30,10 @@ import (
 	"github.com/dragoman-go/dragoman/sim"
 )
 
-// What agent programs do that other clients do not: .ci/agents/run has real ones do it.
+// Requests and streams as agent programs send them; .ci/agents/run uses the real programs.
 
-// heardLast hears a stream up to an event, and hangs up.
-func heardLast(t *testing.T, c *client, body, event string) {
+// readUntilEvent reads a stream up to an event, and disconnects.
+func readUntilEvent(t *testing.T, c *client, body, event string) {
 	t.Helper()
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()
@@ -46,20 +46,20 @@ func heardLast(t *testing.T, c *client, body, event string) {
 	t.Fatalf("no %s came: %v", event, lines.Err())
 }
 
-func TestG6_WhoHangsUpAfterTheLastEventHasNotLeft(t *testing.T) {
+func TestG6_DisconnectAfterTheLastEventIsNotClientLeft(t *testing.T) {
 	for name, c := range map[string]*client{"passed on": {codec: anthropic.Codec{}}, "translated": {codec: openairesponses.Codec{}}} {
 		t.Run(name, func(t *testing.T) {
-			w := worldOf(t, "", func(rw http.ResponseWriter, r *http.Request) {
+			w := newServerWorld(t, "", func(rw http.ResponseWriter, r *http.Request) {
 				rw.Header().Set("content-type", "text/event-stream")
 				_, _ = io.WriteString(rw, anthropicAnswer)
 				_ = http.NewResponseController(rw).Flush()
-				<-r.Context().Done() // the end of the connection is long in coming
+				<-r.Context().Done() // the connection ends much later
 			})
 			c.t, c.url = t, w.url
 			if _, ok := c.codec.(anthropic.Codec); ok {
-				heardLast(t, c, anthropicRequest, `"message_stop"`)
+				readUntilEvent(t, c, anthropicRequest, `"message_stop"`)
 			} else {
-				heardLast(t, c, `{"model":"anthropic/m","stream":true,"input":"hi"}`, `"response.completed"`)
+				readUntilEvent(t, c, `{"model":"anthropic/m","stream":true,"input":"hi"}`, `"response.completed"`)
 			}
 			w.wantLog(t, `"msg":"request"`)
 			if log := w.logged(); strings.Contains(log, "client_left") || strings.Contains(log, `"error"`) || strings.Contains(log, "WARN") {
@@ -69,14 +69,14 @@ func TestG6_WhoHangsUpAfterTheLastEventHasNotLeft(t *testing.T) {
 	}
 }
 
-// seenNotes are notes that say what was written when they were put.
-type seenNotes struct {
+// recordingNotes records which bytes of the response were written when a note was put.
+type recordingNotes struct {
 	session.Notes
 	written func() string
 	seen    []string
 }
 
-func (n *seenNotes) Put(ctx context.Context, key string, value []byte, expires time.Time) error {
+func (n *recordingNotes) Put(ctx context.Context, key string, value []byte, expires time.Time) error {
 	n.seen = append(n.seen, n.written())
 	if err := ctx.Err(); err != nil {
 		return err
@@ -84,19 +84,19 @@ func (n *seenNotes) Put(ctx context.Context, key string, value []byte, expires t
 	return n.Notes.Put(ctx, key, value, expires)
 }
 
-func TestQuirkB17_WhatAClientMayForgetIsKeptBeforeItHearsTheEnd(t *testing.T) {
+func TestQuirkB17_StateIsStoredBeforeTheEndIsSent(t *testing.T) {
 	for _, tc := range []struct{ path, body, end string }{
 		{"/v1/responses", `{"model":"sim/planner","stream":true,"input":"hi"}`, "response.completed"},
 		{"/v1/chat/completions", `{"model":"sim/planner","stream":true,"reasoning_effort":"high","messages":[{"role":"user","content":"What is the weather in Oslo?"}],"tools":[{"type":"function","function":{"name":"get_weather","parameters":{"type":"object","properties":{"city":{"type":"string"}}}}}]}`, `"finish_reason":"tool_calls"`},
 	} {
 		t.Run(tc.path, func(t *testing.T) {
 			rec := httptest.NewRecorder()
-			notes := &seenNotes{Notes: &memorynotes.Notes{}, written: func() string { return rec.Body.String() }}
+			notes := &recordingNotes{Notes: &memorynotes.Notes{}, written: func() string { return rec.Body.String() }}
 			g, err := gateway.New(nil, gateway.Options{Notes: notes})
 			if err != nil {
 				t.Fatal(err)
 			}
-			judged(t, g).ServeHTTP(rec, httptest.NewRequestWithContext(t.Context(), http.MethodPost, tc.path, strings.NewReader(tc.body)))
+			withJudge(t, g).ServeHTTP(rec, httptest.NewRequestWithContext(t.Context(), http.MethodPost, tc.path, strings.NewReader(tc.body)))
 			if len(notes.seen) == 0 || !strings.Contains(rec.Body.String(), tc.end) {
 				t.Fatalf("%d notes: %s", len(notes.seen), rec.Body)
 			}
@@ -109,8 +109,8 @@ func TestQuirkB17_WhatAClientMayForgetIsKeptBeforeItHearsTheEnd(t *testing.T) {
 	}
 }
 
-// listened is a world whose simulator says what it was asked.
-func listened(t *testing.T, config sim.Config, more string) (w *world, asked func() []string) {
+// recordingWorld is a world that records the requests of its simulator.
+func recordingWorld(t *testing.T, config sim.Config, more string) (w *world, requests func() []string) {
 	t.Helper()
 	t.Setenv("SIM_KEY", "upstream-secret")
 	var mu sync.Mutex
@@ -132,11 +132,11 @@ func listened(t *testing.T, config sim.Config, more string) (w *world, asked fun
 	}
 }
 
-func TestQuirkB17_EncryptedReasoningIsAskedForAndKeptForClientsThatCannot(t *testing.T) {
+func TestQuirkB17_EncryptedReasoningIsRequestedAndStored(t *testing.T) {
 	for _, codec := range []dialect.Codec{openaichat.Codec{}, anthropic.Codec{}, gemini.Codec{}, ollama.Codec{}} {
 		for _, stream := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s streamed %v", codec.Dialect(), stream), func(t *testing.T) {
-				w, asked := listened(t, sim.Config{}, "")
+				w, requests := recordingWorld(t, sim.Config{}, "")
 				c := &client{t: t, codec: codec, url: w.url}
 				req := &dragoman.Request{
 					Model: "responses/sim/planner", Stream: stream, MaxOutputTokens: new(int64(5000)), Tools: []dragoman.ToolSpec{weatherTool()},
@@ -146,17 +146,17 @@ func TestQuirkB17_EncryptedReasoningIsAskedForAndKeptForClientsThatCannot(t *tes
 				if codec.Dialect() == dialectname.Anthropic {
 					req.Reasoning = &dragoman.ReasoningSettings{Mode: codes.ReasoningBudget, BudgetTokens: new(int64(2000))}
 				}
-				resp, err := c.ask(req)
+				resp, err := c.generate(req)
 				if err != nil {
 					t.Fatal(err)
 				}
 				call := callsOf(resp)[0]
 				req.Messages = append(req.Messages, dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{call}}, // and nothing else
 					dragoman.Message{Role: dragoman.RoleTool, Parts: []dragoman.Part{call.Result(&dragoman.Text{Text: "snow"})}})
-				if _, err := c.ask(req); err != nil {
+				if _, err := c.generate(req); err != nil {
 					t.Fatal(err)
 				}
-				bodies := asked()
+				bodies := requests()
 				if len(bodies) != 2 || !strings.Contains(bodies[0], `"include":["reasoning.encrypted_content"]`) || !strings.Contains(bodies[1], `"encrypted_content":"`) {
 					t.Errorf("%q", bodies)
 				}
@@ -164,12 +164,12 @@ func TestQuirkB17_EncryptedReasoningIsAskedForAndKeptForClientsThatCannot(t *tes
 		}
 	}
 	t.Run("not where nothing is kept", func(t *testing.T) {
-		w, asked := listened(t, sim.Config{}, "gateway:\n  routes:\n    m: {to: responses/sim/planner, recall: false}\n")
+		w, requests := recordingWorld(t, sim.Config{}, "gateway:\n  routes:\n    m: {to: responses/sim/planner, recall: false}\n")
 		c := &client{t: t, codec: openaichat.Codec{}, url: w.url}
-		if _, err := c.ask(&dragoman.Request{Model: "m", Reasoning: &dragoman.ReasoningSettings{Effort: "high"}, Messages: []dragoman.Message{userSays("hi")}}); err != nil {
+		if _, err := c.generate(&dragoman.Request{Model: "m", Reasoning: &dragoman.ReasoningSettings{Effort: "high"}, Messages: []dragoman.Message{userSays("hi")}}); err != nil {
 			t.Fatal(err)
 		}
-		if body := asked()[0]; strings.Contains(body, "include") {
+		if body := requests()[0]; strings.Contains(body, "include") {
 			t.Error(body)
 		}
 	})
@@ -193,24 +193,24 @@ turn done
   say Seven.
 `
 
-// codexSearch is the tool that Codex has, and what it answers.
+// codexSearch is the search tool of Codex, and codexFound its output.
 const (
 	codexSearch = `{"type":"tool_search","execution":"client","description":"Finds tools.","parameters":{"type":"object","properties":{"query":{"type":"string"}},"required":["query"],"additionalProperties":false}}`
 	codexFound  = `[{"type":"namespace","name":"crm","description":"Customers.","tools":[{"type":"function","name":"list_orders","description":"Lists orders.","strict":false,"defer_loading":true,"parameters":{"type":"object","properties":{"cust":{"type":"integer"}},"required":["cust"]}}]}]`
 )
 
-func TestQuirkB29_AClientsSearchForToolsReachesEveryModel(t *testing.T) {
+func TestQuirkB29_ClientToolSearchReachesEveryModel(t *testing.T) {
 	script, err := sim.ParseScenario("search", searchScript)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, up := range []string{"chat", "anthropic", "gemini", "ollama", "bedrock"} { // servers of Responses know it
+	for _, up := range []string{"chat", "anthropic", "gemini", "ollama", "bedrock"} { // Responses upstreams support it
 		for _, stream := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s streamed %v", up, stream), func(t *testing.T) {
-				w, asked := listened(t, sim.Config{Scenario: script}, "")
+				w, requests := recordingWorld(t, sim.Config{Scenario: script}, "")
 				c := &client{t: t, codec: openairesponses.Codec{}, url: w.url}
 				input := []string{`{"type":"message","role":"user","content":[{"type":"input_text","text":"How many orders?"}]}`}
-				// turn sends all of it, and takes up what was answered.
+				// turn sends the whole conversation and appends the response.
 				turn := func() string {
 					hr := c.postBody(t.Context(), "", stream, fmt.Appendf(nil, `{"model":"%s/sim/scenario","stream":%v,"store":false,"reasoning":{"effort":"high"},"include":["reasoning.encrypted_content"],"tools":[%s],"input":[%s]}`,
 						up, stream, codexSearch, strings.Join(input, ",")))
@@ -257,13 +257,13 @@ func TestQuirkB29_AClientsSearchForToolsReachesEveryModel(t *testing.T) {
 					t.Fatalf("%v: %s", err, call)
 				}
 				input = append(input, `{"type":"function_call_output","call_id":"`+item.Call+`","output":"seven"}`)
-				if said := turn(); !strings.Contains(said, "Seven.") {
-					t.Error(said)
+				if text := turn(); !strings.Contains(text, "Seven.") {
+					t.Error(text)
 				}
 				if strings.Contains(w.logged(), "dropped /tools/0") {
 					t.Error(w.logged())
 				}
-				if last := asked()[2]; up == "anthropic" && !strings.Contains(last, `"signature":"`) {
+				if last := requests()[2]; up == "anthropic" && !strings.Contains(last, `"signature":"`) {
 					t.Errorf("the reasoning before the search is gone: %s", last)
 				}
 			})
@@ -272,7 +272,7 @@ func TestQuirkB29_AClientsSearchForToolsReachesEveryModel(t *testing.T) {
 }
 
 func TestQuirkB29_UnreadableSearchResultsAreReported(t *testing.T) {
-	w, _ := listened(t, sim.Config{}, "")
+	w, _ := recordingWorld(t, sim.Config{}, "")
 	body := `{"model":"anthropic/sim/planner","max_output_tokens":100,"tools":[` + codexSearch + `],"input":[{"type":"message","role":"user","content":"hi"},
 		{"type":"tool_search_call","call_id":"call_1","execution":"client","status":"completed","arguments":{"query":"orders"}},
 		{"type":"tool_search_output","call_id":"call_1","execution":"client","status":"completed","tools":{"no":"list"}}]}`

@@ -25,31 +25,31 @@ import (
 	"github.com/dragoman-go/dragoman/gateway"
 )
 
-// What clients try that mean no good.
+// Attacks by clients.
 
-// heard are the bodies that a server was sent, by their paths.
-type heard struct {
+// receivedBodies holds the request bodies of a server, by path.
+type receivedBodies struct {
 	mu  sync.Mutex
 	all []string
 }
 
-func (h *heard) take(r *http.Request) {
+func (h *receivedBodies) take(r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.all = append(h.all, r.URL.Path+" "+string(body))
 }
 
-func (h *heard) String() string {
+func (h *receivedBodies) String() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return strings.Join(h.all, "\n")
 }
 
-func TestG3_AListOfModelsIsNoNameThatAClientMayAskFor(t *testing.T) {
+func TestG3_ModelListIsNotAModelName(t *testing.T) {
 	t.Setenv("TEAM_KEY", "a-secret-of-the-team")
-	var h heard
-	w := worldOf(t, `gateway:
+	var h receivedBodies
+	w := newServerWorld(t, `gateway:
   keys:
     team: {key_env: TEAM_KEY, models: ["ollama/*", "local-*"]}
   routes:
@@ -57,7 +57,7 @@ func TestG3_AListOfModelsIsNoNameThatAClientMayAskFor(t *testing.T) {
     local-*: {to: "ollama/*"}
 `, func(rw http.ResponseWriter, r *http.Request) {
 		h.take(r)
-		rw.WriteHeader(http.StatusNotFound) // so that the next is asked
+		rw.WriteHeader(http.StatusNotFound) // so that the next model is called
 	})
 	for _, model := range []string{"ollama/x,anthropic/dear", "local-x, anthropic/dear", "ollama/,anthropic/dear", "local-x,"} {
 		c := &client{t: t, codec: ollama.Codec{}, url: w.url, key: "a-secret-of-the-team"}
@@ -70,8 +70,8 @@ func TestG3_AListOfModelsIsNoNameThatAClientMayAskFor(t *testing.T) {
 
 func TestG3_DuplicateFieldsAreRefused(t *testing.T) {
 	t.Setenv("TEAM_KEY", "a-secret-of-the-team")
-	var h heard
-	w := worldOf(t, `gateway:
+	var h receivedBodies
+	w := newServerWorld(t, `gateway:
   keys:
     team: {key_env: TEAM_KEY, models: [cheap]}
   routes:
@@ -94,7 +94,7 @@ func TestG3_DuplicateFieldsAreRefused(t *testing.T) {
 	}
 }
 
-func TestG6_NamesThatClientsMakeUpAreNoSeries(t *testing.T) {
+func TestG6_ClientNamesAreNotMetricLabels(t *testing.T) {
 	w := newWorld(t, "")
 	for i := range 3 {
 		c := &client{t: t, codec: openairesponses.Codec{}, url: w.url}
@@ -135,8 +135,7 @@ func TestG3_ErrorsListOnlyAllowedModels(t *testing.T) {
 	}
 }
 
-// slowHeader is a writer whose headers are long in coming when they are asked for the
-// second time.
+// slowHeader is a response writer whose second call of Header blocks for a while.
 type slowHeader struct {
 	*httptest.ResponseRecorder
 	asked atomic.Int32
@@ -149,14 +148,14 @@ func (w *slowHeader) Header() http.Header {
 	return w.ResponseRecorder.Header()
 }
 
-func TestQuirkJ1_NoHeartbeatBeginsAStreamWhileAnErrorIsWritten(t *testing.T) {
+func TestQuirkJ1_NoHeartbeatWhileAnErrorIsWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, err := gateway.New(nil, gateway.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		w := &slowHeader{ResponseRecorder: httptest.NewRecorder()}
-		judged(t, g).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/messages",
+		withJudge(t, g).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/messages",
 			strings.NewReader(`{"model":"sim/planner?fault=500","max_tokens":9,"stream":true,"messages":[{"role":"user","content":"hi"}]}`)))
 		if w.Code != http.StatusInternalServerError || strings.Contains(w.Body.String(), "ping") {
 			t.Errorf("%d %s", w.Code, w.Body)
@@ -171,7 +170,7 @@ func TestG3_UnreportedUsageIsEstimated(t *testing.T) {
 		for _, leaves := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, leaves %v", name, leaves), func(t *testing.T) {
 				t.Setenv("TEAM_KEY", "a-secret-of-the-team")
-				w := worldOf(t, "gateway: {keys: {team: {key_env: TEAM_KEY, budget: {tokens: 40, per: month}}}}\n", func(rw http.ResponseWriter, r *http.Request) {
+				w := newServerWorld(t, "gateway: {keys: {team: {key_env: TEAM_KEY, budget: {tokens: 40, per: month}}}}\n", func(rw http.ResponseWriter, r *http.Request) {
 					rw.Header().Set("content-type", "application/x-ndjson")
 					_, _ = io.WriteString(rw, strings.Repeat(line, 30))
 					if _ = http.NewResponseController(rw).Flush(); leaves {
@@ -209,7 +208,7 @@ func TestG3_UnreportedUsageIsEstimated(t *testing.T) {
 }
 
 func TestG2_FailureAfterTheEndIsNoError(t *testing.T) {
-	w := worldOf(t, "", func(rw http.ResponseWriter, _ *http.Request) {
+	w := newServerWorld(t, "", func(rw http.ResponseWriter, _ *http.Request) {
 		rw.Header().Set("content-type", "text/event-stream")
 		_, _ = io.WriteString(rw, anthropicAnswer)
 		_ = http.NewResponseController(rw).Flush()
@@ -222,7 +221,7 @@ func TestG2_FailureAfterTheEndIsNoError(t *testing.T) {
 	}
 }
 
-// complete are streams that are whole, each in a way that is not the vendor's own.
+// complete lists streams that are complete, each in a form that differs from the vendor's.
 var complete = map[string]struct{ path, body, answer string }{
 	"no names": {"/v1/messages", anthropicRequest, regexp.MustCompile(`(?m)^event: .*\n`).ReplaceAllString(anthropicAnswer, "")},
 	"ids":      {"/v1/messages", anthropicRequest, strings.ReplaceAll(anthropicAnswer, "event: ", "id: 7\nevent: ")},
@@ -238,7 +237,7 @@ var complete = map[string]struct{ path, body, answer string }{
 	},
 }
 
-func TestG2_AWholeStreamIsNotCalledBroken(t *testing.T) {
+func TestG2_CompleteStreamIsNotReportedAsBroken(t *testing.T) {
 	for name, tc := range complete {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("SIM_KEY", "upstream-secret")
@@ -247,7 +246,7 @@ func TestG2_AWholeStreamIsNotCalledBroken(t *testing.T) {
 				_, _ = io.WriteString(rw, tc.answer)
 			}))
 			t.Cleanup(s.Close)
-			w := newWorldOf(t, s, configOf(s.URL), passesOn("servers differ in how they write a stream"))
+			w := newWorldOf(t, s, configOf(s.URL), unjudgedPassThrough("servers differ in how they write a stream"))
 			resp, err := http.Post(w.url+tc.path, "application/json", strings.NewReader(tc.body))
 			if err != nil {
 				t.Fatal(err)
@@ -264,9 +263,9 @@ func TestG2_AWholeStreamIsNotCalledBroken(t *testing.T) {
 	}
 }
 
-func TestG2_AnErrorStandsApartFromALastEventWithoutItsEnd(t *testing.T) {
+func TestG2_ErrorIsSeparatedFromAnUnfinishedEvent(t *testing.T) {
 	const last = `{"model":"m","created_at":"2026-01-01T00:00:00Z","message":{"role":"assistant","content":"x"},"done":false}`
-	w := worldOf(t, "", func(rw http.ResponseWriter, _ *http.Request) {
+	w := newServerWorld(t, "", func(rw http.ResponseWriter, _ *http.Request) {
 		rw.Header().Set("content-type", "application/x-ndjson")
 		_, _ = io.WriteString(rw, last)
 	})
@@ -280,7 +279,7 @@ func TestG2_AnErrorStandsApartFromALastEventWithoutItsEnd(t *testing.T) {
 	}
 }
 
-func TestG7_AnAnswerThatTheModelsServerKeepsIsGoneOnWithByItsOwnKeyOnly(t *testing.T) {
+func TestG7_UpstreamStoredResponseIsContinuedByItsKeyOnly(t *testing.T) {
 	t.Setenv("ONE_KEY", "the-secret-of-the-one")
 	t.Setenv("OTHER_KEY", "the-secret-of-the-other")
 	for name, route := range map[string]string{"passed on": "{to: responses/m}", "translated": "{to: responses/m, repair: always}"} {
@@ -310,7 +309,7 @@ func TestG7_AnAnswerThatTheModelsServerKeepsIsGoneOnWithByItsOwnKeyOnly(t *testi
 	}
 }
 
-func TestG3_PagesOfOtherSitesDoNotUseAGatewayWithoutKeys(t *testing.T) {
+func TestG3_ForeignOriginIsRefusedWithoutKeys(t *testing.T) {
 	w := newWorld(t, "")
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -319,7 +318,7 @@ func TestG3_PagesOfOtherSitesDoNotUseAGatewayWithoutKeys(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- w.gateway.Serve(ctx, l, time.Second) }()
-	url := w.behindJudge(t, l.Addr().String())
+	url := w.judgedURL(t, l.Addr().String())
 	for _, tc := range []struct {
 		host, origin string
 		status       int
@@ -336,11 +335,11 @@ func TestG3_PagesOfOtherSitesDoNotUseAGatewayWithoutKeys(t *testing.T) {
 		{"", "https://evil.example", 403},
 		{"", "http://localhost.evil.example", 403},
 		{"", "null", 403},
-		{"evil.example:8088", "", 403}, // its name leads here by now
+		{"evil.example:8088", "", 403}, // DNS now points it at this machine
 		{"evil.example:8088", "http://evil.example:8088", 403},
 	} {
 		r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/v1/chat/completions", strings.NewReader(`{"model":"sim/echo","messages":[{"role":"user","content":"hi"}]}`))
-		r.Header.Set("Content-Type", "text/plain") // so that no browser asks beforehand
+		r.Header.Set("Content-Type", "text/plain") // avoids a preflight request
 		if r.Host = tc.host; tc.origin != "" {
 			r.Header.Set("Origin", tc.origin)
 		}
@@ -361,7 +360,7 @@ func TestG3_PagesOfOtherSitesDoNotUseAGatewayWithoutKeys(t *testing.T) {
 
 // A name that DNS can point at this machine lets a web page use the gateway: mDNS names,
 // one-label names with a search domain, and names of private zones included.
-func TestG3_WithoutKeysOnlyLoopbackHostNamesAreAnswered(t *testing.T) {
+func TestG3_ForeignHostIsRefusedWithoutKeys(t *testing.T) {
 	const others = "gateway: {hosts: [host.docker.internal, 'Printer.local', 10.0.0.7]}\n"
 	statuses := func(t *testing.T, more string, hosts ...string) map[string]int {
 		w := newWorld(t, more)
@@ -444,7 +443,7 @@ func TestHostsAreNamesWithoutSchemePortOrPattern(t *testing.T) {
 	}
 }
 
-func TestG1_ABodyThatIsPackedIsUnpackedWithinItsBound(t *testing.T) {
+func TestG1_CompressedBodyIsBounded(t *testing.T) {
 	packed := func(text string) *bytes.Buffer {
 		var b bytes.Buffer
 		z := gzip.NewWriter(&b)

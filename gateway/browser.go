@@ -12,19 +12,19 @@ import (
 	"github.com/dragoman-go/dragoman/internal/serving"
 )
 
-// guarded is the handler of [Gateway.Serve]. Without keys it refuses requests that a web
+// browserGuard is the handler of [Gateway.Serve]. Without keys it refuses requests that a web
 // page of another site may have sent: those with a foreign Origin, and those whose Host is
 // a name that DNS could point at this machine (DNS rebinding).
-func (g *Gateway) guarded() http.Handler {
-	refuse := g.noted(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		serving.WriteError(w, serving.CodecOf(r), noteOf(r).failed(&dragoman.APIError{
+func (g *Gateway) browserGuard() http.Handler {
+	refuse := g.auxiliary(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		serving.WriteError(w, serving.CodecOf(r), auxEntry(r).fail(&dragoman.APIError{
 			Class: dragoman.ErrorPermission, Status: http.StatusForbidden,
 			Message: "without keys the gateway accepts only requests for localhost, *.localhost and loopback addresses, and none from web pages of other sites; " +
 				"add the host name under gateway.hosts of the config file or with --host, or configure keys",
 		}))
 	}))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if g.keys.Open() && foreign(r, g.current.Load().hosts) {
+		if g.keys.Open() && isForeign(r, g.current.Load().hosts) {
 			refuse.ServeHTTP(w, r)
 			return
 		}
@@ -32,11 +32,11 @@ func (g *Gateway) guarded() http.Handler {
 	})
 }
 
-// foreign reports whether a request names a host that is neither loopback nor one of hosts,
+// isForeign reports whether a request names a host that is neither loopback nor one of hosts,
 // or comes from a web page of another site. Programs with pages of their own (app://,
 // vscode-webview://) are not foreign.
-func foreign(r *http.Request, hosts []string) bool {
-	if !localHost(r.Host, hosts) {
+func isForeign(r *http.Request, hosts []string) bool {
+	if !isLocalHost(r.Host, hosts) {
 		return true
 	}
 	origin := r.Header.Get("Origin")
@@ -47,13 +47,13 @@ func foreign(r *http.Request, hosts []string) bool {
 	case err != nil, origin == "null":
 		return true
 	default:
-		return (u.Scheme == "http" || u.Scheme == "https") && u.Host != r.Host && !localHost(u.Host, hosts)
+		return (u.Scheme == "http" || u.Scheme == "https") && u.Host != r.Host && !isLocalHost(u.Host, hosts)
 	}
 }
 
-// localHost reports whether a Host, with or without a port, is localhost, a name below
+// isLocalHost reports whether a Host, with or without a port, is localhost, a name below
 // .localhost, a loopback address, or one of hosts.
-func localHost(host string, hosts []string) bool {
+func isLocalHost(host string, hosts []string) bool {
 	name, _, err := net.SplitHostPort(withPort(host))
 	if err != nil {
 		return false
@@ -61,12 +61,12 @@ func localHost(host string, hosts []string) bool {
 	if ip, err := netip.ParseAddr(name); err == nil && ip.IsLoopback() {
 		return true
 	}
-	name = plainHost(name)
+	name = normalizeHost(name)
 	return name == "localhost" || strings.HasSuffix(name, ".localhost") || slices.Contains(hosts, name)
 }
 
-// plainHost is a host name in the form in which names are compared.
-func plainHost(name string) string { return strings.ToLower(strings.TrimSuffix(name, ".")) }
+// normalizeHost is a host name in the form in which names are compared.
+func normalizeHost(name string) string { return strings.ToLower(strings.TrimSuffix(name, ".")) }
 
 // badHost returns why name cannot be an entry of Config.Hosts, or "" if it can.
 func badHost(name string) string {

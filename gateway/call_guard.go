@@ -32,8 +32,8 @@ func (noGuard) Pass(events []byte) []byte   { return events }
 func (noGuard) Close() []byte               { return nil }
 func (noGuard) Blocked() bool               { return false }
 
-// blocked records that a guard changed the response.
-func (x *exchange) blocked(guard wire.CallGuard) {
+// noteBlocked records that a guard changed the response.
+func (x *exchange) noteBlocked(guard wire.CallGuard) {
 	if !guard.Blocked() {
 		return
 	}
@@ -79,7 +79,7 @@ func (b *guardedBody) Read(p []byte) (int, error) {
 
 // fill reads until there are whole events to return, or the whole response.
 func (b *guardedBody) fill() {
-	buf := make([]byte, room)
+	buf := make([]byte, readBufferSize)
 	n, err := b.from.Read(buf)
 	b.err = err
 	if b.unchecked {
@@ -88,7 +88,7 @@ func (b *guardedBody) fill() {
 	}
 	seen := max(0, len(b.in)-len("\r\n\r"))
 	if b.in = append(b.in, buf[:n]...); !b.begun && len(b.in) > 0 && b.in[0] == '{' {
-		all, err := answerOf(b.up, io.MultiReader(bytes.NewReader(b.in), b.from))
+		all, err := readWhole(b.up, io.MultiReader(bytes.NewReader(b.in), b.from))
 		if b.err = err; err == nil {
 			b.out, b.err = b.guard.Response(all), io.EOF
 		}

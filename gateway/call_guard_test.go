@@ -128,14 +128,14 @@ func TestQuirkB9_InvalidArgumentsEndAPassedResponseAsIncomplete(t *testing.T) {
 		for _, stream := range []bool{false, true} {
 			t.Run(tc.name+streamed(stream), func(t *testing.T) {
 				sent := tc.body(stream)
-				rigged(t, "", func(rw http.ResponseWriter, _ *http.Request) {
+				withRig(t, "", func(rw http.ResponseWriter, _ *http.Request) {
 					rw.Header().Set("content-type", map[bool]string{false: "application/json", true: "text/event-stream"}[stream])
 					_, _ = io.WriteString(rw, sent)
 				}, func(r *rig) {
-					w := way{tc.codec, ownProvider(tc.codec.Dialect())}
-					a := r.ask(w, stream)
-					if passed := strings.Contains(r.line(), `"transparent":true`); passed == tc.blocked {
-						r.t.Errorf("transparent: %v\n%s", passed, r.line())
+					w := pair{tc.codec, providerOf(tc.codec.Dialect())}
+					a := r.roundTrip(w, stream)
+					if passed := strings.Contains(r.logLines(), `"transparent":true`); passed == tc.blocked {
+						r.t.Errorf("transparent: %v\n%s", passed, r.logLines())
 					}
 					if !tc.blocked {
 						if string(a.body) != sent {
@@ -143,7 +143,7 @@ func TestQuirkB9_InvalidArgumentsEndAPassedResponseAsIncomplete(t *testing.T) {
 						}
 						return
 					}
-					resp, err := a.answer()
+					resp, err := a.decode()
 					if err != nil || resp.Stop.Reason.Runs() || len(resp.ToolCalls()) != 1 || resp.ToolCalls()[0].Problem == nil || !strings.Contains(string(a.body), "Oslo") || !resp.Usage.Input.Known {
 						r.t.Fatalf("%v %+v\n%s", err, resp, a.body)
 					}
@@ -167,7 +167,7 @@ func TestQuirkB9_InvalidArgumentsEndAStoredResponseAsIncomplete(t *testing.T) {
 	const valid = `{"city": "Oslo"}`
 	for _, stream := range []bool{false, true} {
 		for _, arguments := range []string{valid, notJSON} {
-			rigged(t, "", func(rw http.ResponseWriter, r *http.Request) {
+			withRig(t, "", func(rw http.ResponseWriter, r *http.Request) {
 				body := responsesCall(valid)(false)
 				if r.Method == http.MethodGet {
 					body = responsesCall(arguments)(stream)

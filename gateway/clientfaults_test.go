@@ -21,8 +21,8 @@ import (
 	"github.com/dragoman-go/dragoman/session"
 )
 
-// beat is the heartbeat of a way; empty: it has none.
-func (w way) beat() string {
+// heartbeat returns the heartbeat of the client's dialect; empty if it has none.
+func (w pair) heartbeat() string {
 	switch {
 	case !w.beats():
 		return ""
@@ -33,13 +33,14 @@ func (w way) beat() string {
 	}
 }
 
-// withoutBeats is a stream without the heartbeats, each of which stands between two events.
-func withoutBeats(w way, body []byte) (rest string, beats int) {
+// removeHeartbeats removes the heartbeats from a stream and counts them. Each must be between two
+// events.
+func removeHeartbeats(w pair, body []byte) (rest string, beats int) {
 	if !w.beats() {
 		return string(body), bytes.Count(body, []byte("ping"))
 	}
 	for event := range strings.SplitAfterSeq(string(body), "\n\n") {
-		if event == w.beat() {
+		if event == w.heartbeat() {
 			beats++
 			continue
 		}
@@ -48,47 +49,47 @@ func withoutBeats(w way, body []byte) (rest string, beats int) {
 	return rest, beats
 }
 
-func TestQuirkJ1_ASilentServerIsFilledInForWithHeartbeatsBetweenEvents(t *testing.T) {
+func TestQuirkJ1_SilentUpstreamGetsHeartbeatsBetweenEvents(t *testing.T) {
 	const says = "one two three"
 	for name, serve := range map[string]func(rw http.ResponseWriter, r *http.Request, all string){
 		"before the headers": func(rw http.ResponseWriter, r *http.Request, all string) {
-			pause(40)
-			answers(rw, r, true, all)
+			sleepSeconds(40)
+			writeResponse(rw, r, true, all)
 		},
 		"behind the headers": func(rw http.ResponseWriter, r *http.Request, all string) {
-			answers(rw, r, true)
-			pause(40)
+			writeResponse(rw, r, true)
+			sleepSeconds(40)
 			_, _ = io.WriteString(rw, all)
 		},
 		"amid an event": func(rw http.ResponseWriter, r *http.Request, all string) {
-			at := len(strings.Join(tellings(spoken(r), asModel(says))[:2], ""))
-			answers(rw, r, true, all[:at+10])
-			pause(40)
+			at := len(strings.Join(encodeEvents(dialectOf(r), simulatedEvents(says))[:2], ""))
+			writeResponse(rw, r, true, all[:at+10])
+			sleepSeconds(40)
 			_, _ = io.WriteString(rw, all[at+10:])
 		},
 		"amid the first event": func(rw http.ResponseWriter, r *http.Request, all string) {
-			answers(rw, r, true, all[:10])
-			pause(40)
+			writeResponse(rw, r, true, all[:10])
+			sleepSeconds(40)
 			_, _ = io.WriteString(rw, all[10:])
 		},
 		"between events": func(rw http.ResponseWriter, r *http.Request, all string) {
-			at := len(strings.Join(tellings(spoken(r), asModel(says))[:2], ""))
-			answers(rw, r, true, all[:at])
-			pause(40)
+			at := len(strings.Join(encodeEvents(dialectOf(r), simulatedEvents(says))[:2], ""))
+			writeResponse(rw, r, true, all[:at])
+			sleepSeconds(40)
 			_, _ = io.WriteString(rw, all[at:])
 		},
 	} {
 		for _, heartbeat := range []string{"15s", "none"} {
-			for _, w := range ways() {
+			for _, w := range pairs() {
 				t.Run(name+"/"+heartbeat+"/"+w.String(), func(t *testing.T) {
 					var all string
-					rigged(t, "gateway: {heartbeat: "+heartbeat+"}\n", func(rw http.ResponseWriter, r *http.Request) {
-						all = streamOf(spoken(r), says)
+					withRig(t, "gateway: {heartbeat: "+heartbeat+"}\n", func(rw http.ResponseWriter, r *http.Request) {
+						all = textStream(dialectOf(r), says)
 						serve(rw, r, all)
 					}, func(r *rig) {
 						t := r.t
-						a := r.ask(w, true)
-						rest, beats := withoutBeats(w, a.body)
+						a := r.roundTrip(w, true)
+						rest, beats := removeHeartbeats(w, a.body)
 						want := 0
 						if heartbeat != "none" && w.beats() {
 							want = 2
@@ -99,7 +100,7 @@ func TestQuirkJ1_ASilentServerIsFilledInForWithHeartbeatsBetweenEvents(t *testin
 						if w.passes(true) && rest != all {
 							t.Errorf("passed on is %s\nwant %s", rest, all)
 						}
-						if resp, err := a.answer(); err != nil || textOf(resp) != says {
+						if resp, err := a.decode(); err != nil || textOf(resp) != says {
 							t.Errorf("%v: %s", err, a.body)
 						}
 						if err := a.check(); err != nil {
@@ -112,22 +113,22 @@ func TestQuirkJ1_ASilentServerIsFilledInForWithHeartbeatsBetweenEvents(t *testin
 	}
 }
 
-// stages are how far an answer has come when its client leaves.
+// stages are the points of a response at which the client disconnects.
 var stages = map[string]http.HandlerFunc{
 	"before the headers": func(http.ResponseWriter, *http.Request) {},
-	"behind the headers": func(rw http.ResponseWriter, r *http.Request) { answers(rw, r, isStream(r)) },
-	"amid the answer":    func(rw http.ResponseWriter, r *http.Request) { answers(rw, r, isStream(r), half(r)...) },
+	"behind the headers": func(rw http.ResponseWriter, r *http.Request) { writeResponse(rw, r, isStream(r)) },
+	"amid the answer":    func(rw http.ResponseWriter, r *http.Request) { writeResponse(rw, r, isStream(r), halfResponse(r)...) },
 }
 
-func TestQuirkJ9_WhoeverLeavesEndsTheRequestAndPaysForIt(t *testing.T) {
+func TestQuirkJ9_DisconnectCancelsTheRequestAndIsCharged(t *testing.T) {
 	const more = "gateway: {keys: {team: {key_env: TEAM_KEY, parallel: 1, budget: {tokens: 1, per: month}}}}\n"
 	for name, stage := range stages {
-		for _, w := range ways() {
+		for _, w := range pairs() {
 			for _, stream := range []bool{false, true} {
 				t.Run(name+"/"+w.String()+streamed(stream), func(t *testing.T) {
 					t.Setenv("TEAM_KEY", "a-secret-of-the-team")
 					var gone atomic.Int32
-					rigged(t, more, func(rw http.ResponseWriter, r *http.Request) {
+					withRig(t, more, func(rw http.ResponseWriter, r *http.Request) {
 						stage(rw, r)
 						<-r.Context().Done()
 						gone.Add(1)
@@ -148,12 +149,12 @@ func TestQuirkJ9_WhoeverLeavesEndsTheRequestAndPaysForIt(t *testing.T) {
 							}
 						}()
 						synctest.Wait()
-						if gone.Load() != 0 || r.asked.Load() != 1 {
-							t.Fatalf("asked %d times, gone %d", r.asked.Load(), gone.Load())
+						if gone.Load() != 0 || r.requests.Load() != 1 {
+							t.Fatalf("asked %d times, gone %d", r.requests.Load(), gone.Load())
 						}
 						leave()
 						<-left
-						log := r.line()
+						log := r.logLines()
 						if gone.Load() != 1 {
 							t.Error("the request goes on")
 						}
@@ -161,7 +162,7 @@ func TestQuirkJ9_WhoeverLeavesEndsTheRequestAndPaysForIt(t *testing.T) {
 							t.Errorf("%s", log)
 						}
 						ctx = t.Context()
-						resp, err := ask() //nolint:bodyclose // read does; it is refused for the budget, and not as one that is still under way
+						resp, err := ask() //nolint:bodyclose // read closes it; the refusal must name the budget, not the slot
 						if err != nil {
 							t.Fatal(err)
 						}
@@ -182,7 +183,7 @@ func TestQuirkJ9_WhoeverLeavesEndsTheRequestAndPaysForIt(t *testing.T) {
 	}
 }
 
-// metrics are those of the gateway, as one sees them who has a key.
+// metrics returns the metrics of the gateway for a client with a key.
 func (r *rig) metrics(key string) string {
 	r.t.Helper()
 	hr, _ := http.NewRequestWithContext(r.t.Context(), http.MethodGet, "http://localhost/metrics", nil)
@@ -193,16 +194,16 @@ func (r *rig) metrics(key string) string {
 	return string(text)
 }
 
-func TestG5_AClientThatDoesNotReadStopsTheServerOfTheModel(t *testing.T) {
+func TestG5_SlowClientSlowsTheUpstream(t *testing.T) {
 	const word, many, most = "many words in a row ", 20_000, 256 << 10
-	for _, w := range ways() {
+	for _, w := range pairs() {
 		t.Run(w.String(), func(t *testing.T) {
 			var written atomic.Int64
-			// A beat would wait for the sink, and the bubble's time for it.
-			rigged(t, "gateway: {heartbeat: none}\n", func(rw http.ResponseWriter, r *http.Request) {
+			// A heartbeat would wait for the lock of the sink, and stop the clock of the bubble.
+			withRig(t, "gateway: {heartbeat: none}\n", func(rw http.ResponseWriter, r *http.Request) {
 				rw.Header().Set("content-type", "text/event-stream")
-				for _, piece := range tellings(spoken(r), asModel(strings.Repeat(word, many/20))) {
-					n, err := io.WriteString(rw, piece)
+				for _, chunk := range encodeEvents(dialectOf(r), simulatedEvents(strings.Repeat(word, many/20))) {
+					n, err := io.WriteString(rw, chunk)
 					if written.Add(int64(n)); err != nil {
 						return
 					}
@@ -216,7 +217,7 @@ func TestG5_AClientThatDoesNotReadStopsTheServerOfTheModel(t *testing.T) {
 					t.Errorf("the server wrote %d bytes to a client that reads nothing", n)
 				}
 				a := r.read(resp, w.client, true)
-				if got, err := a.answer(); err != nil || strings.TrimSpace(textOf(got)) != strings.TrimSpace(strings.Repeat(word, many/20)) {
+				if got, err := a.decode(); err != nil || strings.TrimSpace(textOf(got)) != strings.TrimSpace(strings.Repeat(word, many/20)) {
 					t.Errorf("%v, %d bytes", err, len(a.body))
 				}
 				if n := written.Load(); n < most {
@@ -227,42 +228,44 @@ func TestG5_AClientThatDoesNotReadStopsTheServerOfTheModel(t *testing.T) {
 	}
 }
 
-// bubbled counts the goroutines of a test's bubble, and shows all: others come and go.
-func bubbled() (n int, stacks string) {
+// bubbleGoroutines counts the goroutines of the test's bubble and returns all stacks.
+func bubbleGoroutines() (n int, stacks string) {
 	buf := make([]byte, 1<<20)
 	stacks = string(buf[:runtime.Stack(buf, true)])
 	return strings.Count(stacks, ", synctest bubble "), stacks
 }
 
-func TestG5_AThousandStreamsLeaveNothingBehind(t *testing.T) {
+func TestG5_ThousandStreamsLeakNothing(t *testing.T) {
 	kinds := []http.HandlerFunc{
-		func(rw http.ResponseWriter, r *http.Request) { answers(rw, r, true, streamOf(spoken(r), "hello")) },
-		func(rw http.ResponseWriter, r *http.Request) { // until who asks has gone
-			answers(rw, r, true, half(r)...)
+		func(rw http.ResponseWriter, r *http.Request) {
+			writeResponse(rw, r, true, textStream(dialectOf(r), "hello"))
+		},
+		func(rw http.ResponseWriter, r *http.Request) { // until the client has disconnected
+			writeResponse(rw, r, true, halfResponse(r)...)
 			<-r.Context().Done()
 		},
 		func(rw http.ResponseWriter, r *http.Request) {
-			answers(rw, r, true, half(r)...)
+			writeResponse(rw, r, true, halfResponse(r)...)
 			panic(http.ErrAbortHandler)
 		},
 		func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
 	}
-	rigged(t, "", func(rw http.ResponseWriter, r *http.Request) {
+	withRig(t, "", func(rw http.ResponseWriter, r *http.Request) {
 		kinds[len(r.Header.Get("Traceparent"))](rw, r)
 	}, func(r *rig) {
 		t := r.t
-		all := ways()
-		r.ask(way{all[0].client, "openai"}, true)
+		all := pairs()
+		r.roundTrip(pair{all[0].client, "openai"}, true)
 		r.clients.CloseIdleConnections()
-		r.sender.CloseIdleConnections()
+		r.transport.CloseIdleConnections()
 		synctest.Wait()
-		before, _ := bubbled()
+		before, _ := bubbleGoroutines()
 		for i := range 1000 {
 			w := all[i%len(all)]
 			kind := i / len(all) % len(kinds)
 			ctx, leave := context.WithTimeout(t.Context(), time.Second)
 			hr := r.request(ctx, w, true)
-			hr.Header.Set("Traceparent", strings.Repeat("x", kind)) // which is passed on
+			hr.Header.Set("Traceparent", strings.Repeat("x", kind)) // forwarded to the upstream
 			if !w.passes(true) {
 				kind = 0
 			}
@@ -276,15 +279,15 @@ func TestG5_AThousandStreamsLeaveNothingBehind(t *testing.T) {
 			leave()
 		}
 		r.clients.CloseIdleConnections()
-		r.sender.CloseIdleConnections()
+		r.transport.CloseIdleConnections()
 		synctest.Wait()
-		if n, stacks := bubbled(); n > before {
+		if n, stacks := bubbleGoroutines(); n > before {
 			t.Errorf("%d goroutines, %d before:\n%s", n, before, stacks)
 		}
 		if front, back := r.front.open.Load(), r.back.open.Load(); front != 0 || back != 0 {
 			t.Errorf("%d connections of clients and %d to servers are open", front, back)
 		}
-		if n := strings.Count(r.line(), `"msg":"request"`); n != 1001 {
+		if n := strings.Count(r.logLines(), `"msg":"request"`); n != 1001 {
 			t.Errorf("%d lines", n)
 		}
 		if text := r.metrics(""); !strings.Contains(text, "dragoman_requests_running 0\n") {
@@ -293,11 +296,11 @@ func TestG5_AThousandStreamsLeaveNothingBehind(t *testing.T) {
 	})
 }
 
-// held asks for a stream of each way, which are read while the test goes on.
-func (r *rig) held() (replies func(w way) *reply) {
+// openStreams opens a stream for each pair and reads them in the background.
+func (r *rig) openStreams() (replies func(w pair) *reply) {
 	r.t.Helper()
 	got := map[string]chan *reply{}
-	for _, w := range ways() {
+	for _, w := range pairs() {
 		c := make(chan *reply, 1)
 		got[w.String()] = c
 		hr := r.request(r.t.Context(), w, true)
@@ -314,18 +317,18 @@ func (r *rig) held() (replies func(w way) *reply) {
 		}()
 	}
 	synctest.Wait()
-	return func(w way) *reply { return <-got[w.String()] }
+	return func(w pair) *reply { return <-got[w.String()] }
 }
 
-func TestG4_StreamsAreNotDisturbedByANewConfig(t *testing.T) {
-	rigged(t, "", func(rw http.ResponseWriter, r *http.Request) {
-		all := tellings(spoken(r), asModel("one two three"))
-		answers(rw, r, true, all[:4]...)
-		pause(50)
-		answers(rw, r, true, all[4:]...)
+func TestG4_ReloadDoesNotInterruptStreams(t *testing.T) {
+	withRig(t, "", func(rw http.ResponseWriter, r *http.Request) {
+		all := encodeEvents(dialectOf(r), simulatedEvents("one two three"))
+		writeResponse(rw, r, true, all[:4]...)
+		sleepSeconds(50)
+		writeResponse(rw, r, true, all[4:]...)
 	}, func(r *rig) {
 		t := r.t
-		replies := r.held()
+		replies := r.openStreams()
 		for i := range 5 {
 			if err := r.gateway.Reload(r.config(fmt.Sprintf("version: 1\naliases: {new%d: sim/echo}\ngateway: {limits: {body_bytes: 5}, heartbeat: none}\n", i))); err != nil {
 				t.Fatal(err)
@@ -336,28 +339,28 @@ func TestG4_StreamsAreNotDisturbedByANewConfig(t *testing.T) {
 		if err := r.gateway.Reload(bad); err == nil {
 			t.Error("a config is taken over that cannot be used")
 		}
-		for _, w := range ways() {
+		for _, w := range pairs() {
 			a := replies(w)
-			resp, err := a.answer()
+			resp, err := a.decode()
 			if err != nil || textOf(resp) != "one two three" || a.check() != nil {
 				t.Errorf("%s: %v %v: %s", w, err, a.check(), a.body)
 			}
-			if _, beats := withoutBeats(w, a.body); w.beats() && beats != 3 {
+			if _, beats := removeHeartbeats(w, a.body); w.beats() && beats != 3 {
 				t.Errorf("%s: its own heartbeat changed: %d", w, beats)
 			}
-			if after := r.ask(w, true); after.status != http.StatusRequestEntityTooLarge {
+			if after := r.roundTrip(w, true); after.status != http.StatusRequestEntityTooLarge {
 				t.Errorf("%s: the config before is still there: %d %s", w, after.status, after.body)
 			}
 		}
 		if err := r.gateway.Reload(r.config("version: 1\naliases: {new: sim/echo}\n")); err != nil {
 			t.Fatal(err)
 		}
-		for _, w := range ways() {
-			if a := r.ask(w, true); a.status != http.StatusNotFound {
+		for _, w := range pairs() {
+			if a := r.roundTrip(w, true); a.status != http.StatusNotFound {
 				t.Errorf("%s: a provider that is gone: %d %s", w, a.status, a.body)
 			}
 			a := r.read(r.send(r.requestFor(t.Context(), w.client, "new", false)), w.client, false) //nolint:bodyclose // read does
-			if resp, err := a.answer(); err != nil || textOf(resp) != "hi" {
+			if resp, err := a.decode(); err != nil || textOf(resp) != "hi" {
 				t.Errorf("%s: %v %s", w, err, a.body)
 			}
 		}
@@ -365,23 +368,23 @@ func TestG4_StreamsAreNotDisturbedByANewConfig(t *testing.T) {
 }
 
 func TestQuirkJ1_NoHeartbeatAfterTheEnd(t *testing.T) {
-	for _, w := range ways() {
+	for _, w := range pairs() {
 		t.Run(w.String(), func(t *testing.T) {
-			rigged(t, "gateway: {heartbeat: 300ms}\n", func(rw http.ResponseWriter, r *http.Request) {
-				answers(rw, r, true, streamOf(spoken(r), "hello"))
-				select { // it says its end, and does not hang up
+			withRig(t, "gateway: {heartbeat: 300ms}\n", func(rw http.ResponseWriter, r *http.Request) {
+				writeResponse(rw, r, true, textStream(dialectOf(r), "hello"))
+				select { // it sends the end and keeps the connection open
 				case <-time.After(40 * time.Second):
 				case <-r.Context().Done():
 				}
 			}, func(r *rig) {
 				t := r.t
 				begun := time.Now()
-				a := r.ask(w, true)
-				if resp, err := a.answer(); err != nil || textOf(resp) != "hello" || a.check() != nil {
+				a := r.roundTrip(w, true)
+				if resp, err := a.decode(); err != nil || textOf(resp) != "hello" || a.check() != nil {
 					t.Errorf("%v %v: %s", err, a.check(), a.body)
 				}
-				_, beats := withoutBeats(w, a.body)
-				if took := time.Since(begun); (beats != 0 || took > 2*time.Second) && w.provider != "gemini" { // who does not say when it is over
+				_, beats := removeHeartbeats(w, a.body)
+				if took := time.Since(begun); (beats != 0 || took > 2*time.Second) && w.provider != "gemini" { // for upstreams that send no end marker
 					t.Errorf("it took %v, with %d beats: %s", took, beats, a.body)
 				}
 			})
@@ -390,26 +393,26 @@ func TestQuirkJ1_NoHeartbeatAfterTheEnd(t *testing.T) {
 }
 
 func TestQuirkJ1_HeartbeatsAreFlushed(t *testing.T) {
-	for _, w := range ways() {
+	for _, w := range pairs() {
 		if !w.beats() {
 			continue
 		}
 		t.Run(w.String(), func(t *testing.T) {
-			var heard chan struct{} // of the bubble
-			rigged(t, "", func(rw http.ResponseWriter, r *http.Request) {
-				select { // until the client has heard one
-				case <-heard:
-					answers(rw, r, true, streamOf(spoken(r), "hello"))
+			var received chan struct{} // of the bubble
+			withRig(t, "", func(rw http.ResponseWriter, r *http.Request) {
+				select { // until the client has received one
+				case <-received:
+					writeResponse(rw, r, true, textStream(dialectOf(r), "hello"))
 				case <-r.Context().Done():
 				}
 			}, func(r *rig) {
-				heard = make(chan struct{})
+				received = make(chan struct{})
 				resp := r.send(r.request(r.t.Context(), w, true)) //nolint:bodyclose // read does
-				ping := make([]byte, len(w.beat()))
-				if _, err := io.ReadFull(resp.Body, ping); err != nil || string(ping) != w.beat() {
+				ping := make([]byte, len(w.heartbeat()))
+				if _, err := io.ReadFull(resp.Body, ping); err != nil || string(ping) != w.heartbeat() {
 					r.t.Errorf("%v: %q", err, ping)
 				}
-				close(heard)
+				close(received)
 				if a := r.read(resp, w.client, true); !strings.Contains(string(a.body), "hell") || strings.Contains(string(a.body), "ping") {
 					r.t.Errorf("%s", a.body)
 				}
@@ -418,23 +421,23 @@ func TestQuirkJ1_HeartbeatsAreFlushed(t *testing.T) {
 	}
 }
 
-func TestG5_AClientThatTakesNothingForLongIsGone(t *testing.T) {
-	for _, w := range ways() {
+func TestG5_ClientThatStopsReadingTimesOut(t *testing.T) {
+	for _, w := range pairs() {
 		t.Run(w.String(), func(t *testing.T) {
 			var gone atomic.Bool
-			rigged(t, "gateway: {heartbeat: none}\n", func(rw http.ResponseWriter, r *http.Request) {
-				answers(rw, r, true, tellings(spoken(r), asModel(strings.Repeat("many words ", 10_000)))...)
+			withRig(t, "gateway: {heartbeat: none}\n", func(rw http.ResponseWriter, r *http.Request) {
+				writeResponse(rw, r, true, encodeEvents(dialectOf(r), simulatedEvents(strings.Repeat("many words ", 10_000)))...)
 				gone.Store(r.Context().Err() != nil)
 			}, func(r *rig) {
 				resp := r.send(r.request(r.t.Context(), w, true))
 				defer resp.Body.Close()
 				synctest.Wait()
-				pause(280)
-				if log := r.line(); log != "" {
+				sleepSeconds(280)
+				if log := r.logLines(); log != "" {
 					r.t.Errorf("it is given up early: %s", log)
 				}
-				pause(60)
-				if log := r.line(); strings.Count(log, `"msg":"request"`) != 1 || !gone.Load() {
+				sleepSeconds(60)
+				if log := r.logLines(); strings.Count(log, `"msg":"request"`) != 1 || !gone.Load() {
 					r.t.Errorf("it is waited for, its server goes on %v: %s", !gone.Load(), log)
 				}
 			})
@@ -443,9 +446,9 @@ func TestG5_AClientThatTakesNothingForLongIsGone(t *testing.T) {
 }
 
 func TestG2_StreamOfOnlyCommentsIsAnError(t *testing.T) {
-	for _, w := range ways() {
-		rigged(t, "", func(rw http.ResponseWriter, r *http.Request) { answers(rw, r, true, ": hello\n\n") }, func(r *rig) {
-			a := r.ask(w, true)
+	for _, w := range pairs() {
+		withRig(t, "", func(rw http.ResponseWriter, r *http.Request) { writeResponse(rw, r, true, ": hello\n\n") }, func(r *rig) {
+			a := r.roundTrip(w, true)
 			if e := a.apiError(r.t); !strings.Contains(e.Message, "broke") || a.check() != nil {
 				r.t.Errorf("%s: %v: %d %s", w, a.check(), a.status, a.body)
 			}
@@ -453,16 +456,16 @@ func TestG2_StreamOfOnlyCommentsIsAnError(t *testing.T) {
 	}
 }
 
-func TestG3_KeysAreThoseOfTheConfigThatHolds(t *testing.T) {
+func TestG3_ReloadReplacesKeys(t *testing.T) {
 	t.Setenv("TEAM_KEY", teamKey)
 	t.Setenv("OTHER_KEY", "a-secret-of-the-other-team")
-	rigged(t, "gateway: {keys: {team: {key_env: TEAM_KEY}}}\n", func(rw http.ResponseWriter, r *http.Request) {
-		all := tellings(spoken(r), asModel("one two three"))
-		answers(rw, r, true, all[:4]...)
-		pause(50)
-		answers(rw, r, true, all[4:]...)
+	withRig(t, "gateway: {keys: {team: {key_env: TEAM_KEY}}}\n", func(rw http.ResponseWriter, r *http.Request) {
+		all := encodeEvents(dialectOf(r), simulatedEvents("one two three"))
+		writeResponse(rw, r, true, all[:4]...)
+		sleepSeconds(50)
+		writeResponse(rw, r, true, all[4:]...)
 	}, func(r *rig) {
-		t, w := r.t, ways()[0]
+		t, w := r.t, pairs()[0]
 		begun := make(chan *reply, 1)
 		hr := r.request(t.Context(), w, true)
 		hr.Header.Set("Authorization", "Bearer "+teamKey)
@@ -479,26 +482,26 @@ func TestG3_KeysAreThoseOfTheConfigThatHolds(t *testing.T) {
 		if err := r.gateway.Reload(r.config(rigConfig + "gateway: {keys: {other: {key_env: OTHER_KEY}}}\n")); err != nil {
 			t.Fatal(err)
 		}
-		if a := r.askAs(w, true); a.status != http.StatusUnauthorized {
+		if a := r.requestAsTeam(w, true); a.status != http.StatusUnauthorized {
 			t.Errorf("a key that is gone: %d %s", a.status, a.body)
 		}
 		if text := r.metrics("a-secret-of-the-other-team"); !strings.Contains(text, "dragoman_requests_running 1\n") {
 			t.Errorf("a new key: %s", text)
 		}
-		if resp, err := (<-begun).answer(); err != nil || textOf(resp) != "one two three" {
+		if resp, err := (<-begun).decode(); err != nil || textOf(resp) != "one two three" {
 			t.Errorf("what had begun: %v", err)
 		}
 	})
 }
 
-// panicking are notes that cannot be read.
-type panicking struct{ session.Notes }
+// panickingNotes panics in Get.
+type panickingNotes struct{ session.Notes }
 
-func (panicking) Get(context.Context, string) ([]byte, bool, error) { panic("these are no notes") }
+func (panickingNotes) Get(context.Context, string) ([]byte, bool, error) { panic("these are no notes") }
 
-func TestARequestThatPanicsIsTheOnlyOneThatEnds(t *testing.T) {
+func TestPanicEndsOnlyItsRequest(t *testing.T) {
 	var log safeBuffer
-	g, err := gateway.New(nil, gateway.Options{Log: slog.New(slog.NewJSONHandler(&log, nil)), Notes: panicking{&memorynotes.Notes{}}})
+	g, err := gateway.New(nil, gateway.Options{Log: slog.New(slog.NewJSONHandler(&log, nil)), Notes: panickingNotes{&memorynotes.Notes{}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ func TestCompactionOnEveryUpstream(t *testing.T) {
 	for _, up := range everyUpstream {
 		t.Run(up, func(t *testing.T) {
 			model := &strictUpstream{}
-			w := worldOf(t, fmt.Sprintf("gateway:\n%s  routes: {m: {to: %q}}\n", twoKeys, up+"/m"), model.ServeHTTP, passesOn("the fake upstream has no state"))
+			w := newServerWorld(t, fmt.Sprintf("gateway:\n%s  routes: {m: {to: %q}}\n", twoKeys, up+"/m"), model.ServeHTTP, unjudgedPassThrough("the fake upstream has no state"))
 			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.url+"/v1/responses/compact", strings.NewReader(`{"model":"m","instructions":"Be brief.","input":`+longTalk+`}`))
 			if err != nil {
 				t.Fatal(err)
@@ -50,20 +50,20 @@ func TestCompactionOnEveryUpstream(t *testing.T) {
 			_, items, _ := strings.Cut(string(raw), `"output":`)
 			items, _, _ = strings.Cut(items, `,"usage":`)
 			next := fmt.Sprintf(`{"model":"m","input":[%s,{"role":"user","content":"Do I need boots?"}]}`, strings.TrimSuffix(strings.TrimPrefix(items, "["), "]"))
-			status, text := keyed(t, w, http.MethodPost, "/v1/responses", "first", next)
+			status, text := postAs(t, w, http.MethodPost, "/v1/responses", "first", next)
 			if status != http.StatusOK {
 				t.Fatalf("%d %s", status, text)
 			}
 			wantInOrder(t, model.last(), "Is there snowfall in Oslo?", "Spoken words number 1.", "Do I need boots?")
-			// What was compacted can be compacted again.
-			if status, text := keyed(t, w, http.MethodPost, "/v1/responses/compact", "first", next); status != http.StatusOK || strings.Count(text, `"type":"compaction"`) != 1 {
+			// A compacted conversation can be compacted again.
+			if status, text := postAs(t, w, http.MethodPost, "/v1/responses/compact", "first", next); status != http.StatusOK || strings.Count(text, `"type":"compaction"`) != 1 {
 				t.Errorf("%d %s", status, text)
 			}
-			asked := len(model.saw)
+			requests := len(model.saw)
 			changed := strings.Replace(next, sealed, sealed[:len(sealed)-4]+"AAAA", 1)
 			for about, tc := range map[string][2]string{"another key": {"second", next}, "changed": {"first", changed}} {
-				status, text := keyed(t, w, http.MethodPost, "/v1/responses", tc[0], tc[1])
-				if status != http.StatusBadRequest || !strings.Contains(text, fmt.Sprint(last["id"])) || len(model.saw) != asked {
+				status, text := postAs(t, w, http.MethodPost, "/v1/responses", tc[0], tc[1])
+				if status != http.StatusBadRequest || !strings.Contains(text, fmt.Sprint(last["id"])) || len(model.saw) != requests {
 					t.Errorf("%s: %d %s", about, status, text)
 				}
 			}
@@ -73,8 +73,8 @@ func TestCompactionOnEveryUpstream(t *testing.T) {
 
 func TestCompactionContinuesAStoredResponse(t *testing.T) {
 	model := &strictUpstream{}
-	w := worldOf(t, "gateway:\n  routes: {m: {to: anthropic/m}}\n", model.ServeHTTP)
-	first := answerOf(t, w, `{"model":"m","input":"Is there snowfall?"}`)
+	w := newServerWorld(t, "gateway:\n  routes: {m: {to: anthropic/m}}\n", model.ServeHTTP)
+	first := postResponses(t, w, `{"model":"m","input":"Is there snowfall?"}`)
 	status, text := get(t, http.MethodPost, w.url+"/v1/responses/compact", fmt.Sprintf(`{"model":"m","previous_response_id":%q}`, first["id"]))
 	if status != http.StatusOK || !strings.Contains(text, `"compaction"`) {
 		t.Fatalf("%d %s", status, text)
@@ -93,23 +93,23 @@ func TestCompactionContinuesAStoredResponse(t *testing.T) {
 
 func TestCompactionIsLeftToAnUpstreamThatHasIt(t *testing.T) {
 	const compacted = `{"id":"resp_c","object":"response.compaction","created_at":1,"output":[{"type":"compaction","id":"cmp_1","encrypted_content":"gAAAA"}],"usage":{"input_tokens":5,"input_tokens_details":{"cached_tokens":0},"output_tokens":2,"output_tokens_details":{"reasoning_tokens":0},"total_tokens":7}}`
-	var asked []string
-	answer, code := compacted, http.StatusOK
-	w := worldOf(t, "gateway:\n  routes: {m: {to: responses/gpt}}\n", func(rw http.ResponseWriter, r *http.Request) {
+	var requests []string
+	respBody, code := compacted, http.StatusOK
+	w := newServerWorld(t, "gateway:\n  routes: {m: {to: responses/gpt}}\n", func(rw http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		asked = append(asked, r.Method+" "+r.URL.Path+" "+string(body))
+		requests = append(requests, r.Method+" "+r.URL.Path+" "+string(body))
 		rw.Header().Set("content-type", "application/json")
 		rw.WriteHeader(code)
-		_, _ = io.WriteString(rw, answer)
+		_, _ = io.WriteString(rw, respBody)
 	})
 	status, text := get(t, http.MethodPost, w.url+"/v1/responses/compact", `{"model":"m","input":"hi"}`)
-	if status != http.StatusOK || text != compacted || len(asked) != 1 || asked[0] != `POST /v1/responses/compact {"model":"gpt","input":"hi"}` {
-		t.Errorf("%d %s\nasked %q", status, text, asked)
+	if status != http.StatusOK || text != compacted || len(requests) != 1 || requests[0] != `POST /v1/responses/compact {"model":"gpt","input":"hi"}` {
+		t.Errorf("%d %s\nasked %q", status, text, requests)
 	}
 	w.wantLog(t, `"input_tokens":5`)
 	// A refusal is the upstream's, not a reason to summarize.
-	answer, code = `{"error":{"message":"The model 'gpt' does not exist","type":"invalid_request_error","param":null,"code":"model_not_found"}}`, http.StatusNotFound
-	if status, text := get(t, http.MethodPost, w.url+"/v1/responses/compact", `{"model":"m","input":"hi"}`); status != http.StatusNotFound || text != answer {
+	respBody, code = `{"error":{"message":"The model 'gpt' does not exist","type":"invalid_request_error","param":null,"code":"model_not_found"}}`, http.StatusNotFound
+	if status, text := get(t, http.MethodPost, w.url+"/v1/responses/compact", `{"model":"m","input":"hi"}`); status != http.StatusNotFound || text != respBody {
 		t.Errorf("%d %s", status, text)
 	}
 }
@@ -121,7 +121,7 @@ func TestG4_CompactionFollowsTheSettingsOfItsRoute(t *testing.T) {
 		"ollama":    `"num_predict":77,`,
 	} {
 		model := &strictUpstream{}
-		w := worldOf(t, fmt.Sprintf("gateway:\n  routes: {m: {to: %s/m, set: {temperature: 0.3, max_tokens: 77, parallel_tool_calls: false}}}\n", up), model.ServeHTTP)
+		w := newServerWorld(t, fmt.Sprintf("gateway:\n  routes: {m: {to: %s/m, set: {temperature: 0.3, max_tokens: 77, parallel_tool_calls: false}}}\n", up), model.ServeHTTP)
 		status, text := get(t, http.MethodPost, w.url+"/v1/responses/compact", `{"model":"m","input":`+longTalk+`}`)
 		if status != http.StatusOK {
 			t.Fatalf("%s: %d %s", up, status, text)
@@ -135,7 +135,7 @@ func TestG4_CompactionFollowsTheSettingsOfItsRoute(t *testing.T) {
 
 func TestG4_CompactionReportsASettingOfItsRouteThatTheModelLacks(t *testing.T) {
 	model := &strictUpstream{}
-	w := worldOf(t, "gateway:\n  routes: {m: {to: responses/m, set: {top_k: 3}}}\n", model.ServeHTTP)
+	w := newServerWorld(t, "gateway:\n  routes: {m: {to: responses/m, set: {top_k: 3}}}\n", model.ServeHTTP)
 	if status, text := get(t, http.MethodPost, w.url+"/v1/responses/compact", `{"model":"m","input":`+longTalk+`}`); status != http.StatusOK {
 		t.Fatalf("%d %s", status, text)
 	}
@@ -154,7 +154,7 @@ func TestCompactionRefusesAnUnfinishedSummary(t *testing.T) {
 			}
 			_, _ = io.WriteString(rw, `{"model":"m","created_at":"2026-01-02T03:04:05Z","message":{"role":"assistant","content":"All of it."},"done":true,"done_reason":"stop"}`)
 		}
-		w := worldOf(t, "gateway:\n  routes: {one: {to: anthropic/m}, two: {to: \"anthropic/m, ollama/m\"}}\n", handler)
+		w := newServerWorld(t, "gateway:\n  routes: {one: {to: anthropic/m}, two: {to: \"anthropic/m, ollama/m\"}}\n", handler)
 		if status, got := get(t, http.MethodPost, w.url+"/v1/responses/compact", `{"model":"one","input":`+longTalk+`}`); status != http.StatusBadGateway || !strings.Contains(got, "did not finish the summary") {
 			t.Errorf("%s: %d %s", reason, status, got)
 		}

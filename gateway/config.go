@@ -31,8 +31,8 @@ const (
 	defaultBodyBytes   = 32 << 20
 	defaultHeaderBytes = 64 << 10
 	defaultBodyTime    = time.Minute
-	// defaultBufferedBytes and DefaultBufferedBytesPerKey are raised if Limits.BodyBytes
-	// needs more.
+	// defaultBufferedBytes and defaultBufferedBytesPerKey are raised if Limits.BodyBytes needs
+	// more.
 	defaultBufferedBytes       = 512 << 20
 	defaultBufferedBytesPerKey = 256 << 20
 )
@@ -57,10 +57,10 @@ type Config struct {
 	// [policy.Policy.For].
 	Policy      *policy.Policy
 	KeyPolicies map[string]*policy.Policy
-	// State is where the gateway stores state that clients drop.
+	// State configures the store for state that clients drop.
 	State State
-	// Heartbeat is how long a stream may be silent before the gateway sends a keep-alive to the
-	// client; zero means 15 seconds, a negative value never.
+	// Heartbeat is the pause of a stream after which the gateway sends a keep-alive to the client;
+	// zero means 15 seconds, a negative value never.
 	Heartbeat time.Duration
 	// Limits bound the requests of clients.
 	Limits Limits
@@ -73,14 +73,14 @@ type Config struct {
 	Warnings []*provider.FileError
 }
 
-// Served returns the effective routes: those of the config or, if it has none, one for each
-// alias, by its name, and one for each provider, as name/*. If the config has none of these, it
-// returns routes to the models of the simulator, with and without their prefix.
+// Served returns the effective routes: those of the config. A config without routes serves each
+// alias under its name, and each provider as name/*. A config without these, too, serves the
+// models of the simulator, with and without their prefix.
 func (c *Config) Served() []Route {
 	if len(c.Routes) > 0 {
 		return slices.Clone(c.Routes)
 	}
-	return implied(c.Models)
+	return impliedRoutes(c.Models)
 }
 
 // State configures where a gateway stores state that clients drop: in memory, or in a database.
@@ -91,7 +91,7 @@ type State struct {
 	// PostgresEnv is the environment variable with a PostgreSQL connection string, which may
 	// contain a password.
 	PostgresEnv string
-	// TTL is how long entries are stored; zero means 24 hours.
+	// TTL is the lifetime of entries; zero means 24 hours.
 	TTL time.Duration
 	// MaxBytes limits the state in memory; zero means 62500 KiB. A database has no such limit:
 	// its entries expire.
@@ -129,14 +129,14 @@ type Route struct {
 	// To is a spec for [provider.Config.Open]: a model, an alias, or a comma-separated list for
 	// failover. A * in it is replaced with the text that the single * of the pattern matched.
 	To string
-	// Repair says when conversations are made valid for their target: empty passes what
-	// needs no change through to its own dialect, "always" repairs everything.
+	// Repair selects when conversations are made valid for their target: empty passes requests
+	// that need no change through to their own dialect, "always" repairs every request.
 	Repair string
 	// LiftErrors converts the prefix "ERROR: " of a tool result into the error flag, for
 	// clients whose dialect has no such flag.
 	LiftErrors bool
-	// Unfinished says what a client gets if the stream of the upstream stops without its
-	// end: empty means an error, "end" an end, for upstreams that never send one.
+	// Unfinished selects the end of a stream whose upstream stops without one: empty sends an
+	// error, "end" a regular end, for upstreams that never send one.
 	Unfinished string
 	// NoRecall turns off storing reasoning for clients that drop it.
 	NoRecall bool
@@ -182,14 +182,14 @@ func (o Overrides) IsZero() bool { return o == Overrides{} }
 
 // Apply sets the overridden fields of r. It does not change values that r points to.
 func (o Overrides) Apply(r *dragoman.Request) {
-	set(&r.Sampling.Temperature, o.Temperature)
-	set(&r.Sampling.TopP, o.TopP)
-	set(&r.Sampling.FrequencyPenalty, o.FrequencyPenalty)
-	set(&r.Sampling.PresencePenalty, o.PresencePenalty)
-	set(&r.Sampling.TopK, o.TopK)
-	set(&r.Sampling.Seed, o.Seed)
-	set(&r.MaxOutputTokens, o.MaxTokens)
-	set(&r.ParallelToolCalls, o.ParallelToolCalls)
+	setIfGiven(&r.Sampling.Temperature, o.Temperature)
+	setIfGiven(&r.Sampling.TopP, o.TopP)
+	setIfGiven(&r.Sampling.FrequencyPenalty, o.FrequencyPenalty)
+	setIfGiven(&r.Sampling.PresencePenalty, o.PresencePenalty)
+	setIfGiven(&r.Sampling.TopK, o.TopK)
+	setIfGiven(&r.Sampling.Seed, o.Seed)
+	setIfGiven(&r.MaxOutputTokens, o.MaxTokens)
+	setIfGiven(&r.ParallelToolCalls, o.ParallelToolCalls)
 	if o.Verbosity != "" {
 		r.Verbosity = o.Verbosity
 	}
@@ -207,8 +207,8 @@ func (o Overrides) Apply(r *dragoman.Request) {
 	}
 }
 
-// set sets a pointer to a copy of the given value, if there is one.
-func set[T any](to **T, given *T) {
+// setIfGiven sets a pointer to a copy of the given value, unless that is nil.
+func setIfGiven[T any](to **T, given *T) {
 	if given != nil {
 		v := *given
 		*to = &v
@@ -257,7 +257,7 @@ func (c *Config) Check() error {
 	if _, err := admission.New(c.Keys, admission.Options{}); err != nil {
 		return err
 	}
-	if _, err := newRoutes(c.Routes); err != nil {
+	if _, err := newRouteTable(c.Routes); err != nil {
 		return err
 	}
 	if _, err := newPolicies(c); err != nil {
@@ -362,13 +362,13 @@ func badRoute(pattern, reason string) *ConfigError {
 	return &ConfigError{Setting: fmt.Sprintf("route %q", pattern), Reason: reason}
 }
 
-// newRoutes makes a routeTable from routes in any order. The error is a [*ConfigError].
-func newRoutes(list []Route) (*routeTable, error) {
+// newRouteTable makes a routeTable from routes in any order. The error is a [*ConfigError].
+func newRouteTable(list []Route) (*routeTable, error) {
 	r := &routeTable{exact: map[string]Route{}}
 	seen := map[string]string{}
 	for _, route := range list {
 		reason := badPattern(route.Pattern)
-		same := plain(route.Pattern)
+		same := mergeStars(route.Pattern)
 		other, twice := seen[same]
 		switch {
 		case reason != "":
@@ -389,7 +389,7 @@ func newRoutes(list []Route) (*routeTable, error) {
 	}
 	slices.SortFunc(r.patterns, func(a, b pattern) int {
 		x, y := a.route.Pattern, b.route.Pattern
-		return cmp.Or(literal(y)-literal(x), strings.Compare(x, y))
+		return cmp.Or(literalLen(y)-literalLen(x), strings.Compare(x, y))
 	})
 	return r, nil
 }
@@ -412,9 +412,9 @@ func (r *routeTable) Find(model string) (Route, bool) {
 	return Route{}, false
 }
 
-// untagged removes the tag that clients of a dialect may add to the name of a model; both
+// withoutDefaultTag removes the tag that clients of a dialect may add to the name of a model; both
 // names mean the same model. It keeps the tag if a route has exactly that name.
-func (r *routeTable) untagged(model string, client dialect.Codec) string {
+func (r *routeTable) withoutDefaultTag(model string, client dialect.Codec) string {
 	if _, exact := r.exact[model]; exact {
 		return model
 	}
@@ -450,16 +450,16 @@ func badTarget(same, to string) string {
 	return ""
 }
 
-// starless returns a spec with possible model names in place of its stars.
-func starless(spec string) string {
+// sampleSpec returns a spec with possible model names in place of its stars.
+func sampleSpec(spec string) string {
 	return strings.NewReplacer("sim/*", "sim/planner", "?*", "", "*", "model").Replace(spec)
 }
 
-// literal returns the length of the text of a pattern outside its stars.
-func literal(text string) int { return len(text) - strings.Count(text, "*") }
+// literalLen returns the length of the text of a pattern outside its stars.
+func literalLen(text string) int { return len(text) - strings.Count(text, "*") }
 
-// plain returns a pattern with adjacent stars merged, which means the same.
-func plain(text string) string {
+// mergeStars returns a pattern with adjacent stars merged, which means the same.
+func mergeStars(text string) string {
 	for strings.Contains(text, "**") {
 		text = strings.ReplaceAll(text, "**", "*")
 	}

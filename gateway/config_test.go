@@ -36,7 +36,7 @@ func TestG3_NonLoopbackRequiresKeys(t *testing.T) {
 		"my-own-machine:80":        true,
 		"*:80":                     true,
 		"[fe80::1%eth0]:80":        true,
-		"2130706433:80":            true, // a resolver may take it for 127.0.0.1; we do not ask
+		"2130706433:80":            true, // a resolver may map it to 127.0.0.1; names are not resolved here
 	} {
 		err := (&gateway.Config{Listen: listen}).Check()
 		var open *gateway.OpenRelayError
@@ -52,7 +52,7 @@ func TestG3_NonLoopbackRequiresKeys(t *testing.T) {
 	}
 }
 
-func TestCheckSaysWhatCannotBeUsed(t *testing.T) {
+func TestCheckReportsInvalidSettings(t *testing.T) {
 	for want, c := range map[string]gateway.Config{
 		"listen: want host:port":             {Listen: "8088"},
 		"listen: want host:port such":        {Listen: "::1"},
@@ -108,7 +108,7 @@ func TestNewRefusesInvalidConfig(t *testing.T) {
 	}
 }
 
-func TestG4_TheMostParticularRouteWins(t *testing.T) {
+func TestG4_MostSpecificRouteWins(t *testing.T) {
 	patterns := []string{"*", "gpt-*", "gpt-4*", "gpt-4o", "*-mini", "g*-mini", "a*c", "ab*", "*bc", "openai/*", "*/*"}
 	for model, want := range map[string]string{
 		"gpt-4o":          "gpt-4o",
@@ -116,7 +116,7 @@ func TestG4_TheMostParticularRouteWins(t *testing.T) {
 		"gpt-4":           "gpt-4*",
 		"gpt-5":           "gpt-*",
 		"o4-mini":         "*-mini",
-		"abc":             "*bc", // of three that say as much, the first of the alphabet
+		"abc":             "*bc", // of three equally specific patterns, the first in the alphabet
 		"openai/gpt-4o":   "openai/*",
 		"other/a/b":       "*/*",
 		"":                "*",
@@ -127,7 +127,7 @@ func TestG4_TheMostParticularRouteWins(t *testing.T) {
 		for range 5 {
 			rand.Shuffle(len(patterns), func(i, j int) { patterns[i], patterns[j] = patterns[j], patterns[i] })
 			routes := newRoutes(t, patterns...)
-			if got, ok := routes.Find(model); !ok || got.Pattern != want || got.To != to(want) {
+			if got, ok := routes.Find(model); !ok || got.Pattern != want || got.To != targetOf(want) {
 				t.Errorf("%q goes by %q, want %q", model, got.Pattern, want)
 			}
 		}
@@ -144,14 +144,14 @@ func TestG4_TheMostParticularRouteWins(t *testing.T) {
 	}
 }
 
-// to is where the route of a pattern leads in these tests.
-func to(pattern string) string { return "to " + strings.ReplaceAll(pattern, "*", "any") }
+// targetOf returns the target of a pattern's route in these tests.
+func targetOf(pattern string) string { return "to " + strings.ReplaceAll(pattern, "*", "any") }
 
 func newRoutes(t testing.TB, patterns ...string) *gateway.Routes {
 	t.Helper()
 	var list []gateway.Route
 	for _, p := range patterns {
-		list = append(list, gateway.Route{Pattern: p, To: to(p)})
+		list = append(list, gateway.Route{Pattern: p, To: targetOf(p)})
 	}
 	routes, err := gateway.NewRoutes(list)
 	if err != nil {
@@ -162,12 +162,12 @@ func newRoutes(t testing.TB, patterns ...string) *gateway.Routes {
 
 func TestOverridesAreAppliedToACopy(t *testing.T) {
 	effort := dragoman.ReasoningSettings{Mode: codes.ReasoningBudget, BudgetTokens: new(int64(5)), Summary: "auto"}
-	asked := dragoman.Request{
+	requests := dragoman.Request{
 		Sampling: dragoman.Sampling{Temperature: dragoman.Num(1), TopP: dragoman.Num(0.5)}, Reasoning: &effort,
 		MaxOutputTokens: new(int64(7)), Verbosity: "low", ParallelToolCalls: new(true),
 	}
 	o := gateway.Overrides{Temperature: dragoman.Num(0.2), MaxTokens: new(int64(9)), Effort: "high", ParallelToolCalls: new(bool), ServiceTier: "flex"}
-	got := asked
+	got := requests
 	o.Apply(&got)
 	if *got.Sampling.Temperature != "0.2" || *got.Sampling.TopP != "0.5" || *got.MaxOutputTokens != 9 || *got.ParallelToolCalls ||
 		got.Verbosity != "low" || got.ServiceTier != "flex" {
@@ -177,7 +177,7 @@ func TestOverridesAreAppliedToACopy(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	*got.MaxOutputTokens = 11
-	if *asked.Sampling.Temperature != "1" || *asked.MaxOutputTokens != 7 || asked.Reasoning.Effort != "" || !*asked.ParallelToolCalls || *o.MaxTokens != 9 {
+	if *requests.Sampling.Temperature != "1" || *requests.MaxOutputTokens != 7 || requests.Reasoning.Effort != "" || !*requests.ParallelToolCalls || *o.MaxTokens != 9 {
 		t.Error("what was asked for, or is set, has changed")
 	}
 	got = dragoman.Request{}
@@ -185,9 +185,9 @@ func TestOverridesAreAppliedToACopy(t *testing.T) {
 	if got.Reasoning == nil || got.Reasoning.Effort != "high" {
 		t.Errorf("%+v", got.Reasoning)
 	}
-	same := asked
+	same := requests
 	gateway.Overrides{}.Apply(&same)
-	if same.Reasoning != asked.Reasoning || same.MaxOutputTokens != asked.MaxOutputTokens {
+	if same.Reasoning != requests.Reasoning || same.MaxOutputTokens != requests.MaxOutputTokens {
 		t.Error("nothing changed something")
 	}
 }

@@ -33,7 +33,7 @@ type conversation struct {
 // once.
 type conversationLocks [64]sync.Mutex
 
-func (l *conversationLocks) of(key, id string) *sync.Mutex {
+func (l *conversationLocks) lockFor(key, id string) *sync.Mutex {
 	sum := sha256.Sum256([]byte(conversationKey(key, id)))
 	return &l[int(sum[0])%len(l)]
 }
@@ -69,7 +69,7 @@ func (g *Gateway) saveConversation(ctx context.Context, key, id string, c *conve
 
 // changeConversation loads, changes and stores a conversation.
 func (g *Gateway) changeConversation(ctx context.Context, key, id string, change func(*conversation) error) (*conversation, error) {
-	lock := g.conversations.of(key, id)
+	lock := g.conversations.lockFor(key, id)
 	lock.Lock()
 	defer lock.Unlock()
 	c, err := g.loadConversation(ctx, key, id)
@@ -85,16 +85,16 @@ func (g *Gateway) changeConversation(ctx context.Context, key, id string, change
 	return c, g.saveConversation(ctx, key, id, c)
 }
 
-// joinConversation finds the conversation that a request names.
-func (x *exchange) joinConversation(ctx context.Context) error {
-	if !x.stateful() || len(x.asked.conversation) == 0 || string(x.asked.conversation) == "null" {
+// resolveConversation finds the conversation that a request names.
+func (x *exchange) resolveConversation(ctx context.Context) error {
+	if !x.stateful() || len(x.head.conversation) == 0 || string(x.head.conversation) == "null" {
 		return nil
 	}
-	id, err := responsesapi.ConversationID(x.asked.conversation)
+	id, err := responsesapi.ConversationID(x.head.conversation)
 	if err != nil {
 		return &dragoman.APIError{Class: dragoman.ErrorBadRequest, Param: "conversation", Message: err.Error()}
 	}
-	if x.asked.previous != "" {
+	if x.head.previous != "" {
 		return responsesapi.PreviousAndConversation()
 	}
 	c, err := x.loadConversation(ctx, x.entry.key, id)
@@ -102,7 +102,7 @@ func (x *exchange) joinConversation(ctx context.Context) error {
 		return err
 	}
 	if c == nil {
-		if x.keys.Open() && x.native() { // the one user of the upstream's account may have made it there
+		if x.keys.Open() && x.hasStatefulUpstream() { // the one user of the upstream's account may have made it there
 			x.conversation.upstream = id
 			return nil
 		}
@@ -127,12 +127,12 @@ func (x *exchange) extendConversation(ctx context.Context, response []byte) {
 	if x.conversation.id == "" || response == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
 	native := x.up.stateful()
 	_, err := x.changeConversation(ctx, x.entry.key, x.conversation.id, func(c *conversation) error {
 		for i, item := range x.input {
-			c.Items = append(c.Items, responsesapi.ConversationItem{Item: responsesapi.Identified(item.listed(), x.id, i), Native: !item.stored})
+			c.Items = append(c.Items, responsesapi.ConversationItem{Item: responsesapi.Identified(item.original(), x.id, i), Native: !item.stored})
 		}
 		for _, item := range responsesapi.ItemsOf(response, "output") {
 			c.Items = append(c.Items, responsesapi.ConversationItem{Item: item, Native: native, Output: true})
@@ -145,23 +145,23 @@ func (x *exchange) extendConversation(ctx context.Context, response []byte) {
 	}
 }
 
-// namesConversation reports whether to add the conversation of the request to the responses
+// addsConversation reports whether to add the conversation of the request to the responses
 // of a Responses upstream, which does not know it.
-func (x *exchange) namesConversation() bool {
+func (x *exchange) addsConversation() bool {
 	return x.conversation.id != "" && x.up.stateful()
 }
 
-// inConversation sets the conversation and the requested model name in a response object of
+// withConversation sets the conversation and the requested model name in a response object of
 // an upstream.
-func (x *exchange) inConversation(response []byte) []byte {
+func (x *exchange) withConversation(response []byte) []byte {
 	id := fmt.Appendf(nil, `{"id":%q}`, x.conversation.id)
-	model, _ := json.Marshal(x.asked.named) // a string always encodes
+	model, _ := json.Marshal(x.head.clientModel) // a string always encodes
 	return jsonwire.With(jsonwire.With(response, "model", model), "conversation", id)
 }
 
-// eventsInConversation does the same in each response object of whole events.
-func (x *exchange) eventsInConversation(events []byte) []byte {
-	return mapResponses(events, x.inConversation)
+// eventsWithConversation does the same in each response object of whole events.
+func (x *exchange) eventsWithConversation(events []byte) []byte {
+	return editResponses(events, x.withConversation)
 }
 
 // unknownConversation returns the error for a conversation that cannot be resolved.
@@ -171,10 +171,10 @@ func unknownConversation(id string) error {
 
 // handleConversations serves the API of conversations.
 func (g *Gateway) handleConversations(mux *http.ServeMux) {
-	responsesapi.HandleConversations(mux, maxAside, func(r *http.Request) (responsesapi.ConversationStore, error) {
-		key, err := g.visitor(r)
+	responsesapi.HandleConversations(mux, maxAuxBody, func(r *http.Request) (responsesapi.ConversationStore, error) {
+		key, err := g.admitStateRequest(r)
 		return &conversationStore{Gateway: g, owner: key}, err
-	}, func(w http.ResponseWriter, r *http.Request, err error) { refuse(w, r, own(err)) })
+	}, func(w http.ResponseWriter, r *http.Request, err error) { writeAuxError(w, r, markOwn(err)) })
 }
 
 // conversationStore holds the conversations of one key.
@@ -184,7 +184,7 @@ type conversationStore struct {
 }
 
 // NewID implements [responsesapi.ConversationStore].
-func (s *conversationStore) NewID() string { return strings.TrimPrefix(s.newID(), "req_") }
+func (s *conversationStore) NewID() string { return strings.TrimPrefix(s.newRequestID(), "req_") }
 
 // Now implements [responsesapi.ConversationStore].
 func (s *conversationStore) Now() int64 { return s.opts.Now().Unix() }
@@ -228,5 +228,5 @@ func (s *conversationStore) Delete(ctx context.Context, id string) error {
 
 // Listed implements [responsesapi.ConversationStore].
 func (s *conversationStore) Listed(ctx context.Context, id string, items []json.RawMessage) error {
-	return s.noteListed(ctx, s.owner.Name, ofResponse(id, items))
+	return s.storeListedItems(ctx, s.owner.Name, listedItems(id, items))
 }

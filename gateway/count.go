@@ -19,31 +19,31 @@ import (
 // countHeader marks a token count that the gateway estimated: "estimate".
 const countHeader = "X-Dragoman-Count"
 
-// count responds with the number of tokens of a request (quirk J5). If the upstream has the
-// client's dialect and would get the request unchanged, it counts. Otherwise, or if it does not
-// respond, the number is an estimate and marked as one.
+// count responds with the number of tokens of a request (quirk J5). An upstream with the client's
+// dialect that would get the request unchanged counts them. Otherwise, or if it fails to, the
+// number is an estimate and marked as one.
 func (x *exchange) count(ctx context.Context) error {
-	if err := x.recallConversation(ctx); err != nil {
+	if err := x.loadHistory(ctx); err != nil {
 		return err
 	}
-	link, err := x.permitted(ctx)
+	link, err := x.firstAllowedLink(ctx)
 	if err != nil {
 		return err
 	}
 	up := x.route.upstreams[link.Name]
 	x.body = x.bodyFor(up)
-	if err := x.unresolvedFor(up); err != nil {
+	if err := x.checkResolved(up); err != nil {
 		return err
 	}
 	if up.client != nil && up.dialect == x.codec.Dialect() && x.transparent(ctx, up) {
-		if err := x.lease.Admit(x.asked.model, 0); err != nil {
+		if err := x.lease.Admit(x.head.model, 0); err != nil {
 			return refusal(err)
 		}
-		x.entry.upstream, x.entry.series = link.Name, x.route.series(link.Name)
-		body, err := x.counted(ctx, up)
+		x.entry.upstream, x.entry.series = link.Name, x.route.metricName(link.Name)
+		body, err := x.upstreamCount(ctx, up)
 		if err == nil {
 			x.entry.transparent = true
-			return x.tellCount(body, "")
+			return x.writeCount(body, "")
 		}
 		if ctx.Err() != nil {
 			return err
@@ -54,12 +54,12 @@ func (x *exchange) count(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	x.goOn(req)
-	return x.tellCount(serving.CountBody(x.codec, serving.CountTokens(req)), "estimate")
+	x.prependHistory(req)
+	return x.writeCount(serving.CountBody(x.codec, serving.CountTokens(req)), "estimate")
 }
 
-// permitted returns the first model of the chain that the policies allow.
-func (x *exchange) permitted(ctx context.Context) (link provider.Link, err error) {
+// firstAllowedLink returns the first model of the chain that the policies allow.
+func (x *exchange) firstAllowedLink(ctx context.Context) (link provider.Link, err error) {
 	for _, link = range x.chain.Links {
 		if err = contexts.CheckModel(ctx, link.Name); err == nil || denialOf(err) == nil {
 			break
@@ -72,15 +72,15 @@ func (x *exchange) permitted(ctx context.Context) (link provider.Link, err error
 // request.
 const countTime = 10 * time.Second
 
-// counted returns the count of the upstream.
-func (x *exchange) counted(ctx context.Context, up *upstream) ([]byte, error) {
+// upstreamCount returns the count of the upstream.
+func (x *exchange) upstreamCount(ctx context.Context, up *upstream) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, countTime)
 	defer cancel()
-	body, err := x.renamed(up)
+	body, err := x.withUpstreamModel(up)
 	if err != nil {
 		return nil, err
 	}
-	passed, err := up.client.Pass(ctx, passthrough.Request{Count: true, Model: x.asked.model, Body: body, Header: x.passedOn(), Query: x.r.URL.RawQuery})
+	passed, err := up.client.Pass(ctx, passthrough.Request{Count: true, Model: x.head.model, Body: body, Header: x.forwardedHeader(), Query: x.r.URL.RawQuery})
 	if err != nil {
 		return nil, err
 	}
@@ -88,15 +88,15 @@ func (x *exchange) counted(ctx context.Context, up *upstream) ([]byte, error) {
 	if passed.Err != nil {
 		return nil, passed.Err
 	}
-	all, err := answerOf(up, passed.Body)
-	if err == nil && !countsTokens(wire.Of(x.codec).Endpoint.CountField, all) {
+	all, err := readWhole(up, passed.Body)
+	if err == nil && !hasCount(wire.Of(x.codec).Endpoint.CountField, all) {
 		err = fmt.Errorf("it responded %.80q: %w", all, dragoman.ErrInvalid)
 	}
 	return all, err
 }
 
-// countsTokens reports whether a response has a count in the field name.
-func countsTokens(name string, body []byte) (counts bool) {
+// hasCount reports whether a response has a count in the field name.
+func hasCount(name string, body []byte) (counts bool) {
 	r := jsonwire.NewReader(body)
 	if r.Kind() != '{' {
 		return false
@@ -108,16 +108,17 @@ func countsTokens(name string, body []byte) (counts bool) {
 	return counts && r.End() == nil
 }
 
-// tellCount responds with a count. how describes how it was made, if not by the upstream.
-func (x *exchange) tellCount(body []byte, how string) error {
+// writeCount responds with a count. method is the value of the count header; empty if the upstream
+// counted.
+func (x *exchange) writeCount(body []byte, how string) error {
 	x.entry.status = http.StatusOK
 	x.out.begin(http.StatusOK, func(h http.Header) {
 		h.Set("Content-Type", "application/json")
 		if how != "" {
 			h.Set(countHeader, how)
 		} else {
-			x.upstreamHeader(h, "")
+			x.setUpstreamHeader(h, "")
 		}
 	})
-	return begun(x.out.write(body))
+	return markStarted(x.out.write(body))
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/dragoman-go/dragoman/gateway"
 )
 
-// Who builds dashboards reads the page and not the code.
-func TestG6_ThePageListsEveryMetricItsLabelsAndEveryFieldOfTheLog(t *testing.T) {
+// Users build dashboards from the page, so it must list every metric and log field.
+func TestG6_MetricsAndLogFieldsAreDocumented(t *testing.T) {
 	page, err := os.ReadFile("../docs/gateway.md")
 	if err != nil {
 		t.Fatal(err)

@@ -83,7 +83,7 @@ const (
 
 // A response without content counts as a failure while the route has another model, passed
 // through or translated, and so does a stream that fails before its content.
-func TestX14_AnEmptyResponseIsLeftToTheNextModel(t *testing.T) {
+func TestX14_EmptyResponseFailsOver(t *testing.T) {
 	chatWhole := `{"id":"x","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":%q},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}`
 	messageWhole := `{"id":"m","type":"message","role":"assistant","model":"c","content":[%s],"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":1,"output_tokens":1}}`
 	fine := map[string]map[bool]string{
@@ -101,7 +101,8 @@ func TestX14_AnEmptyResponseIsLeftToTheNextModel(t *testing.T) {
 		name, kind string
 		stream     bool
 		body       string
-		// ends says that the response is a whole one: the last model's is sent as it is.
+		// ends reports that the response is complete: the response of the last model is sent
+		// unchanged.
 		ends bool
 	}{
 		{"chat", "openai-chat", false, fmt.Sprintf(chatWhole, ""), true},
@@ -118,18 +119,18 @@ func TestX14_AnEmptyResponseIsLeftToTheNextModel(t *testing.T) {
 			"/v1/messages":         `{"model":"fast","max_tokens":100,"messages":[{"role":"user","content":"hi"}],"stream":%v}`,
 		} {
 			suffix := map[string]string{"openai-chat": "/v1"}[c.kind]
-			bad, asked := fixedServer(t, c.body)
+			bad, requests := fixedServer(t, c.body)
 			good, answered := fixedServer(t, fine[c.kind][c.stream])
 			status, out := postList(t, c.kind, bad+suffix, good+suffix, path, fmt.Sprintf(request, c.stream))
-			if status != http.StatusOK || strings.Count(out, "fine") != 1 || strings.Contains(out, "error") || *asked != 1 || *answered != 1 {
+			if status != http.StatusOK || strings.Count(out, "fine") != 1 || strings.Contains(out, "error") || *requests != 1 || *answered != 1 {
 				t.Errorf("%s to %s: %d %s", c.name, path, status, out)
 			}
 			if !c.ends {
 				continue
 			}
 			status, out = postList(t, c.kind, bad+suffix, bad+suffix, path, fmt.Sprintf(request, c.stream))
-			if status != http.StatusOK || strings.Contains(out, "error") || *asked != 3 {
-				t.Errorf("%s to %s, from the last model: %d %s, %d calls", c.name, path, status, out, *asked)
+			if status != http.StatusOK || strings.Contains(out, "error") || *requests != 3 {
+				t.Errorf("%s to %s, from the last model: %d %s, %d calls", c.name, path, status, out, *requests)
 			}
 		}
 	}
@@ -137,9 +138,9 @@ func TestX14_AnEmptyResponseIsLeftToTheNextModel(t *testing.T) {
 
 // A response that is still queued is not an empty one.
 func TestX14_AQueuedResponseIsNotEmpty(t *testing.T) {
-	queued, asked := fixedServer(t, `{"id":"resp_1","object":"response","created_at":1,"status":"queued","background":true,"model":"m","output":[]}`)
+	queued, requests := fixedServer(t, `{"id":"resp_1","object":"response","created_at":1,"status":"queued","background":true,"model":"m","output":[]}`)
 	status, out := postList(t, "openai", queued+"/v1", queued+"/v1", "/v1/responses", `{"model":"fast","input":"hi","background":true}`)
-	if status != http.StatusOK || !strings.Contains(out, `"queued"`) || *asked != 1 {
-		t.Errorf("%d %s, %d calls", status, out, *asked)
+	if status != http.StatusOK || !strings.Contains(out, `"queued"`) || *requests != 1 {
+		t.Errorf("%d %s, %d calls", status, out, *requests)
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/dragoman-go/dragoman/gateway"
 )
 
-// get asks for something that is no model.
+// get sends a request that calls no model.
 func get(t testing.TB, method, url, body string, header ...string) (int, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
@@ -67,19 +67,19 @@ func TestQuirkJ5_TokensAreCountedWithSystemTextAndTools(t *testing.T) {
 	}
 }
 
-func TestQuirkJ5_TheModelsServerCountsWhereItSpeaksTheDialectOfTheClient(t *testing.T) {
+func TestQuirkJ5_UpstreamOfTheSameDialectCountsTokens(t *testing.T) {
 	type answer struct {
 		status int
 		body   string
 	}
-	var asked []string
-	var says answer
-	w := worldOf(t, "gateway:\n  routes: {claude: {to: anthropic/claude-x}, gpt: {to: responses/gpt-x}, gem: {to: gemini/gem-x}, other: {to: chat/y}}\n", func(rw http.ResponseWriter, r *http.Request) {
+	var requests []string
+	var text answer
+	w := newServerWorld(t, "gateway:\n  routes: {claude: {to: anthropic/claude-x}, gpt: {to: responses/gpt-x}, gem: {to: gemini/gem-x}, other: {to: chat/y}}\n", func(rw http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		asked = append(asked, r.URL.String()+" "+string(body))
+		requests = append(requests, r.URL.String()+" "+string(body))
 		rw.Header().Set("content-type", "application/json")
-		rw.WriteHeader(says.status)
-		_, _ = io.WriteString(rw, says.body)
+		rw.WriteHeader(text.status)
+		_, _ = io.WriteString(rw, text.body)
 	})
 	const messages = `,"messages":[{"role":"user","content":"How many tokens are these?"}]}`
 	for _, tc := range []struct {
@@ -96,7 +96,7 @@ func TestQuirkJ5_TheModelsServerCountsWhereItSpeaksTheDialectOfTheClient(t *test
 		{"a server of another dialect is not asked", "/v1/messages/count_tokens", `{"model":"other"` + messages, answer{200, `{"input_tokens":777}`}, "", true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			asked, says = nil, tc.says
+			requests, text = nil, tc.says
 			req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, w.url+tc.path, strings.NewReader(tc.body))
 			resp, err := http.DefaultClient.Do(req)
 			if err != nil {
@@ -104,7 +104,7 @@ func TestQuirkJ5_TheModelsServerCountsWhereItSpeaksTheDialectOfTheClient(t *test
 			}
 			defer resp.Body.Close()
 			body, _ := io.ReadAll(resp.Body)
-			if got := strings.Join(asked, "\n"); got != tc.asked {
+			if got := strings.Join(requests, "\n"); got != tc.asked {
 				t.Errorf("asked %s, want %s", got, tc.asked)
 			}
 			estimate := resp.Header.Get("X-Dragoman-Count") == "estimate"
@@ -115,7 +115,7 @@ func TestQuirkJ5_TheModelsServerCountsWhereItSpeaksTheDialectOfTheClient(t *test
 	}
 }
 
-func TestG1_ModelsAreListedAsEachVendorDoes(t *testing.T) {
+func TestG1_ModelListHasTheFormOfEachDialect(t *testing.T) {
 	t.Setenv("TEAM_KEY", "a-secret-of-the-team")
 	w := newWorld(t, "gateway:\n  keys: {team: {key_env: TEAM_KEY, models: [fast]}}\n  routes: {fast: {to: sim/echo}, slow: {to: sim/echo}, all-*: {to: sim/echo}}\n")
 	key := []string{"authorization", "Bearer a-secret-of-the-team"}
@@ -143,22 +143,22 @@ func TestG1_ModelsAreListedAsEachVendorDoes(t *testing.T) {
 	}
 }
 
-func TestG1_OllamasClientsHearTheVersionOfOllamaWhoseAPIIsServed(t *testing.T) {
+func TestG1_OllamaVersionIsServed(t *testing.T) {
 	w := newWorld(t, "")
 	if status, text := get(t, http.MethodGet, w.url+"/api/version", ""); status != http.StatusOK || text != `{"version":"0.34.4"}` {
 		t.Errorf("%d %s", status, text)
 	}
 }
 
-func TestG6_WhatHappenedIsCounted(t *testing.T) {
+func TestG6_MetricsCountRequests(t *testing.T) {
 	w := newWorld(t, "aliases: {quick: anthropic/sim/echo}\ngateway:\n  routes: {m: {to: quick}}\n")
 	c := &client{t: t, codec: openaichat.Codec{}, url: w.url}
 	for _, stream := range []bool{true, false} {
-		if _, err := c.ask(&dragoman.Request{Model: "m", Stream: stream, Messages: []dragoman.Message{userSays("hello")}}); err != nil {
+		if _, err := c.generate(&dragoman.Request{Model: "m", Stream: stream, Messages: []dragoman.Message{userSays("hello")}}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := c.ask(&dragoman.Request{Model: "made up", Messages: []dragoman.Message{userSays("hello")}}); err == nil {
+	if _, err := c.generate(&dragoman.Request{Model: "made up", Messages: []dragoman.Message{userSays("hello")}}); err == nil {
 		t.Fatal("no error")
 	}
 	w.wantLog(t, `"status":404`) // the last line is written
@@ -177,7 +177,7 @@ func TestG6_WhatHappenedIsCounted(t *testing.T) {
 	}
 }
 
-func TestG6_HealthSaysWhenNoMoreIsTaken(t *testing.T) {
+func TestG6_HealthDuringShutdown(t *testing.T) {
 	w := newWorld(t, "")
 	if status, text := get(t, http.MethodGet, w.url+"/healthz", ""); status != http.StatusOK || text != `{"status":"ok"}` {
 		t.Errorf("%d %s", status, text)
@@ -200,7 +200,7 @@ func TestG2_UnknownPathErrorsUseTheDialectOfThePath(t *testing.T) {
 	}
 }
 
-func TestQuirkC29_ARefusalInPlaceOfAnArrayIsAList(t *testing.T) {
+func TestQuirkC29_ErrorInPlaceOfAnArrayIsAList(t *testing.T) {
 	w := newWorld(t, "")
 	for method, want := range map[string]string{":streamGenerateContent": `[{"error"`, ":streamGenerateContent?alt=sse": `{"error"`, ":generateContent": `{"error"`} {
 		for about, body := range map[string]string{"no model": `{"contents":[{"role":"user","parts":[{"text":"hi"}]}]}`, "no JSON": `{`} {
@@ -247,21 +247,21 @@ func TestG2_WrongPathAndWrongMethod(t *testing.T) {
 }
 
 func TestG2_EmptyRequestIsRefused(t *testing.T) {
-	asked := 0
-	w := worldOf(t, "gateway:\n  routes: {other: {to: bedrock/m}}\n", func(http.ResponseWriter, *http.Request) { asked++ })
+	requests := 0
+	w := newServerWorld(t, "gateway:\n  routes: {other: {to: bedrock/m}}\n", func(http.ResponseWriter, *http.Request) { requests++ })
 	for path, body := range map[string]string{
 		"/v1/chat/completions":                 `{"model":"other"}`,
 		"/v1/responses":                        `{"model":"other","input":[]}`,
 		"/v1/messages":                         `{"model":"other","max_tokens":5,"messages":[]}`,
 		"/v1beta/models/other:generateContent": `{"contents":[]}`,
 	} {
-		if status, text := get(t, http.MethodPost, w.url+path, body); status != http.StatusBadRequest || !strings.Contains(text, "at least one message is required") || asked > 0 {
-			t.Errorf("%s: %d %s, asked %d times", path, status, text, asked)
+		if status, text := get(t, http.MethodPost, w.url+path, body); status != http.StatusBadRequest || !strings.Contains(text, "at least one message is required") || requests > 0 {
+			t.Errorf("%s: %d %s, asked %d times", path, status, text, requests)
 		}
 	}
 }
 
-func TestABodyThatIsAnnouncedAsTooLargeIsNotWaitedFor(t *testing.T) {
+func TestTooLargeContentLengthIsRefusedAtOnce(t *testing.T) {
 	w := newWorld(t, "gateway:\n  limits: {body_bytes: 1000}\n")
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(w.url, "http://"))
 	if err != nil {
@@ -279,7 +279,7 @@ func TestABodyThatIsAnnouncedAsTooLargeIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-func TestG2_BodiesThatCannotBeReadAreRefused(t *testing.T) {
+func TestG2_UnreadableBodyIsRefused(t *testing.T) {
 	w := newWorld(t, "gateway:\n  limits: {body_bytes: 1000}\n")
 	for _, tc := range []struct {
 		body   string
@@ -302,8 +302,8 @@ func TestG2_BodiesThatCannotBeReadAreRefused(t *testing.T) {
 func TestQuirkC13_RouteCompletesUnfinishedStream(t *testing.T) {
 	const cut = `data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":"half"},"finish_reason":null}]}` + "\n\n"
 	for _, tc := range []struct{ setting, want string }{{"error", `"error"`}, {"end", `"finish_reason":"stop"`}} {
-		model := &scripted{answers: []string{cut}}
-		w := worldOf(t, fmt.Sprintf("gateway:\n  routes: {m: {to: chat/m, unfinished: %s}}\n", tc.setting), model.ServeHTTP)
+		model := &scriptedServer{responses: []string{cut}}
+		w := newServerWorld(t, fmt.Sprintf("gateway:\n  routes: {m: {to: chat/m, unfinished: %s}}\n", tc.setting), model.ServeHTTP)
 		_, text := get(t, http.MethodPost, w.url+"/v1/chat/completions", `{"model":"m","stream":true,"messages":[{"role":"user","content":"hi"}]}`)
 		if !strings.Contains(text, "half") || !strings.Contains(text, tc.want) {
 			t.Errorf("%s: %s", tc.setting, text)
@@ -346,12 +346,12 @@ func Example() {
 	// Output: 200 true
 }
 
-func TestG6_WhatAsksNoModelHasItsLineInTheLogAndIsCounted(t *testing.T) {
+func TestG6_AuxiliaryRequestsAreLoggedAndCounted(t *testing.T) {
 	t.Setenv("TEAM_KEY", "a-secret-of-the-team")
 	w := newWorld(t, "gateway:\n  keys: {team: {key_env: TEAM_KEY}}\n  routes: {m: {to: sim/echo}}\n")
 	const bearer = "Bearer a-secret-of-the-team"
-	_, kept := get(t, http.MethodPost, w.url+"/v1/responses", `{"model":"m","input":"hi"}`, "authorization", bearer)
-	id, _ := lookup(kept, "id").(string)
+	_, wantKept := get(t, http.MethodPost, w.url+"/v1/responses", `{"model":"m","input":"hi"}`, "authorization", bearer)
+	id, _ := lookup(wantKept, "id").(string)
 	for _, tc := range []struct {
 		method, path, body, key string
 		status                  int
@@ -387,12 +387,12 @@ func TestG6_WhatAsksNoModelHasItsLineInTheLogAndIsCounted(t *testing.T) {
 	}
 }
 
-func TestIDsDifferThoughTheirSourceFails(t *testing.T) {
+func TestIDsAreUniqueWithoutRandomness(t *testing.T) {
 	g, err := gateway.New(nil, gateway.Options{Random: strings.NewReader("short")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(judged(t, g))
+	server := httptest.NewServer(withJudge(t, g))
 	defer server.Close()
 	seen := map[string]bool{}
 	for range 3 {

@@ -80,14 +80,14 @@ func withoutSentinels(message string) string {
 	return message
 }
 
-// ownError is an error of the gateway, not of an upstream.
+// ownError marks an error as made by the gateway, not by an upstream.
 type ownError struct{ err *dragoman.APIError }
 
 func (e *ownError) Error() string { return e.err.Message } // its status is that of the client's dialect
 func (e *ownError) Unwrap() error { return e.err }
 
-// own marks an API error as made by the gateway. Other errors are returned unchanged.
-func own(err error) error {
+// markOwn marks an API error as made by the gateway. Other errors are returned unchanged.
+func markOwn(err error) error {
 	var api *dragoman.APIError
 	var already *ownError
 	if errors.As(err, &already) || !errors.As(err, &api) {
@@ -99,7 +99,7 @@ func own(err error) error {
 // chainError returns the error for a list of models that all failed: the error of the last one
 // that was called.
 func chainError(chain *provider.ChainError, err error) *dragoman.APIError {
-	last := lastOf(chain)
+	last := lastAttempt(chain)
 	if last == nil {
 		return &dragoman.APIError{Class: dragoman.ErrorOverloaded, Message: "no model of this route is available at the moment", Err: err}
 	}
@@ -108,20 +108,21 @@ func chainError(chain *provider.ChainError, err error) *dragoman.APIError {
 	return &e
 }
 
-// lastWord returns the error of the last model that was called, if there were several.
-func lastWord(err error) error {
+// lastAttemptError returns the error of the last called model of a chain, and any other error
+// unchanged.
+func lastAttemptError(err error) error {
 	var chain *provider.ChainError
 	if errors.As(err, &chain) {
-		if last := lastOf(chain); last != nil {
+		if last := lastAttempt(chain); last != nil {
 			return last
 		}
 	}
 	return err
 }
 
-// lastOf returns the error of the link that was called last, or if none was called, of
-// the last one that a policy denied; nil if there is neither.
-func lastOf(chain *provider.ChainError) (denied error) {
+// lastAttempt returns the error of the link that was called last. If none was called, it returns
+// the error of the last link that a policy denied, or nil.
+func lastAttempt(chain *provider.ChainError) (denied error) {
 	for _, a := range slices.Backward(chain.Attempts) {
 		var d *tool.DeniedError
 		switch {
@@ -135,11 +136,12 @@ func lastOf(chain *provider.ChainError) (denied error) {
 	return denied
 }
 
-// upstreamError converts an error of an upstream. If the upstream refuses the gateway's
-// credential, the client is not at fault and must not look for it in its own. If the upstream
-// refuses something to that credential (a model, a region), the error is not a 5xx either,
-// after which clients retry: the client must request something else, and the error says who
-// refuses and why.
+// upstreamError converts an error of an upstream:
+//
+//   - If the upstream refuses the gateway's credential, the client gets a 502: its own key
+//     is fine.
+//   - If the upstream refuses a model or region to that credential, the client gets a 403 with
+//     the reason. A 5xx would make clients retry.
 func upstreamError(e *dragoman.APIError) *dragoman.APIError {
 	if e.Status >= http.StatusMultipleChoices && e.Status < http.StatusBadRequest {
 		// The message names a host and a setting of the gateway. Both are for its operator.
@@ -150,7 +152,7 @@ func upstreamError(e *dragoman.APIError) *dragoman.APIError {
 		return &dragoman.APIError{Class: dragoman.ErrorServer, Status: http.StatusBadGateway, Message: "the model's server does not take the gateway's credential", Err: e}
 	case dragoman.ErrorPermission:
 		message := "the model's server refuses this to the gateway"
-		if why := e.Message; why != "" && !tellsAccount(why) {
+		if why := e.Message; why != "" && !revealsAccount(why) {
 			message += ": " + why
 		}
 		return &dragoman.APIError{Class: dragoman.ErrorPermission, Status: http.StatusForbidden, Message: message, Err: e}
@@ -158,16 +160,16 @@ func upstreamError(e *dragoman.APIError) *dragoman.APIError {
 		if e.Status >= http.StatusBadRequest || e.Status == 0 {
 			return e
 		}
-		told := *e // an answer under a good status that is none, such as a page
-		told.Status = http.StatusBadGateway
-		return &told
+		out := *e // an answer under a good status that is none, such as a page
+		out.Status = http.StatusBadGateway
+		return &out
 	default:
 		return e
 	}
 }
 
-// tellsAccount reports whether an error text concerns the gateway's account with the upstream:
-// it quotes a credential, which was removed, or names the refused account as AWS does.
-func tellsAccount(text string) bool {
+// revealsAccount reports whether an error text reveals the gateway's account with the upstream: it
+// quotes a credential, which was redacted, or names the account as AWS does.
+func revealsAccount(text string) bool {
 	return strings.Contains(text, "[redacted]") || strings.Contains(text, "arn:aws")
 }

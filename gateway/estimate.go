@@ -17,7 +17,7 @@ func (x *exchange) estimate(key *access.Key) int64 {
 	if key.Budget.Tokens == 0 {
 		return 0
 	}
-	most, choices := stated(x.body)
+	most, choices := statedLimits(x.body)
 	if set := x.route.Set.MaxTokens; set != nil {
 		most = *set
 	}
@@ -25,8 +25,8 @@ func (x *exchange) estimate(key *access.Key) int64 {
 		most = orElse(key.Budget.Reserve, access.DefaultReserve)
 	}
 	prompt := int64(max(len(x.body), len(x.bodies.translated))) / bytesPerToken
-	if len(x.before) > 0 {
-		prompt += serving.CountTokens(&dragoman.Request{Messages: x.before})
+	if len(x.history) > 0 {
+		prompt += serving.CountTokens(&dragoman.Request{Messages: x.history})
 	}
 	choices = min(max(choices, 1), maxChoices)
 	if most > (math.MaxInt64-prompt)/choices {
@@ -35,23 +35,23 @@ func (x *exchange) estimate(key *access.Key) int64 {
 	return prompt + most*choices
 }
 
-// maxChoices bounds the answers to one request; no server gives more.
+// maxChoices bounds the choices of one request; no server gives more.
 const maxChoices = 1024
 
-// stated holds the maximum of output tokens that a request states, and the number of
-// responses that it asks for; zero if it does not. The names of all dialects are read: for
-// a request with several, the largest value is reserved.
-func stated(body []byte) (most, choices int64) {
+// statedLimits returns the maximum of output tokens and the number of choices that a request
+// states; zero if it states none. It reads the fields of all dialects, and the largest value
+// counts.
+func statedLimits(body []byte) (most, choices int64) {
 	r := jsonwire.NewReader(body)
 	if r.Kind() != '{' {
 		return 0, 0
 	}
-	readStated(r, &most, &choices)
+	readStatedLimits(r, &most, &choices)
 	return most, choices
 }
 
-// readStated reads one object, and the objects of settings in it.
-func readStated(r *jsonwire.Reader, most, choices *int64) {
+// readStatedLimits reads one object, and the objects of settings in it.
+func readStatedLimits(r *jsonwire.Reader, most, choices *int64) {
 	number := func(to *int64) {
 		if n, ok := r.Count(); ok {
 			*to = max(*to, n)
@@ -65,7 +65,7 @@ func readStated(r *jsonwire.Reader, most, choices *int64) {
 			number(choices)
 		case "generationconfig", "options", "inferenceconfig":
 			if r.Kind() == '{' {
-				readStated(r, most, choices)
+				readStatedLimits(r, most, choices)
 			} else {
 				r.Skip()
 			}

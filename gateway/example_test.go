@@ -23,7 +23,7 @@ func ExampleGateway() {
 		log.Fatal(err)
 	}
 	mux := http.NewServeMux()
-	mux.Handle("/llm/", http.StripPrefix("/llm", g)) // clients of OpenAI have the base URL …/llm/v1
+	mux.Handle("/llm/", http.StripPrefix("/llm", g)) // OpenAI clients use the base URL …/llm/v1
 	server := httptest.NewServer(mux)
 	defer server.Close()
 

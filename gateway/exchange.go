@@ -33,44 +33,43 @@ type exchange struct {
 	id    string
 	body  []byte
 	held  int64 // of the gateway's buffers, for the body
-	asked asked
+	head  requestHead
 	route *route
 	lease *access.Lease
 	// chain are the models of the route that may be called.
 	chain *provider.Chain
 	up    *upstream
-	// another reports that the chain has a model to call after the current one.
-	another bool
-	out     *sink
-	entry   entry
+	// hasFallback reports that the chain has a model to call after the current one.
+	hasFallback bool
+	out         *sink
+	entry       entry
 
-	// before is the stored conversation that the request continues; nil if the gateway has
-	// none.
-	before []dragoman.Message
-	// setting has the instructions and tools of a continued thread.
-	setting *dragoman.Request
-	// req is the decoded request, if it had to be decoded. said holds the request's own
-	// content: its messages, and the fields that its response repeats.
-	req  *dragoman.Request
-	said struct {
-		messages []dragoman.Message
-		echo     *dragoman.Extra
+	// history is the stored conversation that the request continues; nil if the gateway has none.
+	history []dragoman.Message
+	// threadSetting has the instructions and tools of a continued thread.
+	threadSetting *dragoman.Request
+	// req is the decoded request; nil until it is needed. own holds the content of the request
+	// itself: its messages, and the fields that the response repeats.
+	req *dragoman.Request
+	own struct {
+		messages   []dragoman.Message
+		echoFields *dragoman.Extra
 		// completed is when the response was complete.
 		completed time.Time
 	}
-	// remembers reports that the gateway stores state of the response that the client may drop.
-	remembers bool
-	// plain reports that req has nothing that only the client's dialect knows, searches that it
-	// has a tool search that is represented as a function.
-	plain, searches bool
+	// stateStored reports that the gateway stored the state of the response that clients may drop.
+	stateStored bool
+	// decodedPlain reports that req has no items that only the client's dialect has, and
+	// hasToolSearch that a function stands in for the client's tool search.
+	decodedPlain, hasToolSearch bool
 	// hideUpstream suppresses the response headers that name upstreams.
 	hideUpstream bool
-	// called is the upstream that got the last request. failedBefore counts the failures
+	// calledUpstream is the upstream that got the last request. failedBefore counts the failures
 	// before it.
-	called       string
-	failedBefore int
-	// unkept reports that the response should have been stored but could not be.
-	unkept bool
+	calledUpstream string
+	failedBefore   int
+	// notStored reports that the response should have been stored but could not be.
+	notStored bool
 
 	// input are the items of a Responses request, with references replaced by the stored
 	// items, and conversationItems those of the conversation before them.
@@ -78,23 +77,23 @@ type exchange struct {
 	// conversation is the id of the conversation that the request names, which the gateway
 	// or perhaps the upstream stores.
 	conversation struct{ id, upstream string }
-	// bodies are the request with these items, for Responses upstreams and for others, if
-	// it differs from the client's; losses are those of the former.
+	// bodies are the request with these items, for Responses upstreams and for others, if it
+	// differs from the client's. expandLosses are the losses of the former.
 	bodies struct {
-		expanded           bool
-		native, translated []byte
+		expanded                        bool
+		hasStatefulUpstream, translated []byte
 	}
-	losses []dragoman.Loss
+	expandLosses []dragoman.Loss
 }
 
-// asked holds the fields of a request that the gateway needs before it decodes it.
-type asked struct {
+// requestHead holds the fields of a request that the gateway needs before it decodes the request.
+type requestHead struct {
 	model string
-	// named is the model name as the client wrote it; the response repeats it.
-	named    string
-	stream   bool
-	previous string // the response that it continues
-	thread   wire.Thread
+	// clientModel is the model name as the client wrote it; the response repeats it.
+	clientModel string
+	stream      bool
+	previous    string // the response that it continues
+	thread      wire.Thread
 	// input and conversation are the fields of these names, of a Responses request.
 	input, conversation []byte
 	// background reports that the client does not wait for the response, unstored that it must
@@ -102,9 +101,9 @@ type asked struct {
 	background, unstored bool
 }
 
-// peek reads the fields that the gateway needs and skips the rest.
-func peek(call serving.Call, body []byte) (asked, error) {
-	a := asked{model: call.Model, stream: call.Stream}
+// readHead reads the requestHead of a body and skips the other fields.
+func readHead(call serving.Call, body []byte) (requestHead, error) {
+	a := requestHead{model: call.Model, stream: call.Stream}
 	if call.InURL {
 		return a, nil
 	}
@@ -114,9 +113,9 @@ func peek(call serving.Call, body []byte) (asked, error) {
 	if r.Kind() != '{' {
 		return a, serving.AsRequestError(errors.New("the body is not a JSON object"))
 	}
-	var said [len(peeked)]bool
+	var seen [len(headFields)]bool
 	for key := range r.Object() {
-		if err := once(&said, key); err != nil {
+		if err := checkDuplicate(&seen, key); err != nil {
 			return a, err
 		}
 		switch {
@@ -152,33 +151,33 @@ func peek(call serving.Call, body []byte) (asked, error) {
 	return a, nil
 }
 
-// peeked lists the fields that the gateway reads.
-var peeked = [...]string{"model", "stream", "previous_response_id", "thread", "background", "input", "conversation", "store"}
+// headFields lists the fields that readHead reads.
+var headFields = [...]string{"model", "stream", "previous_response_id", "thread", "background", "input", "conversation", "store"}
 
-// once refuses a field that the gateway reads if it is duplicated, or spelled with different
-// case. Some servers, such as those written in Go (Ollama), treat these as the same field, so
-// the upstream could use another value than the one that the gateway checked.
-func once(said *[len(peeked)]bool, key []byte) error {
-	for i, name := range peeked {
-		if len(key) > 2*len(name) || !strings.EqualFold(string(key), name) { // no twin of a letter has more than two bytes
+// checkDuplicate refuses a field of headFields that is duplicated, or spelled with different case.
+// Some servers, such as those written in Go (Ollama), treat these as the same field, so the
+// upstream could use another value than the one that the gateway checked.
+func checkDuplicate(seen *[len(headFields)]bool, key []byte) error {
+	for i, name := range headFields {
+		if len(key) > 2*len(name) || !strings.EqualFold(string(key), name) { // no case variant of these letters has more than two bytes
 			continue
 		}
-		if said[i] || string(key) != name {
+		if seen[i] || string(key) != name {
 			return serving.AsRequestError(fmt.Errorf("duplicate field %s, or one that differs only in case: %.80q", name, key))
 		}
-		said[i] = true
+		seen[i] = true
 	}
 	return nil
 }
 
 // serve responds to a call.
 func (g *Gateway) serve(w http.ResponseWriter, r *http.Request, call serving.Call) {
-	x := &exchange{Gateway: g, setup: g.current.Load(), w: w, r: r, call: call, codec: call.Codec, id: g.newID(), out: newSink(w)}
-	x.entry = entry{begun: time.Now(), made: g.opts.Now(), id: x.id, dialect: x.codec.Dialect(), path: r.URL.Path}
+	x := &exchange{Gateway: g, setup: g.current.Load(), w: w, r: r, call: call, codec: call.Codec, id: g.newRequestID(), out: newSink(w)}
+	x.entry = entry{started: time.Now(), created: g.opts.Now(), id: x.id, dialect: x.codec.Dialect(), path: r.URL.Path}
 	g.metrics.begin()
 	defer x.end()
 	w.Header().Set(serving.RequestIDHeader(x.codec), x.id)
-	if err := x.answer(r.Context()); err != nil {
+	if err := x.handle(r.Context()); err != nil {
 		x.fail(r.Context(), err)
 	}
 }
@@ -186,20 +185,20 @@ func (g *Gateway) serve(w http.ResponseWriter, r *http.Request, call serving.Cal
 // end settles the accounting of an exchange, also if the client disconnected.
 func (x *exchange) end() {
 	x.out.end()
-	if x.out.beaten { // the headers were sent before it was known
-		x.upstreamHeader(x.w.Header(), http.TrailerPrefix)
+	if x.out.beganWithHeartbeat { // the headers were sent before the upstream was known
+		x.setUpstreamHeader(x.w.Header(), http.TrailerPrefix)
 	}
-	x.lease.Spend(x.spent())
+	x.lease.Spend(x.usageToCharge())
 	x.lease.Release()
 	x.buffers.free(x.entry.key, x.held)
-	x.entry.took, x.entry.bytes = time.Since(x.entry.begun), x.out.bytes
-	if !x.out.at.IsZero() {
-		x.entry.first = x.out.at.Sub(x.entry.begun)
+	x.entry.took, x.entry.bytes = time.Since(x.entry.started), x.out.bytes
+	if !x.out.firstByte.IsZero() {
+		x.entry.first = x.out.firstByte.Sub(x.entry.started)
 	}
 	shutdown := isShutdown(x.r.Context())
-	x.entry.left = x.r.Context().Err() != nil && !x.entry.whole && !shutdown && !bodyTimedOut(x.entry.err)
+	x.entry.clientLeft = x.r.Context().Err() != nil && !x.entry.complete && !shutdown && !bodyTimedOut(x.entry.err)
 	if x.entry.err != nil && shutdown {
-		x.metrics.cut.Add(1)
+		x.metrics.cutOff.Add(1)
 	}
 	x.metrics.end(&x.entry)
 	x.entry.log(x.r.Context(), x.opts.Log)
@@ -208,30 +207,29 @@ func (x *exchange) end() {
 // bytesPerToken is the estimated size of a token if no server counts.
 const bytesPerToken = 4
 
-// spent returns the usage to charge for a request. Usage that no upstream reported is
-// estimated: the upstream does not report it, was not asked to (OpenAI streams report it on
-// request), or the client disconnected before. Otherwise a key with a budget could use models
-// for free.
-func (x *exchange) spent() dragoman.Usage {
+// usageToCharge returns the usage to charge for a request. Usage that no upstream reported is
+// estimated, so that a key with a budget cannot use models for free: the upstream does not report
+// it, was not asked to (OpenAI streams report it on request), or the client disconnected before.
+func (x *exchange) usageToCharge() dragoman.Usage {
 	if x.call.Count { // counting is free
 		return dragoman.Usage{}
 	}
 	u := x.entry.usage
 	left := x.r.Context().Err() != nil && x.entry.upstream != ""
-	if x.entry.pieces == 0 && !left { // no response arrived
+	if x.entry.events == 0 && !left { // no response arrived
 		return u
 	}
 	if !u.Input.Known {
 		u.Input = dragoman.Counted(int64(len(x.body)) / bytesPerToken)
 	}
 	if !u.Output.Known || x.entry.err != nil {
-		u.Output = dragoman.Counted(max(u.Output.N, x.entry.pieces))
+		u.Output = dragoman.Counted(max(u.Output.N, x.entry.events))
 	}
 	return u
 }
 
-// answer authenticates and reads the request, and has a model respond.
-func (x *exchange) answer(ctx context.Context) (err error) {
+// handle authenticates and reads the request, and calls models until one responds.
+func (x *exchange) handle(ctx context.Context) (err error) {
 	x.entry.key = "?"
 	presented := access.FromRequest(x.r)
 	key, err := x.keys.Identify(presented)
@@ -239,7 +237,7 @@ func (x *exchange) answer(ctx context.Context) (err error) {
 		return refusal(err)
 	}
 	x.entry.key, x.hideUpstream = key.Name, key.HideUpstream
-	if err := x.admit(x.setup.streams); err != nil {
+	if err := x.checkCapacity(x.setup.streams); err != nil {
 		return err
 	}
 	if err := x.enter(ctx, presented); err != nil {
@@ -248,46 +246,46 @@ func (x *exchange) answer(ctx context.Context) (err error) {
 	if x.body, err = serving.ReadBody(x.w, x.r, serving.BodyLimits{Bytes: x.setup.maxBody, Time: x.setup.bodyTime, Hold: x.hold}); err != nil {
 		return err
 	}
-	if x.asked, err = peek(x.call, x.body); err != nil {
+	if x.head, err = readHead(x.call, x.body); err != nil {
 		return err
 	}
-	x.asked.named = x.asked.model
-	x.asked.model = x.setup.routes.untagged(x.asked.model, x.codec)
-	x.entry.model, x.entry.stream = x.asked.model, x.asked.stream
-	if !key.Allows(x.asked.model) { // before a model is opened
-		return x.setup.notAllowed(&key, x.asked.model)
+	x.head.clientModel = x.head.model
+	x.head.model = x.setup.routes.withoutDefaultTag(x.head.model, x.codec)
+	x.entry.model, x.entry.stream = x.head.model, x.head.stream
+	if !key.Allows(x.head.model) { // before a model is opened
+		return x.setup.notAllowed(&key, x.head.model)
 	}
 	if err := x.checkFields(&key); err != nil {
 		return err
 	}
-	if x.route, err = x.setup.find(x.asked.model, key.Allows); err != nil {
+	if x.route, err = x.setup.find(x.head.model, key.Allows); err != nil {
 		return err
 	}
 	x.entry.route = x.route.Pattern
-	ctx = contexts.WithCalled(x.gated(ctx), x.noteCall)
+	ctx = contexts.WithCalled(x.withPolicyGate(ctx), x.noteCall)
 	if x.call.Count {
 		return x.count(ctx)
 	}
-	if reason, ok := x.prepares(); ok && (x.call.IsVariant() || !x.route.speaks(x.codec.Dialect())) {
-		return x.loaded(reason)
+	if reason, ok := x.isPreload(); ok && (x.call.IsVariant() || !x.route.hasDialect(x.codec.Dialect())) {
+		return x.writeLoaded(reason)
 	}
-	if err := x.foreground(&key); err != nil {
+	if err := x.checkBackground(&key); err != nil {
 		return err
 	}
-	if err := x.recallConversation(ctx); err != nil {
+	if err := x.loadHistory(ctx); err != nil {
 		return err
 	}
-	if err := x.lease.Admit(x.asked.model, x.estimate(&key)); err != nil { // the estimate includes the conversation
+	if err := x.lease.Admit(x.head.model, x.estimate(&key)); err != nil { // the estimate includes the conversation
 		return refusal(err)
 	}
 	if x.call.Compact {
-		x.asked.stream, x.entry.stream = false, false
+		x.head.stream, x.entry.stream = false, false
 		return x.chain.Walk(ctx, x.compact)
 	}
-	if x.asked.stream {
-		x.out.beat(wire.Of(x.codec).Stream.Heartbeat, x.setup.heartbeat, x.heading())
+	if x.head.stream {
+		x.out.startHeartbeat(wire.Of(x.codec).Stream.Heartbeat, x.setup.heartbeat, x.streamHeader())
 	}
-	return x.chain.Walk(ctx, x.try)
+	return x.chain.Walk(ctx, x.tryLink)
 }
 
 // enter takes a slot of the key before the body is read, and refuses a key whose rate or budget
@@ -299,8 +297,8 @@ func (x *exchange) enter(ctx context.Context, presented string) (err error) {
 	return refusal(err)
 }
 
-// prepares reports whether the request only loads or unloads its model, and returns which.
-func (x *exchange) prepares() (reason string, ok bool) {
+// isPreload reports whether the request only loads or unloads its model, and returns which.
+func (x *exchange) isPreload() (reason string, ok bool) {
 	empty := wire.Of(x.codec).Body.Empty
 	if empty == nil {
 		return "", false
@@ -311,24 +309,24 @@ func (x *exchange) prepares() (reason string, ok bool) {
 // stateful reports whether clients of the dialect refer to stored responses and items.
 func (x *exchange) stateful() bool { return wire.Of(x.codec).State.Responses }
 
-// loaded responds to a request that loads or unloads a model, which some clients send before
+// writeLoaded responds to a request that loads or unloads a model, which some clients send before
 // and after a conversation. There is nothing to load: upstreams of other dialects have their
 // models ready.
-func (x *exchange) loaded(reason string) error {
-	body := wire.Of(x.codec).Body.Prepared(x.asked.named, x.opts.Now().UTC().Format(time.RFC3339Nano), reason)
+func (x *exchange) writeLoaded(reason string) error {
+	body := wire.Of(x.codec).Body.Prepared(x.head.clientModel, x.opts.Now().UTC().Format(time.RFC3339Nano), reason)
 	x.entry.status = http.StatusOK
 	contentType := "application/json"
-	if x.asked.stream {
+	if x.head.stream {
 		body, contentType = append(body, '\n'), serving.StreamType(x.codec)
 	}
 	x.out.begin(http.StatusOK, func(h http.Header) { serving.SetHeader(h, x.codec, contentType, x.id) })
-	return begun(x.out.write(body))
+	return markStarted(x.out.write(body))
 }
 
-// foreground refuses background responses for a key with a token limit: their cost is known
+// checkBackground refuses background responses for a key with a token limit: their cost is known
 // only after the request has ended, so it could not be charged.
-func (x *exchange) foreground(key *access.Key) error {
-	if !x.asked.background || !x.stateful() || key.Budget.Tokens == 0 && key.TokensPerMinute == 0 {
+func (x *exchange) checkBackground(key *access.Key) error {
+	if !x.head.background || !x.stateful() || key.Budget.Tokens == 0 && key.TokensPerMinute == 0 {
 		return nil
 	}
 	for _, up := range x.route.upstreams {
@@ -342,22 +340,22 @@ func (x *exchange) foreground(key *access.Key) error {
 	return nil
 }
 
-// try has one model of the route respond.
-func (x *exchange) try(ctx context.Context, link provider.Link) error {
-	x.entry.upstream, x.entry.series = link.Name, x.route.series(link.Name)
+// tryLink calls one model of the route.
+func (x *exchange) tryLink(ctx context.Context, link provider.Link) error {
+	x.entry.upstream, x.entry.series = link.Name, x.route.metricName(link.Name)
 	up := x.route.upstreams[link.Name]
-	x.up, x.body, x.another = up, x.bodyFor(up), after(x.chain, link)
-	if err := x.unresolvedFor(up); err != nil {
+	x.up, x.body, x.hasFallback = up, x.bodyFor(up), hasLinkAfter(x.chain, link)
+	if err := x.checkResolved(up); err != nil {
 		return err
 	}
 	if up.stateful() {
-		x.entry.losses = newLosses(x.entry.losses, x.losses)
+		x.entry.losses = appendNewLosses(x.entry.losses, x.expandLosses)
 	}
-	ask := x.translate
+	send := x.translate
 	if x.transparent(ctx, up) {
-		ask = x.pass
+		send = x.pass
 	}
-	err := ask(ctx, up)
+	err := send(ctx, up)
 	x.noteFailure(ctx, link, err)
 	return err
 }
@@ -382,17 +380,17 @@ func refusal(err error) error {
 // others.
 func (x *exchange) decode(ctx context.Context, up *upstream) error {
 	plain := x.stateful() && !up.stateful()
-	if x.req != nil && x.plain == plain {
+	if x.req != nil && x.decodedPlain == plain {
 		return nil
 	}
-	x.plain, x.searches = plain, false
+	x.decodedPlain, x.hasToolSearch = plain, false
 	req, rep, err := x.call.Decode(x.body, dialect.DecodeOptions{MaxBytes: x.setup.maxBody, LiftErrors: x.route.LiftErrors})
 	if err != nil {
 		return err
 	}
 	x.entry.losses = rep.Losses
 	if up.stateful() {
-		x.entry.losses = newLosses(x.entry.losses, x.losses)
+		x.entry.losses = appendNewLosses(x.entry.losses, x.expandLosses)
 	}
 	x.route.Set.Apply(req)
 	if up.dialect != x.codec.Dialect() {
@@ -400,38 +398,38 @@ func (x *exchange) decode(ctx context.Context, up *upstream) error {
 			return err
 		}
 	}
-	x.goOn(req)
-	if up.dialect != x.codec.Dialect() && silent(req) { // an upstream with the client's dialect reports it itself
-		return nothingSaid(x.codec)
+	x.prependHistory(req)
+	if up.dialect != x.codec.Dialect() && isEmptyRequest(req) { // an upstream with the client's dialect reports it itself
+		return noMessagesError(x.codec)
 	}
 	if plain {
-		x.searches = x.plainSearch(req)
+		x.hasToolSearch = x.convertSearch(req)
 	}
 	if !x.route.NoRecall {
-		rep, err := x.recall.Restore(ctx, x.scope(), req)
+		rep, err := x.recall.RestoreState(ctx, x.recallScope(), req)
 		if err != nil {
 			x.warn(ctx, "the stored reasoning could not be read", err)
 		}
 		x.entry.losses = append(x.entry.losses, rep.Losses...)
 	}
 	x.req = req
-	x.out.heading(x.heading())
+	x.out.setHeader(x.streamHeader())
 	return nil
 }
 
-// silent reports whether a request has no content that a model could respond to. The repair of
-// conversations would add a text, which would be charged.
-func silent(req *dragoman.Request) bool {
+// isEmptyRequest reports whether a request has no content that a model could respond to. Such a
+// request is refused: the repair of conversations would add a text, which would be charged.
+func isEmptyRequest(req *dragoman.Request) bool {
 	return req.PreviousResponseID == "" && len(req.Messages) == 0
 }
 
-// nothingSaid refuses a request without a message.
-func nothingSaid(codec dialect.Codec) error {
+// noMessagesError returns the error for a request without messages.
+func noMessagesError(codec dialect.Codec) error {
 	field := wire.Of(codec).Body.Messages
 	return &dragoman.APIError{Class: dragoman.ErrorBadRequest, Param: field, Message: wirekit.NoMessage(field)}
 }
 
-func (x *exchange) scope() recall.Scope {
+func (x *exchange) recallScope() recall.Scope {
 	return recall.Scope{Key: x.entry.key, Route: x.route.Pattern}
 }
 
@@ -444,17 +442,17 @@ func (x *exchange) fail(ctx context.Context, err error) {
 	}
 	e := x.apiError(err)
 	if x.out.end() { // a heartbeat must not begin a stream while an error is written
-		if x.asked.stream && !x.entry.told {
-			x.entry.told = true
-			x.breakOff(e)
+		if x.head.stream && !x.entry.errorSent {
+			x.entry.errorSent = true
+			x.writeStreamError(e)
 		}
 		return
 	}
-	status, body := x.refusalOf(err, e)
+	status, body := x.errorResponse(err, e)
 	x.entry.status = status
 	x.out.begin(status, func(h http.Header) {
-		x.lossHeader(h)
-		x.upstreamHeader(h, "")
+		x.setLossHeader(h)
+		x.setUpstreamHeader(h, "")
 	})
 	_ = x.out.write(body) // the client may have disconnected
 }
@@ -466,11 +464,11 @@ func bodyTimedOut(err error) bool {
 	return errors.As(err, &e) && e.Status == http.StatusRequestTimeout && errors.Is(err, os.ErrDeadlineExceeded)
 }
 
-// refusalOf returns the error response: the upstream's own if it has the client's dialect and
-// concerns the client, otherwise e.
-func (x *exchange) refusalOf(err error, e *dragoman.APIError) (status int, body []byte) {
+// errorResponse returns the error response: that of the upstream, unchanged, if it has the
+// client's dialect and concerns the client, otherwise e.
+func (x *exchange) errorResponse(err error, e *dragoman.APIError) (status int, body []byte) {
 	var own *passedError
-	if errors.As(lastWord(err), &own) && own.dialect == x.codec.Dialect() && upstreamError(own.err) == own.err {
+	if errors.As(lastAttemptError(err), &own) && own.dialect == x.codec.Dialect() && upstreamError(own.err) == own.err {
 		copyHeader(x.w.Header(), own.header)
 		return own.status, own.body
 	}
@@ -487,7 +485,7 @@ func (x *exchange) apiError(err error) *dragoman.APIError {
 	if d := denialOf(err); d != nil {
 		return x.deniedError(d)
 	}
-	if e := wirekit.ClientError(lastWord(err), wire.Of(x.codec).Body.Messages, x.asked.named); e != nil {
+	if e := wirekit.ClientError(lastAttemptError(err), wire.Of(x.codec).Body.Messages, x.head.clientModel); e != nil {
 		return e
 	}
 	return apiError(err)
@@ -500,9 +498,9 @@ func withoutID(e *dragoman.APIError) *dragoman.APIError {
 	return &c
 }
 
-// breakOff ends a stream with an error event of its dialect (quirk J3).
-func (x *exchange) breakOff(e *dragoman.APIError) {
-	enc := x.codec.NewStreamEncoder(dialect.EncodeOptions{Seed: x.id, Model: x.asked.named})
+// writeStreamError ends a stream with an error event of its dialect (quirk J3).
+func (x *exchange) writeStreamError(e *dragoman.APIError) {
+	enc := x.codec.NewStreamEncoder(dialect.EncodeOptions{Seed: x.id, Model: x.head.clientModel})
 	b, err := enc.Encode(nil, &dragoman.StreamError{Err: e})
 	if err == nil {
 		b, _ = enc.Close(b)
@@ -513,6 +511,6 @@ func (x *exchange) breakOff(e *dragoman.APIError) {
 // warn logs a detail that the client does not get.
 func (x *exchange) warn(ctx context.Context, what string, err error) {
 	if x.opts.Log != nil {
-		x.opts.Log.WarnContext(ctx, what, "request", x.id, "route", x.entry.route, "upstream", x.entry.upstream, "error", bounded(err.Error()))
+		x.opts.Log.WarnContext(ctx, what, "request", x.id, "route", x.entry.route, "upstream", x.entry.upstream, "error", truncate(err.Error()))
 	}
 }

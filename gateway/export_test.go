@@ -1,7 +1,7 @@
 package gateway
 
-// Tests look routes up.
+// Routes is the route table, for tests.
 type Routes = routeTable
 
-// NewRoutes makes routes of a list.
-func NewRoutes(list []Route) (*Routes, error) { return newRoutes(list) }
+// NewRoutes returns the route table of a list.
+func NewRoutes(list []Route) (*Routes, error) { return newRouteTable(list) }

@@ -12,9 +12,9 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 )
 
-// failing are the faults of a server that end an answer, and the classes in which a
-// client may be told of them.
-var failing = []struct {
+// faultCases lists the upstream faults that end a response, and the error classes that the client
+// may get.
+var faultCases = []struct {
 	fault   string
 	classes []dragoman.ErrorClass
 	status  int
@@ -30,21 +30,21 @@ var failing = []struct {
 }
 
 func TestG2_UpstreamFaultsUseTheClientDialect(t *testing.T) {
-	for _, f := range failing {
+	for _, f := range faultCases {
 		t.Run(f.fault, func(t *testing.T) {
 			var how []option
 			if f.fault == "malformed" {
-				how = append(how, passesOn("a chunk that is no JSON is passed on as it came"))
+				how = append(how, unjudgedPassThrough("a chunk that is no JSON is passed on as it came"))
 			}
-			everyWay(t, newWorld(t, "", how...), func(t *testing.T, c *client, model string, stream bool) {
+			forEachPair(t, newWorld(t, "", how...), func(t *testing.T, c *client, model string, stream bool) {
 				if strings.HasPrefix(model, "sim/") {
 					return // no server
 				}
-				resp, err := c.ask(&dragoman.Request{
+				resp, err := c.generate(&dragoman.Request{
 					Model: model + "?fault=" + f.fault, Stream: stream, MaxOutputTokens: new(int64(500)), Messages: []dragoman.Message{userSays("Say hello to all of us.")},
 				})
-				if own := strings.HasPrefix(model, ownProvider(c.codec.Dialect())+"/"); own && stream && f.fault == "malformed" {
-					return // passed on as it came
+				if own := strings.HasPrefix(model, providerOf(c.codec.Dialect())+"/"); own && stream && f.fault == "malformed" {
+					return // passed through
 				}
 				if err == nil {
 					t.Fatalf("no error, but %q, %v", textOf(resp), resp.Stop)
@@ -72,11 +72,11 @@ func TestG2_InvalidResponseIsAnUpstreamError(t *testing.T) {
 		`{"content":7,"id":false`: "an answer that cannot be read",
 		`nope`:                    "the server's response is not JSON",
 	} {
-		w := worldOf(t, "", func(rw http.ResponseWriter, _ *http.Request) {
+		w := newServerWorld(t, "", func(rw http.ResponseWriter, _ *http.Request) {
 			rw.Header().Set("content-type", "application/json")
 			_, _ = io.WriteString(rw, says)
 		})
-		for _, up := range upstreams[:len(upstreams)-1] { // the simulator within has no server
+		for _, up := range upstreams[:len(upstreams)-1] { // the in-process simulator has no server
 			status, text := get(t, http.MethodPost, w.url+"/v1/chat/completions", `{"model":"`+up+`/m","messages":[{"role":"user","content":"hi"}]}`)
 			passed := says == `nope` && strings.Contains(text, "an answer that cannot be read") // reported by the gateway when it passes the response through
 			if status != http.StatusBadGateway || !strings.Contains(text, want) && !passed {
@@ -94,8 +94,8 @@ func TestG2_InvalidResponseIsAnUpstreamError(t *testing.T) {
 	}
 }
 
-// ownProvider is the provider that speaks a dialect as it is.
-func ownProvider(d dragoman.Dialect) string {
+// providerOf returns the provider that uses a dialect.
+func providerOf(d dragoman.Dialect) string {
 	switch d {
 	case dialectname.OpenAIChat:
 		return "openai"

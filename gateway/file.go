@@ -111,7 +111,7 @@ func Parse(name string, data []byte, own ...extension.Extension) (*Config, error
 		wrong = append(wrong, &provider.FileError{File: name, Line: e.Line, Column: e.Column, Reason: e.Reason})
 	}
 	if len(wrong) > 0 {
-		return nil, joined(wrong)
+		return nil, joinFileErrors(wrong)
 	}
 	r.config.Warnings = r.warnings(name, root)
 	return r.config, nil
@@ -132,9 +132,9 @@ func fileErrors(err error) (out []*provider.FileError) {
 	return out
 }
 
-// joined returns the errors joined, in file order.
-func joined(wrong []*provider.FileError) error {
-	sorted(wrong)
+// joinFileErrors returns the errors joined, in file order.
+func joinFileErrors(wrong []*provider.FileError) error {
+	sortFileErrors(wrong)
 	all := make([]error, len(wrong))
 	for i, e := range wrong {
 		all[i] = e
@@ -142,8 +142,8 @@ func joined(wrong []*provider.FileError) error {
 	return errors.Join(all...)
 }
 
-// sorted sorts errors by their position in the file.
-func sorted(list []*provider.FileError) {
+// sortFileErrors sorts errors by their position in the file.
+func sortFileErrors(list []*provider.FileError) {
 	slices.SortStableFunc(list, func(a, b *provider.FileError) int {
 		return cmp.Or(a.Line-b.Line, a.Column-b.Column)
 	})
@@ -157,16 +157,16 @@ type reader struct {
 	config *Config
 	// probe opens the models of routes, to check them.
 	probe *provider.Config
-	// allowed holds the model names that keys allow, leads the places that name the models of
+	// allowed holds the model names that keys allow, modelRefs the places that name the models of
 	// routes.
-	allowed []*node
-	leads   []lead
+	allowed   []*node
+	modelRefs []modelRef
 	// hostsAt is the position of the list of hosts; nil if there is none.
 	hostsAt *node
 }
 
-// lead is a place in the file that names models, with these models.
-type lead struct {
+// modelRef is a place in the file that names models, with the opened models.
+type modelRef struct {
 	at    *node
 	model dragoman.Model
 }
@@ -266,7 +266,7 @@ func (r *reader) state(n *node) (s State) {
 		}),
 		"sqlite": place(func(n *node) {
 			if s.SQLite = r.String(n, "sqlite"); n.Kind == filetree.String {
-				r.folder(n)
+				r.checkDirectory(n)
 			}
 		}),
 		"postgres_env": place(func(n *node) { s.PostgresEnv, _ = r.variable(n, "postgres_env") }),
@@ -279,9 +279,9 @@ func (r *reader) state(n *node) (s State) {
 	return s
 }
 
-// folder refuses a database file whose directory does not exist. With a misspelled name the
-// state would be missing, and an unwanted directory would be created.
-func (r *reader) folder(n *node) {
+// checkDirectory refuses a database file whose directory does not exist: with a misspelled name
+// the gateway would start without its state.
+func (r *reader) checkDirectory(n *node) {
 	if n.Text == "" {
 		r.Bad(n, "sqlite: the name of the file is missing")
 		return
@@ -479,18 +479,18 @@ func (r *reader) budget(n *node) (b access.Budget) {
 }
 
 func (r *reader) routes(n *node) {
-	check := r.opener()
+	check := r.specChecker()
 	seen := map[string]string{}
 	r.Each(n, "routes", func(key, value *node) {
 		route, to := r.route(key, value)
 		reason := badPattern(key.Text)
-		if other, twice := seen[plain(key.Text)]; reason == "" && twice {
+		if other, twice := seen[mergeStars(key.Text)]; reason == "" && twice {
 			reason = fmt.Sprintf("it says the same as %q", other)
 		}
 		if reason != "" {
 			r.Bad(key, "routes: %.80q: %s", key.Text, reason)
 		}
-		seen[plain(key.Text)] = key.Text
+		seen[mergeStars(key.Text)] = key.Text
 		if to != nil {
 			r.target(to, route, check)
 		}
@@ -500,7 +500,7 @@ func (r *reader) routes(n *node) {
 
 // target refuses a spec that a route cannot use.
 func (r *reader) target(at *node, route Route, check func(at *node, spec string)) {
-	if reason := badTarget(plain(route.Pattern), route.To); reason != "" {
+	if reason := badTarget(mergeStars(route.Pattern), route.To); reason != "" {
 		r.Bad(at, "to: %s", reason)
 		return
 	}
@@ -532,9 +532,9 @@ func namesOnly(root *node) *provider.Config {
 	return c
 }
 
-// opener returns a function that reports an error for a spec that does not open. It opens
+// specChecker returns a function that reports an error for a spec that does not open. It opens
 // models with a copy of the config, so that the config of the gateway is not changed.
-func (r *reader) opener() func(at *node, spec string) {
+func (r *reader) specChecker() func(at *node, spec string) {
 	models := r.probe
 	probe := &provider.Config{Providers: models.Providers, Aliases: models.Aliases, Extensions: models.Extensions, Failover: models.Failover, Models: models.Models, ModelFile: models.ModelFile, Getenv: models.Getenv}
 	tried := map[string][]error{}
@@ -544,12 +544,12 @@ func (r *reader) opener() func(at *node, spec string) {
 		}
 		errs, known := tried[spec]
 		if !known {
-			model, err := probe.Open(starless(spec))
+			model, err := probe.Open(sampleSpec(spec))
 			if err != nil {
 				errs = openErrors(probe, spec, err)
 			}
 			tried[spec] = errs
-			r.leads = append(r.leads, lead{at, model})
+			r.modelRefs = append(r.modelRefs, modelRef{at, model})
 		}
 		for _, err := range errs {
 			var bad *provider.SpecError
@@ -564,14 +564,14 @@ func (r *reader) opener() func(at *node, spec string) {
 
 // openErrors returns the errors of the single models of a list that does not open, or err.
 func openErrors(models *provider.Config, spec string, err error) (out []error) {
-	var said []string
+	var seen []string
 	for s := range strings.SplitSeq(spec, ",") {
 		s = strings.TrimSpace(s)
 		if s == "" {
 			continue
 		}
-		if _, one := models.Open(starless(s)); one != nil && !slices.Contains(said, one.Error()) {
-			said, out = append(said, one.Error()), append(out, one)
+		if _, one := models.Open(sampleSpec(s)); one != nil && !slices.Contains(seen, one.Error()) {
+			seen, out = append(seen, one.Error()), append(out, one)
 		}
 	}
 	if out == nil {
@@ -592,9 +592,9 @@ func (r *reader) route(key, value *node) (route Route, to *node) {
 				to = n
 			}
 		},
-		"repair":      func(n *node) { route.Repair = r.word(n, "repair", "auto", "always") },
+		"repair":      func(n *node) { route.Repair = r.keyword(n, "repair", "auto", "always") },
 		"lift_errors": func(n *node) { route.LiftErrors = r.Bool(n, "lift_errors") },
-		"unfinished":  func(n *node) { route.Unfinished = r.word(n, "unfinished", "error", "end") },
+		"unfinished":  func(n *node) { route.Unfinished = r.keyword(n, "unfinished", "error", "end") },
 		"recall":      func(n *node) { route.NoRecall = r.Want(n, filetree.Bool, "recall") && n.Text == "false" },
 		"set":         func(n *node) { route.Set = r.overrides(n) },
 		"policy":      func(n *node) { route.Policy = r.policy(n) },
@@ -608,8 +608,8 @@ func (r *reader) route(key, value *node) (route Route, to *node) {
 	return route, to
 }
 
-// word reads one of several words. The first is the default, which becomes the zero value.
-func (r *reader) word(n *node, what string, words ...string) string {
+// keyword reads one of several words. The first is the default, which becomes the zero value.
+func (r *reader) keyword(n *node, what string, words ...string) string {
 	word := r.String(n, what)
 	if reason, ok := oneOf(word, words); !ok && n.Kind == filetree.String {
 		r.Bad(n, "%s: %s", what, reason)

@@ -10,10 +10,10 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// unreadableFile is the error for a reference to a stored file that the upstream cannot
-// read, so that the model would answer without it. Media that the model does not take at
-// all is no such reference: it becomes a note, however it is sent.
-func (x *exchange) unreadableFile(up *upstream) error {
+// checkFileReferences returns an error for a reference to a stored file that the upstream cannot
+// read: the model would respond without the file. Media that the model does not support becomes a
+// note instead.
+func (x *exchange) checkFileReferences(up *upstream) error {
 	if up.client == nil {
 		return nil
 	}
@@ -26,15 +26,15 @@ func (x *exchange) unreadableFile(up *upstream) error {
 		}
 		ref := m.FileID
 		if m.URL != "" {
-			if ref = m.URL; !beginsWith(ref, dialects.StorageURLs()) {
+			if ref = m.URL; !hasAnyPrefix(ref, dialects.StorageURLs()) {
 				return nil
 			}
 		}
-		if ref == "" || m.URL != "" && beginsWith(ref, limits.StorageURLs) || m.URL == "" && !limits.NoMediaFileID && sameStorage(origin, target) {
+		if ref == "" || m.URL != "" && hasAnyPrefix(ref, limits.StorageURLs) || m.URL == "" && !limits.NoMediaFileID && sameStorage(origin, target) {
 			return nil
 		}
 		return fmt.Errorf("%w: %s: %s refers to the stored file %q, which %s cannot read: send the content inline, or use a model of the provider that stores the file",
-			dragoman.ErrUnsupported, at, m.Media, bounded(ref), x.entry.upstream)
+			dragoman.ErrUnsupported, at, m.Media, truncate(ref), x.entry.upstream)
 	}
 	for i := range x.req.Messages {
 		m := &x.req.Messages[i]
@@ -57,14 +57,14 @@ func (x *exchange) unreadableFile(up *upstream) error {
 	return nil
 }
 
-func beginsWith(url string, with []string) bool {
+func hasAnyPrefix(url string, with []string) bool {
 	return slices.ContainsFunc(with, func(prefix string) bool {
 		return len(url) >= len(prefix) && strings.EqualFold(url[:len(prefix)], prefix)
 	})
 }
 
-// sameStorage reports whether the ids of files in a message of this origin are the
-// target's: both are APIs of one vendor, and the provider is the same as far as it is known.
+// sameStorage reports whether file ids in a message of this origin are valid at the target: both
+// are APIs of one vendor and, if both are known, of the same provider.
 func sameStorage(origin *dragoman.Origin, target dragoman.Origin) bool {
 	if origin == nil {
 		return true

@@ -43,15 +43,15 @@ func TestUnreadableFileIsAnError(t *testing.T) {
 		{"/v1beta/models/anthropic/sim/planner:generateContent", gemini, "", stored, true},
 		{"/v1beta/models/anthropic/sim/planner:generateContent", gemini, "", "https://example.com/a.png", false},
 	} {
-		status, losses, answer := ask(t, w.url+tc.path, strings.NewReplacer("MODEL", tc.model, "REF", tc.ref).Replace(tc.body))
+		status, losses, body := postJSON(t, w.url+tc.path, strings.NewReplacer("MODEL", tc.model, "REF", tc.ref).Replace(tc.body))
 		if !tc.refused {
 			if status != http.StatusOK || strings.Contains(losses, "dropped /messages/0/parts/1") {
-				t.Errorf("%s %s: %d %q %s", tc.path, tc.model, status, losses, answer)
+				t.Errorf("%s %s: %d %q %s", tc.path, tc.model, status, losses, body)
 			}
 			continue
 		}
-		if status != http.StatusBadRequest || !strings.Contains(answer, tc.ref) || !strings.Contains(answer, "/messages/0/parts/1") || !strings.Contains(answer, "send the content inline") {
-			t.Errorf("%s %s: %d %q %s", tc.path, tc.model, status, losses, answer)
+		if status != http.StatusBadRequest || !strings.Contains(body, tc.ref) || !strings.Contains(body, "/messages/0/parts/1") || !strings.Contains(body, "send the content inline") {
+			t.Errorf("%s %s: %d %q %s", tc.path, tc.model, status, losses, body)
 		}
 	}
 }

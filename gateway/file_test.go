@@ -75,7 +75,7 @@ func TestG4_BadFileReportsAllErrorsWithLines(t *testing.T) {
 	}
 }
 
-func TestAFileThatIsNoYAMLSaysWhatToWrite(t *testing.T) {
+func TestInvalidYAMLErrorHasAdvice(t *testing.T) {
 	for text, want := range map[string]string{
 		"version: 1\ngateway:\n\tlisten: 127.0.0.1:1\n":           "f:3:1: tab character found; indent YAML with spaces",
 		"version: 1\naliases:\n  a: |\n\tb\n":                     "f:4:1: tab character found; indent YAML with spaces",
@@ -116,7 +116,7 @@ func TestG3_UnservedModelsOfKeysAreWarnings(t *testing.T) {
 	}
 }
 
-// warned are the warnings of a config, with | between them.
+// warned returns the warnings of a config, joined by "|".
 func warned(c *gateway.Config) string {
 	var all []string
 	for _, w := range c.Warnings {
@@ -125,7 +125,7 @@ func warned(c *gateway.Config) string {
 	return strings.Join(all, "|")
 }
 
-func TestACredentialThatIsNotThereIsAWarning(t *testing.T) {
+func TestMissingCredentialIsAWarning(t *testing.T) {
 	setKeys(t)
 	for _, name := range []string{"OPENAI_API_KEY", "MISTRAL_API_KEY", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "AWS_REGION", "AWS_DEFAULT_REGION", "BEDROCK_BASE_URL"} {
 		t.Setenv(name, "")
@@ -150,7 +150,7 @@ func TestACredentialThatIsNotThereIsAWarning(t *testing.T) {
 	}
 }
 
-func TestG4_WithoutRoutesAliasesAndProvidersAreServedAndElseTheSimulator(t *testing.T) {
+func TestG4_DefaultRoutes(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                 "echo echo?* planner planner?* scenario scenario?* sim/*",
 		"gateway: {listen: 127.0.0.1:1}\n": "echo echo?* planner planner?* scenario scenario?* sim/*",
@@ -173,7 +173,7 @@ func TestG4_WithoutRoutesAliasesAndProvidersAreServedAndElseTheSimulator(t *test
 	}
 }
 
-func TestErrorsOfOneLineAreInItsOrder(t *testing.T) {
+func TestErrorsOfOneLineAreOrderedByColumn(t *testing.T) {
 	_, err := gateway.Parse("f", []byte(`{"version": 1, "gateway": {"listen": 5, "keys": {}}, "aliases": {"a": 5}}`))
 	var columns []string
 	for _, m := range regexp.MustCompile(`(?m)^f:1:(\d+): `).FindAllStringSubmatch(err.Error(), -1) {
@@ -184,14 +184,14 @@ func TestErrorsOfOneLineAreInItsOrder(t *testing.T) {
 	}
 }
 
-func TestAFileMayBoundTheMemoryOfTheState(t *testing.T) {
+func TestConfigFileSetsStateMaxBytes(t *testing.T) {
 	c, err := gateway.Parse("gateway.yaml", []byte("version: 1\ngateway: {state: {store: memory, max_bytes: 1000}}\n"))
 	if err != nil || c.State.MaxBytes != 1000 {
 		t.Errorf("%+v %v", c, err)
 	}
 }
 
-func TestAConfigFileSaysEverything(t *testing.T) {
+func TestConfigFileSetsEveryField(t *testing.T) {
 	setKeys(t)
 	const hash = "39d11fa2a0c49447dcc8d3ccb33a7b8a6f6d6f4d3a12ec3f4f4efc5cbb5ed8ee"
 	got := parse(t, `
@@ -269,19 +269,19 @@ gateway:
 	}
 }
 
-func TestAFileWithoutAGatewayIsOneOfDefaults(t *testing.T) {
+func TestConfigFileWithoutGatewaySection(t *testing.T) {
 	c := parse(t, `{"version": 1}`)
 	if c.Models == nil || c.Address() != "127.0.0.1:8088" || c.Check() != nil {
 		t.Errorf("%+v, %v", c, c.Check())
 	}
-	// Memory is what state is kept in.
+	// The default store is memory.
 	if c = parse(t, "version: 1\ngateway: {heartbeat: 5s, state: {store: memory}}"); c.Heartbeat != 5*time.Second || c.State != (gateway.State{}) {
 		t.Errorf("%+v", c)
 	}
 }
 
-// What models are opened from is not yet in use: a program may give it a clock.
-func TestParsingLeavesTheModelsUnused(t *testing.T) {
+// Parse must not use Config.Models: a program may still set its clock.
+func TestParseCallsNoModel(t *testing.T) {
 	c := parse(t, "version: 1\ngateway: {routes: {a: {to: \"sim/echo, sim/planner\"}}}")
 	if v := reflect.ValueOf(c.Models).Elem().FieldByName("once"); !v.IsZero() {
 		t.Error("a chain was opened")
@@ -313,7 +313,7 @@ func TestUnreadableConfigFileIsAnError(t *testing.T) {
 	}
 }
 
-func TestTheExampleInTheDocumentationIsRead(t *testing.T) {
+func TestDocumentedExampleIsValid(t *testing.T) {
 	page, err := os.ReadFile("../docs/gateway.md")
 	if err != nil {
 		t.Fatal(err)
@@ -355,8 +355,8 @@ func TestTheExampleInTheDocumentationIsRead(t *testing.T) {
 	}
 }
 
-// Whatever a config file says, it is read or every error has its line; and what was
-// read passes its own check, but for who may be served, and opens.
+// Any config file is parsed, or every error has a line. A parsed config passes Check, except for
+// the open relay check, and opens.
 func FuzzParse(f *testing.F) {
 	setKeys(f)
 	for _, name := range []string{"testdata/bad.yaml", "testdata/routes.yaml"} {
@@ -394,7 +394,7 @@ func FuzzParse(f *testing.F) {
 				t.Fatalf("%q does not match itself", r.Pattern)
 			}
 			if strings.Contains(r.To, "*") {
-				continue // that depends on what is asked for
+				continue // depends on the requested model
 			}
 			if _, err := c.Models.Open(r.To); err != nil {
 				t.Fatalf("%s: %v", r.To, err)

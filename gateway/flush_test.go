@@ -17,9 +17,9 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 )
 
-// words is a stream of Anthropic's: what comes before its words, each word, and what
-// comes behind them.
-func words(all ...string) (begin string, deltas []string, end string) {
+// wordStream returns an Anthropic stream in parts: the events before the words, one event per
+// word, and the events after them.
+func wordStream(all ...string) (begin string, deltas []string, end string) {
 	head, tail, _ := strings.Cut(anthropicAnswer, "event: content_block_delta")
 	_, end, _ = strings.Cut(tail, "event: content_block_stop")
 	for _, word := range all {
@@ -28,18 +28,18 @@ func words(all ...string) (begin string, deltas []string, end string) {
 	return head, deltas, "event: content_block_stop" + end
 }
 
-func TestG5_AnEventIsNotHeldBackUntilMoreComes(t *testing.T) {
+func TestG5_EventIsSentAtOnce(t *testing.T) {
 	for _, codec := range []dialect.Codec{anthropic.Codec{}, openaichat.Codec{}} { // passed on, and translated
-		begin, deltas, end := words("<one>", "<two>", "<three>")
+		begin, deltas, end := wordStream("<one>", "<two>", "<three>")
 		seen := make(chan struct{})
-		w := worldOf(t, "", func(rw http.ResponseWriter, r *http.Request) {
+		w := newServerWorld(t, "", func(rw http.ResponseWriter, r *http.Request) {
 			out := http.NewResponseController(rw)
 			rw.Header().Set("content-type", "text/event-stream")
 			_, _ = io.WriteString(rw, begin)
 			for _, d := range deltas {
 				_, _ = io.WriteString(rw, d)
 				_ = out.Flush()
-				select { // no more comes before the client has it
+				select { // the upstream waits until the client has it
 				case <-seen:
 				case <-r.Context().Done():
 					return
@@ -62,7 +62,7 @@ func TestG5_AnEventIsNotHeldBackUntilMoreComes(t *testing.T) {
 	}
 }
 
-// flushes counts how often an answer is flushed.
+// flushes counts the flushes of a response.
 type flushes struct {
 	*httptest.ResponseRecorder
 	n atomic.Int32
@@ -73,14 +73,14 @@ func (f *flushes) FlushError() error {
 	return nil
 }
 
-func TestG5_EventsThatCameTogetherAreSentTogether(t *testing.T) {
+func TestG5_EventsThatArriveTogetherAreSentTogether(t *testing.T) {
 	for _, codec := range []dialect.Codec{anthropic.Codec{}, openaichat.Codec{}} { // passed on, and translated
 		var all []string
 		for range 10 {
 			all = append(all, "word")
 		}
-		begin, deltas, end := words(all...)
-		w := worldOf(t, "", func(rw http.ResponseWriter, _ *http.Request) {
+		begin, deltas, end := wordStream(all...)
+		w := newServerWorld(t, "", func(rw http.ResponseWriter, _ *http.Request) {
 			rw.Header().Set("content-type", "text/event-stream")
 			_, _ = io.WriteString(rw, begin+strings.Join(deltas, "")+end)
 		})
@@ -90,14 +90,14 @@ func TestG5_EventsThatCameTogetherAreSentTogether(t *testing.T) {
 			t.Fatal(err)
 		}
 		out := &flushes{ResponseRecorder: httptest.NewRecorder()}
-		judged(t, w.gateway).ServeHTTP(out, httptest.NewRequestWithContext(t.Context(), http.MethodPost, path(codec, req.Model, true), strings.NewReader(string(enc.Body))))
+		withJudge(t, w.gateway).ServeHTTP(out, httptest.NewRequestWithContext(t.Context(), http.MethodPost, path(codec, req.Model, true), strings.NewReader(string(enc.Body))))
 		if got := strings.Count(out.Body.String(), "word"); got != 10 || out.n.Load() > 4 {
 			t.Errorf("%s: %d words, flushed %d times", codec.Dialect(), got, out.n.Load())
 		}
 	}
 }
 
-func TestConnectionsToModelsAreKept(t *testing.T) {
+func TestUpstreamConnectionsAreReused(t *testing.T) {
 	const clients, turns = 20, 5
 	var conns atomic.Int32
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {

@@ -8,16 +8,16 @@ import (
 	"testing"
 )
 
-// A client that declares functions was written before there were tools, and looks for no
-// list of calls. The judge before the gateway says so too.
+// Clients that declare functions predate tools and do not read the list of calls. The judge checks
+// that too.
 func TestG1_LegacyFunctionClientsGetFunctionCalls(t *testing.T) {
 	w := newWorld(t, "")
 	for _, model := range []string{"chat/sim/planner", "anthropic/sim/planner", "gemini/sim/planner"} {
-		t.Run(model, func(t *testing.T) { toldOfFunctionCalls(t, w.url, model) })
+		t.Run(model, func(t *testing.T) { functionCallsOf(t, w.url, model) })
 	}
 }
 
-func toldOfFunctionCalls(t *testing.T, url, model string) {
+func functionCallsOf(t *testing.T, url, model string) {
 	t.Helper()
 	head := `{"model":"` + model + `","functions":[{"name":"get_weather","parameters":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}}],`
 	const asked = `{"role":"user","content":"What is the weather in Oslo?"}`
@@ -29,13 +29,13 @@ func toldOfFunctionCalls(t *testing.T, url, model string) {
 		return text
 	}
 	text := ask(asked, "")
-	var answer struct {
+	var body struct {
 		Choices []struct {
 			Message json.RawMessage
 			Finish  string `json:"finish_reason"`
 		}
 	}
-	if err := json.Unmarshal([]byte(text), &answer); err != nil || len(answer.Choices) != 1 || answer.Choices[0].Finish != "function_call" ||
+	if err := json.Unmarshal([]byte(text), &body); err != nil || len(body.Choices) != 1 || body.Choices[0].Finish != "function_call" ||
 		!strings.Contains(text, `"function_call":{"name":"get_weather","arguments":"{\"city\":`) {
 		t.Fatalf("%v %s", err, text)
 	}
@@ -44,15 +44,15 @@ func toldOfFunctionCalls(t *testing.T, url, model string) {
 		!strings.Contains(streamed, `"finish_reason":"function_call"`) {
 		t.Errorf("%s", streamed)
 	}
-	if text := ask(asked+","+string(answer.Choices[0].Message)+`,{"role":"function","name":"get_weather","content":"4 degrees"}`, ""); !strings.Contains(text, "4 degrees") || !strings.Contains(text, `"finish_reason":"stop"`) {
+	if text := ask(asked+","+string(body.Choices[0].Message)+`,{"role":"function","name":"get_weather","content":"4 degrees"}`, ""); !strings.Contains(text, "4 degrees") || !strings.Contains(text, `"finish_reason":"stop"`) {
 		t.Errorf("%s", text)
 	}
 }
 
-func TestG1_AClientOfFunctionsIsNotPromisedMoreThanOneCall(t *testing.T) {
+func TestG1_LegacyFunctionClientGetsOneCall(t *testing.T) {
 	for more, want := range map[string]string{``: `"disable_parallel_tool_use":true`, `,"parallel_tool_calls":true`: ""} {
 		sent := ""
-		w := worldOf(t, "", func(rw http.ResponseWriter, r *http.Request) {
+		w := newServerWorld(t, "", func(rw http.ResponseWriter, r *http.Request) {
 			body, _ := io.ReadAll(r.Body)
 			sent = string(body)
 			rw.Header().Set("content-type", "application/json")

@@ -41,13 +41,13 @@ type Options struct {
 
 // Gateway serves all dialects over any model. It is safe for concurrent use.
 type Gateway struct {
-	opts    Options
-	mux     *http.ServeMux
-	current atomic.Pointer[setup]
-	keys    *access.Keys
-	recall  *recall.Recall
-	ttl     time.Duration
-	sender  *http.Client
+	opts       Options
+	mux        *http.ServeMux
+	current    atomic.Pointer[setup]
+	keys       *access.Keys
+	recall     *recall.Recall
+	ttl        time.Duration
+	httpClient *http.Client
 	// headerBytes bounds the headers of requests.
 	headerBytes int
 	metrics     metrics
@@ -81,7 +81,7 @@ func New(c *Config, o Options) (*Gateway, error) {
 	if o.Notes == nil && (c.State.SQLite != "" || c.State.PostgresEnv != "") {
 		return nil, &ConfigError{Setting: "state", Reason: "it is in a database, which whoever makes the gateway opens: give the notes of its store as Options.Notes"}
 	}
-	g := &Gateway{opts: o, sender: newSender()}
+	g := &Gateway{opts: o, httpClient: newHTTPClient()}
 	keys, err := access.New(c.Keys, access.Options{Now: o.Now})
 	if err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func New(c *Config, o Options) (*Gateway, error) {
 	if g.recall, err = recall.New(recall.Options{Notes: g.opts.Notes, TTL: g.ttl, Now: o.Now}); err != nil {
 		return nil, err
 	}
-	s, err := newSetup(c, g.sender)
+	s, err := newSetup(c, g.httpClient)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func (g *Gateway) Reload(c *Config) error {
 	if err := c.Check(); err != nil {
 		return err
 	}
-	s, err := newSetup(c, g.sender)
+	s, err := newSetup(c, g.httpClient)
 	if err != nil {
 		return err
 	}
@@ -130,23 +130,23 @@ func (g *Gateway) routes() *http.ServeMux {
 	mux.HandleFunc("POST /v1/responses/compact", func(w http.ResponseWriter, r *http.Request) {
 		g.serve(w, r, serving.Call{Call: wire.Call{Codec: dialects.Stateful()}, Compact: true})
 	})
-	mux.HandleFunc("GET /healthz", g.health)
-	mux.HandleFunc("GET /metrics", g.showMetrics)
+	mux.HandleFunc("GET /healthz", g.serveHealth)
+	mux.HandleFunc("GET /metrics", g.serveMetrics)
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { // HEAD too: Claude Code sends it
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		_, _ = io.WriteString(w, "Dragoman is running.\n")
 	})
 	asides := http.NewServeMux()
-	serving.Models{Allow: g.insider, List: g.list, Find: g.findModel, MaxBytes: maxAside}.Handle(asides)
-	asides.HandleFunc("GET /v1/responses/{id}", g.retrieve)
-	asides.HandleFunc("DELETE /v1/responses/{id}", g.forget)
-	asides.HandleFunc("POST /v1/responses/{id}/cancel", g.about("/cancel"))
-	asides.HandleFunc("GET /v1/responses/{id}/input_items", g.inputItems)
+	serving.Models{Allow: g.requireKey, List: g.listModels, Find: g.findModel, MaxBytes: maxAuxBody}.Handle(asides)
+	asides.HandleFunc("GET /v1/responses/{id}", g.getResponse)
+	asides.HandleFunc("DELETE /v1/responses/{id}", g.deleteResponse)
+	asides.HandleFunc("POST /v1/responses/{id}/cancel", g.subresource("/cancel"))
+	asides.HandleFunc("GET /v1/responses/{id}/input_items", g.serveInputItems)
 	g.handleConversations(asides)
 	asides.HandleFunc("/", serving.NotFound(mux, asides))
-	mux.Handle("/", g.noted(asides))
+	mux.Handle("/", g.auxiliary(asides))
 	for _, path := range serving.Roots(serving.Gateway()...) {
-		mux.Handle("POST "+path, g.noted(asides)) // otherwise net/http redirects to the paths below it
+		mux.Handle("POST "+path, g.auxiliary(asides)) // otherwise net/http redirects to the paths below it
 	}
 	return mux
 }
@@ -168,8 +168,8 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.mux.ServeHTTP(w, r)
 }
 
-// newID returns an id for a request.
-func (g *Gateway) newID() string {
+// newRequestID returns an id for a request.
+func (g *Gateway) newRequestID() string {
 	var b [16]byte
 	if _, err := io.ReadFull(g.opts.Random, b[:]); err != nil { // two requests with one id would have one response
 		_, _ = rand.Read(b[:]) // which never fails

@@ -10,7 +10,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 )
 
-// notJSON is what a model wrote for the arguments of a call.
+// notJSON are the invalid arguments of a call.
 const notJSON = `{"city": Oslo}`
 
 // badResponses is a response of a Responses server with such a call, whole or streamed.
@@ -36,13 +36,13 @@ func badResponses(stream bool) string {
 	return b.String()
 }
 
-// A client that is told of a complete response runs its calls. One with arguments that
-// are not JSON ends as incomplete in every dialect, and shows its text.
+// Clients run the calls of a complete response. A response with invalid arguments ends as
+// incomplete in every dialect, and keeps its text.
 func TestQuirkB9_InvalidArgumentsDoNotReachAClientAsCompleted(t *testing.T) {
-	rigged(t, "gateway: {"+routesWith("repair: always")+"}\n", func(rw http.ResponseWriter, r *http.Request) {
+	withRig(t, "gateway: {"+routesWith("repair: always")+"}\n", func(rw http.ResponseWriter, r *http.Request) {
 		stream := isStream(r)
 		rw.Header().Set("content-type", map[bool]string{false: "application/json", true: "text/event-stream"}[stream])
-		if spoken(r).Dialect() == dialectname.OpenAIResponses {
+		if dialectOf(r).Dialect() == dialectname.OpenAIResponses {
 			_, _ = io.WriteString(rw, badResponses(stream))
 			return
 		}
@@ -54,10 +54,10 @@ func TestQuirkB9_InvalidArgumentsDoNotReachAClientAsCompleted(t *testing.T) {
 					continue // the codec's own test has it
 				}
 				for _, stream := range []bool{false, true} {
-					w := way{codec, upstream}
-					a := r.ask(w, stream)
-					resp, err := a.answer()
-					// Ollama has no word for it, and shows the text as the argument "_raw".
+					w := pair{codec, upstream}
+					a := r.roundTrip(w, stream)
+					resp, err := a.decode()
+					// Ollama has no stop reason for it, and shows the text as the argument "_raw".
 					if err != nil || resp.Stop.Reason.Runs() && codec.Dialect() != dialectname.Ollama || !strings.Contains(string(a.body), "Oslo") {
 						r.t.Errorf("%s%s: %v\n%s", w, streamed(stream), err, a.body)
 						continue

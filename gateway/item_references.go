@@ -11,39 +11,37 @@ import (
 	"github.com/dragoman-go/dragoman/provider"
 )
 
-// Responses clients may refer to items of earlier responses by their ids instead of
-// sending them again. The gateway puts the items that it stored itself in the place of
-// their references, so that every upstream sees them. References to items that an
-// upstream stored are passed through to it, for the key that the items belong to. All
-// others are errors (decision 74).
+// Responses clients may refer to items of earlier responses by id instead of sending them again.
+// The gateway replaces references to items that it stored itself with the items, so that every
+// upstream gets them. References to items that an upstream stores are passed through to it, for
+// the key that owns the items. All others are errors (decision 74).
 
 // inputItem is an element of the input of a Responses request.
 type inputItem struct {
 	responsesapi.Item
-	// stored is set for an item, in the place of a reference, that no Responses upstream
-	// made.
+	// stored reports that the item replaced a reference and was not made by a Responses upstream.
 	stored bool
-	// shown is the compaction item that its summary replaced; foreign is set for a
-	// compaction item that the gateway did not make.
-	shown   []byte
-	foreign bool
+	// compaction is the compaction item that its summary replaced. foreign is set for a compaction
+	// item that the gateway did not make.
+	compaction []byte
+	foreign    bool
 }
 
-// listed is an item as the client sent it.
-func (i *inputItem) listed() []byte {
-	if i.shown != nil {
-		return i.shown
+// original returns the item as the client sent it.
+func (i *inputItem) original() []byte {
+	if i.compaction != nil {
+		return i.compaction
 	}
 	return i.Raw
 }
 
-// resolve reads the input of a Responses request and replaces references with the stored
+// resolveReferences reads the input of a Responses request and replaces references with the stored
 // items. A reference to anything but an item of this key is an error.
-func (x *exchange) resolve(ctx context.Context) (err error) {
+func (x *exchange) resolveReferences(ctx context.Context) (err error) {
 	if !x.stateful() {
 		return nil
 	}
-	input, err := responsesapi.ReadInput(x.asked.input)
+	input, err := responsesapi.ReadInput(x.head.input)
 	if err != nil {
 		return responsesapi.BadInput(err)
 	}
@@ -65,7 +63,7 @@ func (x *exchange) resolve(ctx context.Context) (err error) {
 	if err := x.checkOwner(ctx, held); err != nil {
 		return err
 	}
-	if err := x.checkTwice(ctx, held); err != nil {
+	if err := x.checkDuplicates(ctx, held); err != nil {
 		return err
 	}
 	for i := range x.input {
@@ -80,7 +78,7 @@ func (x *exchange) resolve(ctx context.Context) (err error) {
 		item.Reference, item.Lookup, item.stored, changed = false, false, !stored.native, true
 	}
 	for _, items := range [][]inputItem{x.conversationItems, x.input} {
-		opened, err := x.openCompaction(ctx, items)
+		opened, err := x.expandCompactions(ctx, items)
 		if err != nil {
 			return err
 		}
@@ -92,13 +90,13 @@ func (x *exchange) resolve(ctx context.Context) (err error) {
 	if err := x.hold(2 * x.expandedSize()); err != nil { // before it is built, in two forms
 		return err
 	}
-	x.expand()
+	x.expandReferences()
 	return nil
 }
 
-// checkTwice refuses a reference to an item that the model would see twice, as OpenAI does:
+// checkDuplicates refuses a reference to an item that the model would see twice, as OpenAI does:
 // one of two equal calls would have no result.
-func (x *exchange) checkTwice(ctx context.Context, held map[string]storedItem) error {
+func (x *exchange) checkDuplicates(ctx context.Context, held map[string]storedItem) error {
 	if len(held) == 0 {
 		return nil
 	}
@@ -131,7 +129,7 @@ func (x *exchange) earlierItems(ctx context.Context) (map[string]bool, error) {
 	for i := range x.conversationItems {
 		ids[x.conversationItems[i].ID] = true
 	}
-	for id, n := x.asked.previous, 0; id != "" && n < maxInputChain; n++ {
+	for id, n := x.head.previous, 0; id != "" && n < maxInputChain; n++ {
 		s, err := x.storedResponse(ctx, x.entry.key, id)
 		if err != nil {
 			return nil, err
@@ -151,8 +149,8 @@ func (x *exchange) earlierItems(ctx context.Context) (map[string]bool, error) {
 	return ids, nil
 }
 
-// expandedSize bounds the size of the request with items in the place of their
-// references: a short request may refer to many long items.
+// expandedSize returns a bound on the size of the expanded request: a short request may refer to
+// many long items.
 func (x *exchange) expandedSize() int {
 	size := len(x.body)
 	for _, items := range [][]inputItem{x.conversationItems, x.input} {
@@ -163,9 +161,9 @@ func (x *exchange) expandedSize() int {
 	return size
 }
 
-// native reports whether the route has a Responses upstream, which may have stored items
+// hasStatefulUpstream reports whether the route has a Responses upstream, which may have stored items
 // itself.
-func (x *exchange) native() bool {
+func (x *exchange) hasStatefulUpstream() bool {
 	return slices.ContainsFunc(x.route.chain.Links, func(l provider.Link) bool { return x.route.upstreams[l.Name].stateful() })
 }
 
@@ -173,7 +171,7 @@ func (x *exchange) native() bool {
 // route stored the item for this key. Without keys there is one user, who may refer to
 // anything of the upstream's account.
 func (x *exchange) checkOwner(ctx context.Context, held map[string]storedItem) error {
-	native := x.native()
+	native := x.hasStatefulUpstream()
 	var open []inputItem
 	var notes []string
 	for _, item := range slices.Concat(x.conversationItems, x.input) {
@@ -200,10 +198,10 @@ func (x *exchange) checkOwner(ctx context.Context, held map[string]storedItem) e
 	return nil
 }
 
-// expand rebuilds the request with the items that its references name. Upstreams of
+// expandReferences rebuilds the request with the items that its references name. Upstreams of
 // other dialects get the items that the client received. Responses upstreams get them
 // without ids, because only the gateway knows those ids.
-func (x *exchange) expand() {
+func (x *exchange) expandReferences() {
 	all := slices.Concat(x.conversationItems, x.input)
 	write := func(form func(i int, item *inputItem) []byte) []byte {
 		input := []byte{'['}
@@ -218,13 +216,13 @@ func (x *exchange) expand() {
 		input = append(input, ']')
 		return jsonwire.With(jsonwire.Without(x.body, "conversation"), "input", input)
 	}
-	x.losses = nil
-	x.bodies.native = write(func(i int, item *inputItem) []byte {
+	x.expandLosses = nil
+	x.bodies.hasStatefulUpstream = write(func(i int, item *inputItem) []byte {
 		if !item.stored {
 			return item.Raw
 		}
 		if item.Type == "reasoning" {
-			x.losses = append(x.losses, dragoman.Loss{Kind: dragoman.Dropped, Severity: dragoman.Warn, Path: fmt.Sprintf("/input/%d", i), Detail: "reasoning of another provider"})
+			x.expandLosses = append(x.expandLosses, dragoman.Loss{Kind: dragoman.Dropped, Severity: dragoman.Warn, Path: fmt.Sprintf("/input/%d", i), Detail: "reasoning of another provider"})
 			return nil
 		}
 		return jsonwire.Without(item.Raw, "id", "status")
@@ -239,15 +237,15 @@ func (x *exchange) bodyFor(up *upstream) []byte {
 	case !x.bodies.expanded:
 		return x.body
 	case up.stateful():
-		return x.bodies.native
+		return x.bodies.hasStatefulUpstream
 	default:
 		return x.bodies.translated
 	}
 }
 
-// unresolvedFor is the error for references that the upstream cannot resolve: another one
-// of the route stored the items.
-func (x *exchange) unresolvedFor(up *upstream) error {
+// checkResolved returns an error for references that the upstream cannot resolve, because another
+// one of the route stores the items.
+func (x *exchange) checkResolved(up *upstream) error {
 	if up.stateful() {
 		return nil
 	}
@@ -259,7 +257,7 @@ func (x *exchange) unresolvedFor(up *upstream) error {
 		case item.Reference:
 			return unknownItem(item.ID)
 		case item.foreign:
-			return &ownError{&dragoman.APIError{Class: dragoman.ErrorBadRequest, Param: "input", Message: fmt.Sprintf("compaction item '%s': %v", bounded(item.ID), errUnsealed)}}
+			return &ownError{&dragoman.APIError{Class: dragoman.ErrorBadRequest, Param: "input", Message: fmt.Sprintf("compaction item '%s': %v", truncate(item.ID), errCannotUnseal)}}
 		}
 	}
 	return nil

@@ -26,12 +26,12 @@ import (
 // without its call, and calls a tool until it has a result.
 type strictUpstream struct {
 	mu   sync.Mutex
-	saw  []string // the bodies of requests that it took
+	saw  []string // the bodies of accepted requests
 	says int      // texts so far
 }
 
 func (s *strictUpstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	codec := spoken(r)
+	codec := dialectOf(r)
 	if strings.HasSuffix(r.URL.Path, "/responses/compact") {
 		w.Header().Set("content-type", "application/json")
 		w.WriteHeader(http.StatusNotFound)
@@ -47,7 +47,7 @@ func (s *strictUpstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, codec, "invalid JSON")
 		return
 	}
-	if why := orphaned(codec.Dialect(), body.(map[string]any)); why != "" {
+	if why := orphanedResults(codec.Dialect(), body.(map[string]any)); why != "" {
 		s.refuse(w, codec, why)
 		return
 	}
@@ -102,9 +102,9 @@ func (s *strictUpstream) last() string {
 	return s.saw[len(s.saw)-1]
 }
 
-// orphaned says what is wrong with the tool results of a request. It reads the wire by
-// itself, not through the codecs.
-func orphaned(d dragoman.Dialect, body map[string]any) string {
+// orphanedResults describes tool results without a call in a request. It reads the wire itself,
+// not with the codecs.
+func orphanedResults(d dragoman.Dialect, body map[string]any) string {
 	list := func(v any) []any { l, _ := v.([]any); return l }
 	object := func(v any) map[string]any { m, _ := v.(map[string]any); return m }
 	calls := map[string]bool{}
@@ -175,7 +175,7 @@ func orphaned(d dragoman.Dialect, body map[string]any) string {
 	return strings.Join(why, "; ")
 }
 
-// idsOf are the ids of a response's output items of a type.
+// idsOf returns the ids of the output items of one type.
 func idsOf(resp map[string]any, typ string) (ids []string) {
 	output, _ := resp["output"].([]any)
 	for _, v := range output {
@@ -186,7 +186,7 @@ func idsOf(resp map[string]any, typ string) (ids []string) {
 	return ids
 }
 
-// everyUpstream are providers of every dialect, none of which keeps state.
+// everyUpstream lists providers of every dialect; none of them stores state.
 var everyUpstream = []string{"chat", "openai", "responses", "anthropic", "gemini", "ollama", "bedrock"}
 
 const weatherTools = `"tools":[{"type":"function","name":"get_weather","parameters":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}}]`
@@ -197,7 +197,7 @@ func TestItemReferencesReachEveryUpstream(t *testing.T) {
 		for _, streams := range []bool{false, true} {
 			t.Run(up+streamed(streams), func(t *testing.T) {
 				model := &strictUpstream{}
-				w := worldOf(t, fmt.Sprintf("gateway:\n  routes: {m: {to: %q}}\n", up+"/m"), model.ServeHTTP, passesOn("the fake upstream has no state"))
+				w := newServerWorld(t, fmt.Sprintf("gateway:\n  routes: {m: {to: %q}}\n", up+"/m"), model.ServeHTTP, unjudgedPassThrough("the fake upstream has no state"))
 				ask := func(input string) map[string]any {
 					t.Helper()
 					body := fmt.Sprintf(`{"model":"m",%s,"stream":%v,"input":%s}`, weatherTools, streams, input)
@@ -211,7 +211,7 @@ func TestItemReferencesReachEveryUpstream(t *testing.T) {
 						t.Fatalf("%d, losses %q: %s", hr.StatusCode, losses, text)
 					}
 					if streams {
-						return finalOf(t, hr.Body)
+						return finalResponse(t, hr.Body)
 					}
 					return decodeJSON(t, hr.Body)
 				}
@@ -236,8 +236,8 @@ func TestItemReferencesReachEveryUpstream(t *testing.T) {
 	}
 }
 
-// finalOf is the response that ends a stream.
-func finalOf(t testing.TB, r io.Reader) map[string]any {
+// finalResponse returns the response object of the event that ends a stream.
+func finalResponse(t testing.TB, r io.Reader) map[string]any {
 	t.Helper()
 	text, err := io.ReadAll(r)
 	if err != nil {
@@ -271,7 +271,7 @@ func TestUnknownReferencesAreErrorsThatNameThem(t *testing.T) {
 	for _, up := range everyUpstream {
 		t.Run(up, func(t *testing.T) {
 			model := &strictUpstream{}
-			w := worldOf(t, fmt.Sprintf("gateway:\n%s  routes: {m: {to: %q}}\n", keys, up+"/m"), model.ServeHTTP, passesOn("the fake upstream has no state"))
+			w := newServerWorld(t, fmt.Sprintf("gateway:\n%s  routes: {m: {to: %q}}\n", keys, up+"/m"), model.ServeHTTP, unjudgedPassThrough("the fake upstream has no state"))
 			post := func(key, body string) (int, string) {
 				return get(t, http.MethodPost, w.url+"/v1/responses", body, "authorization", "Bearer the-"+key+"-key-of-this-test")
 			}
@@ -282,7 +282,7 @@ func TestUnknownReferencesAreErrorsThatNameThem(t *testing.T) {
 			theirs := idsOf(decodeJSON(t, strings.NewReader(text)), "message")[0]
 			_, text = post("second", `{"model":"m","input":"Oslo","store":false}`)
 			unstored := idsOf(decodeJSON(t, strings.NewReader(text)), "message")[0]
-			asked := len(model.saw)
+			requests := len(model.saw)
 			for _, tc := range []struct{ about, more, want string }{
 				{"an item that never was", `"input":[{"type":"item_reference","id":"msg_never"},{"role":"user","content":"x"}]`, "msg_never"},
 				{"an item that never was, without a type", `"input":[{"id":"fc_never"}]`, "fc_never"},
@@ -302,7 +302,7 @@ func TestUnknownReferencesAreErrorsThatNameThem(t *testing.T) {
 					}
 				}
 			}
-			if len(model.saw) != asked {
+			if len(model.saw) != requests {
 				t.Errorf("the upstream was asked: %s", model.last())
 			}
 			if status, text := post("first", fmt.Sprintf(`{"model":"m","input":[{"type":"item_reference","id":%q},{"type":"function_call_output","call_id":"x","output":"snowfall"}]}`, theirs)); status == http.StatusNotFound {
@@ -313,11 +313,11 @@ func TestUnknownReferencesAreErrorsThatNameThem(t *testing.T) {
 }
 
 // A call that the model sees twice has only one result: the other one would be made up.
-func TestG7_AReferenceToAnItemThatIsThereAlreadyIsRefused(t *testing.T) {
+func TestG7_ReferenceToAnItemInContextIsRefused(t *testing.T) {
 	for _, up := range everyUpstream {
 		t.Run(up, func(t *testing.T) {
 			model := &strictUpstream{}
-			w := worldOf(t, fmt.Sprintf("gateway:\n  routes: {m: {to: %q}}\n", up+"/m"), model.ServeHTTP, passesOn("the fake upstream has no state"))
+			w := newServerWorld(t, fmt.Sprintf("gateway:\n  routes: {m: {to: %q}}\n", up+"/m"), model.ServeHTTP, unjudgedPassThrough("the fake upstream has no state"))
 			post := func(path, body string) (int, string) { return get(t, http.MethodPost, w.url+path, body) }
 			ask := func(more string) map[string]any {
 				t.Helper()
@@ -334,7 +334,7 @@ func TestG7_AReferenceToAnItemThatIsThereAlreadyIsRefused(t *testing.T) {
 			const result = `{"type":"function_call_output","call_id":"call_oslo0001","output":"snowfall"}`
 			second := ask(fmt.Sprintf(`"previous_response_id":%q,"input":[%s]`, first["id"], result))
 			call := idsOf(first, "function_call")[0]
-			asked := len(model.saw)
+			requests := len(model.saw)
 			for about, more := range map[string]string{
 				"of the response before":   fmt.Sprintf(`"previous_response_id":%q,"input":[{"type":"item_reference","id":%q},%s]`, first["id"], call, result),
 				"of a response before it":  fmt.Sprintf(`"previous_response_id":%q,"input":[{"type":"item_reference","id":%q},%s]`, second["id"], call, result),
@@ -346,7 +346,7 @@ func TestG7_AReferenceToAnItemThatIsThereAlreadyIsRefused(t *testing.T) {
 					t.Errorf("an item %s: %d %s", about, status, text)
 				}
 			}
-			if len(model.saw) != asked {
+			if len(model.saw) != requests {
 				t.Errorf("the upstream was asked: %s", model.last())
 			}
 		})
@@ -355,8 +355,8 @@ func TestG7_AReferenceToAnItemThatIsThereAlreadyIsRefused(t *testing.T) {
 
 func TestInputItemsOfStoredResponses(t *testing.T) {
 	w := newWorld(t, "")
-	first := answerOf(t, w, `{"model":"anthropic/sim/echo","input":"One."}`)
-	second := answerOf(t, w, fmt.Sprintf(`{"model":"anthropic/sim/echo","input":[{"role":"user","content":"Two."},{"role":"user","content":[{"type":"input_text","text":"Three."}]}],"previous_response_id":%q}`, first["id"]))
+	first := postResponses(t, w, `{"model":"anthropic/sim/echo","input":"One."}`)
+	second := postResponses(t, w, fmt.Sprintf(`{"model":"anthropic/sim/echo","input":[{"role":"user","content":"Two."},{"role":"user","content":[{"type":"input_text","text":"Three."}]}],"previous_response_id":%q}`, first["id"]))
 	list := func(query string) (status int, page map[string]any, texts []string) {
 		t.Helper()
 		status, text := get(t, http.MethodGet, fmt.Sprintf("%s/v1/responses/%v/input_items%s", w.url, second["id"], query), "")
@@ -394,7 +394,7 @@ func TestInputItemsOfStoredResponses(t *testing.T) {
 	}
 	// Items that are listed can be referred to.
 	_, page, _ = list("?order=asc&limit=1")
-	again := answerOf(t, w, fmt.Sprintf(`{"model":"anthropic/sim/echo","input":[{"type":"item_reference","id":%q}]}`, page["first_id"]))
+	again := postResponses(t, w, fmt.Sprintf(`{"model":"anthropic/sim/echo","input":[{"type":"item_reference","id":%q}]}`, page["first_id"]))
 	if again["error"] != nil || again["status"] != "completed" {
 		t.Errorf("%v", again)
 	}
@@ -403,9 +403,9 @@ func TestInputItemsOfStoredResponses(t *testing.T) {
 	}
 }
 
-func TestAStoredResponseIsTheOneThatWasStreamed(t *testing.T) {
+func TestStoredResponseEqualsTheStreamedOne(t *testing.T) {
 	w := newWorld(t, "")
-	streamed := answerOf(t, w, `{"model":"anthropic/sim/echo","input":"Hello.","stream":true}`)
+	streamed := postResponses(t, w, `{"model":"anthropic/sim/echo","input":"Hello.","stream":true}`)
 	_, text := get(t, http.MethodGet, fmt.Sprintf("%s/v1/responses/%v", w.url, streamed["id"]), "")
 	want, _ := json.Marshal(streamed)
 	got, _ := json.Marshal(decodeJSON(t, strings.NewReader(text)))
@@ -420,12 +420,12 @@ func TestStoredItemsExpireUnlessTheyAreUsed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(judged(t, g))
+	server := httptest.NewServer(withJudge(t, g))
 	defer server.Close()
 	w := &world{gateway: g, url: server.URL}
-	id := idsOf(answerOf(t, w, `{"model":"sim/echo","input":"Hello."}`), "message")[0]
+	id := idsOf(postResponses(t, w, `{"model":"sim/echo","input":"Hello."}`), "message")[0]
 	refer := func() any {
-		return answerOf(t, w, fmt.Sprintf(`{"model":"sim/echo","input":[{"type":"item_reference","id":%q},{"role":"user","content":"And?"}]}`, id))["error"]
+		return postResponses(t, w, fmt.Sprintf(`{"model":"sim/echo","input":[{"type":"item_reference","id":%q},{"role":"user","content":"And?"}]}`, id))["error"]
 	}
 	for range 3 { // each use gives it another day
 		now = now.Add(24 * time.Hour * 3 / 4)
@@ -439,16 +439,16 @@ func TestStoredItemsExpireUnlessTheyAreUsed(t *testing.T) {
 	}
 }
 
-// A reference to reasoning brings back what its model wants to see again.
+// A reference to reasoning restores what its model requires.
 func TestReasoningReferencesKeepTheSignature(t *testing.T) {
 	for _, streams := range []bool{false, true} {
-		model := &scripted{answers: []string{anthropicThinks}}
+		model := &scriptedServer{responses: []string{anthropicThinks}}
 		if streams {
-			model.answers = []string{streamedFrom(t, anthropic.Codec{}, anthropicThinks)}
+			model.responses = []string{asStream(t, anthropic.Codec{}, anthropicThinks)}
 		}
-		w := worldOf(t, "gateway:\n  routes: {m: {to: anthropic/claude}}\n", model.ServeHTTP)
+		w := newServerWorld(t, "gateway:\n  routes: {m: {to: anthropic/claude}}\n", model.ServeHTTP)
 		ask := func(input string) map[string]any {
-			return answerOf(t, w, fmt.Sprintf(`{"model":"m",%s,"stream":%v,"input":%s}`, weatherTools, streams, input))
+			return postResponses(t, w, fmt.Sprintf(`{"model":"m",%s,"stream":%v,"input":%s}`, weatherTools, streams, input))
 		}
 		first := ask(`[{"role":"user","content":"The weather in Oslo?"}]`)
 		thinking, call := idsOf(first, "reasoning"), idsOf(first, "function_call")
@@ -460,7 +460,7 @@ func TestReasoningReferencesKeepTheSignature(t *testing.T) {
 			fmt.Sprintf(`{"type":"item_reference","id":%q}`, call[0]), // a client that leaves reasoning out
 		} {
 			ask(`[{"role":"user","content":"The weather in Oslo?"},` + refs + `,{"type":"function_call_output","call_id":"toolu_1","output":"snow"}]`)
-			sent := model.asked[len(model.asked)-1]
+			sent := model.requests[len(model.requests)-1]
 			wantInOrder(t, sent, "The weather in Oslo?", "The user wants the weather.", "toolu_1", "snow")
 			if n := strings.Count(sent, "signature-of-the-thinking"); n != 1 {
 				t.Errorf("stream %v: the signature is there %d times: %s", streams, n, sent)
@@ -469,8 +469,8 @@ func TestReasoningReferencesKeepTheSignature(t *testing.T) {
 	}
 }
 
-// streamedFrom is a whole response as its server would stream it.
-func streamedFrom(t testing.TB, codec dialect.Codec, body string) string {
+// asStream returns a complete response as a stream of its dialect.
+func asStream(t testing.TB, codec dialect.Codec, body string) string {
 	t.Helper()
 	resp, _, err := codec.DecodeResponse([]byte(body), dialect.DecodeOptions{})
 	if err != nil {
@@ -485,12 +485,12 @@ func streamedFrom(t testing.TB, codec dialect.Codec, body string) string {
 	return string(out)
 }
 
-// Items of one upstream may be referred to on another. Their ids mean nothing there, and
-// reasoning is for its own model.
+// Items of one upstream may be referred to on another: without their ids, which are unknown there,
+// and without reasoning of another model.
 func TestItemsMoveToAResponsesUpstreamWithoutTheirIDs(t *testing.T) {
-	model := &scripted{answers: []string{anthropicThinks, responsesThinks}}
-	w := worldOf(t, "gateway:\n  routes: {m: {to: anthropic/claude}, n: {to: responses/gpt}}\n", model.ServeHTTP)
-	first := answerOf(t, w, `{"model":"m",`+weatherTools+`,"input":"The weather in Oslo?"}`)
+	model := &scriptedServer{responses: []string{anthropicThinks, responsesThinks}}
+	w := newServerWorld(t, "gateway:\n  routes: {m: {to: anthropic/claude}, n: {to: responses/gpt}}\n", model.ServeHTTP)
+	first := postResponses(t, w, `{"model":"m",`+weatherTools+`,"input":"The weather in Oslo?"}`)
 	thinking, call := idsOf(first, "reasoning")[0], idsOf(first, "function_call")[0]
 	body := fmt.Sprintf(`{"model":"n",%s,"input":[{"role":"user","content":"The weather in Oslo?"},{"type":"item_reference","id":%q},{"id":%q},{"type":"function_call_output","call_id":"toolu_1","output":"snow"}]}`, weatherTools, thinking, call)
 	resp, err := http.Post(w.url+"/v1/responses", "application/json", strings.NewReader(body))
@@ -502,7 +502,7 @@ func TestItemsMoveToAResponsesUpstreamWithoutTheirIDs(t *testing.T) {
 		text, _ := io.ReadAll(resp.Body)
 		t.Errorf("%d, losses %q: %s", resp.StatusCode, losses, text)
 	}
-	sent := model.asked[len(model.asked)-1]
+	sent := model.requests[len(model.requests)-1]
 	wantInOrder(t, sent, "The weather in Oslo?", `"function_call"`, "toolu_1", "snow")
 	for _, leak := range []string{thinking, call, "The user wants", "item_reference"} {
 		if strings.Contains(sent, leak) {

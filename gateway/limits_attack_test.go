@@ -21,31 +21,32 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 )
 
-// What a client does that holds its slots, its bytes or its budget longer than it should.
+// Clients that occupy slots, buffers or budget for too long.
 
-// slow is a request whose body does not arrive, after some of its bytes have.
-type slow struct {
+// slowRequest is a request whose body stops after some bytes.
+type slowRequest struct {
 	net.Conn
-	// answered has the response, once there is one.
-	answered chan *http.Response
+	// response delivers the response.
+	response chan *http.Response
 }
 
-// slowly sends the headers of a request with a body of so many bytes, and some of them.
-func (r *rig) slowly(path, secret string, length int, sent string) *slow {
+// startSlowRequest sends the headers of a request whose body has length bytes, and a part of the
+// body.
+func (r *rig) startSlowRequest(path, secret string, length int, sent string) *slowRequest {
 	r.t.Helper()
 	conn, err := r.front.dial(r.t.Context(), "", "")
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	s := &slow{Conn: conn, answered: make(chan *http.Response, 1)}
+	s := &slowRequest{Conn: conn, response: make(chan *http.Response, 1)}
 	go func() {
 		_, _ = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n%s", path, secret, length, sent)
 	}()
 	go func() {
 		if resp, err := http.ReadResponse(bufio.NewReader(conn), nil); err == nil { //nolint:bodyclose // its reader does
-			s.answered <- resp
+			s.response <- resp
 		}
-		close(s.answered)
+		close(s.response)
 	}()
 	synctest.Wait()
 	return s
@@ -53,9 +54,9 @@ func (r *rig) slowly(path, secret string, length int, sent string) *slow {
 
 // status returns the status of the response: 0 if there is no response yet, -1 if the
 // connection closed without one.
-func (s *slow) status() int {
+func (s *slowRequest) status() int {
 	select {
-	case resp := <-s.answered:
+	case resp := <-s.response:
 		if resp == nil {
 			return -1
 		}
@@ -67,63 +68,63 @@ func (s *slow) status() int {
 
 func hello(rw http.ResponseWriter, r *http.Request) {
 	if isStream(r) {
-		answers(rw, r, true, streamOf(spoken(r), "hello"))
+		writeResponse(rw, r, true, textStream(dialectOf(r), "hello"))
 		return
 	}
-	answers(rw, r, false, wholeOf(spoken(r), "hello"))
+	writeResponse(rw, r, false, textResponse(dialectOf(r), "hello"))
 }
 
-func TestG3_AKeyHoldsItsSlotWhileItsBodyArrives(t *testing.T) {
+func TestG3_SlowBodyOccupiesASlot(t *testing.T) {
 	t.Setenv("TEAM_KEY", teamKey)
-	rigged(t, "gateway: {keys: {team: {key_env: TEAM_KEY, parallel: 1}}, limits: {body_time: 30s}}\n", hello, func(r *rig) {
+	withRig(t, "gateway: {keys: {team: {key_env: TEAM_KEY, parallel: 1}}, limits: {body_time: 30s}}\n", hello, func(r *rig) {
 		t := r.t
-		for _, w := range ways() {
+		for _, w := range pairs() {
 			for _, path := range []string{"/v1/chat/completions", "/v1/messages", "/v1/responses", "/api/chat", "/v1beta/models/openai/m:generateContent", "/v1/messages/count_tokens"} {
-				s := r.slowly(path, teamKey, 1000, "{")
-				a := r.askAs(w, false)
+				s := r.startSlowRequest(path, teamKey, 1000, "{")
+				a := r.requestAsTeam(w, false)
 				if a.status != http.StatusTooManyRequests || a.header.Get("Retry-After") != "1" || !strings.Contains(a.apiError(t).Message, "1 request under way") {
 					t.Errorf("%s behind %s: %d %s", w, path, a.status, a.body)
 				}
-				pause(31) // the time for the body is over
+				sleepSeconds(31) // the time for the body is over
 				synctest.Wait()
 				if got := s.status(); got != http.StatusRequestTimeout && got != http.StatusGatewayTimeout && got != http.StatusServiceUnavailable {
 					t.Errorf("%s: %d", path, got)
 				}
-				if a := r.askAs(w, false); a.status != http.StatusOK {
+				if a := r.requestAsTeam(w, false); a.status != http.StatusOK {
 					t.Errorf("%s: the slot is not free: %d %s", path, a.status, a.body)
 				}
 				_ = s.Close()
 			}
 		}
-		if n := r.asked.Load(); int(n) != len(ways())*6 {
+		if n := r.requests.Load(); int(n) != len(pairs())*6 {
 			t.Errorf("asked %d times", n)
 		}
 	})
 }
 
-func TestG3_AClientThatDisconnectsAmidItsBodyFreesItsSlotAndBytes(t *testing.T) {
+func TestG3_DisconnectWithinTheBodyFreesSlotAndBytes(t *testing.T) {
 	t.Setenv("TEAM_KEY", teamKey)
-	rigged(t, "gateway: {keys: {team: {key_env: TEAM_KEY, parallel: 1}}, limits: {body_bytes: 1000, buffered_bytes_per_key: 1100}}\n", hello, func(r *rig) {
+	withRig(t, "gateway: {keys: {team: {key_env: TEAM_KEY, parallel: 1}}, limits: {body_bytes: 1000, buffered_bytes_per_key: 1100}}\n", hello, func(r *rig) {
 		for range 50 {
-			s := r.slowly("/v1/chat/completions", teamKey, 900, strings.Repeat(" ", 800))
+			s := r.startSlowRequest("/v1/chat/completions", teamKey, 900, strings.Repeat(" ", 800))
 			_ = s.Close()
 			synctest.Wait()
 		}
-		if a := r.askAs(ways()[0], false); a.status != http.StatusOK {
+		if a := r.requestAsTeam(pairs()[0], false); a.status != http.StatusOK {
 			r.t.Errorf("%d %s", a.status, a.body)
 		}
 	})
 }
 
-func TestG3_BufferedBytesAreBoundedByKeyAndInAll(t *testing.T) {
+func TestG3_BufferedBytesAreBounded(t *testing.T) {
 	t.Setenv("TEAM_KEY", teamKey)
 	t.Setenv("OTHER_KEY", "a-secret-of-the-other-team")
 	const mb = 1 << 20
 	more := fmt.Sprintf("gateway: {keys: {team: {key_env: TEAM_KEY}, other: {key_env: OTHER_KEY}}, limits: {body_bytes: %d, buffered_bytes_per_key: %d, buffered_bytes: %d}}\n", mb, 3*mb+mb/2, 4*mb+mb/2)
-	rigged(t, more, hello, func(r *rig) {
+	withRig(t, more, hello, func(r *rig) {
 		t := r.t
-		half := strings.Repeat(" ", mb*3/4) // in a buffer of a megabyte
-		var all []*slow
+		half := strings.Repeat(" ", mb*3/4) // the limit is one megabyte
+		var all []*slowRequest
 		count := func(statuses ...int) (n int) {
 			for _, s := range all {
 				got := s.status()
@@ -141,29 +142,29 @@ func TestG3_BufferedBytesAreBoundedByKeyAndInAll(t *testing.T) {
 			}
 		}()
 		for range 20 {
-			all = append(all, r.slowly("/v1/chat/completions", teamKey, mb, half))
+			all = append(all, r.startSlowRequest("/v1/chat/completions", teamKey, mb, half))
 		}
 		if n := count(http.StatusTooManyRequests); n != 17 {
 			t.Errorf("%d of 20 slow bodies of a key are refused, want 17", n)
 		}
-		for _, w := range []way{{openaichat.Codec{}, "openai"}, {anthropic.Codec{}, "openai"}} { // a small request of the same key is answered
-			if a := r.askAs(w, false); a.status != http.StatusOK {
+		for _, w := range []pair{{openaichat.Codec{}, "openai"}, {anthropic.Codec{}, "openai"}} { // a small request of the same key succeeds
+			if a := r.requestAsTeam(w, false); a.status != http.StatusOK {
 				t.Errorf("%s: %d %s", w, a.status, a.body)
 			}
 		}
 		first := all
 		all = nil
 		for range 20 {
-			all = append(all, r.slowly("/v1/messages", "a-secret-of-the-other-team", mb, half))
+			all = append(all, r.startSlowRequest("/v1/messages", "a-secret-of-the-other-team", mb, half))
 		}
-		if n := count(529, http.StatusServiceUnavailable); n != 19 { // a key of its own, in what is left of all
+		if n := count(529, http.StatusServiceUnavailable); n != 19 { // another key, within the rest of the total
 			t.Errorf("%d of 20 slow bodies of another key are refused, want 19", n)
 		}
 		all = append(all, first...)
-		pause(61)
+		sleepSeconds(61)
 		synctest.Wait()
 		for range 2 {
-			big := r.slowly("/v1/chat/completions", teamKey, mb, half)
+			big := r.startSlowRequest("/v1/chat/completions", teamKey, mb, half)
 			if got := big.status(); got != 0 {
 				t.Errorf("the bytes are not free: %d", got)
 			}
@@ -173,13 +174,13 @@ func TestG3_BufferedBytesAreBoundedByKeyAndInAll(t *testing.T) {
 	})
 }
 
-// Requests that ask no model are read as well.
-func TestG3_BodiesOfRequestsThatAskNoModelAreBounded(t *testing.T) {
+// The bodies of auxiliary requests are read as well.
+func TestG3_AuxiliaryRequestBodiesAreBounded(t *testing.T) {
 	t.Setenv("TEAM_KEY", teamKey)
-	rigged(t, "gateway: {keys: {team: {key_env: TEAM_KEY}}, limits: {body_bytes: 1000, buffered_bytes_per_key: 65536}}\n", hello, func(r *rig) {
+	withRig(t, "gateway: {keys: {team: {key_env: TEAM_KEY}}, limits: {body_bytes: 1000, buffered_bytes_per_key: 65536}}\n", hello, func(r *rig) {
 		refused := 0
 		for range 20 {
-			s := r.slowly("/api/show", teamKey, 1<<20, strings.Repeat(" ", 16<<10))
+			s := r.startSlowRequest("/api/show", teamKey, 1<<20, strings.Repeat(" ", 16<<10))
 			defer s.Close()
 			if s.status() == http.StatusTooManyRequests {
 				refused++
@@ -191,18 +192,18 @@ func TestG3_BodiesOfRequestsThatAskNoModelAreBounded(t *testing.T) {
 	})
 }
 
-// Without a key nothing of the body is waited for, and the connection does not stay.
-func TestG3_ARefusedRequestDoesNotHoldItsConnectionByItsBody(t *testing.T) {
+// Without a valid key the gateway does not wait for the body, and closes the connection.
+func TestG3_RefusedRequestReleasesItsConnection(t *testing.T) {
 	t.Setenv("TEAM_KEY", teamKey)
-	rigged(t, "gateway: {keys: {team: {key_env: TEAM_KEY}}, limits: {body_time: 20s}}\n", hello, func(r *rig) {
+	withRig(t, "gateway: {keys: {team: {key_env: TEAM_KEY}}, limits: {body_time: 20s}}\n", hello, func(r *rig) {
 		for _, path := range []string{"/v1/messages", "/nowhere", "/api/show", "/v1/responses/resp_1/cancel"} {
-			s := r.slowly(path, "not-a-key-of-this-gateway", 1000, "{")
-			pause(21)
+			s := r.startSlowRequest(path, "not-a-key-of-this-gateway", 1000, "{")
+			sleepSeconds(21)
 			synctest.Wait()
 			if got := s.status(); got != http.StatusUnauthorized && got != http.StatusNotFound {
 				r.t.Errorf("%s: %d", path, got)
 			}
-			pause(1)
+			sleepSeconds(1)
 			if _, err := s.Write([]byte("x")); err == nil {
 				r.t.Errorf("%s: the connection is open", path)
 			}
@@ -214,14 +215,14 @@ func TestG3_ARefusedRequestDoesNotHoldItsConnectionByItsBody(t *testing.T) {
 func TestG3_ConcurrentRequestsExceedABudgetByLessThanOneEstimate(t *testing.T) {
 	t.Setenv("TEAM_KEY", teamKey)
 	for _, stream := range []bool{false, true} {
-		for _, w := range []way{{openaichat.Codec{}, "openai"}, {anthropic.Codec{}, "openai"}, {openaichat.Codec{}, "anthropic"}} {
-			const budget, used = 4000, 540 // of each request, which asks for up to 500 tokens and has a prompt of some
+		for _, w := range []pair{{openaichat.Codec{}, "openai"}, {anthropic.Codec{}, "openai"}, {openaichat.Codec{}, "anthropic"}} {
+			const budget, used = 4000, 540 // each request has up to 500 output tokens and a small prompt
 			var spent atomic.Int64
 			more := fmt.Sprintf("gateway: {keys: {team: {key_env: TEAM_KEY, budget: {tokens: %d, per: day}}}}\n", budget)
-			rigged(t, more, func(rw http.ResponseWriter, r *http.Request) {
+			withRig(t, more, func(rw http.ResponseWriter, r *http.Request) {
 				spent.Add(used)
-				pause(5) // so that all are under way at once
-				answers(rw, r, stream, usedUp(spoken(r).Dialect(), stream, used))
+				sleepSeconds(5) // so that all are in progress together
+				writeResponse(rw, r, stream, usageResponse(dialectOf(r).Dialect(), stream, used))
 			}, func(r *rig) {
 				t := r.t
 				var wg sync.WaitGroup
@@ -229,7 +230,7 @@ func TestG3_ConcurrentRequestsExceedABudgetByLessThanOneEstimate(t *testing.T) {
 				var mu sync.Mutex
 				for range 40 {
 					wg.Go(func() {
-						a := r.askAs(w, stream)
+						a := r.requestAsTeam(w, stream)
 						mu.Lock()
 						defer mu.Unlock()
 						statuses[a.status]++
@@ -243,8 +244,8 @@ func TestG3_ConcurrentRequestsExceedABudgetByLessThanOneEstimate(t *testing.T) {
 				if n := first / used; n < 4 || first > budget+used {
 					t.Errorf("%s: %d tokens of a budget of %d: %v", w, first, budget, statuses)
 				}
-				for range 40 { // one after the other, what is left can be used
-					if a := r.askAs(w, stream); a.status != http.StatusOK {
+				for range 40 { // sequential requests can use up the rest
+					if a := r.requestAsTeam(w, stream); a.status != http.StatusOK {
 						break
 					}
 				}
@@ -256,8 +257,8 @@ func TestG3_ConcurrentRequestsExceedABudgetByLessThanOneEstimate(t *testing.T) {
 	}
 }
 
-// usedUp is an answer that says how many tokens it used.
-func usedUp(d dragoman.Dialect, stream bool, n int) string {
+// usageResponse returns a response that reports n tokens.
+func usageResponse(d dragoman.Dialect, stream bool, n int) string {
 	chat := fmt.Sprintf(`"usage":{"prompt_tokens":%d,"completion_tokens":500,"total_tokens":%d}}`, n-500, n)
 	switch {
 	case d == dialectname.Anthropic && stream:
@@ -273,25 +274,25 @@ func usedUp(d dragoman.Dialect, stream bool, n int) string {
 	}
 }
 
-func TestG3_AReservationEndsWithItsRequestHoweverThatEnds(t *testing.T) {
+func TestG3_ReservationEndsWithItsRequest(t *testing.T) {
 	t.Setenv("TEAM_KEY", teamKey)
 	for i, f := range upstreamFaults {
-		rigged(t, "gateway: {keys: {team: {key_env: TEAM_KEY, budget: {tokens: 600, per: day}}}}\n", f.serve, func(r *rig) {
-			w, stream := ways()[i%len(ways())], f.streams || i%2 == 0
+		withRig(t, "gateway: {keys: {team: {key_env: TEAM_KEY, budget: {tokens: 600, per: day}}}}\n", f.serve, func(r *rig) {
+			w, stream := pairs()[i%len(pairs())], f.streams || i%2 == 0
 			for range 2 { // each reserves more than 500 tokens
-				if a := r.askAs(w, stream); strings.Contains(a.apiError(r.t).Message, "budget") {
+				if a := r.requestAsTeam(w, stream); strings.Contains(a.apiError(r.t).Message, "budget") {
 					r.t.Errorf("%s: %d %s", f.name, a.status, a.body)
 				}
 			}
 		})
 	}
-	// A client that leaves, and one that asks for a model that fails before another answers.
-	rigged(t, "aliases: {both: \"ollama/m, openai/m\"}\ngateway: {keys: {team: {key_env: TEAM_KEY, budget: {tokens: 1000, per: day}}}}\n", func(rw http.ResponseWriter, r *http.Request) {
-		if spoken(r).Dialect() == dialectname.Ollama {
+	// A client that disconnects, and a request whose first model fails.
+	withRig(t, "aliases: {both: \"ollama/m, openai/m\"}\ngateway: {keys: {team: {key_env: TEAM_KEY, budget: {tokens: 1000, per: day}}}}\n", func(rw http.ResponseWriter, r *http.Request) {
+		if dialectOf(r).Dialect() == dialectname.Ollama {
 			rw.WriteHeader(http.StatusInternalServerError)
 			return
 		}
-		pause(10)
+		sleepSeconds(10)
 		hello(rw, r)
 	}, func(r *rig) {
 		for range 3 {
@@ -301,16 +302,16 @@ func TestG3_AReservationEndsWithItsRequestHoweverThatEnds(t *testing.T) {
 				r.t.Errorf("%d %s", a.status, a.body)
 			}
 		}
-		s := r.slowly("/v1/chat/completions", teamKey, 70, `{"model":"openai/m","max_tokens":5000,"messages":[{"role":"user","con`)
+		s := r.startSlowRequest("/v1/chat/completions", teamKey, 70, `{"model":"openai/m","max_tokens":5000,"messages":[{"role":"user","con`)
 		_ = s.Close()
 		synctest.Wait()
-		if a := r.askAs(ways()[0], false); a.status != http.StatusOK {
+		if a := r.requestAsTeam(pairs()[0], false); a.status != http.StatusOK {
 			r.t.Errorf("%d %s", a.status, a.body)
 		}
 	})
 }
 
-func TestG3_ABudgetReservesWhatARequestStatesInEveryDialect(t *testing.T) {
+func TestG3_BudgetReservesStatedMaximumInEveryDialect(t *testing.T) {
 	t.Setenv("TEAM_KEY", teamKey)
 	for path, body := range map[string]string{
 		"/v1/chat/completions":                    `{"model":"m","max_completion_tokens":5000,"messages":[{"role":"user","content":"hi"}]}`,
@@ -324,16 +325,16 @@ func TestG3_ABudgetReservesWhatARequestStatesInEveryDialect(t *testing.T) {
 		"/api/chat":                               `{"model":"m","stream":false,"options":{"num_predict":5000},"messages":[{"role":"user","content":"hi"}]}`,
 		"/v1/chat/completions?a-prompt-of-length": `{"model":"m","max_tokens":1,"messages":[{"role":"user","content":"` + strings.Repeat("word ", 4000) + `"}]}`,
 	} {
-		rigged(t, "aliases: {m: openai/m}\ngateway: {keys: {team: {key_env: TEAM_KEY, budget: {tokens: 4000, per: day}}}}\n", func(rw http.ResponseWriter, r *http.Request) {
-			pause(10)
+		withRig(t, "aliases: {m: openai/m}\ngateway: {keys: {team: {key_env: TEAM_KEY, budget: {tokens: 4000, per: day}}}}\n", func(rw http.ResponseWriter, r *http.Request) {
+			sleepSeconds(10)
 			hello(rw, r)
 		}, func(r *rig) {
-			s := r.slowly(path, teamKey, len(body), body)
-			a := r.askAs(ways()[0], false)
+			s := r.startSlowRequest(path, teamKey, len(body), body)
+			a := r.requestAsTeam(pairs()[0], false)
 			if a.status != http.StatusTooManyRequests || !strings.Contains(a.apiError(r.t).Message, "have reserved the rest of the budget") {
 				r.t.Errorf("%s: %d %s", path, a.status, a.body)
 			}
-			pause(11)
+			sleepSeconds(11)
 			synctest.Wait()
 			if got := s.status(); got != http.StatusOK {
 				r.t.Errorf("%s: %d", path, got)
@@ -341,19 +342,19 @@ func TestG3_ABudgetReservesWhatARequestStatesInEveryDialect(t *testing.T) {
 			_ = s.Close()
 		})
 	}
-	// A route or the key may say how much an answer is.
+	// A route or the key may set the maximum of output tokens.
 	for more, want := range map[string]int{
 		"gateway: {keys: {team: {key_env: TEAM_KEY, budget: {tokens: 4000, per: day}}}, routes: {m: {to: openai/m, set: {max_tokens: 10}}}}\n": 200,
 		"aliases: {m: openai/m}\ngateway: {keys: {team: {key_env: TEAM_KEY, budget: {tokens: 4000, per: day, reserve: 10}}}}\n":                200,
 		"aliases: {m: openai/m}\ngateway: {keys: {team: {key_env: TEAM_KEY, budget: {tokens: 4000, per: day}}}}\n":                             429,
 	} {
-		rigged(t, more, func(rw http.ResponseWriter, r *http.Request) {
-			pause(10)
+		withRig(t, more, func(rw http.ResponseWriter, r *http.Request) {
+			sleepSeconds(10)
 			hello(rw, r)
 		}, func(r *rig) {
 			const body = `{"model":"m","messages":[{"role":"user","content":"hi"}]}`
-			one, two := r.slowly("/v1/chat/completions", teamKey, len(body), body), r.slowly("/v1/chat/completions", teamKey, len(body), body)
-			pause(11)
+			one, two := r.startSlowRequest("/v1/chat/completions", teamKey, len(body), body), r.startSlowRequest("/v1/chat/completions", teamKey, len(body), body)
+			sleepSeconds(11)
 			synctest.Wait()
 			if a, b := one.status(), two.status(); a != http.StatusOK || b != want {
 				r.t.Errorf("%s: %d %d, want %d", more, a, b, want)
@@ -363,7 +364,7 @@ func TestG3_ABudgetReservesWhatARequestStatesInEveryDialect(t *testing.T) {
 	}
 }
 
-func TestLimitsOfBuffersMustHoldABody(t *testing.T) {
+func TestBufferLimitsMustExceedBodyLimit(t *testing.T) {
 	for _, l := range []gateway.Limits{{BodyBytes: 1000, BufferedBytes: 1000}, {BufferedBytesPerKey: 1000}, {BodyTime: -time.Second}} {
 		if err := (&gateway.Config{Limits: l}).Check(); err == nil || !strings.Contains(err.Error(), "limits") {
 			t.Errorf("%+v: %v", l, err)
@@ -374,11 +375,11 @@ func TestLimitsOfBuffersMustHoldABody(t *testing.T) {
 	}
 }
 
-// A short request that goes on with a long conversation has a long prompt.
+// A short request that continues a long conversation has a long prompt.
 func TestG3_ABudgetReservesTheStoredConversation(t *testing.T) {
 	t.Setenv("TEAM_KEY", teamKey)
-	rigged(t, "aliases: {m: anthropic/m}\ngateway: {keys: {team: {key_env: TEAM_KEY, budget: {tokens: 100000, per: day, reserve: 1}}}}\n", func(rw http.ResponseWriter, r *http.Request) {
-		pause(10)
+	withRig(t, "aliases: {m: anthropic/m}\ngateway: {keys: {team: {key_env: TEAM_KEY, budget: {tokens: 100000, per: day, reserve: 1}}}}\n", func(rw http.ResponseWriter, r *http.Request) {
+		sleepSeconds(10)
 		hello(rw, r)
 	}, func(r *rig) {
 		post := func(body string) (int, string) {
@@ -412,12 +413,12 @@ func TestG3_ABudgetReservesTheStoredConversation(t *testing.T) {
 
 // An upstream that never ends is cut off, passed through and translated.
 func TestG5_ARequestEndsAfterTheTotalTimeout(t *testing.T) {
-	for _, w := range []way{{anthropic.Codec{}, "anthropic"}, {openaichat.Codec{}, "anthropic"}} {
-		rigged(t, "gateway: {heartbeat: none}\n", func(rw http.ResponseWriter, r *http.Request) {
-			begin, deltas, _ := words("word ")
-			answers(rw, r, true, begin)
+	for _, w := range []pair{{anthropic.Codec{}, "anthropic"}, {openaichat.Codec{}, "anthropic"}} {
+		withRig(t, "gateway: {heartbeat: none}\n", func(rw http.ResponseWriter, r *http.Request) {
+			begin, deltas, _ := wordStream("word ")
+			writeResponse(rw, r, true, begin)
 			for r.Context().Err() == nil {
-				answers(rw, r, true, deltas[0])
+				writeResponse(rw, r, true, deltas[0])
 				select {
 				case <-r.Context().Done():
 				case <-time.After(time.Minute):
@@ -425,7 +426,7 @@ func TestG5_ARequestEndsAfterTheTotalTimeout(t *testing.T) {
 			}
 		}, func(r *rig) {
 			began := time.Now()
-			a := r.ask(w, true)
+			a := r.roundTrip(w, true)
 			if e := a.apiError(r.t); !strings.Contains(e.Message, "total") || time.Since(began) != time.Hour {
 				r.t.Errorf("%s: %v after %v", w, e, time.Since(began))
 			}

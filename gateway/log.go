@@ -21,14 +21,14 @@ type entry struct {
 	stream          bool
 	// transparent reports that the response was passed through byte for byte.
 	transparent bool
-	// begun is the start by the monotonic clock; made by the clock of the gateway.
-	begun, made time.Time
-	first, took time.Duration
-	status      int
-	bytes       int64
-	usage       dragoman.Usage
-	// pieces is the number of stream events, which is about the number of tokens.
-	pieces int64
+	// started is the start by the monotonic clock; made by the clock of the gateway.
+	started, created time.Time
+	first, took      time.Duration
+	status           int
+	bytes            int64
+	usage            dragoman.Usage
+	// events is the number of stream events, which approximates the number of tokens.
+	events int64
 	losses []dragoman.Loss
 	// decisions are the policy decisions, in order.
 	decisions []decision
@@ -36,9 +36,9 @@ type entry struct {
 	// failed.
 	failures []failure
 	err      error
-	// told reports that the client got the error within a stream, whole that it got the end of
+	// errorSent reports that the client got the error within a stream, whole that it got the end of
 	// one, left that it disconnected before.
-	told, whole, left bool
+	errorSent, complete, clientLeft bool
 }
 
 // failure is the failure of one model of a route.
@@ -47,9 +47,9 @@ type failure struct {
 	err              error
 }
 
-// ofModel reports whether the failure is caused by the model or its server. An error in the
+// isModelFailure reports whether the failure is caused by the model or its server. An error in the
 // request would occur with every model.
-func (f *failure) ofModel() bool {
+func (f *failure) isModelFailure() bool {
 	var own *ownError
 	if errors.As(f.err, &own) { // the model was not called
 		return false
@@ -67,7 +67,7 @@ func (e *entry) failedOver() string {
 	var all []string
 	for _, f := range e.failures {
 		if f.upstream != e.upstream {
-			all = append(all, f.upstream+": "+bounded(f.err.Error()))
+			all = append(all, f.upstream+": "+truncate(f.err.Error()))
 		}
 	}
 	return strings.Join(all, "; ")
@@ -76,7 +76,7 @@ func (e *entry) failedOver() string {
 // maxLogged limits foreign texts in the log.
 const maxLogged = 200
 
-func bounded(s string) string {
+func truncate(s string) string {
 	if len(s) > maxLogged {
 		return s[:maxLogged] + "…"
 	}
@@ -90,8 +90,8 @@ func (e *entry) log(ctx context.Context, to *slog.Logger) {
 	}
 	level := slog.LevelInfo
 	attrs := []slog.Attr{
-		slog.String("id", e.id), slog.String("dialect", string(e.dialect)), slog.String("path", bounded(e.path)), slog.String("key", e.key),
-		slog.String("model", bounded(e.model)), slog.String("route", e.route), slog.String("upstream", e.upstream),
+		slog.String("id", e.id), slog.String("dialect", string(e.dialect)), slog.String("path", truncate(e.path)), slog.String("key", e.key),
+		slog.String("model", truncate(e.model)), slog.String("route", e.route), slog.String("upstream", e.upstream),
 		slog.Int("status", e.status), slog.Bool("stream", e.stream), slog.Bool("transparent", e.transparent),
 		slog.Duration("took", e.took), slog.Duration("first_byte", e.first), slog.Int64("bytes", e.bytes),
 	}
@@ -117,12 +117,12 @@ func (e *entry) log(ctx context.Context, to *slog.Logger) {
 		level = slog.LevelWarn
 		attrs = append(attrs, slog.String("failed_over", s))
 	}
-	if e.left {
+	if e.clientLeft {
 		attrs = append(attrs, slog.Bool("client_left", true))
 	}
 	if e.err != nil {
 		level = slog.LevelWarn
-		attrs = append(attrs, slog.String("error", bounded(e.err.Error())))
+		attrs = append(attrs, slog.String("error", truncate(e.err.Error())))
 	}
 	to.LogAttrs(ctx, level, "request", attrs...)
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// safeBuffer is written and read at once.
+// safeBuffer may be written and read concurrently.
 type safeBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -33,10 +33,10 @@ func (s *safeBuffer) reset() {
 	s.b.Reset()
 }
 
-// logged is what a gateway has logged so far.
+// logged returns the log so far.
 func (w *world) logged() string { return w.log.String() }
 
-// wantLog waits for the line of a request, which is written behind its answer.
+// wantLog waits for a log line with all of want. The line is written after the response.
 func (w *world) wantLog(t *testing.T, want ...string) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; runtime.Gosched() {

@@ -28,8 +28,8 @@ func TestG6_LossSummaryFitsAHeader(t *testing.T) {
 		many = append(many, lost(dragoman.Warn, "/messages/0/parts/0"))
 	}
 	got := lossSummary(many)
-	told := strings.Count(got, "dropped")
-	if len(got) > maxSummary+50 || told < 10 || !strings.HasPrefix(got, "1000; ") || !strings.HasSuffix(got, "more") {
+	out := strings.Count(got, "dropped")
+	if len(got) > maxSummary+50 || out < 10 || !strings.HasPrefix(got, "1000; ") || !strings.HasSuffix(got, "more") {
 		t.Errorf("%d bytes: %s", len(got), got)
 	}
 }

@@ -29,21 +29,20 @@ import (
 	"github.com/dragoman-go/dragoman/sim"
 )
 
-// clientDialects are those that clients speak.
+// clientDialects are the dialects of clients.
 var clientDialects = []dialect.Codec{openaichat.Codec{}, openairesponses.Codec{}, anthropic.Codec{}, gemini.Codec{}, gemini.Codec{Array: true}, ollama.Codec{}}
 
-// upstreams are the providers that the tests reach the simulator by, in every dialect;
-// chat is one whose server is only compatible, and the last is the one within this
-// process.
+// upstreams are providers that reach the simulator in every dialect. chat is a compatible server;
+// the last one is the simulator in this process.
 var upstreams = []string{"chat", "openai", "responses", "anthropic", "gemini", "ollama", "bedrock", "sim"}
 
-// client speaks to a gateway in a dialect, with nothing of a provider's client.
+// client sends requests to a gateway in a dialect, without package provider.
 type client struct {
 	t     testing.TB
 	codec dialect.Codec
 	url   string
 	key   string
-	// registry is that of the last request.
+	// last is the last encoded request; its registry decodes the response.
 	last dialect.Encoded
 }
 
@@ -106,8 +105,8 @@ func path(codec dialect.Codec, model string, stream bool) string {
 	panic("no path")
 }
 
-// ask sends a request and reads the answer.
-func (c *client) ask(req *dragoman.Request) (*dragoman.Response, error) {
+// generate sends a request and reads the answer.
+func (c *client) generate(req *dragoman.Request) (*dragoman.Response, error) {
 	c.t.Helper()
 	hr := c.post(c.t.Context(), req) //nolint:bodyclose // the test's end does
 	body, err := io.ReadAll(hr.Body)
@@ -125,12 +124,13 @@ func (c *client) ask(req *dragoman.Request) (*dragoman.Response, error) {
 	return dragoman.Collect(dialect.Events(c.codec.NewStreamDecoder(o), bytes.NewReader(body)))
 }
 
-// world is a gateway with the simulator behind it, over HTTP in every dialect.
+// world is a gateway in front of the simulator, over HTTP in every dialect.
 type world struct {
 	gateway *gateway.Gateway
 	url     string
 	sim     *httptest.Server
-	// passes is why what is passed on is not judged; empty: it is.
+	// passes is the reason not to judge passed-through responses; empty means that they are
+	// judged.
 	passes string
 	log    safeBuffer
 }
@@ -164,7 +164,7 @@ func newWorldOf(t testing.TB, s *httptest.Server, file string, how ...option) *w
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(config.Routes) == 0 { // the simulator is there without a wire, too
+	if len(config.Routes) == 0 { // the simulator is also served in process
 		config.Routes = append(config.Served(), gateway.Route{Pattern: "sim/*", To: "sim/*"})
 	}
 	w := &world{sim: s}
@@ -175,7 +175,7 @@ func newWorldOf(t testing.TB, s *httptest.Server, file string, how ...option) *w
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(emitcheck.Handler(w.gateway, w.judge(t)))
+	server := httptest.NewServer(emitcheck.Handler(w.gateway, w.judgeOptions(t)))
 	t.Cleanup(server.Close)
 	w.url = server.URL
 	return w
@@ -215,8 +215,8 @@ func callsOf(resp *dragoman.Response) (out []*dragoman.ToolCall) {
 	return out
 }
 
-// everyWay runs a test for every client and upstream, whole and streamed.
-func everyWay(t *testing.T, w *world, f func(t *testing.T, c *client, model string, stream bool)) {
+// forEachPair runs a test for every client and upstream, whole and streamed.
+func forEachPair(t *testing.T, w *world, f func(t *testing.T, c *client, model string, stream bool)) {
 	for _, codec := range clientDialects {
 		for _, up := range upstreams {
 			for _, stream := range []bool{false, true} {
@@ -238,8 +238,8 @@ func everyWay(t *testing.T, w *world, f func(t *testing.T, c *client, model stri
 }
 
 func TestG1_EveryClientReachesEveryModelWithText(t *testing.T) {
-	everyWay(t, newWorld(t, ""), func(t *testing.T, c *client, model string, stream bool) {
-		resp, err := c.ask(&dragoman.Request{Model: model, Stream: stream, MaxOutputTokens: new(int64(500)), Messages: []dragoman.Message{userSays("Say hello.")}})
+	forEachPair(t, newWorld(t, ""), func(t *testing.T, c *client, model string, stream bool) {
+		resp, err := c.generate(&dragoman.Request{Model: model, Stream: stream, MaxOutputTokens: new(int64(500)), Messages: []dragoman.Message{userSays("Say hello.")}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -250,12 +250,12 @@ func TestG1_EveryClientReachesEveryModelWithText(t *testing.T) {
 }
 
 func TestG1_EveryClientReachesEveryModelWithAToolLoop(t *testing.T) {
-	everyWay(t, newWorld(t, ""), func(t *testing.T, c *client, model string, stream bool) {
+	forEachPair(t, newWorld(t, ""), func(t *testing.T, c *client, model string, stream bool) {
 		req := &dragoman.Request{
 			Model: model, Stream: stream, MaxOutputTokens: new(int64(500)), Tools: []dragoman.ToolSpec{weatherTool()},
 			Messages: []dragoman.Message{userSays("What is the weather in Oslo and in Rome?")},
 		}
-		resp, err := c.ask(req)
+		resp, err := c.generate(req)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -273,7 +273,7 @@ func TestG1_EveryClientReachesEveryModelWithAToolLoop(t *testing.T) {
 			results.Parts = append(results.Parts, call.Result(&dragoman.Text{Text: city + " has " + []string{"snow", "sun"}[i]}))
 		}
 		req.Messages = append(req.Messages, results)
-		resp, err = c.ask(req)
+		resp, err = c.generate(req)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -283,8 +283,8 @@ func TestG1_EveryClientReachesEveryModelWithAToolLoop(t *testing.T) {
 	})
 }
 
-// lineOf waits for the line of a request in the log.
-func (w *world) lineOf(t *testing.T, id string) (line string) {
+// logLine waits for the log line of a request.
+func (w *world) logLine(t *testing.T, id string) (line string) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); runtime.Gosched() {
 		for line := range strings.Lines(w.logged()) {
@@ -297,18 +297,18 @@ func (w *world) lineOf(t *testing.T, id string) (line string) {
 	return ""
 }
 
-func TestG1_WhatBothEndsSpeakIsPassedOnAndNothingElseIs(t *testing.T) {
+func TestG1_OnlySharedDialectsArePassedThrough(t *testing.T) {
 	w := newWorld(t, "")
-	everyWay(t, w, func(t *testing.T, c *client, model string, stream bool) {
+	forEachPair(t, w, func(t *testing.T, c *client, model string, stream bool) {
 		resp := c.post(t.Context(), &dragoman.Request{Model: model, Stream: stream, MaxOutputTokens: new(int64(500)), Messages: []dragoman.Message{userSays("Say hello.")}}) //nolint:bodyclose // the test's end does
 		if body, err := io.ReadAll(resp.Body); err != nil || resp.StatusCode != http.StatusOK {
 			t.Fatalf("%d %v: %s", resp.StatusCode, err, body)
 		}
-		want := strings.HasPrefix(model, ownProvider(c.codec.Dialect())+"/")
+		want := strings.HasPrefix(model, providerOf(c.codec.Dialect())+"/")
 		if g, ok := c.codec.(gemini.Codec); ok && g.Array && stream {
-			want = false // servers are asked for events
+			want = false // the upstream is asked for events
 		}
-		line := w.lineOf(t, resp.Header.Get(serving.RequestIDHeader(c.codec)))
+		line := w.logLine(t, resp.Header.Get(serving.RequestIDHeader(c.codec)))
 		if got := strings.Contains(line, `"transparent":true`); got != want {
 			t.Errorf("transparent is %v: %s", got, line)
 		}

@@ -43,16 +43,16 @@ func TestQuirkD14_TextOnlyModelGetsNoteForImage(t *testing.T) {
 	} {
 		for name, body := range map[string]string{"message": question, "result": result} {
 			before := len(upstream.Seen(""))
-			status, losses, answer := ask(t, url+"/v1/messages", strings.Replace(body, "MODEL", tc.model, 1))
+			status, losses, respBody := postJSON(t, url+"/v1/messages", strings.Replace(body, "MODEL", tc.model, 1))
 			seen := upstream.Seen("")[before:]
 			if tc.refused {
-				if status != http.StatusBadRequest || !strings.Contains(answer, "image_url") {
-					t.Errorf("%s, %s: %d %s, want the refusal of the upstream", tc.model, name, status, answer)
+				if status != http.StatusBadRequest || !strings.Contains(respBody, "image_url") {
+					t.Errorf("%s, %s: %d %s, want the refusal of the upstream", tc.model, name, status, respBody)
 				}
 				continue
 			}
 			if status != http.StatusOK || len(seen) != 1 {
-				t.Errorf("%s, %s: %d %s, %d requests", tc.model, name, status, answer, len(seen))
+				t.Errorf("%s, %s: %d %s, %d requests", tc.model, name, status, respBody, len(seen))
 				continue
 			}
 			if sent := strings.Contains(seen[0], "iVBORw0KGgo="); sent == tc.dropped || strings.Contains(seen[0], "[image not shown]") != tc.dropped {

@@ -19,8 +19,8 @@ import (
 // metrics counts exchanges, for Prometheus. The zero value is ready.
 type metrics struct {
 	running atomic.Int64
-	// cut is the number of responses that were cut off by a shutdown.
-	cut atomic.Int64
+	// cutOff is the number of responses that were cut off by a shutdown.
+	cutOff atomic.Int64
 
 	mu     sync.Mutex
 	series map[labels]*series
@@ -46,18 +46,18 @@ type series struct {
 	first                                        histogram
 }
 
-// bounds are the bucket limits of the histograms, in seconds.
-var bounds = [...]float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300}
+// bucketBounds are the bucket limits of the histograms, in seconds.
+var bucketBounds = [...]float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300}
 
 type histogram struct {
-	counts [len(bounds) + 1]int64
+	counts [len(bucketBounds) + 1]int64
 	sum    float64
 	n      int64
 }
 
 func (h *histogram) add(d time.Duration) {
 	s := d.Seconds()
-	i, _ := slices.BinarySearch(bounds[:], s)
+	i, _ := slices.BinarySearch(bucketBounds[:], s)
 	h.counts[i]++
 	h.sum += s
 	h.n++
@@ -84,7 +84,7 @@ func (m *metrics) add(e *entry) {
 		m.series[l] = s
 	}
 	for _, f := range e.failures {
-		if !f.ofModel() {
+		if !f.isModelFailure() {
 			continue
 		}
 		if m.failures == nil {
@@ -99,11 +99,11 @@ func (m *metrics) add(e *entry) {
 		m.decisions[e.decisions[i].Effect]++
 	}
 	s.requests++
-	s.streams += count(e.stream && e.status == http.StatusOK)
-	s.transparent += count(e.transparent)
-	s.left += count(e.left)
+	s.streams += boolToInt(e.stream && e.status == http.StatusOK)
+	s.transparent += boolToInt(e.transparent)
+	s.left += boolToInt(e.clientLeft)
 	for _, l := range e.losses {
-		s.losses += count(isLoss(&l))
+		s.losses += boolToInt(isLoss(&l))
 	}
 	s.input += e.usage.Input.Or(0)
 	s.output += e.usage.Output.Or(0)
@@ -113,19 +113,19 @@ func (m *metrics) add(e *entry) {
 	}
 }
 
-func count(b bool) int64 {
+func boolToInt(b bool) int64 {
 	if b {
 		return 1
 	}
 	return 0
 }
 
-// showMetrics serves the metrics in the Prometheus format.
-func (g *Gateway) showMetrics(w http.ResponseWriter, r *http.Request) {
-	if err := g.insider(r); err != nil {
+// serveMetrics serves the metrics in the Prometheus format.
+func (g *Gateway) serveMetrics(w http.ResponseWriter, r *http.Request) {
+	if err := g.requireKey(r); err != nil {
 		// Scrapers with a valid key come all the time; only other requests are logged.
-		g.noted(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			_ = g.insider(r)
+		g.auxiliary(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_ = g.requireKey(r)
 			http.Error(w, err.Error(), http.StatusUnauthorized)
 		})).ServeHTTP(w, r)
 		return
@@ -185,7 +185,7 @@ func (m *metrics) text() string {
 
 func (h *histogram) write(b *strings.Builder, name, labels string) {
 	sum := int64(0)
-	for i, bound := range bounds {
+	for i, bound := range bucketBounds {
 		sum += h.counts[i]
 		fmt.Fprintf(b, "%s_bucket{%s,le=\"%s\"} %d\n", name, labels, strconv.FormatFloat(bound, 'g', -1, 64), sum)
 	}

@@ -26,7 +26,7 @@ func (x *exchange) checkFields(key *access.Key) error {
 		return nil
 	}
 	for name := range x.r.URL.Query() {
-		if path := "?" + name; choosesModel(plainField(name), true) && !key.AllowsField(path) {
+		if path := "?" + name; choosesModel(normalizeField(name), true) && !key.AllowsField(path) {
 			return fieldRefused(key, path)
 		}
 	}
@@ -36,11 +36,11 @@ func (x *exchange) checkFields(key *access.Key) error {
 	}
 	s := fieldSearch{key: key, urlModel: x.call.Model, inURL: x.call.InURL}
 	for _, params := range x.r.Header.Values(routingHeader) {
-		if !s.routes(params) && !key.AllowsField(strings.ToLower(routingHeader)) {
+		if !s.routesToURLModel(params) && !key.AllowsField(strings.ToLower(routingHeader)) {
 			return fieldRefused(key, strings.ToLower(routingHeader))
 		}
 	}
-	s.object(r, "", false)
+	s.searchObject(r, "", false)
 	if s.found != "" {
 		return fieldRefused(key, s.found)
 	}
@@ -51,31 +51,31 @@ func (x *exchange) checkFields(key *access.Key) error {
 }
 
 func fieldRefused(key *access.Key, path string) error {
-	return refusal(&access.RefusedError{Reason: access.FieldNotAllowed, Key: key.Name, Field: bounded(path), Allowed: key.Models})
+	return refusal(&access.RefusedError{Reason: access.FieldNotAllowed, Key: key.Name, Field: truncate(path), Allowed: key.Models})
 }
 
 // fieldSearch looks for the first field that chooses models.
 type fieldSearch struct {
 	key *access.Key
-	// urlModel is the model that the URL names, where inURL says that it does: the field
-	// model of the body may repeat it.
+	// urlModel is the model in the URL, if inURL is set: the field model of the body may repeat
+	// it.
 	urlModel string
 	inURL    bool
 	found    string
 }
 
-// routingHeader names the resource that a request to Google is about, as a query.
+// routingHeader is the Google header that names the resource of a request, as a query.
 const routingHeader = "X-Goog-Request-Params"
 
-// routes reports whether a routing header names no model but that of the URL.
-func (s *fieldSearch) routes(params string) bool {
+// routesToURLModel reports whether a routing header names no model other than that of the URL.
+func (s *fieldSearch) routesToURLModel(params string) bool {
 	query, err := url.ParseQuery(params)
 	if err != nil {
 		return false
 	}
 	for name, values := range query {
 		for _, value := range values {
-			if choosesModel(plainField(name), false) && value != "" && !s.isURLModel(value) {
+			if choosesModel(normalizeField(name), false) && value != "" && !s.isURLModel(value) {
 				return false
 			}
 		}
@@ -83,32 +83,32 @@ func (s *fieldSearch) routes(params string) bool {
 	return true
 }
 
-// object looks at the fields of an object, whose own path is given. schema says that the
-// object is a JSON Schema or a part of one.
-func (s *fieldSearch) object(r *jsonwire.Reader, path string, schema bool) {
+// searchObject checks the fields of an object at path. schema reports that the object is a JSON
+// Schema or a part of one.
+func (s *fieldSearch) searchObject(r *jsonwire.Reader, path string, schema bool) {
 	for name := range r.Object() {
 		if s.found != "" {
 			r.Skip()
 			continue
 		}
-		field, plain := path+string(name), plainField(string(name))
+		field, plain := path+string(name), normalizeField(string(name))
 		top := path == ""
 		switch {
 		case top && string(name) == "model" && !s.inURL: // it was checked itself
 			r.Skip()
 		case top && plain == "input" && !s.key.AllowsField(field):
-			s.items(r, field+".")
+			s.searchItems(r, field+".")
 		case top && slices.Contains(contentFields, plain), schema && slices.Contains(schemaKeywords, plain), isToolExamples(path, plain):
 			r.Skip()
 		case s.key.AllowsField(field):
 			r.Skip()
 		case choosesModel(plain, top):
-			if raw := string(r.Raw()); !isSet(raw) || s.inURL && plain == "model" && s.repeats(raw) {
+			if raw := string(r.Raw()); !isSet(raw) || s.inURL && plain == "model" && s.repeatsURLModel(raw) {
 				continue
 			}
 			s.found = field
 		default:
-			s.value(r, field, schema || isSchema(path, plain))
+			s.searchValue(r, field, schema || isSchema(path, plain))
 		}
 	}
 }
@@ -123,34 +123,34 @@ func isSchema(path, plain string) bool {
 	if top == "input" {
 		top = "tools" // see items
 	}
-	return slices.Contains(schemaHolders, plainField(top)) && slices.Contains(schemaFields, plain)
+	return slices.Contains(schemaHolders, normalizeField(top)) && slices.Contains(schemaFields, plain)
 }
 
 // isToolExamples reports whether a field holds examples of a tool's arguments.
 func isToolExamples(path, plain string) bool {
-	return plain == "inputexamples" && (plainField(path) == "tools" || plainField(path) == "inputtools")
+	return plain == "inputexamples" && (normalizeField(path) == "tools" || normalizeField(path) == "inputtools")
 }
 
-// items looks at the tools of the items of a Responses input: items can add tools in the
+// searchItems checks the tools of the items of a Responses input: items can add tools in the
 // middle of a conversation.
-func (s *fieldSearch) items(r *jsonwire.Reader, path string) {
+func (s *fieldSearch) searchItems(r *jsonwire.Reader, path string) {
 	if r.Kind() != '[' {
 		r.Skip()
 		return
 	}
 	for range r.Array() {
-		s.item(r, path)
+		s.searchItem(r, path)
 	}
 }
 
-func (s *fieldSearch) item(r *jsonwire.Reader, path string) {
+func (s *fieldSearch) searchItem(r *jsonwire.Reader, path string) {
 	if r.Kind() != '{' {
 		r.Skip()
 		return
 	}
 	for name := range r.Object() {
-		if s.found == "" && plainField(string(name)) == "tools" {
-			s.value(r, path+string(name), false)
+		if s.found == "" && normalizeField(string(name)) == "tools" {
+			s.searchValue(r, path+string(name), false)
 		} else {
 			r.Skip()
 		}
@@ -164,28 +164,28 @@ func checkItem(key *access.Key, item []byte) error {
 		return nil
 	}
 	s := fieldSearch{key: key}
-	if s.item(jsonwire.NewReader(item), "input."); s.found != "" {
+	if s.searchItem(jsonwire.NewReader(item), "input."); s.found != "" {
 		return fieldRefused(key, s.found)
 	}
 	return nil
 }
 
-// value looks at the fields below a value. Elements of lists have the path of the list.
-func (s *fieldSearch) value(r *jsonwire.Reader, path string, schema bool) {
+// searchValue checks the fields below a value. Elements of lists have the path of the list.
+func (s *fieldSearch) searchValue(r *jsonwire.Reader, path string, schema bool) {
 	switch r.Kind() {
 	case '{':
-		s.object(r, path+".", schema)
+		s.searchObject(r, path+".", schema)
 	case '[':
 		for range r.Array() {
-			s.value(r, path, schema)
+			s.searchValue(r, path, schema)
 		}
 	default:
 		r.Skip()
 	}
 }
 
-// repeats reports whether a value is the model of the URL, as a resource or by its name.
-func (s *fieldSearch) repeats(raw string) bool {
+// repeatsURLModel reports whether a value is the model of the URL, as a resource or by its name.
+func (s *fieldSearch) repeatsURLModel(raw string) bool {
 	name := jsonwire.NewReader([]byte(raw))
 	if name.Kind() != '"' {
 		return false
@@ -203,15 +203,15 @@ func isSet(raw string) bool {
 	return !slices.Contains([]string{"null", "[]", "{}", `""`, "false"}, raw)
 }
 
-// plainField normalizes the name of a field: it removes differences that servers may
+// normalizeField normalizes the name of a field: it removes differences that servers may
 // ignore, the case of letters and the signs between words. Gemini takes camel and snake
 // case.
-func plainField(name string) string {
+func normalizeField(name string) string {
 	return strings.Map(func(c rune) rune {
 		switch c {
 		case '_', '-', '.', '$', ' ':
 			return -1
-		case 'ſ': // which Go's decoder takes for an s, as ToLower takes the Kelvin sign for a k
+		case 'ſ': // Go decoders treat it as s, as ToLower treats the Kelvin sign as k
 			return 's'
 		default:
 			return c

@@ -51,7 +51,7 @@ var choosing = map[string]string{
 	`"generation_config":{"routing_config":{"manual_mode":{"model_name":"dear"}}}`:             "generation_config.routing_config.manual_mode.model_name",
 }
 
-// harmless are fields that name no model, though they look as if they might.
+// harmless lists body fields that choose no model but look as if they might.
 var harmless = []string{
 	`"models":null,"provider":{},"plugins":[],"route":"","fallbacks":[]`,
 	`"metadata":{"model":"dear","models":"dear"}`,
@@ -73,7 +73,7 @@ func restricted(t *testing.T, fields string, handler http.HandlerFunc) *world {
 	t.Setenv("TEAM_KEY", teamKey)
 	t.Setenv("ALL_KEY", "a-secret-of-all-the-models")
 	routes := "chat: {to: openai/m}, responses: {to: responses/m}, messages: {to: anthropic/m}, gemini: {to: gemini/m}, ollama: {to: ollama/m}, repaired: {to: openai/m, repair: always}, dear: {to: openai/dear}"
-	return worldOf(t, "gateway: {keys: {team: {key_env: TEAM_KEY, models: [chat, responses, messages, gemini, ollama, repaired]"+fields+"}, all: {key_env: ALL_KEY}}, routes: {"+routes+"}}\n", handler)
+	return newServerWorld(t, "gateway: {keys: {team: {key_env: TEAM_KEY, models: [chat, responses, messages, gemini, ollama, repaired]"+fields+"}, all: {key_env: ALL_KEY}}, routes: {"+routes+"}}\n", handler)
 }
 
 // requestsWith returns requests of each dialect for a model, with an additional field.
@@ -89,10 +89,10 @@ func requestsWith(model, field string) map[string]string {
 	}
 }
 
-func TestG3_AKeyWithAModelListReachesNoOtherModelThroughTheBody(t *testing.T) {
-	var asked atomic.Int32
+func TestG3_BodyFieldCannotReachAnotherModel(t *testing.T) {
+	var requests atomic.Int32
 	w := restricted(t, "", func(rw http.ResponseWriter, r *http.Request) {
-		asked.Add(1)
+		requests.Add(1)
 		body, _ := io.ReadAll(r.Body)
 		t.Errorf("the upstream is asked: %s", body)
 		rw.WriteHeader(http.StatusBadRequest)
@@ -111,13 +111,13 @@ func TestG3_AKeyWithAModelListReachesNoOtherModelThroughTheBody(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if n := asked.Load(); n != 0 {
+	if n := requests.Load(); n != 0 {
 		t.Errorf("asked %d times", n)
 	}
 	w.wantLog(t, `"status":403`, "in addition to model")
 }
 
-func TestG3_ABodyCannotNameAnotherModelThanTheURL(t *testing.T) {
+func TestG3_BodyModelMustMatchTheURL(t *testing.T) {
 	w := restricted(t, "", hello)
 	for body, want := range map[string]int{
 		`"model":"gemini"`:        200,
@@ -145,7 +145,7 @@ func TestG3_ABodyCannotNameAnotherModelThanTheURL(t *testing.T) {
 	}
 }
 
-func TestG3_FieldsThatNameNoModelPass(t *testing.T) {
+func TestG3_FieldsThatChooseNoModelAreAccepted(t *testing.T) {
 	w := restricted(t, "", hello)
 	for _, field := range harmless {
 		for path, body := range map[string]string{
@@ -159,11 +159,11 @@ func TestG3_FieldsThatNameNoModelPass(t *testing.T) {
 	}
 }
 
-func TestG3_AKeyMayUseTheFieldsThatItsConfigAllows(t *testing.T) {
-	var heard atomic.Pointer[string]
+func TestG3_KeyMayUseItsAllowedFields(t *testing.T) {
+	var received atomic.Pointer[string]
 	note := func(rw http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		heard.Store(new(string(body)))
+		received.Store(new(string(body)))
 		r.Body = io.NopCloser(strings.NewReader(string(body)))
 		hello(rw, r)
 	}
@@ -186,8 +186,8 @@ func TestG3_AKeyMayUseTheFieldsThatItsConfigAllows(t *testing.T) {
 		if status != tc.status {
 			t.Errorf("%s: %s: %d %s", tc.fields, tc.field, status, text)
 		}
-		if tc.status == http.StatusOK && !strings.Contains(*heard.Load(), tc.field) {
-			t.Errorf("%s: the upstream gets %s", tc.fields, *heard.Load())
+		if tc.status == http.StatusOK && !strings.Contains(*received.Load(), tc.field) {
+			t.Errorf("%s: the upstream gets %s", tc.fields, *received.Load())
 		}
 	}
 }

@@ -55,17 +55,17 @@ providers:
 		{"set/qwen/qwen3-32b", "", true},
 	} {
 		before := len(upstream.Seen(""))
-		status, losses, answer := ask(t, url+"/v1/chat/completions", fmt.Sprintf(`{"model":%q,"messages":[{"role":"user","content":"hi"}]%s}`, tc.model, tc.more))
+		status, losses, body := postJSON(t, url+"/v1/chat/completions", fmt.Sprintf(`{"model":%q,"messages":[{"role":"user","content":"hi"}]%s}`, tc.model, tc.more))
 		seen := upstream.Seen("")[before:]
 		if status != http.StatusOK || len(seen) != 1 || strings.Contains(seen[0], field) != tc.sent || strings.Contains(losses, "/reasoning_format") == tc.sent {
-			t.Errorf("%s: %d %s, losses %q, sent %s", tc.model, status, answer, losses, seen)
+			t.Errorf("%s: %d %s, losses %q, sent %s", tc.model, status, body, losses, seen)
 		}
 	}
 }
 
 // An entry of the model file replaces what the table knows, so that a capability can be
 // taken back in every dialect.
-func TestA2_ModelFileTakesCapabilitiesBack(t *testing.T) {
+func TestA2_ModelFileOverridesCapabilities(t *testing.T) {
 	const (
 		claudeTurn = `{"model":%q,"max_tokens":500,"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":[{"type":"tool_use","id":"toolu_1","name":"f","input":{}}]},` +
 			`{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"4"}]}],"tools":[{"name":"f","input_schema":{"type":"object","properties":{},"additionalProperties":false}}]}`
@@ -88,10 +88,10 @@ func TestA2_ModelFileTakesCapabilitiesBack(t *testing.T) {
 			facts := fmt.Sprintf("version: 1\nmodels:\n  - id: %s\n    %s\n", tc.id, tc.facts)
 			for _, file := range []string{"", facts} {
 				url, upstream := modelFileWorld(t, file)
-				status, _, answer := ask(t, url+tc.path, fmt.Sprintf(tc.body, tc.model))
+				status, _, body := postJSON(t, url+tc.path, fmt.Sprintf(tc.body, tc.model))
 				seen := upstream.Seen("")
 				if status != http.StatusOK || len(seen) != 1 {
-					t.Fatalf("%d %s, %d requests", status, answer, len(seen))
+					t.Fatalf("%d %s, %d requests", status, body, len(seen))
 				}
 				if strings.Contains(seen[0], tc.sent) != (file != "") {
 					t.Errorf("with the file %q the upstream got %s", file, seen[0])

@@ -28,10 +28,10 @@ func TestA2_OutputSchemaDoesNotReachModelsThatRefuseIt(t *testing.T) {
 		{"/v1/chat/completions", chat, "anthropic/claude-sonnet-4-5", false},
 	} {
 		before := len(upstream.Seen(""))
-		status, losses, answer := ask(t, w.url+tc.path, strings.Replace(tc.body, "MODEL", tc.model, 1))
+		status, losses, body := postJSON(t, w.url+tc.path, strings.Replace(tc.body, "MODEL", tc.model, 1))
 		seen := upstream.Seen("")[before:]
 		if status != http.StatusOK || len(seen) != 1 {
-			t.Errorf("%s: %d %s, refused %v", tc.model, status, answer, refused())
+			t.Errorf("%s: %d %s, refused %v", tc.model, status, body, refused())
 			continue
 		}
 		if strings.Contains(seen[0], inWords) != tc.words || strings.Contains(seen[0], `"additionalProperties":false`) == tc.words || strings.Contains(losses, "lowered /output") != tc.words {
@@ -50,10 +50,10 @@ func TestA2_ThinkingIsOffWhereAnAssistantTextIsContinued(t *testing.T) {
 	for _, model := range []string{"anthropic/claude-sonnet-4-5", "anthropic/claude-opus-4-1", "bedrock/eu.anthropic.claude-sonnet-4-5-20250929-v1:0"} {
 		for body, thinks := range map[string]bool{chat: false, next: true} {
 			before := len(upstream.Seen(""))
-			status, losses, answer := ask(t, w.url+"/v1/chat/completions", strings.Replace(body, "MODEL", model, 1))
+			status, losses, respBody := postJSON(t, w.url+"/v1/chat/completions", strings.Replace(body, "MODEL", model, 1))
 			seen := upstream.Seen("")[before:]
 			if r := refused(); status != http.StatusOK || len(seen) != 1 || len(r) > 0 {
-				t.Errorf("%s: %d %s, refused %v", model, status, answer, r)
+				t.Errorf("%s: %d %s, refused %v", model, status, respBody, r)
 				continue
 			}
 			if strings.Contains(seen[0], `"budget_tokens"`) != thinks || strings.Contains(losses, "dropped /reasoning") == thinks {
@@ -69,9 +69,9 @@ func TestA2_ToolsForAModelWithoutToolsAreAnError(t *testing.T) {
 	const body = `{"model":"MODEL","max_tokens":500,"messages":[{"role":"user","content":"hi"}],"tools":[{"name":"f","input_schema":{"type":"object","properties":{}}}]}`
 	w, upstream, refused := strictWorld(t)
 	for _, model := range []string{"openai/gpt-5-chat-latest", "openai/gpt-5-search-api", "bedrock/google.gemma-3-12b-it", "bedrock/us.deepseek.r1-v1:0"} {
-		status, _, answer := ask(t, w.url+"/v1/messages", strings.Replace(body, "MODEL", model, 1))
-		if status != http.StatusBadRequest || !strings.Contains(answer, "tools") || len(refused()) > 0 || len(upstream.Seen("")) > 0 {
-			t.Errorf("%s: %d %s", model, status, answer)
+		status, _, respBody := postJSON(t, w.url+"/v1/messages", strings.Replace(body, "MODEL", model, 1))
+		if status != http.StatusBadRequest || !strings.Contains(respBody, "tools") || len(refused()) > 0 || len(upstream.Seen("")) > 0 {
+			t.Errorf("%s: %d %s", model, status, respBody)
 		}
 	}
 }
@@ -82,10 +82,10 @@ func TestA2_ParallelFlagDoesNotReachModelsWithoutIt(t *testing.T) {
 	w, upstream, _ := strictWorld(t)
 	for model, sent := range map[string]bool{"deepseek/deepseek-reasoner": false, "openai/gpt-5.1-chat-latest": false, "deepseek/deepseek-v4-pro": true} {
 		before := len(upstream.Seen(""))
-		status, _, answer := ask(t, w.url+"/v1/messages", strings.Replace(body, "MODEL", model, 1))
+		status, _, respBody := postJSON(t, w.url+"/v1/messages", strings.Replace(body, "MODEL", model, 1))
 		seen := upstream.Seen("")[before:]
 		if status != http.StatusOK || len(seen) != 1 || strings.Contains(seen[0], `"parallel_tool_calls"`) != sent {
-			t.Errorf("%s: %d %s, sent %s", model, status, answer, seen)
+			t.Errorf("%s: %d %s, sent %s", model, status, respBody, seen)
 		}
 	}
 }
@@ -119,10 +119,10 @@ func TestStrictToolsStayWithinTheLimitsOfAnthropic(t *testing.T) {
 	} {
 		before := len(upstream.Seen(""))
 		body := `{"model":"anthropic/claude-sonnet-4-5","messages":[{"role":"user","content":"hi"}],` + tc.body + `}`
-		status, losses, answer := ask(t, w.url+"/v1/chat/completions", body)
+		status, losses, respBody := postJSON(t, w.url+"/v1/chat/completions", body)
 		seen := upstream.Seen("")[before:]
 		if r := refused(); status != http.StatusOK || len(seen) != 1 || len(r) > 0 {
-			t.Errorf("%s: %d %s, refused %v", tc.name, status, answer, r)
+			t.Errorf("%s: %d %s, refused %v", tc.name, status, respBody, r)
 			continue
 		}
 		if n := strings.Count(seen[0], `"strict":true`); n != tc.strict || strings.Contains(losses, "/strict") != (tc.name != "few") {
@@ -140,9 +140,9 @@ func TestQuirkA20_FunctionWithoutParametersHasAnObject(t *testing.T) {
 			"/v1/chat/completions":                         `{"model":"` + model + `","messages":[{"role":"user","content":"hi"}],"tools":[{"type":"function","function":{"name":"f"}}]}`,
 			"/v1beta/models/" + model + ":generateContent": `{"contents":[{"role":"user","parts":[{"text":"hi"}]}],"tools":[{"functionDeclarations":[{"name":"f","description":"d"}]}]}`,
 		} {
-			status, _, answer := ask(t, w.url+path, body)
+			status, _, respBody := postJSON(t, w.url+path, body)
 			if status != http.StatusOK || len(refused()) > 0 {
-				t.Errorf("%s, %s: %d %s", model, path, status, answer)
+				t.Errorf("%s, %s: %d %s", model, path, status, respBody)
 			}
 		}
 		for _, sent := range upstream.Seen("")[before:] {
@@ -166,10 +166,10 @@ func TestQuirkB13_IDsOfChatClientsFitTheServer(t *testing.T) {
 		{"deepseek/deepseek-chat", "call_00_abc", `"id":"call_00_abc"`},
 	} {
 		before := len(upstream.Seen(""))
-		status, _, answer := ask(t, w.url+"/v1/chat/completions", strings.NewReplacer("MODEL", tc.model, "ID", tc.id).Replace(body))
+		status, _, respBody := postJSON(t, w.url+"/v1/chat/completions", strings.NewReplacer("MODEL", tc.model, "ID", tc.id).Replace(body))
 		seen := upstream.Seen("")[before:]
 		if status != http.StatusOK || len(seen) != 1 || !strings.Contains(seen[0], tc.want) {
-			t.Errorf("%s, %s: %d %s, sent %s", tc.model, tc.id, status, answer, seen)
+			t.Errorf("%s, %s: %d %s, sent %s", tc.model, tc.id, status, respBody, seen)
 		}
 	}
 }

@@ -20,8 +20,8 @@ type refusingUpstream struct {
 	bodies []string
 }
 
-// refusal says why a body is refused; empty means that it is not.
-func refusal(path string, body map[string]any) string {
+// refusalOf says why a body is refused; empty means that it is not.
+func refusalOf(path string, body map[string]any) string {
 	model, _ := body["model"].(string)
 	if model == "" { // Bedrock has it in the path
 		model = path
@@ -112,7 +112,7 @@ func (s *refusingUpstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	if why := refusal(r.URL.Path, body); why != "" {
+	if why := refusalOf(r.URL.Path, body); why != "" {
 		w.WriteHeader(http.StatusBadRequest)
 		_, _ = io.WriteString(w, why)
 		return
@@ -152,9 +152,9 @@ func strictGateway(t *testing.T, more string) (url string, upstream *refusingUps
 	return front.URL, upstream
 }
 
-// ask sends a body to the gateway and returns the status, the losses and the body of
+// postJSON sends a body to the gateway and returns the status, the losses and the body of
 // the response.
-func ask(t *testing.T, url, body string) (status int, losses, answer string) {
+func postJSON(t *testing.T, url, body string) (status int, losses, respBody string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
 	if err != nil {
@@ -190,16 +190,16 @@ func TestA2_EffortDoesNotReachModelsThatRefuseIt(t *testing.T) {
 		for _, effort := range []string{"low", "high", "max"} {
 			for client, send := range map[string]func() (int, string, string){
 				"Claude Code": func() (int, string, string) {
-					return ask(t, url+"/v1/messages", fmt.Sprintf(claudeCode, model, effort))
+					return postJSON(t, url+"/v1/messages", fmt.Sprintf(claudeCode, model, effort))
 				},
 				"Gemini CLI": func() (int, string, string) {
 					level := map[string]string{"low": "LOW", "high": "HIGH", "max": "MINIMAL"}[effort]
-					return ask(t, url+"/v1beta/models/"+model+":generateContent", fmt.Sprintf(geminiCLI, level))
+					return postJSON(t, url+"/v1beta/models/"+model+":generateContent", fmt.Sprintf(geminiCLI, level))
 				},
 			} {
-				status, losses, answer := send()
+				status, losses, body := send()
 				if status != http.StatusOK {
-					t.Errorf("%s to %s with %s: %d %s", client, model, effort, status, answer)
+					t.Errorf("%s to %s with %s: %d %s", client, model, effort, status, body)
 				}
 				if strings.Contains(model, "gpt-4") && !strings.Contains(losses, "/reasoning") {
 					t.Errorf("%s to %s: the loss of the effort is not reported: %q", client, model, losses)
@@ -215,7 +215,7 @@ func TestA2_EffortDoesNotReachModelsThatRefuseIt(t *testing.T) {
 	}
 }
 
-func TestA2_ForeignEffortsBecomeThoseOfTheModel(t *testing.T) {
+func TestA2_ForeignEffortsAreMappedToTheModel(t *testing.T) {
 	url, upstream := strictGateway(t, "")
 	for _, tc := range []struct{ path, body, want, not string }{
 		{"/v1/messages", fmt.Sprintf(claudeCode, "responses/gpt-5", "max"), `"effort":"high"`, `"max"`},
@@ -226,10 +226,10 @@ func TestA2_ForeignEffortsBecomeThoseOfTheModel(t *testing.T) {
 		{"/v1/messages", `{"model":"responses/gpt-5-pro","max_tokens":9000,"thinking":{"type":"enabled","budget_tokens":1024},"messages":[{"role":"user","content":"hi"}]}`, `"effort":"high"`, `"low"`},
 		{"/v1/messages", fmt.Sprintf(claudeCode, "chat/some-model", "max"), `"reasoning_effort":"high"`, `"max"`},
 	} {
-		status, losses, answer := ask(t, url+tc.path, tc.body)
+		status, losses, body := postJSON(t, url+tc.path, tc.body)
 		last := upstream.bodies[len(upstream.bodies)-1]
 		if status != http.StatusOK || !strings.Contains(last, tc.want) || tc.not != "" && strings.Contains(last, tc.not) {
-			t.Errorf("%s: %d %s\nsent %s", tc.body, status, answer, last)
+			t.Errorf("%s: %d %s\nsent %s", tc.body, status, body, last)
 		}
 		if tc.not != "" && !strings.Contains(losses, "/reasoning") {
 			t.Errorf("%s: the loss is not reported: %q", tc.body, losses)
@@ -243,22 +243,22 @@ func TestA2_BudgetsForEffortsStayBelowMaxTokens(t *testing.T) {
 	url, upstream := strictGateway(t, `  house: {type: anthropic, base_url: "BASE", api_key_env: SIM_KEY, retries: 0}
 `)
 	const body = `{"model":"house/claude-haiku-4-5","max_tokens":%d,%s,"messages":[{"role":"user","content":"hi"}]}`
-	for _, asked := range []string{
+	for _, requests := range []string{
 		`"output_config":{"effort":"high"}`, `"thinking":{"type":"adaptive"}`,
 		`"thinking":{"type":"adaptive"},"output_config":{"effort":"max"}`,
 	} {
 		for maxTokens, want := range map[int]string{4000: `"budget_tokens":3999`, 512: `"max_tokens":512`} {
-			status, losses, answer := ask(t, url+"/v1/messages", fmt.Sprintf(body, maxTokens, asked))
+			status, losses, respBody := postJSON(t, url+"/v1/messages", fmt.Sprintf(body, maxTokens, requests))
 			last := upstream.bodies[len(upstream.bodies)-1]
 			if status != http.StatusOK || !strings.Contains(last, want) || !strings.Contains(losses, "/reasoning/budget_tokens") {
-				t.Errorf("%s with max_tokens %d: %d %s, losses %q\nsent %s", asked, maxTokens, status, answer, losses, last)
+				t.Errorf("%s with max_tokens %d: %d %s, losses %q\nsent %s", requests, maxTokens, status, respBody, losses, last)
 			}
 		}
 	}
 	// A budget of the client is sent unchanged: with interleaved thinking it may exceed max_tokens.
 	const own = `{"model":"house/claude-sonnet-4-5","max_tokens":4000,"thinking":{"type":"enabled","budget_tokens":9000},"messages":[{"role":"user","content":"hi"}]}`
-	if status, _, answer := ask(t, url+"/v1/messages", own); status != http.StatusOK || !strings.Contains(upstream.bodies[len(upstream.bodies)-1], `"budget_tokens":9000`) {
-		t.Errorf("%d %s", status, answer)
+	if status, _, respBody := postJSON(t, url+"/v1/messages", own); status != http.StatusOK || !strings.Contains(upstream.bodies[len(upstream.bodies)-1], `"budget_tokens":9000`) {
+		t.Errorf("%d %s", status, respBody)
 	}
 }
 
@@ -272,10 +272,10 @@ func TestA2_EffortsAboveHighAreLoweredWhileThinkingIsOff(t *testing.T) {
 		{"bedrock/anthropic.claude-opus-4-8", "max", "max"},
 	} {
 		body := fmt.Sprintf(`{"model":%q,"max_tokens":9000,"thinking":{"type":"disabled"},"output_config":{"effort":%q},"messages":[{"role":"user","content":"hi"}]}`, tc.model, tc.asked)
-		status, losses, answer := ask(t, url+"/v1/messages", body)
+		status, losses, respBody := postJSON(t, url+"/v1/messages", body)
 		last := upstream.bodies[len(upstream.bodies)-1]
 		if status != http.StatusOK || !strings.Contains(last, `"effort":"`+tc.sent+`"`) || !strings.Contains(last, `"disabled"`) {
-			t.Errorf("%s with %s: %d %s\nsent %s", tc.model, tc.asked, status, answer, last)
+			t.Errorf("%s with %s: %d %s\nsent %s", tc.model, tc.asked, status, respBody, last)
 		}
 		if lowered := strings.Contains(losses, "lowered /reasoning/effort"); lowered != (tc.asked != tc.sent) {
 			t.Errorf("%s with %s: losses %q", tc.model, tc.asked, losses)
@@ -291,9 +291,9 @@ func TestA3_TopKDoesNotReachOpenAI(t *testing.T) {
 `)
 	for _, model := range []string{"openai/gpt-4.1", "work/gpt-4.1", "work/unknown-deployment", "deepseek/gpt-4.1"} {
 		body := fmt.Sprintf(`{"model":%q,"max_tokens":100,"top_k":40,"messages":[{"role":"user","content":"hi"}]}`, model)
-		status, losses, answer := ask(t, url+"/v1/messages", body)
+		status, losses, respBody := postJSON(t, url+"/v1/messages", body)
 		if status != http.StatusOK || !strings.Contains(losses, "/sampling/top_k") {
-			t.Errorf("%s: %d %s, losses %q", model, status, answer, losses)
+			t.Errorf("%s: %d %s, losses %q", model, status, respBody, losses)
 		}
 		if sent := upstream.bodies[len(upstream.bodies)-1]; strings.Contains(sent, "top_k") {
 			t.Errorf("%s got %s", model, sent)
@@ -312,15 +312,15 @@ func TestQuirkD26_NoThinkingForCallsWithoutReasoning(t *testing.T) {
 		{"/v1/messages", `{"model":"bedrock/anthropic.claude-haiku-4-5-20251001-v1:0","thinking":{"type":"adaptive"},` + own + `}`},
 		{"/v1/messages", `{"model":"bedrock/anthropic.claude-haiku-4-5-20251001-v1:0","thinking":{"type":"enabled","budget_tokens":2048},` + own + `}`},
 	} {
-		status, losses, answer := ask(t, url+tc.path, tc.body)
+		status, losses, body := postJSON(t, url+tc.path, tc.body)
 		if status != http.StatusOK || !strings.Contains(losses, "/reasoning") {
-			t.Errorf("%s: %d %s, losses %q\nsent %s", tc.body, status, answer, losses, upstream.bodies[len(upstream.bodies)-1])
+			t.Errorf("%s: %d %s, losses %q\nsent %s", tc.body, status, body, losses, upstream.bodies[len(upstream.bodies)-1])
 		}
 	}
 	before := len(upstream.bodies)
-	status, _, answer := ask(t, url+"/v1/chat/completions", `{"model":"anthropic/claude-haiku-4-5","reasoning_effort":"high","messages":[{"role":"user","content":"hi"}]}`)
+	status, _, body := postJSON(t, url+"/v1/chat/completions", `{"model":"anthropic/claude-haiku-4-5","reasoning_effort":"high","messages":[{"role":"user","content":"hi"}]}`)
 	if sent := upstream.bodies[before]; status != http.StatusOK || !strings.Contains(sent, `"budget_tokens"`) {
-		t.Errorf("without pending calls: %d %s\nsent %s", status, answer, sent)
+		t.Errorf("without pending calls: %d %s\nsent %s", status, body, sent)
 	}
 }
 
@@ -330,13 +330,13 @@ func TestRouteCapabilitiesOverrideModelFacts(t *testing.T) {
     quiet: {to: responses/gpt-5.6-sol, capabilities: {no_thinking: true}}
     "own": {to: openai/gpt-4.1, capabilities: {no_sampling: true}}
 `)
-	if status, losses, answer := ask(t, url+"/v1/messages", fmt.Sprintf(claudeCode, "quiet", "high")); status != http.StatusOK || !strings.Contains(losses, "/reasoning") || strings.Contains(upstream.bodies[0], `"effort"`) {
-		t.Errorf("%d %s, losses %q\nsent %s", status, answer, losses, upstream.bodies)
+	if status, losses, body := postJSON(t, url+"/v1/messages", fmt.Sprintf(claudeCode, "quiet", "high")); status != http.StatusOK || !strings.Contains(losses, "/reasoning") || strings.Contains(upstream.bodies[0], `"effort"`) {
+		t.Errorf("%d %s, losses %q\nsent %s", status, body, losses, upstream.bodies)
 	}
 	// A route with capabilities encodes also what could pass through.
-	status, _, answer := ask(t, url+"/v1/chat/completions", `{"model":"own","temperature":0.5,"messages":[{"role":"user","content":"hi"}]}`)
+	status, _, body := postJSON(t, url+"/v1/chat/completions", `{"model":"own","temperature":0.5,"messages":[{"role":"user","content":"hi"}]}`)
 	if sent := upstream.bodies[len(upstream.bodies)-1]; status != http.StatusOK || strings.Contains(sent, "temperature") {
-		t.Errorf("%d %s\nsent %s", status, answer, sent)
+		t.Errorf("%d %s\nsent %s", status, body, sent)
 	}
 	if _, err := gateway.Parse("g.yaml", []byte("version: 1\ngateway:\n  routes:\n    a: {to: sim/echo, capabilities: {no_thinkin: true}}\n")); err == nil || !strings.Contains(err.Error(), "g.yaml:4:") || !strings.Contains(err.Error(), "no_thinking") {
 		t.Errorf("%v", err)
@@ -348,9 +348,9 @@ func TestRouteCapabilitiesOverrideModelFacts(t *testing.T) {
 func TestOwnDialectPassesThroughUnchanged(t *testing.T) {
 	url, upstream := strictGateway(t, "")
 	const body = `{"messages": [{"role":"user","content":"hi"}], "model": "gpt-4.1",  "reasoning_effort": "high"}`
-	status, _, answer := ask(t, url+"/v1/chat/completions", strings.Replace(body, "gpt-4.1", "openai/gpt-4.1", 1))
-	if status != http.StatusBadRequest || !strings.Contains(answer, `"param":"reasoning_effort"`) || len(upstream.bodies) != 1 || upstream.bodies[0] != body {
-		t.Errorf("%d %s\nsent %q", status, answer, upstream.bodies)
+	status, _, respBody := postJSON(t, url+"/v1/chat/completions", strings.Replace(body, "gpt-4.1", "openai/gpt-4.1", 1))
+	if status != http.StatusBadRequest || !strings.Contains(respBody, `"param":"reasoning_effort"`) || len(upstream.bodies) != 1 || upstream.bodies[0] != body {
+		t.Errorf("%d %s\nsent %q", status, respBody, upstream.bodies)
 	}
 }
 
@@ -358,13 +358,13 @@ func TestR11_StrictProviderRefusesWhatWouldBeLost(t *testing.T) {
 	url, upstream := strictGateway(t, `  careful: {type: anthropic, base_url: "BASE", api_key_env: SIM_KEY, retries: 0, strict: serious}
 `)
 	const body = `{"model":"%s/claude-opus-4-7","messages":[{"role":"user","content":"hi"}],"response_format":{"type":"json_object"}}`
-	if status, losses, answer := ask(t, url+"/v1/chat/completions", fmt.Sprintf(body, "anthropic")); status != http.StatusOK || !strings.Contains(losses, "/output") {
-		t.Errorf("not strict: %d %s, losses %q", status, answer, losses)
+	if status, losses, respBody := postJSON(t, url+"/v1/chat/completions", fmt.Sprintf(body, "anthropic")); status != http.StatusOK || !strings.Contains(losses, "/output") {
+		t.Errorf("not strict: %d %s, losses %q", status, respBody, losses)
 	}
 	sent := len(upstream.bodies)
-	status, _, answer := ask(t, url+"/v1/chat/completions", fmt.Sprintf(body, "careful"))
-	if status != http.StatusBadRequest || !strings.Contains(answer, "/output") || !strings.Contains(answer, `"invalid_request_error"`) || len(upstream.bodies) != sent {
-		t.Errorf("strict: %d %s, %d requests sent", status, answer, len(upstream.bodies)-sent)
+	status, _, respBody := postJSON(t, url+"/v1/chat/completions", fmt.Sprintf(body, "careful"))
+	if status != http.StatusBadRequest || !strings.Contains(respBody, "/output") || !strings.Contains(respBody, `"invalid_request_error"`) || len(upstream.bodies) != sent {
+		t.Errorf("strict: %d %s, %d requests sent", status, respBody, len(upstream.bodies)-sent)
 	}
 }
 
@@ -377,12 +377,12 @@ gateway: {routes: {"anthropic/*": {to: "anthropic/*"}, "careful/*": {to: "carefu
 		body := fmt.Sprintf(`{"model":"%%s","stream":%t,"messages":[{"role":"user","content":"first","content":"second"}]}`, stream)
 		for model, refused := range map[string]bool{"anthropic/claude-opus-4-7": false, "careful/claude-opus-4-7": true, "either": false} {
 			sent := len(upstream.bodies)
-			status, losses, answer := ask(t, url+"/v1/chat/completions", fmt.Sprintf(body, model))
+			status, losses, respBody := postJSON(t, url+"/v1/chat/completions", fmt.Sprintf(body, model))
 			switch {
-			case refused && (status != http.StatusBadRequest || !strings.Contains(answer, "/messages/0/content") || !strings.Contains(answer, `"invalid_request_error"`) || len(upstream.bodies) != sent):
-				t.Errorf("%s, stream %t: %d %s, %d requests sent", model, stream, status, answer, len(upstream.bodies)-sent)
+			case refused && (status != http.StatusBadRequest || !strings.Contains(respBody, "/messages/0/content") || !strings.Contains(respBody, `"invalid_request_error"`) || len(upstream.bodies) != sent):
+				t.Errorf("%s, stream %t: %d %s, %d requests sent", model, stream, status, respBody, len(upstream.bodies)-sent)
 			case !refused && (status != http.StatusOK || !strings.Contains(losses, "/messages/0/content") || len(upstream.bodies) != sent+1):
-				t.Errorf("%s, stream %t: %d %s, losses %q", model, stream, status, answer, losses)
+				t.Errorf("%s, stream %t: %d %s, losses %q", model, stream, status, respBody, losses)
 			}
 		}
 	}

@@ -13,10 +13,10 @@ import (
 	"github.com/dragoman-go/dragoman/models"
 )
 
-// list returns the models that the client may request by exact names. The names that a pattern
+// listModels returns the models that the client may request by exact names. The names that a pattern
 // matches are unbounded and not listed.
-func (g *Gateway) list(r *http.Request) ([]serving.Model, error) {
-	key, err := g.who(r)
+func (g *Gateway) listModels(r *http.Request) ([]serving.Model, error) {
+	key, err := g.identify(r)
 	if err != nil {
 		return nil, err
 	}
@@ -37,20 +37,20 @@ func (g *Gateway) list(r *http.Request) ([]serving.Model, error) {
 
 // findModel returns a model that the client may request.
 func (g *Gateway) findModel(r *http.Request, name string) (serving.Model, error) {
-	key, err := g.who(r)
+	key, err := g.identify(r)
 	if err != nil {
 		return serving.Model{}, err
 	}
-	note := noteOf(r)
+	note := auxEntry(r)
 	current := g.current.Load()
-	name = current.routes.untagged(name, serving.CodecOf(r))
+	name = current.routes.withoutDefaultTag(name, serving.CodecOf(r))
 	note.model = name
 	if !key.Allows(name) {
-		return serving.Model{}, note.failed(current.notAllowed(&key, name))
+		return serving.Model{}, note.fail(current.notAllowed(&key, name))
 	}
 	route, err := current.find(name, key.Allows)
 	if err != nil {
-		return serving.Model{}, note.failed(err)
+		return serving.Model{}, note.fail(err)
 	}
 	note.route = route.Pattern
 	return route.describe(r.Context(), name), nil
@@ -81,39 +81,39 @@ func (r *route) describe(ctx context.Context, name string) serving.Model {
 // notAllowed returns the error for a model that a key may not use.
 func (s *setup) notAllowed(k *access.Key, model string) error {
 	return refusal(&access.RefusedError{
-		Reason: access.ModelNotAllowed, Key: k.Name, Model: model, Allowed: k.Models, Meant: s.near(model, k.Allows),
+		Reason: access.ModelNotAllowed, Key: k.Name, Model: model, Allowed: k.Models, Suggestion: s.suggest(model, k.Allows),
 	})
 }
 
-// health reports that the gateway is running. It reveals nothing else. During shutdown the
+// serveHealth reports that the gateway is running. It reveals nothing else. During shutdown the
 // gateway no longer listens, so there is no unhealthy response.
-func (g *Gateway) health(w http.ResponseWriter, _ *http.Request) {
+func (g *Gateway) serveHealth(w http.ResponseWriter, _ *http.Request) {
 	serving.WriteJSON(w, struct {
 		Status string `json:"status"`
 	}{"ok"})
 }
 
-// insider refuses clients without a valid key, if there are keys.
-func (g *Gateway) insider(r *http.Request) error {
-	_, err := g.who(r)
+// requireKey returns an error for a client without a valid key, if there are keys.
+func (g *Gateway) requireKey(r *http.Request) error {
+	_, err := g.identify(r)
 	return err
 }
 
-// retrieve returns a response that the gateway or its upstream stores.
-func (g *Gateway) retrieve(w http.ResponseWriter, r *http.Request) {
-	g.respond(w, r, func(_ *access.Key, body []byte) error {
+// getResponse returns a response that the gateway or its upstream stores.
+func (g *Gateway) getResponse(w http.ResponseWriter, r *http.Request) {
+	g.withStoredResponse(w, r, func(_ *access.Key, body []byte) error {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write(body) // the client may have disconnected
 		return nil
 	})
 }
 
-// respond handles a response that the gateway stores, and forwards requests for others to the
-// upstream that stores them.
-func (g *Gateway) respond(w http.ResponseWriter, r *http.Request, deal func(*access.Key, []byte) error) {
-	key, err := g.visitor(r)
+// withStoredResponse calls deal with the key and a response that the gateway stores, and forwards
+// requests for other responses to the upstream that stores them.
+func (g *Gateway) withStoredResponse(w http.ResponseWriter, r *http.Request, deal func(*access.Key, []byte) error) {
+	key, err := g.admitStateRequest(r)
 	if err != nil {
-		refuse(w, r, err)
+		writeAuxError(w, r, err)
 		return
 	}
 	stored, err := g.storedResponse(r.Context(), key.Name, r.PathValue("id"))
@@ -123,20 +123,20 @@ func (g *Gateway) respond(w http.ResponseWriter, r *http.Request, deal func(*acc
 	case found:
 		err = deal(&key, stored.Body)
 	default:
-		if found, err = g.elsewhere(w, r, &key, ""); err == nil && !found {
+		if found, err = g.forwardStored(w, r, &key, ""); err == nil && !found {
 			err = noResponse(r.PathValue("id"))
 		}
 	}
 	if err != nil {
-		refuse(w, r, err)
+		writeAuxError(w, r, err)
 	}
 }
 
-// forget deletes a response that the gateway or its upstream stores.
-func (g *Gateway) forget(w http.ResponseWriter, r *http.Request) {
-	g.respond(w, r, func(key *access.Key, _ []byte) error {
+// deleteResponse deletes a response that the gateway or its upstream stores.
+func (g *Gateway) deleteResponse(w http.ResponseWriter, r *http.Request) {
+	g.withStoredResponse(w, r, func(key *access.Key, _ []byte) error {
 		id := r.PathValue("id")
-		err := errors.Join(g.opts.Notes.Delete(r.Context(), bodyKey(key.Name, id)), g.recall.Delete(r.Context(), key.Name, id))
+		err := errors.Join(g.opts.Notes.Delete(r.Context(), bodyKey(key.Name, id)), g.recall.DeleteResponse(r.Context(), key.Name, id))
 		if err != nil && !errors.Is(err, recall.ErrNotFound) {
 			return err
 		}

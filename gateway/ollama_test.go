@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// generated reads what a client of /api/generate gets, line by line as the Ollama client
+// readGenerate reads what a client of /api/generate gets, line by line as the Ollama client
 // does: a whole response is one line too.
-func generated(t *testing.T, url, body string) (text, thinking, reason string) {
+func readGenerate(t *testing.T, url, body string) (text, thinking, reason string) {
 	t.Helper()
 	status, out := get(t, http.MethodPost, url+"/api/generate", body)
 	if status != http.StatusOK {
@@ -46,7 +46,7 @@ func TestOllamaGenerateReachesEveryUpstream(t *testing.T) {
 			model = "sim/echo"
 		}
 		for _, stream := range []string{"", `,"stream":true`, `,"stream":false`} {
-			text, _, reason := generated(t, w.url, fmt.Sprintf(`{"model":%q,"system":"Be brief.","prompt":"lighthouse keeper","context":[],"template":"","format":"","options":{}%s}`, model, stream))
+			text, _, reason := readGenerate(t, w.url, fmt.Sprintf(`{"model":%q,"system":"Be brief.","prompt":"lighthouse keeper","context":[],"template":"","format":"","options":{}%s}`, model, stream))
 			if !strings.Contains(text, "lighthouse keeper") || reason != "stop" {
 				t.Errorf("%s%s: %q ends with %q", model, stream, text, reason)
 			}
@@ -60,7 +60,7 @@ func TestOllamaLoadAndUnload(t *testing.T) {
 		`{"model":"sim/echo"}`: "load", `{"model":"sim/echo","prompt":"","keep_alive":"5m"}`: "load", `{"model":"sim/echo","keep_alive":-1}`: "load",
 		`{"model":"sim/echo","keep_alive":0}`: "unload", `{"model":"sim/echo","keep_alive":"0s","stream":false}`: "unload",
 	} {
-		if text, _, reason := generated(t, w.url, body); reason != want || text != "" {
+		if text, _, reason := readGenerate(t, w.url, body); reason != want || text != "" {
 			t.Errorf("%s: %q ends with %q", body, text, reason)
 		}
 		chat := strings.Replace(body, `"prompt":""`, `"messages":[]`, 1)
@@ -120,8 +120,8 @@ func TestOllamaShowHasEveryCount(t *testing.T) {
 	}
 }
 
-// What the table of models knows is shown, by the upstream that a route asks first.
-func TestOllamaShowsWhatIsKnownOfTheUpstream(t *testing.T) {
+// The facts of the model table are shown, for the first upstream of the route.
+func TestOllamaShowHasUpstreamFacts(t *testing.T) {
 	w := newWorld(t, "gateway:\n  routes: {mini: {to: openai/gpt-4.1}}\n")
 	for _, tc := range []struct{ method, path, body string }{{http.MethodPost, "/api/show", `{"model":"mini"}`}, {http.MethodGet, "/api/tags", ""}} {
 		status, text := get(t, tc.method, w.url+tc.path, tc.body)
@@ -170,12 +170,12 @@ gateway:
 
 // Every Ollama server numbers the calls of a response. The order of the calls says the same, so that is no loss.
 func TestOllamaCallNumbersAreNoLoss(t *testing.T) {
-	rigged(t, "", func(rw http.ResponseWriter, _ *http.Request) {
+	withRig(t, "", func(rw http.ResponseWriter, _ *http.Request) {
 		rw.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(rw, `{"model":"m","created_at":"2026-01-01T00:00:00Z","message":{"role":"assistant","content":"","tool_calls":[{"id":"call_1","function":{"index":0,"name":"get_weather","arguments":{"city":"Oslo"}}},{"id":"call_2","function":{"index":1,"name":"get_weather","arguments":{"city":"Rome"}}}]},"done":true,"done_reason":"stop","prompt_eval_count":1,"eval_count":1}`)
 	}, func(r *rig) {
 		for _, codec := range clientDialects {
-			a := r.ask(way{codec, "ollama"}, false)
+			a := r.roundTrip(pair{codec, "ollama"}, false)
 			if a.status != http.StatusOK || !strings.Contains(string(a.body), "Rome") || strings.Contains(a.header.Get("X-Dragoman-Losses"), "index") {
 				r.t.Errorf("%s: %d %q %s", codec.Dialect(), a.status, a.header.Get("X-Dragoman-Losses"), a.body)
 			}

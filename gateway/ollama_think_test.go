@@ -32,9 +32,9 @@ func TestA2_OllamaThinkIsNeverRefused(t *testing.T) {
 			for _, think := range []string{"true", "false", `"low"`, `"medium"`, `"high"`, `"max"`} {
 				for _, stream := range []bool{false, true} {
 					for _, name := range []string{m.name, m.name + ":latest"} {
-						status, _, answer := ask(t, w.url+path, fmt.Sprintf(body, name, think, stream))
-						if status != http.StatusOK || !strings.Contains(answer, fmt.Sprintf(`"model":%q`, name)) {
-							t.Errorf("%s, think %s to %s: %d %s", kind, think, name, status, answer)
+						status, _, respBody := postJSON(t, w.url+path, fmt.Sprintf(body, name, think, stream))
+						if status != http.StatusOK || !strings.Contains(respBody, fmt.Sprintf(`"model":%q`, name)) {
+							t.Errorf("%s, think %s to %s: %d %s", kind, think, name, status, respBody)
 						}
 						for _, r := range refused() {
 							t.Errorf("%s, think %s to %s: refused: %v", kind, think, name, r)
@@ -72,11 +72,11 @@ func TestOllamaDefaultTagNamesTheSameModel(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = resp.Body.Close() }()
-		answer, err := io.ReadAll(resp.Body)
+		respBody, err := io.ReadAll(resp.Body)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return resp.StatusCode, string(answer)
+		return resp.StatusCode, string(respBody)
 	}
 	const chat = `{"model":%q,"stream":false,"messages":[{"role":"user","content":"hi"}]}`
 	for _, tc := range []struct {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// translatedUpstreams are the simulator's models behind every dialect that is not the
-// client's, and the one without a wire.
+// translatedUpstreams are the simulator's models in every dialect but the client's, and in
+// process.
 var translatedUpstreams = []string{"sim/echo", "anthropic/sim/echo", "chat/sim/echo", "gemini/sim/echo", "ollama/sim/echo", "bedrock/sim/echo"}
 
 // TestOpenResponsesRequiredFields pins the fields that Open Responses requires with a
@@ -19,7 +19,7 @@ func TestOpenResponsesRequiredFields(t *testing.T) {
 	for _, up := range translatedUpstreams {
 		for _, stream := range []string{"false", "true"} {
 			for _, settings := range []string{``, `,"temperature":null,"top_p":null,"service_tier":null`} {
-				got := answerOf(t, w, fmt.Sprintf(`{"model":%q,"input":"Hello.","stream":%s%s}`, up, stream, settings))
+				got := postResponses(t, w, fmt.Sprintf(`{"model":%q,"input":"Hello.","stream":%s%s}`, up, stream, settings))
 				created, _ := got["created_at"].(float64)
 				completed, _ := got["completed_at"].(float64)
 				if got["temperature"] != 1.0 || got["top_p"] != 1.0 || got["service_tier"] != "default" || completed < created || completed == 0 {
@@ -50,10 +50,10 @@ func TestOpenResponsesStreamSnapshotsHaveRequiredFields(t *testing.T) {
 
 func TestResponseEchoesTheSettingsOfTheRoute(t *testing.T) {
 	w := newWorld(t, "gateway:\n  routes: {m: {to: anthropic/sim/echo, set: {temperature: 0.25}}}\n")
-	for _, asked := range []string{``, `,"temperature":0.75`} {
-		got := answerOf(t, w, `{"model":"m","input":"Hello."`+asked+`}`)
+	for _, requests := range []string{``, `,"temperature":0.75`} {
+		got := postResponses(t, w, `{"model":"m","input":"Hello."`+requests+`}`)
 		if got["temperature"] != 0.25 {
-			t.Errorf("asked for %q: temperature %v, want the route's 0.25", asked, got["temperature"])
+			t.Errorf("asked for %q: temperature %v, want the route's 0.25", requests, got["temperature"])
 		}
 	}
 }

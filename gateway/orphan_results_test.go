@@ -15,7 +15,7 @@ func TestQuirkD8_ResultOfAMissingCallIsReported(t *testing.T) {
 			continue // a transparent route: the upstream decides
 		}
 		model := &strictUpstream{}
-		w := worldOf(t, fmt.Sprintf("gateway:\n  routes: {m: {to: %q}}\n", up+"/m"), model.ServeHTTP)
+		w := newServerWorld(t, fmt.Sprintf("gateway:\n  routes: {m: {to: %q}}\n", up+"/m"), model.ServeHTTP)
 		resp, err := http.Post(w.url+"/v1/responses", "application/json", strings.NewReader(`{"model":"m","input":[{"role":"user","content":"hi"},{"type":"function_call_output","call_id":"call_gone","output":"snowfall"}]}`))
 		if err != nil {
 			t.Fatal(err)

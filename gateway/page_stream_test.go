@@ -13,10 +13,10 @@ func TestPageInsteadOfAStreamIsNamed(t *testing.T) {
 		rw.Header().Set("content-type", "text/html")
 		_, _ = io.WriteString(rw, "<!DOCTYPE html><html><body>Welcome to our network.</body></html>")
 	}
-	for _, w := range ways() {
+	for _, w := range pairs() {
 		for _, stream := range []bool{false, true} {
 			t.Run(w.String()+streamed(stream), func(t *testing.T) {
-				rigged(t, "", page, func(r *rig) {
+				withRig(t, "", page, func(r *rig) {
 					resp, err := r.clients.Do(r.request(r.t.Context(), w, stream))
 					if err != nil {
 						r.t.Fatal(err)

@@ -30,9 +30,9 @@ func policyHost() policy.Host {
 	}
 }
 
-// bound returns a policy for the gateway; nil stays nil. The error is a
+// bindPolicy returns a policy for the gateway; nil stays nil. The error is a
 // [*ConfigError].
-func bound(p *policy.Policy, setting string) (*policy.Policy, error) {
+func bindPolicy(p *policy.Policy, setting string) (*policy.Policy, error) {
 	if p == nil {
 		return nil, nil
 	}
@@ -52,7 +52,7 @@ type policies struct {
 
 // newPolicies prepares the policies of a config.
 func newPolicies(c *Config) (p policies, err error) {
-	if p.all, err = bound(c.Policy, "policy"); err != nil {
+	if p.all, err = bindPolicy(c.Policy, "policy"); err != nil {
 		return p, err
 	}
 	p.byKey, p.byRoute = map[string]*policy.Policy{}, map[string]*policy.Policy{}
@@ -60,21 +60,21 @@ func newPolicies(c *Config) (p policies, err error) {
 		if !slices.ContainsFunc(c.Keys, func(k access.Key) bool { return k.Name == name }) {
 			return p, &ConfigError{Setting: "keys." + name + ".policy", Reason: "there is no such key"}
 		}
-		if p.byKey[name], err = bound(c.KeyPolicies[name], "keys."+name+".policy"); err != nil {
+		if p.byKey[name], err = bindPolicy(c.KeyPolicies[name], "keys."+name+".policy"); err != nil {
 			return p, err
 		}
 	}
 	for _, r := range c.Routes {
-		if p.byRoute[r.Pattern], err = bound(r.Policy, "routes."+r.Pattern+".policy"); err != nil {
+		if p.byRoute[r.Pattern], err = bindPolicy(r.Policy, "routes."+r.Pattern+".policy"); err != nil {
 			return p, err
 		}
 	}
 	return p, nil
 }
 
-// of returns the policies for the requests of a key on a route. Each must allow a
+// forRequest returns the policies for the requests of a key on a route. Each must allow a
 // request.
-func (p *policies) of(key, route string) []*policy.Policy {
+func (p *policies) forRequest(key, route string) []*policy.Policy {
 	var out []*policy.Policy
 	for _, one := range []*policy.Policy{p.all, p.byKey[key], p.byRoute[route]} {
 		if one != nil {
@@ -98,15 +98,15 @@ func (d *decision) String() string {
 	return fmt.Sprintf("%s: %s by %s", d.upstream, d.Effect, by)
 }
 
-// gated returns a context in which the policies decide on each model before it is
+// withPolicyGate returns a context in which the policies decide on each model before it is
 // called.
-func (x *exchange) gated(ctx context.Context) context.Context {
-	list := x.setup.policies.of(x.entry.key, x.entry.route)
+func (x *exchange) withPolicyGate(ctx context.Context) context.Context {
+	list := x.setup.policies.forRequest(x.entry.key, x.entry.route)
 	if len(list) == 0 {
 		return ctx
 	}
 	metadata := map[string]string{
-		"key": x.entry.key, "route": x.entry.route, "requested": x.asked.model, "dialect": string(x.codec.Dialect()),
+		"key": x.entry.key, "route": x.entry.route, "requested": x.head.model, "dialect": string(x.codec.Dialect()),
 	}
 	var runs, silent []*tool.Run
 	for _, p := range list {
@@ -120,7 +120,7 @@ func (x *exchange) gated(ctx context.Context) context.Context {
 			if err := run.DecideModel(ctx, 0, model); err != nil {
 				return err
 			}
-			for _, name := range x.otherNames(model) {
+			for _, name := range x.equivalentNames(model) {
 				var d *tool.DeniedError
 				if errors.As(silent[i].DecideModel(ctx, 0, name), &d) && d.Decision.Rule != "" {
 					return run.DecideModel(ctx, 0, name)
@@ -131,9 +131,9 @@ func (x *exchange) gated(ctx context.Context) context.Context {
 	})
 }
 
-// otherNames are the names of a model that its server takes for the same one. A rule that
-// denies one of them denies the model; the default does not.
-func (x *exchange) otherNames(model string) (names []string) {
+// equivalentNames returns the names that the upstream treats as the same model. A rule that denies
+// one of them denies the model; the default does not.
+func (x *exchange) equivalentNames(model string) (names []string) {
 	provider, name, _ := strings.Cut(model, "/")
 	up := x.route.upstreams[model]
 	if up == nil || up.client == nil {
@@ -164,7 +164,7 @@ func (x *exchange) observe(ev tool.Event) {
 // deniedError is the error for the client of a request that a policy denied. It names
 // neither the upstream nor the file.
 func (x *exchange) deniedError(d *tool.DeniedError) *dragoman.APIError {
-	message := fmt.Sprintf("the gateway's policy denies the model %.200q", x.asked.model)
+	message := fmt.Sprintf("the gateway's policy denies the model %.200q", x.head.model)
 	if d.Decision.Rule != "" {
 		message += fmt.Sprintf(" by rule %q", d.Decision.Rule)
 	}
@@ -178,7 +178,7 @@ func (x *exchange) deniedError(d *tool.DeniedError) *dragoman.APIError {
 // a model that was called takes precedence.
 func denialOf(err error) *tool.DeniedError {
 	var d *tool.DeniedError
-	if errors.As(lastWord(err), &d) {
+	if errors.As(lastAttemptError(err), &d) {
 		return d
 	}
 	return nil

@@ -20,13 +20,13 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// policed is a gateway with policies, before two servers of OpenAI Chat.
-type policed struct {
+// policyWorld is a gateway with policies, before two servers of OpenAI Chat.
+type policyWorld struct {
 	*httptest.Server
 	gateway *gateway.Gateway
 	config  string
-	// asked counts the requests to the two servers; failing makes the first one fail.
-	asked   [2]atomic.Int32
+	// calls counts the requests to the two servers; failing makes the first one fail.
+	calls   [2]atomic.Int32
 	failing atomic.Bool
 
 	mu      sync.Mutex
@@ -44,14 +44,14 @@ func policyFile(t *testing.T, text string) string {
 	return name
 }
 
-// newPoliced serves a gateway whose section of the config is text.
-func newPoliced(t *testing.T, text string) *policed {
+// newPolicyWorld serves a gateway whose section of the config is text.
+func newPolicyWorld(t *testing.T, text string) *policyWorld {
 	t.Helper()
-	p := &policed{}
+	p := &policyWorld{}
 	config := "version: 1\nproviders:\n"
 	for i, name := range []string{"first", "second"} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			p.asked[i].Add(1)
+			p.calls[i].Add(1)
 			_, _ = io.Copy(io.Discard, r.Body)
 			if i == 0 && p.failing.Load() {
 				http.Error(w, `{"error":{"message":"overloaded","type":"server_error"}}`, http.StatusServiceUnavailable)
@@ -85,7 +85,7 @@ func newPoliced(t *testing.T, text string) *policed {
 }
 
 // post sends a request and returns the response.
-func (p *policed) post(t *testing.T, path, body string, header ...string) (int, string) {
+func (p *policyWorld) post(t *testing.T, path, body string, header ...string) (int, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.URL+path, strings.NewReader(body))
 	if err != nil {
@@ -111,7 +111,7 @@ const chatBody = `{"model":"%s","messages":[{"role":"user","content":"hi"}]}`
 
 func TestP1_TheGatewayDeniesInEveryDialect(t *testing.T) {
 	file := policyFile(t, `rules: [{id: no-first, effect: deny, reason: Not here., subjects: model_call, when: {model: "first/*"}}]`)
-	p := newPoliced(t, fmt.Sprintf("gateway:\n  policy: %q\n  routes: {closed: {to: first/m}, open: {to: second/m}}\n", file))
+	p := newPolicyWorld(t, fmt.Sprintf("gateway:\n  policy: %q\n  routes: {closed: {to: first/m}, open: {to: second/m}}\n", file))
 	const want = `the gateway's policy denies the model "closed" by rule "no-first": Not here.`
 	for _, tc := range []struct{ name, path, body string }{
 		{"chat", "/v1/chat/completions", `{"model":"closed","messages":[{"role":"user","content":"hi"}]}`},
@@ -149,7 +149,7 @@ func TestP1_TheGatewayDeniesInEveryDialect(t *testing.T) {
 			t.Errorf("%s names the upstream: %s", tc.name, body)
 		}
 	}
-	if n := p.asked[0].Load(); n != 0 {
+	if n := p.calls[0].Load(); n != 0 {
 		t.Errorf("the denied server was asked %d times", n)
 	}
 	if status, body := p.post(t, "/v1/chat/completions", fmt.Sprintf(chatBody, "open")); status != http.StatusOK || !strings.Contains(body, "from second") {
@@ -177,7 +177,7 @@ func TestP1_PoliciesOfGatewayKeyAndRouteMustAllAllow(t *testing.T) {
 	all := policyFile(t, `rules: [{id: no-x, effect: deny, when: {metadata: {requested: x}}}]`)
 	key := policyFile(t, "default: deny\nrules: [{id: y-only, effect: allow, when: {metadata: {route: y}}}]")
 	route := policyFile(t, `rules: [{id: chat-only, effect: deny, when: {expression: 'metadata.dialect != "openai.chat_completions"'}}]`)
-	p := newPoliced(t, fmt.Sprintf(`gateway:
+	p := newPolicyWorld(t, fmt.Sprintf(`gateway:
   policy: %q
   keys:
     a: {key_env: KEY_A}
@@ -197,12 +197,12 @@ func TestP1_PoliciesOfGatewayKeyAndRouteMustAllAllow(t *testing.T) {
 		{"b", "y", "/v1/chat/completions", http.StatusOK, ""},
 		{"b", "z", "/v1/chat/completions", http.StatusForbidden, "no rule allows this call"}, // the key's default
 	} {
-		before := p.asked[0].Load()
+		before := p.calls[0].Load()
 		status, body := p.post(t, tc.path, fmt.Sprintf(`{"model":%q,"stream":false,"messages":[{"role":"user","content":"hi"}]}`, tc.model), "Authorization", "Bearer key-"+tc.key+"-0123456789abcdef")
 		if status != tc.status || !strings.Contains(body, tc.rule) {
 			t.Errorf("%+v: %d %s", tc, status, body)
 		}
-		if called := p.asked[0].Load() != before; called != (tc.status == http.StatusOK) {
+		if called := p.calls[0].Load() != before; called != (tc.status == http.StatusOK) {
 			t.Errorf("%+v: called %t", tc, called)
 		}
 	}
@@ -210,7 +210,7 @@ func TestP1_PoliciesOfGatewayKeyAndRouteMustAllAllow(t *testing.T) {
 
 func TestP1_TheGatewaySkipsADeniedModelOfARoute(t *testing.T) {
 	file := policyFile(t, `rules: [{id: no-second, effect: deny, when: {model: "second/*"}}]`)
-	p := newPoliced(t, fmt.Sprintf("gateway:\n  policy: %q\n  routes: {down: {to: \"second/m, first/m\"}, up: {to: \"first/m, second/m\"}}\n", file))
+	p := newPolicyWorld(t, fmt.Sprintf("gateway:\n  policy: %q\n  routes: {down: {to: \"second/m, first/m\"}, up: {to: \"first/m, second/m\"}}\n", file))
 	if status, body := p.post(t, "/v1/chat/completions", fmt.Sprintf(chatBody, "down")); status != http.StatusOK || !strings.Contains(body, "from first") {
 		t.Errorf("%d %s", status, body)
 	}
@@ -222,11 +222,11 @@ func TestP1_TheGatewaySkipsADeniedModelOfARoute(t *testing.T) {
 			t.Errorf("%s: %d %s", path, status, text)
 		}
 	}
-	p.failing.Store(true) // the failure of a model that was called goes before the denial of another
+	p.failing.Store(true) // the failure of a called model takes precedence over the denial of another
 	if status, body := p.post(t, "/v1/chat/completions", fmt.Sprintf(chatBody, "up")); status != http.StatusServiceUnavailable || !strings.Contains(body, "overloaded") {
 		t.Errorf("%d %s", status, body)
 	}
-	if n := p.asked[1].Load(); n != 0 {
+	if n := p.calls[1].Load(); n != 0 {
 		t.Errorf("the denied server was asked %d times", n)
 	}
 }
@@ -259,9 +259,9 @@ func TestP1_TheGatewayRefusesPoliciesThatCannotApply(t *testing.T) {
 	}
 }
 
-func TestP1_AChangedPolicyIsTakenOver(t *testing.T) {
+func TestP1_ChangedPolicyIsReloaded(t *testing.T) {
 	file := policyFile(t, "default: allow")
-	p := newPoliced(t, fmt.Sprintf("gateway:\n  policy: %q\n  routes: {x: {to: first/m}}\n", file))
+	p := newPolicyWorld(t, fmt.Sprintf("gateway:\n  policy: %q\n  routes: {x: {to: first/m}}\n", file))
 	name := filepath.Join(t.TempDir(), "config.yaml")
 	if err := os.WriteFile(name, []byte(p.config), 0o600); err != nil {
 		t.Fatal(err)
@@ -291,7 +291,7 @@ func TestP1_AChangedPolicyIsTakenOver(t *testing.T) {
 // A rule whose expression fails denies the request, and no model is called.
 func TestP5_PolicyThatFailsDeniesInTheGateway(t *testing.T) {
 	file := policyFile(t, `rules: [{id: team, effect: allow, when: {expression: 'metadata.team == "blue"'}}]`)
-	p := newPoliced(t, fmt.Sprintf("gateway:\n  policy: %q\n  routes: {x: {to: \"first/m, second/m\"}}\n", file))
+	p := newPolicyWorld(t, fmt.Sprintf("gateway:\n  policy: %q\n  routes: {x: {to: \"first/m, second/m\"}}\n", file))
 	for _, stream := range []bool{false, true} {
 		body := fmt.Sprintf(`{"model":"x","stream":%v,"messages":[{"role":"user","content":"hi"}]}`, stream)
 		status, text := get(t, http.MethodPost, p.URL+"/v1/chat/completions", body)
@@ -299,14 +299,14 @@ func TestP5_PolicyThatFailsDeniesInTheGateway(t *testing.T) {
 			t.Errorf("stream %v: %d %s", stream, status, text)
 		}
 	}
-	if n := p.asked[0].Load() + p.asked[1].Load(); n != 0 {
+	if n := p.calls[0].Load() + p.calls[1].Load(); n != 0 {
 		t.Errorf("the models were called %d times", n)
 	}
 }
 
 func TestP1_ARuleDeniesEveryNameOfAModel(t *testing.T) {
 	file := policyFile(t, "default: allow\nrules:\n  - {id: no, effect: deny, when: {model: ['gemini/m', 'ollama/m', 'ollama/n:latest']}}")
-	w := worldOf(t, fmt.Sprintf("gateway:\n  policy: %q\n  routes: {g-*: {to: gemini/*}, o-*: {to: ollama/*}}\n", file), hello)
+	w := newServerWorld(t, fmt.Sprintf("gateway:\n  policy: %q\n  routes: {g-*: {to: gemini/*}, o-*: {to: ollama/*}}\n", file), hello)
 	for model, want := range map[string]int{
 		"g-m": 403, "g-models/m": 403, "g-other": 200, "o-m": 403, "o-m:latest": 403, "o-M": 403, "o-n": 403, "o-n:latest": 403, "o-m:7b": 200,
 	} {

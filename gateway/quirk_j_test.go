@@ -22,15 +22,15 @@ import (
 func TestQuirkJ6_UnknownFieldsPassWithinADialectAndAreReportedBetween(t *testing.T) {
 	var mu sync.Mutex
 	var sent string
-	rigged(t, "", func(rw http.ResponseWriter, r *http.Request) {
+	withRig(t, "", func(rw http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		mu.Lock()
 		sent = string(body)
 		mu.Unlock()
-		answers(rw, r, false, wholeOf(spoken(r), "hello"))
+		writeResponse(rw, r, false, textResponse(dialectOf(r), "hello"))
 	}, func(r *rig) {
 		ask := func(upstream string) (*reply, string) {
-			a := r.post(way{openaichat.Codec{}, upstream}, "/v1/chat/completions", fmt.Sprintf(`{"model":"%s/m","max_tokens":50,"messages":[{"role":"user","content":"hi"}],"context_management":{"edits":[]}}`, upstream))
+			a := r.post(pair{openaichat.Codec{}, upstream}, "/v1/chat/completions", fmt.Sprintf(`{"model":"%s/m","max_tokens":50,"messages":[{"role":"user","content":"hi"}],"context_management":{"edits":[]}}`, upstream))
 			mu.Lock()
 			defer mu.Unlock()
 			return a, sent
@@ -49,19 +49,19 @@ func TestQuirkJ6_UnknownFieldsPassWithinADialectAndAreReportedBetween(t *testing
 
 // A stream is left to the next upstream only while none of its content has reached the
 // client. The next one is asked in its own dialect, from the canonical conversation.
-func TestQuirkJ8_FallbackEndsWithTheFirstContent(t *testing.T) {
+func TestQuirkJ8_NoFallbackAfterContent(t *testing.T) {
 	for before, want := range map[int]int32{1: 2, 3: 1} {
-		rigged(t, "aliases: {best: \"anthropic/m, openai/n\"}\n", func(rw http.ResponseWriter, r *http.Request) {
-			if spoken(r).Dialect() == dialectname.Anthropic {
-				answers(rw, r, true, failedStream(spoken(r), before, limited))
+		withRig(t, "aliases: {best: \"anthropic/m, openai/n\"}\n", func(rw http.ResponseWriter, r *http.Request) {
+			if dialectOf(r).Dialect() == dialectname.Anthropic {
+				writeResponse(rw, r, true, failedStream(dialectOf(r), before, limited))
 				return
 			}
-			answers(rw, r, true, streamOf(spoken(r), "hello"))
+			writeResponse(rw, r, true, textStream(dialectOf(r), "hello"))
 		}, func(r *rig) {
 			a := r.read(r.send(r.requestFor(r.t.Context(), openaichat.Codec{}, "best", true)), openaichat.Codec{}, true) //nolint:bodyclose // read does
-			resp, err := a.answer()
-			if r.asked.Load() != want {
-				r.t.Errorf("with %d events: %d upstreams were asked, want %d", before, r.asked.Load(), want)
+			resp, err := a.decode()
+			if r.requests.Load() != want {
+				r.t.Errorf("with %d events: %d upstreams were asked, want %d", before, r.requests.Load(), want)
 			}
 			if fell := want == 2; fell && (err != nil || textOf(resp) != "hello") || !fell && (err == nil || strings.Contains(string(a.body), "hello")) {
 				r.t.Errorf("with %d events: %v %s", before, err, a.body)
@@ -80,7 +80,7 @@ func TestQuirkJ10_RequestsDoNotShareState(t *testing.T) {
 		if i%2 == 0 {
 			req.Tools = []dragoman.ToolSpec{weatherTool()}
 		}
-		resp, err := c.ask(req)
+		resp, err := c.generate(req)
 		if err != nil {
 			return "", err
 		}
@@ -113,11 +113,11 @@ func TestQuirkJ14_OpaqueStateSticksToItsAccount(t *testing.T) {
 			{Role: dragoman.RoleTool, Parts: []dragoman.Part{&dragoman.ToolResult{CallID: "call_1", Name: "get_weather", Content: []dragoman.Part{&dragoman.Text{Text: "4 C"}}}}},
 		},
 	}
-	for scope, kept := range map[string]bool{"account-a": true, "account-b": false} {
+	for scope, wantKept := range map[string]bool{"account-a": true, "account-b": false} {
 		target := made
 		target.Scope = scope
 		enc, err := openairesponses.Codec{}.EncodeRequest(req, dialect.EncodeOptions{Target: target})
-		if err != nil || strings.Contains(string(enc.Body), "ZW5jcnlwdGVk") != kept || !strings.Contains(string(enc.Body), "Oslo") {
+		if err != nil || strings.Contains(string(enc.Body), "ZW5jcnlwdGVk") != wantKept || !strings.Contains(string(enc.Body), "Oslo") {
 			t.Errorf("%s: %v\n%s", scope, err, enc.Body)
 		}
 	}
@@ -125,21 +125,21 @@ func TestQuirkJ14_OpaqueStateSticksToItsAccount(t *testing.T) {
 
 // Prompt caches need the same bytes for the same conversation: request after request, and
 // after a restart.
-func TestQuirkJ15_TheSameConversationIsTheSameBytes(t *testing.T) {
+func TestQuirkJ15_SameConversationIsSameBytes(t *testing.T) {
 	for _, upstream := range []string{"chat", "responses", "anthropic", "gemini", "ollama"} {
 		var mu sync.Mutex
 		seen := map[string]int{}
 		for range 2 { // another gateway is another process
-			rigged(t, "", func(rw http.ResponseWriter, r *http.Request) {
+			withRig(t, "", func(rw http.ResponseWriter, r *http.Request) {
 				body, _ := io.ReadAll(r.Body)
 				mu.Lock()
 				seen[string(body)]++
 				mu.Unlock()
-				answers(rw, r, false, wholeOf(spoken(r), "hello"))
+				writeResponse(rw, r, false, textResponse(dialectOf(r), "hello"))
 			}, func(r *rig) {
-				body := strings.Replace(chatAsks, `"model":"m"`, `"max_tokens":500,"model":"`+upstream+`/m"`, 1)
+				body := strings.Replace(chatRequest, `"model":"m"`, `"max_tokens":500,"model":"`+upstream+`/m"`, 1)
 				for range 25 {
-					if a := r.post(way{openaichat.Codec{}, upstream}, "/v1/chat/completions", body); a.status != http.StatusOK {
+					if a := r.post(pair{openaichat.Codec{}, upstream}, "/v1/chat/completions", body); a.status != http.StatusOK {
 						r.t.Fatalf("%s: %d %s", upstream, a.status, a.body)
 					}
 				}
@@ -155,7 +155,7 @@ func TestQuirkJ16_ClientHeadersStayAndCompressedErrorsAreRead(t *testing.T) {
 	private := map[string]string{"Authorization": "Bearer client-secret", "X-Api-Key": "client-secret", "Cookie": "client-secret", "X-Forwarded-For": "10.0.0.1", "Forwarded": "for=10.0.0.1", "Te": "trailers", "Proxy-Authorization": "client-secret"}
 	var mu sync.Mutex
 	var came []http.Header
-	rigged(t, "", func(rw http.ResponseWriter, r *http.Request) {
+	withRig(t, "", func(rw http.ResponseWriter, r *http.Request) {
 		mu.Lock()
 		came = append(came, r.Header.Clone())
 		mu.Unlock()
@@ -164,11 +164,11 @@ func TestQuirkJ16_ClientHeadersStayAndCompressedErrorsAreRead(t *testing.T) {
 		rw.WriteHeader(http.StatusBadRequest)
 		var packed bytes.Buffer
 		z := gzip.NewWriter(&packed)
-		_, _ = io.WriteString(z, errorOf(spoken(r), &dragoman.APIError{Class: dragoman.ErrorBadRequest, Status: 400, Message: "temperature is too high"}))
+		_, _ = io.WriteString(z, errorBody(dialectOf(r), &dragoman.APIError{Class: dragoman.ErrorBadRequest, Status: 400, Message: "temperature is too high"}))
 		_ = z.Close()
 		_, _ = rw.Write(packed.Bytes())
 	}, func(r *rig) {
-		for _, w := range ways() {
+		for _, w := range pairs() {
 			hr := r.request(r.t.Context(), w, false)
 			for name, value := range private {
 				hr.Header.Set(name, value)
@@ -190,8 +190,7 @@ func TestQuirkJ16_ClientHeadersStayAndCompressedErrorsAreRead(t *testing.T) {
 	})
 }
 
-// Neither what is said nor a credential is in the log, and what cannot be written as text
-// does not cost the line.
+// The log contains no content and no credentials, and invalid text does not lose a line.
 func TestQuirkJ18_TheLogHasNoContentAndLosesNoLine(t *testing.T) {
 	t.Setenv("TEAM_KEY", "team-secret-0123456789")
 	w := newWorld(t, "gateway:\n  keys: {team: {key_env: TEAM_KEY}}\n  routes: {\"*\": {to: \"sim/echo\"}}\n")
@@ -216,7 +215,7 @@ func TestQuirkJ18_TheLogHasNoContentAndLosesNoLine(t *testing.T) {
 	}
 }
 
-// The type and the capabilities of a provider decide what is sent, not its name.
+// The request depends on the type and the capabilities of the provider, not on its name.
 func TestQuirkJ19_CapabilitiesDecideAndNotNames(t *testing.T) {
 	const named = `  anthropic-cloud: {type: compatible, base_url: "http://127.0.0.1:1/v1", retries: 0}
   gemini-proxy: {type: compatible, base_url: "http://127.0.0.1:1/v1", retries: 0}
@@ -226,15 +225,15 @@ func TestQuirkJ19_CapabilitiesDecideAndNotNames(t *testing.T) {
 `
 	var mu sync.Mutex
 	var sent string
-	rigged(t, named, func(rw http.ResponseWriter, r *http.Request) {
+	withRig(t, named, func(rw http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		mu.Lock()
 		sent = string(body)
 		mu.Unlock()
-		answers(rw, r, false, wholeOf(spoken(r), "hello"))
+		writeResponse(rw, r, false, textResponse(dialectOf(r), "hello"))
 	}, func(r *rig) {
 		ask := func(provider string) string {
-			a := r.ask(way{anthropic.Codec{}, provider}, false)
+			a := r.roundTrip(pair{anthropic.Codec{}, provider}, false)
 			if a.status != http.StatusOK {
 				r.t.Fatalf("%s: %d %s", provider, a.status, a.body)
 			}

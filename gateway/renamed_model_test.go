@@ -13,7 +13,7 @@ import (
 // A route may send the requests for one model to another one of the same vendor. A client
 // sends what the requested model takes. A request that the other model would refuse is
 // translated; all others are still passed through.
-func TestA2_ARouteToAnotherModelOfTheVendorTakesTheSettingsOfTheRequestedModel(t *testing.T) {
+func TestA2_RenamedModelAcceptsSettingsOfTheRequestedModel(t *testing.T) {
 	t.Setenv("SIM_KEY", "upstream-secret")
 	const budget = `{"model":"%s","max_tokens":4000,"thinking":{"type":"enabled","budget_tokens":2000},"context_management":{"edits":[{"type":"clear_thinking_20251015","keep":"all"}]},"messages":[{"role":"user","content":"hi"}]}`
 	const effort = `{"model":"%s","reasoning":{"effort":"high"},"input":"hi","store":false}`

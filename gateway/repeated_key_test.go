@@ -14,16 +14,16 @@ func TestR7_RepeatedKeysPassToTheSameAPI(t *testing.T) {
 		`{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"look","arguments":"{\"q\":\"a\",\"q\":\"b\"}"}}]},` +
 		`{"role":"tool","tool_call_id":"c1","content":"no"}],"tools":[{"type":"function","function":{"name":"look","parameters":{"type":"object","properties":{}}}}]}`
 	var sent string
-	w := worldOf(t, "gateway: {"+routesWith("repair: always")+"}\n", func(rw http.ResponseWriter, r *http.Request) {
+	w := newServerWorld(t, "gateway: {"+routesWith("repair: always")+"}\n", func(rw http.ResponseWriter, r *http.Request) {
 		raw, _ := io.ReadAll(r.Body)
 		sent = string(raw)
 		http.Error(rw, "seen", http.StatusBadRequest)
 	})
-	for model, kept := range map[string]bool{"openai/m": true, "chat/m": true, "responses/m": false, "anthropic/m": false, "gemini/m": false, "ollama/m": false} {
+	for model, wantKept := range map[string]bool{"openai/m": true, "chat/m": true, "responses/m": false, "anthropic/m": false, "gemini/m": false, "ollama/m": false} {
 		sent = ""
-		_, _, answer := ask(t, w.url+"/v1/chat/completions", strings.Replace(body, "MODEL", model, 1))
-		if sent == "" || strings.Contains(sent, `{\"q\":\"a\",\"q\":\"b\"}`) != kept || !kept && strings.Contains(sent, `"q`) {
-			t.Errorf("%s gets %s, %s", model, sent, answer)
+		_, _, respBody := postJSON(t, w.url+"/v1/chat/completions", strings.Replace(body, "MODEL", model, 1))
+		if sent == "" || strings.Contains(sent, `{\"q\":\"a\",\"q\":\"b\"}`) != wantKept || !wantKept && strings.Contains(sent, `"q`) {
+			t.Errorf("%s gets %s, %s", model, sent, respBody)
 		}
 	}
 }

@@ -25,8 +25,8 @@ func decodeJSON(t testing.TB, r io.Reader) map[string]any {
 	return out
 }
 
-// answerOf posts to /v1/responses and returns the response object, also of a stream.
-func answerOf(t testing.TB, w *world, body string) map[string]any {
+// postResponses posts to /v1/responses and returns the response object, also from a stream.
+func postResponses(t testing.TB, w *world, body string) map[string]any {
 	t.Helper()
 	c := &client{t: t, codec: openairesponses.Codec{}, url: w.url}
 	resp := c.postBody(t.Context(), "", false, []byte(body)) //nolint:bodyclose // the test's end does
@@ -45,18 +45,18 @@ func answerOf(t testing.TB, w *world, body string) map[string]any {
 	return decodeJSON(t, strings.NewReader(last))["response"].(map[string]any)
 }
 
-func TestG7_AConversationGoesOnByTheIDOfItsLastResponse(t *testing.T) {
+func TestG7_ConversationContinuesByPreviousResponseID(t *testing.T) {
 	w := newWorld(t, "")
 	for _, stream := range []string{"false", "true"} {
 		for _, up := range []string{"sim/echo", "anthropic/sim/echo", "chat/sim/echo", "gemini/sim/echo", "ollama/sim/echo", "bedrock/sim/echo"} {
 			t.Run(up+" streamed "+stream, func(t *testing.T) {
-				first := answerOf(t, w, fmt.Sprintf(`{"model":%q,"input":"My name is Ada.","stream":%s}`, up, stream))
+				first := postResponses(t, w, fmt.Sprintf(`{"model":%q,"input":"My name is Ada.","stream":%s}`, up, stream))
 				id, _ := first["id"].(string)
 				if !strings.HasPrefix(id, "resp_") {
 					t.Fatalf("no id: %v", first)
 				}
-				second := answerOf(t, w, fmt.Sprintf(`{"model":%q,"input":"And again.","stream":%s,"previous_response_id":%q}`, up, stream, id))
-				third := answerOf(t, w, fmt.Sprintf(`{"model":%q,"input":"Thrice.","stream":%s,"previous_response_id":%q}`, up, stream, second["id"]))
+				second := postResponses(t, w, fmt.Sprintf(`{"model":%q,"input":"And again.","stream":%s,"previous_response_id":%q}`, up, stream, id))
+				third := postResponses(t, w, fmt.Sprintf(`{"model":%q,"input":"Thrice.","stream":%s,"previous_response_id":%q}`, up, stream, second["id"]))
 				for i, resp := range []map[string]any{first, second, third} {
 					usage, _ := resp["usage"].(map[string]any)
 					t.Logf("response %d: %v", i, usage["input_tokens"])
@@ -77,7 +77,7 @@ func TestG7_AConversationGoesOnByTheIDOfItsLastResponse(t *testing.T) {
 func TestResponsesEchoTheRequest(t *testing.T) {
 	w := newWorld(t, "")
 	for _, stream := range []string{"false", "true"} {
-		got := answerOf(t, w, `{"model":"anthropic/sim/echo","input":"Hello.","stream":`+stream+`,"instructions":"Be brief.","temperature":0.5,"metadata":{"a":"b"},"tool_choice":"auto","parallel_tool_calls":false,
+		got := postResponses(t, w, `{"model":"anthropic/sim/echo","input":"Hello.","stream":`+stream+`,"instructions":"Be brief.","temperature":0.5,"metadata":{"a":"b"},"tool_choice":"auto","parallel_tool_calls":false,
 			"tools":[{"type":"function","name":"f","description":"d","parameters":{"type":"object","properties":{},"additionalProperties":false},"strict":false}]}`)
 		tools, _ := got["tools"].([]any)
 		if got["instructions"] != "Be brief." || got["temperature"] != 0.5 || got["parallel_tool_calls"] != false || got["store"] != true || len(tools) != 1 || got["metadata"].(map[string]any)["a"] != "b" {
@@ -86,10 +86,10 @@ func TestResponsesEchoTheRequest(t *testing.T) {
 	}
 }
 
-func TestG7_AResponseIsRetrievedAndDeletedUnlessItWasNotToBeStored(t *testing.T) {
+func TestG7_StoredResponseIsRetrievedAndDeleted(t *testing.T) {
 	w := newWorld(t, "")
-	kept := answerOf(t, w, `{"model":"sim/echo","input":"Hello."}`)["id"].(string)
-	not := answerOf(t, w, `{"model":"sim/echo","input":"Hello.","store":false}`)["id"].(string)
+	wantKept := postResponses(t, w, `{"model":"sim/echo","input":"Hello."}`)["id"].(string)
+	not := postResponses(t, w, `{"model":"sim/echo","input":"Hello.","store":false}`)["id"].(string)
 	get := func(method, id string) (int, map[string]any) {
 		req, err := http.NewRequestWithContext(t.Context(), method, w.url+"/v1/responses/"+id, nil)
 		if err != nil {
@@ -102,19 +102,19 @@ func TestG7_AResponseIsRetrievedAndDeletedUnlessItWasNotToBeStored(t *testing.T)
 		defer resp.Body.Close()
 		return resp.StatusCode, decodeJSON(t, resp.Body)
 	}
-	if status, body := get(http.MethodGet, kept); status != http.StatusOK || body["id"] != kept || body["status"] != "completed" {
+	if status, body := get(http.MethodGet, wantKept); status != http.StatusOK || body["id"] != wantKept || body["status"] != "completed" {
 		t.Errorf("%d %v", status, body)
 	}
 	if status, _ := get(http.MethodGet, not); status != http.StatusNotFound {
 		t.Errorf("what was not to be stored: %d", status)
 	}
-	if status, body := get(http.MethodDelete, kept); status != http.StatusOK || body["deleted"] != true {
+	if status, body := get(http.MethodDelete, wantKept); status != http.StatusOK || body["deleted"] != true {
 		t.Errorf("%d %v", status, body)
 	}
-	if status, _ := get(http.MethodGet, kept); status != http.StatusNotFound {
+	if status, _ := get(http.MethodGet, wantKept); status != http.StatusNotFound {
 		t.Errorf("what was deleted: %d", status)
 	}
-	gone := answerOf(t, w, fmt.Sprintf(`{"model":"sim/echo","input":"Again.","previous_response_id":%q}`, kept))
+	gone := postResponses(t, w, fmt.Sprintf(`{"model":"sim/echo","input":"Again.","previous_response_id":%q}`, wantKept))
 	if e, _ := gone["error"].(map[string]any); e["param"] != "previous_response_id" {
 		t.Errorf("%v", gone)
 	}
@@ -123,7 +123,7 @@ func TestG7_AResponseIsRetrievedAndDeletedUnlessItWasNotToBeStored(t *testing.T)
 func TestG1_ResponseEchoesPartialSettings(t *testing.T) {
 	w := newWorld(t, "")
 	const function = `{"type":"function","name":"f"}`
-	for _, asked := range []string{
+	for _, requests := range []string{
 		`"reasoning":{"effort":"low"}`, `"reasoning":{"summary":"auto"}`, `"reasoning":{}`, `"reasoning":null`,
 		`"tools":[` + function + `]`, `"tools":[{"type":"function","name":"f","parameters":{"type":"object"},"strict":true},` + function + `]`, `"tools":[]`,
 		`"tools":[{"type":"custom","name":"c"}]`, `"tool_choice":{"type":"function","name":"f"},"tools":[` + function + `]`,
@@ -133,23 +133,23 @@ func TestG1_ResponseEchoesPartialSettings(t *testing.T) {
 		`"instructions":"x"`, `"metadata":{"a":"b"}`, `"truncation":"auto"`, `"temperature":0.5,"top_p":1`,
 	} {
 		c := &client{t: t, codec: openairesponses.Codec{}, url: w.url}
-		resp := c.postBody(t.Context(), "", false, fmt.Appendf(nil, `{"model":"anthropic/sim/echo","input":"Hello.",%s}`, asked))
+		resp := c.postBody(t.Context(), "", false, fmt.Appendf(nil, `{"model":"anthropic/sim/echo","input":"Hello.",%s}`, requests))
 		defer resp.Body.Close()
 		body, err := io.ReadAll(resp.Body)
 		if err != nil || resp.StatusCode != http.StatusOK {
-			t.Fatalf("%s: %d %v %s", asked, resp.StatusCode, err, body)
+			t.Fatalf("%s: %d %v %s", requests, resp.StatusCode, err, body)
 		}
 		if err := openResponses(t).Whole(body); err != nil {
-			t.Errorf("%s: %v\n%s", asked, err, body)
+			t.Errorf("%s: %v\n%s", requests, err, body)
 		}
 	}
 }
 
-func TestG7_AResponseThatIsTooLargeToBeKeptDoesNotSayThatItIs(t *testing.T) {
+func TestG7_TooLargeResponseIsMarkedAsNotStored(t *testing.T) {
 	w := newWorld(t, "")
 	input := fmt.Sprintf(`[{"role":"user","content":%q},{"role":"assistant","content":"And?"},{"role":"user","content":"Hello."}]`, strings.Repeat("x", 5<<20))
 	for _, stream := range []string{"false", "true"} {
-		got := answerOf(t, w, fmt.Sprintf(`{"model":"sim/echo","input":%s,"stream":%s}`, input, stream))
+		got := postResponses(t, w, fmt.Sprintf(`{"model":"sim/echo","input":%s,"stream":%s}`, input, stream))
 		if got["store"] != false || got["status"] == nil {
 			t.Errorf("streamed %s: store %v", stream, got["store"])
 		}
@@ -168,16 +168,16 @@ func TestG7_AResponseThatIsTooLargeToBeKeptDoesNotSayThatItIs(t *testing.T) {
 	}
 }
 
-func TestG7_AResponseThatItsModelsServerKeepsIsAskedForThereByItsOwnKey(t *testing.T) {
+func TestG7_UpstreamStoredResponseIsRetrievedByItsKey(t *testing.T) {
 	t.Setenv("FIRST_KEY", "the-first-key-of-this-test")
 	t.Setenv("SECOND_KEY", "the-second-key-of-this-test")
 	const keys = "  keys: {first: {key_env: FIRST_KEY}, second: {key_env: SECOND_KEY}}\n"
 	const items = `{"object":"list","data":[{"type":"message","id":"msg_1","role":"user","content":[{"type":"input_text","text":"hi"}]}],"first_id":"msg_1","last_id":"msg_1","has_more":false}`
 	for _, with := range []string{keys, ""} {
-		var asked []string
-		w := worldOf(t, "gateway:\n"+with+"  routes: {m: {to: responses/gpt}}\n", func(rw http.ResponseWriter, r *http.Request) {
+		var requests []string
+		w := newServerWorld(t, "gateway:\n"+with+"  routes: {m: {to: responses/gpt}}\n", func(rw http.ResponseWriter, r *http.Request) {
 			body, _ := io.ReadAll(r.Body)
-			asked = append(asked, fmt.Sprintf("%s %s %v %d", r.Method, r.URL, r.Header.Get("Authorization") == "Bearer upstream-secret", len(body)))
+			requests = append(requests, fmt.Sprintf("%s %s %v %d", r.Method, r.URL, r.Header.Get("Authorization") == "Bearer upstream-secret", len(body)))
 			rw.Header().Set("content-type", "application/json")
 			switch {
 			case strings.HasSuffix(r.URL.Path, "/cancel"):
@@ -194,13 +194,13 @@ func TestG7_AResponseThatItsModelsServerKeepsIsAskedForThereByItsOwnKey(t *testi
 		ask := func(method, path, body, key string) (int, string) {
 			return get(t, method, w.url+"/v1/responses"+path, body, "authorization", "Bearer the-"+key+"-key-of-this-test")
 		}
-		if status, text := ask(http.MethodGet, "/resp_1", "", "first"); status != http.StatusNotFound || !strings.Contains(text, "not found") || len(asked) != 0 {
+		if status, text := ask(http.MethodGet, "/resp_1", "", "first"); status != http.StatusNotFound || !strings.Contains(text, "not found") || len(requests) != 0 {
 			t.Errorf("before it is there: %d %s", status, text)
 		}
 		if status, text := ask(http.MethodPost, "", `{"model":"m","input":"hi","background":true}`, "first"); status != http.StatusOK {
 			t.Fatalf("%d %s", status, text)
 		}
-		asked = nil
+		requests = nil
 		for _, tc := range []struct {
 			method, path, key string
 			status            int
@@ -215,24 +215,24 @@ func TestG7_AResponseThatItsModelsServerKeepsIsAskedForThereByItsOwnKey(t *testi
 				t.Errorf("%s %s: %d %s", tc.method, tc.path, status, text)
 			}
 		}
-		if got, want := strings.Join(asked, "\n"), "GET /v1/responses/resp_1?include[]=x true 0\nGET /v1/responses/resp_1/input_items?limit=2 true 0\nPOST /v1/responses/resp_1/cancel true 0\nDELETE /v1/responses/resp_1 true 0"; got != want {
+		if got, want := strings.Join(requests, "\n"), "GET /v1/responses/resp_1?include[]=x true 0\nGET /v1/responses/resp_1/input_items?limit=2 true 0\nPOST /v1/responses/resp_1/cancel true 0\nDELETE /v1/responses/resp_1 true 0"; got != want {
 			t.Errorf("asked:\n%s\nwant:\n%s", got, want)
 		}
 		w.wantLog(t, `"path":"/v1/responses/resp_1/cancel"`, `"model":"m","route":"m","upstream":"responses/gpt"`)
-		asked = nil
+		requests = nil
 		for _, path := range []string{"/resp_1", "/resp_1/input_items", "/resp_1%2f..%2f..%2ffiles"} {
-			if status, text := ask(http.MethodGet, path, "", "second"); with != "" && (status != http.StatusNotFound || len(asked) != 0) {
+			if status, text := ask(http.MethodGet, path, "", "second"); with != "" && (status != http.StatusNotFound || len(requests) != 0) {
 				t.Errorf("another key: %s: %d %s", path, status, text)
 			}
 		}
 	}
 }
 
-func TestG3_AskingForAResponseThatItsModelsServerKeepsIsARequest(t *testing.T) {
+func TestG3_ForwardedRetrievalCountsAsARequest(t *testing.T) {
 	t.Setenv("FIRST_KEY", "the-first-key-of-this-test")
-	var asked atomic.Int32
-	w := worldOf(t, "gateway:\n  keys: {first: {key_env: FIRST_KEY, requests_per_minute: 3}}\n  routes: {m: {to: responses/gpt}}\n", func(rw http.ResponseWriter, _ *http.Request) {
-		asked.Add(1)
+	var requests atomic.Int32
+	w := newServerWorld(t, "gateway:\n  keys: {first: {key_env: FIRST_KEY, requests_per_minute: 3}}\n  routes: {m: {to: responses/gpt}}\n", func(rw http.ResponseWriter, _ *http.Request) {
+		requests.Add(1)
 		rw.Header().Set("content-type", "application/json")
 		_, _ = io.WriteString(rw, responsesThinks)
 	})
@@ -250,15 +250,15 @@ func TestG3_AskingForAResponseThatItsModelsServerKeepsIsARequest(t *testing.T) {
 	if status, text := ask(http.MethodGet, "/v1/models", ""); status != http.StatusOK {
 		t.Errorf("a list, which asks nobody: %d %s", status, text)
 	}
-	if n := asked.Load(); n != 3 {
+	if n := requests.Load(); n != 3 {
 		t.Errorf("the server was asked %d times", n)
 	}
 }
 
-func TestG3_WhatIsAnsweredInTheBackgroundIsNoWayAroundABudget(t *testing.T) {
+func TestG3_BackgroundResponseIsRefusedWithABudget(t *testing.T) {
 	t.Setenv("FIRST_KEY", "the-first-key-of-this-test")
 	t.Setenv("SECOND_KEY", "the-second-key-of-this-test")
-	w := worldOf(t, "gateway:\n  keys: {first: {key_env: FIRST_KEY, budget: {tokens: 100, per: day}}, second: {key_env: SECOND_KEY}}\n  routes: {m: {to: responses/gpt}, other: {to: sim/echo}}\n", (&scripted{answers: []string{responsesThinks}}).ServeHTTP)
+	w := newServerWorld(t, "gateway:\n  keys: {first: {key_env: FIRST_KEY, budget: {tokens: 100, per: day}}, second: {key_env: SECOND_KEY}}\n  routes: {m: {to: responses/gpt}, other: {to: sim/echo}}\n", (&scriptedServer{responses: []string{responsesThinks}}).ServeHTTP)
 	for _, tc := range []struct {
 		key, body string
 		status    int

@@ -11,20 +11,20 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 )
 
-// everyPair are all clients with all upstreams of a rig.
-func everyPair() (out []way) {
+// allPairs returns every client with every upstream of a rig.
+func allPairs() (out []pair) {
 	for _, codec := range clientDialects {
 		for _, provider := range []string{"openai", "chat", "responses", "anthropic", "gemini", "ollama", "bedrock"} {
-			out = append(out, way{codec, provider})
+			out = append(out, pair{codec, provider})
 		}
 	}
 	return out
 }
 
-// However an upstream says how long to wait, every client learns it from the header that
-// its SDK reads, and Gemini clients from the body too.
+// Every client gets the wait of an upstream in the header that its SDK reads; Gemini clients get
+// it in the body too.
 func TestG2_WaitOfAnUpstreamReachesTheClient(t *testing.T) {
-	begin := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) // of every bubble
+	begin := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) // the start time of every bubble
 	for name, tc := range map[string]struct {
 		status int
 		header map[string]string
@@ -38,24 +38,24 @@ func TestG2_WaitOfAnUpstreamReachesTheClient(t *testing.T) {
 		"the reset of a limit":   {429, map[string]string{"X-Ratelimit-Remaining-Requests": "0", "X-Ratelimit-Reset-Requests": "7s"}, 0, "7"},
 		"the body, where it can": {429, nil, 7 * time.Second, "7"},
 	} {
-		for _, w := range everyPair() {
+		for _, w := range allPairs() {
 			if tc.body > 0 && (w.provider != "gemini" || w.client.Dialect() == dialectname.Gemini) { // whose clients read the body
 				continue
 			}
-			rigged(t, "", func(rw http.ResponseWriter, r *http.Request) {
+			withRig(t, "", func(rw http.ResponseWriter, r *http.Request) {
 				for k, v := range tc.header {
 					rw.Header().Set(k, v)
 				}
-				refuses(rw, r, dragoman.APIError{Status: tc.status, Message: "later", RetryAfter: tc.body})
+				writeError(rw, r, dragoman.APIError{Status: tc.status, Message: "later", RetryAfter: tc.body})
 			}, func(r *rig) {
 				for _, stream := range []bool{false, true} {
-					before := r.asked.Load()
-					a := r.ask(w, stream)
-					if r.asked.Load() != before+1 {
-						r.t.Errorf("%s: the upstream was asked %d times: %s", w, r.asked.Load()-before, a.body)
+					before := r.requests.Load()
+					a := r.roundTrip(w, stream)
+					if r.requests.Load() != before+1 {
+						r.t.Errorf("%s: the upstream was asked %d times: %s", w, r.requests.Load()-before, a.body)
 					}
 					got := a.header.Get("Retry-After")
-					if got != tc.want && !w.passes(stream) || !isStatus(a.status, tc.status) && a.status != 529 { // Anthropic's status of a server that is too busy
+					if got != tc.want && !w.passes(stream) || !isStatus(a.status, tc.status) && a.status != 529 { // the Anthropic status for an overloaded server
 						r.t.Errorf("%s, %s%s: %d, Retry-After %q: %s", name, w, streamed(stream), a.status, got, a.body)
 					}
 					for k, v := range tc.header {

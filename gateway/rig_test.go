@@ -31,19 +31,19 @@ import (
 	"github.com/dragoman-go/dragoman/sim"
 )
 
-// pipes is a network of this process alone, whose connections hold no byte back: a write
-// ends when it is read. Within a bubble of synctest nothing on it takes any time.
+// pipes is an in-process network without buffers: a write ends when it is read. In a synctest
+// bubble it takes no time.
 type pipes struct {
 	conns  chan net.Conn
 	closed chan struct{}
 	once   sync.Once
-	// open counts the connections that are.
+	// open counts the open connections.
 	open atomic.Int32
 }
 
 func newPipes() *pipes { return &pipes{conns: make(chan net.Conn), closed: make(chan struct{})} }
 
-// pipe is one end that is counted.
+// pipe is one end of a connection, which pipes counts.
 type pipe struct {
 	net.Conn
 	closed func()
@@ -89,28 +89,28 @@ type pipeAddr struct{}
 func (pipeAddr) Network() string { return "pipe" }
 func (pipeAddr) String() string  { return "pipe" }
 
-// rig is a gateway that is served, with clients before it and a server of the test's own
-// behind it, all of it over HTTP in a bubble with a time of its own.
+// rig is a served gateway with clients and an upstream of the test, over HTTP in a synctest
+// bubble.
 type rig struct {
 	t       *testing.T
 	gateway *gateway.Gateway
 	clients *http.Client
-	// front and back are the networks before and behind the gateway.
+	// front is the network between clients and gateway, back the one between gateway and upstream.
 	front, back *pipes
-	// shutdown ends the gateway; ended is when it has.
+	// shutdown stops the gateway; ended is closed when it has stopped.
 	shutdown func()
 	ended    chan error
-	// sender is what models are asked by.
-	sender *http.Transport
-	// asked counts what the server was asked.
-	asked atomic.Int32
+	// transport sends the requests to models.
+	transport *http.Transport
+	// requests counts the requests of the upstream.
+	requests atomic.Int32
 	world
 }
 
-// rigConfig are the providers of a rig.
+// rigConfig has the providers of a rig.
 var rigConfig = configOf("http://127.0.0.1:1")
 
-// routesWith are the routes of all providers of a rig, each with some settings.
+// routesWith returns routes to all providers of a rig, each with the same settings.
 func routesWith(settings string) string {
 	var all []string
 	for _, name := range []string{"chat", "openai", "responses", "anthropic", "gemini", "ollama"} {
@@ -119,18 +119,18 @@ func routesWith(settings string) string {
 	return "routes: {" + strings.Join(all, ", ") + "}"
 }
 
-// rigged runs a test in a bubble with a rig.
-func rigged(t *testing.T, more string, handler http.HandlerFunc, test func(r *rig)) {
+// withRig runs a test with a rig in a bubble.
+func withRig(t *testing.T, more string, handler http.HandlerFunc, test func(r *rig)) {
 	t.Helper()
 	t.Setenv("SIM_KEY", "upstream-secret")
 	file := rigConfig + more
 	synctest.Test(t, func(t *testing.T) {
 		r := &rig{t: t, front: newPipes(), back: newPipes(), ended: make(chan error, 1)}
-		r.sender = &http.Transport{DialContext: r.back.dial}
+		r.transport = &http.Transport{DialContext: r.back.dial}
 		config := r.config(file)
 		server := &http.Server{Handler: http.HandlerFunc(func(rw http.ResponseWriter, req *http.Request) {
-			r.asked.Add(1)
-			body, _ := io.ReadAll(req.Body) // only then it is seen that who asks has gone
+			r.requests.Add(1)
+			body, _ := io.ReadAll(req.Body) // net/http detects a disconnect only after the body is read
 			req.Body = io.NopCloser(bytes.NewReader(body))
 			handler(rw, req)
 		}), ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)}
@@ -143,17 +143,17 @@ func rigged(t *testing.T, more string, handler http.HandlerFunc, test func(r *ri
 		r.shutdown = stop
 		go func() { r.ended <- r.gateway.Serve(ctx, r.front, time.Second) }()
 		clients := &http.Transport{DialContext: r.front.dial}
-		found := r.judgedBy(clients)
+		found := r.judgeResponses(clients)
 		defer func() {
 			stop()
 			<-r.ended
 			clients.CloseIdleConnections()
-			r.sender.CloseIdleConnections()
+			r.transport.CloseIdleConnections()
 			_ = server.Close()
 			for _, v := range found() {
 				switch {
-				case v.Status == http.StatusRequestHeaderFieldsTooLarge: // net/http's own words: the gateway has not been asked
-				case r.passedOn(v): // the server's own words, whatever they are
+				case v.Status == http.StatusRequestHeaderFieldsTooLarge: // a response of net/http; the gateway was not called
+				case r.wasPassedThrough(v): // the bytes of the upstream
 					t.Logf("passed on: %v", v)
 				default:
 					complain(t, v)
@@ -164,9 +164,9 @@ func rigged(t *testing.T, more string, handler http.HandlerFunc, test func(r *ri
 	})
 }
 
-// judgedBy has the clients' answers judged. The result is what was found by then: who has
-// said it is known when the log is complete.
-func (r *rig) judgedBy(clients http.RoundTripper) (found func() []*emitcheck.Violation) {
+// judgeResponses checks the responses that clients read. found returns the violations so far; call
+// it when the log is complete.
+func (r *rig) judgeResponses(clients http.RoundTripper) (found func() []*emitcheck.Violation) {
 	var mu sync.Mutex
 	var all []*emitcheck.Violation
 	r.clients = &http.Client{Transport: emitcheck.Transport(clients, emitcheck.Options{Document: openResponses(r.t), Report: func(v *emitcheck.Violation) {
@@ -187,45 +187,45 @@ func (r *rig) config(file string) *gateway.Config {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	config.Models.HTTP = &http.Client{Transport: r.sender}
+	config.Models.HTTP = &http.Client{Transport: r.transport}
 	return config
 }
 
-// line is the log of the requests that have ended, once all that can happen has.
-func (r *rig) line() string {
+// logLines returns the log lines of ended requests, after all goroutines of the bubble are idle.
+func (r *rig) logLines() string {
 	synctest.Wait()
 	return r.logged()
 }
 
-// way is that of a request: who asks, who is asked.
-type way struct {
+// pair is the client dialect and the provider of a request.
+type pair struct {
 	client   dialect.Codec
 	provider string
 }
 
-// passes reports whether answers are passed on byte for byte.
-func (w way) passes(stream bool) bool {
-	return w.provider == ownProvider(w.client.Dialect()) && !(stream && isArray(w.client))
+// passes reports whether responses are passed through.
+func (w pair) passes(stream bool) bool {
+	return w.provider == providerOf(w.client.Dialect()) && !(stream && isArray(w.client))
 }
 
-// beats reports whether pauses of streams are filled.
-func (w way) beats() bool {
+// beats reports whether pauses of streams get heartbeats.
+func (w pair) beats() bool {
 	d := w.client.Dialect()
 	return d != dialectname.Gemini && d != dialectname.Ollama
 }
 
-// ways are those of every client, to a server of its own dialect and to one of another.
-func ways() (out []way) {
+// pairs returns every client with an upstream of its own dialect and with one of another.
+func pairs() (out []pair) {
 	for _, codec := range clientDialects {
-		own := ownProvider(codec.Dialect())
-		out = append(out, way{codec, own})
+		own := providerOf(codec.Dialect())
+		out = append(out, pair{codec, own})
 		other := "anthropic"
 		if own == other {
 			other = "openai"
 		}
-		out = append(out, way{codec, other})
+		out = append(out, pair{codec, other})
 	}
-	return append(out, way{openaichat.Codec{}, "responses"}, way{anthropic.Codec{}, "gemini"}, way{openairesponses.Codec{}, "ollama"})
+	return append(out, pair{openaichat.Codec{}, "responses"}, pair{anthropic.Codec{}, "gemini"}, pair{openairesponses.Codec{}, "ollama"})
 }
 
 func isArray(codec dialect.Codec) bool {
@@ -233,7 +233,7 @@ func isArray(codec dialect.Codec) bool {
 	return ok && g.Array
 }
 
-func (w way) String() string {
+func (w pair) String() string {
 	name := string(w.client.Dialect())
 	if isArray(w.client) {
 		name += "-array"
@@ -241,7 +241,7 @@ func (w way) String() string {
 	return name + " to " + w.provider
 }
 
-// streamed names how an answer is asked for.
+// streamed returns a subtest name: streamed or not.
 func streamed(stream bool) string {
 	if stream {
 		return " streamed"
@@ -249,8 +249,8 @@ func streamed(stream bool) string {
 	return " whole"
 }
 
-// request is one of a client's, with what the client's vendor wants in it.
-func (r *rig) request(ctx context.Context, w way, stream bool) *http.Request {
+// request returns a request of a client, with the headers that its vendor requires.
+func (r *rig) request(ctx context.Context, w pair, stream bool) *http.Request {
 	r.t.Helper()
 	return r.requestFor(ctx, w.client, w.provider+"/m", stream)
 }
@@ -275,7 +275,7 @@ func (r *rig) requestFor(ctx context.Context, codec dialect.Codec, model string,
 	return hr
 }
 
-// reply is an answer that was read to its end.
+// reply is a response that was read to its end.
 type reply struct {
 	codec  dialect.Codec
 	stream bool
@@ -284,8 +284,8 @@ type reply struct {
 	body   []byte
 }
 
-// ask asks, and reads all of the answer.
-func (r *rig) ask(w way, stream bool) *reply {
+// roundTrip sends a request and reads the whole response.
+func (r *rig) roundTrip(w pair, stream bool) *reply {
 	r.t.Helper()
 	return r.read(r.send(r.request(r.t.Context(), w, stream)), w.client, stream) //nolint:bodyclose // read does
 }
@@ -299,7 +299,7 @@ func (r *rig) send(hr *http.Request) *http.Response {
 	return resp
 }
 
-// read reads an answer to its end.
+// read reads a response to its end.
 func (r *rig) read(resp *http.Response, codec dialect.Codec, stream bool) *reply {
 	r.t.Helper()
 	a, err := readAll(resp, codec, stream)
@@ -315,8 +315,8 @@ func readAll(resp *http.Response, codec dialect.Codec, stream bool) (*reply, err
 	return &reply{codec: codec, stream: stream, status: resp.StatusCode, header: resp.Header, body: body}, err
 }
 
-// answer is what a client understands.
-func (a *reply) answer() (*dragoman.Response, error) {
+// decode decodes the response as a client would.
+func (a *reply) decode() (*dragoman.Response, error) {
 	switch {
 	case a.status != http.StatusOK:
 		return nil, a.codec.DecodeError(a.status, a.header, a.body)
@@ -331,7 +331,7 @@ func (a *reply) answer() (*dragoman.Response, error) {
 	}
 }
 
-// check is what the strictest clients have against it.
+// check returns what the strictest clients would reject.
 func (a *reply) check() error {
 	switch {
 	case a.status != http.StatusOK:
@@ -343,19 +343,19 @@ func (a *reply) check() error {
 	}
 }
 
-// apiError is the error of an answer; nil where it is none.
+// apiError returns the error of the response; nil if it has none.
 func (a *reply) apiError(t *testing.T) *dragoman.APIError {
 	t.Helper()
 	var api *dragoman.APIError
-	resp, err := a.answer()
+	resp, err := a.decode()
 	if !errors.As(err, &api) {
 		t.Fatalf("no error of an API: %T %v, %+v\n%d %s", err, err, resp, a.status, a.body)
 	}
 	return api
 }
 
-// spoken is the dialect in which a server is asked.
-func spoken(r *http.Request) dialect.Codec {
+// dialectOf returns the dialect of a request to an upstream.
+func dialectOf(r *http.Request) dialect.Codec {
 	switch path := r.URL.Path; {
 	case strings.HasSuffix(path, "/chat/completions"):
 		return openaichat.Codec{}
@@ -370,8 +370,8 @@ func spoken(r *http.Request) dialect.Codec {
 	}
 }
 
-// asModel are the events of the simulator's answer to a text.
-func asModel(text string) (events []dragoman.Event) {
+// simulatedEvents returns the events of the simulator for a text.
+func simulatedEvents(text string) (events []dragoman.Event) {
 	model, err := sim.Open("sim/echo")
 	if err != nil {
 		return nil
@@ -385,8 +385,8 @@ func asModel(text string) (events []dragoman.Event) {
 	return events
 }
 
-// tellings are events as a dialect tells them: what each adds to a stream.
-func tellings(codec dialect.Codec, events []dragoman.Event) (out []string) {
+// encodeEvents encodes events in a dialect: what each of them adds to a stream.
+func encodeEvents(codec dialect.Codec, events []dragoman.Event) (out []string) {
 	enc := codec.NewStreamEncoder(dialect.EncodeOptions{Seed: "s", Model: "m", StreamUsage: true})
 	for _, ev := range events {
 		if b, err := enc.Encode(nil, ev); err == nil && len(b) > 0 {
@@ -399,13 +399,13 @@ func tellings(codec dialect.Codec, events []dragoman.Event) (out []string) {
 	return out
 }
 
-// streamed and whole are what a server answers with a text.
-func streamOf(codec dialect.Codec, text string) string {
-	return strings.Join(tellings(codec, asModel(text)), "")
+// textStream and textResponse return a response with a text, streamed and complete.
+func textStream(codec dialect.Codec, text string) string {
+	return strings.Join(encodeEvents(codec, simulatedEvents(text)), "")
 }
 
-func wholeOf(codec dialect.Codec, text string) string {
-	events := asModel(text)
+func textResponse(codec dialect.Codec, text string) string {
+	events := simulatedEvents(text)
 	var sum dragoman.Collector
 	for _, ev := range events {
 		sum.Add(ev)
@@ -421,22 +421,22 @@ func wholeOf(codec dialect.Codec, text string) string {
 	return string(enc.Body)
 }
 
-// failedStream is a stream with so many events of an answer, and an error behind them.
+// failedStream returns a stream with the given number of events, followed by an error.
 func failedStream(codec dialect.Codec, before int, e *dragoman.APIError) string {
-	events := append(asModel("one two three four five")[:before:before], &dragoman.StreamError{Err: e})
-	return strings.Join(tellings(codec, events), "")
+	events := append(simulatedEvents("one two three four five")[:before:before], &dragoman.StreamError{Err: e})
+	return strings.Join(encodeEvents(codec, events), "")
 }
 
-// errorOf is an error as a server tells it.
-func errorOf(codec dialect.Codec, e *dragoman.APIError) string {
+// errorBody returns an error in a dialect.
+func errorBody(codec dialect.Codec, e *dragoman.APIError) string {
 	_, body, _ := codec.EncodeError(e)
 	return string(body)
 }
 
-// refuses writes an error of a server, with a status of its dialect's: of what class it is
-// follows from the status that the error has, unless it says so.
-func refuses(rw http.ResponseWriter, r *http.Request, e dragoman.APIError) {
-	codec := spoken(r)
+// writeError writes an error as an upstream of the request's dialect. An error without a class
+// gets the class of its status.
+func writeError(rw http.ResponseWriter, r *http.Request, e dragoman.APIError) {
+	codec := dialectOf(r)
 	if e.Class == "" {
 		e.Class = codec.DecodeError(e.Status, nil, nil).Class
 	}
@@ -446,11 +446,11 @@ func refuses(rw http.ResponseWriter, r *http.Request, e dragoman.APIError) {
 	_, _ = rw.Write(body)
 }
 
-// answers writes an answer of a server.
-func answers(rw http.ResponseWriter, r *http.Request, stream bool, pieces ...string) {
+// writeResponse writes a response of an upstream.
+func writeResponse(rw http.ResponseWriter, r *http.Request, stream bool, pieces ...string) {
 	rw.Header().Set("content-type", "application/json")
 	if stream {
-		rw.Header().Set("content-type", serving.StreamType(spoken(r)))
+		rw.Header().Set("content-type", serving.StreamType(dialectOf(r)))
 	}
 	flush := http.NewResponseController(rw).Flush
 	if len(pieces) == 0 {
@@ -464,12 +464,11 @@ func answers(rw http.ResponseWriter, r *http.Request, stream bool, pieces ...str
 	}
 }
 
-// isStream reports whether a request is for a stream, as far as its URL or the test's body
-// says it.
+// isStream reports whether a request, by its URL or the body of the test, is for a stream.
 func isStream(r *http.Request) bool {
 	body, _ := io.ReadAll(r.Body)
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	switch spoken(r).Dialect() {
+	switch dialectOf(r).Dialect() {
 	case dialectname.Gemini:
 		return strings.Contains(r.URL.Path, ":stream")
 	case dialectname.Ollama:
@@ -479,5 +478,5 @@ func isStream(r *http.Request) bool {
 	}
 }
 
-// pause lets so many seconds pass, of a bubble's time.
-func pause(seconds int) { time.Sleep(time.Duration(seconds) * time.Second) }
+// sleepSeconds sleeps, in the time of the bubble.
+func sleepSeconds(seconds int) { time.Sleep(time.Duration(seconds) * time.Second) }

@@ -14,7 +14,7 @@ import (
 // errShutdown is the cause of canceled responses after the drain time.
 var errShutdown = errors.New("gateway: shutting down")
 
-// defaultDrain is how long responses in progress may take after shutdown begins.
+// defaultDrain is the time that responses in progress have to end after shutdown begins.
 const defaultDrain = 30 * time.Second
 
 // Serve serves requests on l until ctx ends, and closes l. It then refuses new requests and
@@ -27,9 +27,9 @@ func (g *Gateway) Serve(ctx context.Context, l net.Listener, drain time.Duration
 	}
 	base, breakOff := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer breakOff(nil)
-	defer g.sender.CloseIdleConnections()
+	defer g.httpClient.CloseIdleConnections()
 	server := &http.Server{
-		Handler: g.guarded(), BaseContext: func(net.Listener) context.Context { return base },
+		Handler: g.browserGuard(), BaseContext: func(net.Listener) context.Context { return base },
 		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: g.headerBytes,
 	}
 	ended := make(chan error, 1)
@@ -46,13 +46,13 @@ func (g *Gateway) Serve(ctx context.Context, l net.Listener, drain time.Duration
 	over := time.AfterFunc(wait, func() { breakOff(errShutdown) })
 	defer over.Stop()
 	// Canceled responses still write their error, which takes a moment.
-	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), wait+breakTime)
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), wait+errorWriteTime)
 	defer cancel()
 	if err := server.Shutdown(last); err != nil { // some clients do not read the error
-		g.metrics.cut.Add(g.metrics.running.Load())
+		g.metrics.cutOff.Add(g.metrics.running.Load())
 		_ = server.Close() // which cuts them off
 	}
-	if n := g.metrics.cut.Load(); n > 0 {
+	if n := g.metrics.cutOff.Load(); n > 0 {
 		return &DrainError{Responses: n, Drain: wait}
 	}
 	return nil
@@ -76,14 +76,14 @@ func (e *DrainError) Error() string {
 	return fmt.Sprintf("gateway: %s after %v", what, e.Drain)
 }
 
-// breakTime is how long canceled responses have to write their error.
-const breakTime = 5 * time.Second
+// errorWriteTime is the time that canceled responses have to write their error.
+const errorWriteTime = 5 * time.Second
 
 // isShutdown reports whether a context ended because the gateway is shutting down.
 func isShutdown(ctx context.Context) bool { return errors.Is(context.Cause(ctx), errShutdown) }
 
-// admit admits a request unless the maximum is in progress.
-func (g *Gateway) admit(most int) error {
+// checkCapacity returns an error if more than most requests are in progress; zero means no limit.
+func (g *Gateway) checkCapacity(most int) error {
 	if n := g.metrics.running.Load(); most > 0 && n > int64(most) {
 		return &dragoman.APIError{Class: dragoman.ErrorOverloaded, Message: "the gateway answers as many requests as it may; try again soon", RetryAfter: time.Second}
 	}

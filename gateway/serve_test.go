@@ -26,8 +26,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/oracle/emitcheck"
 )
 
-// worldOf is a gateway with a server of the test's own behind it.
-func worldOf(t testing.TB, more string, handler http.HandlerFunc, how ...option) *world {
+// newServerWorld returns a gateway in front of a server of the test.
+func newServerWorld(t testing.TB, more string, handler http.HandlerFunc, how ...option) *world {
 	t.Helper()
 	t.Setenv("SIM_KEY", "upstream-secret")
 	s := httptest.NewServer(handler)
@@ -35,7 +35,7 @@ func worldOf(t testing.TB, more string, handler http.HandlerFunc, how ...option)
 	return newWorldOf(t, s, configOf(s.URL)+more, how...)
 }
 
-// anthropicAnswer is a stream of Anthropic's, with a member that nobody knows.
+// anthropicAnswer is an Anthropic stream with an unknown field.
 const anthropicAnswer = "event: message_start\ndata: {\"type\":\"message_start\", \"message\":{\"id\":\"msg_1\",\"type\":\"message\",\"role\":\"assistant\",\"model\":\"m\",\"content\":[],\"stop_reason\":null,\"stop_sequence\":null,\"usage\":{\"input_tokens\":7,\"output_tokens\":1},\"novel\":true}}\n\n" +
 	"event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n" +
 	"event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"message_stop\"}}\n\n" +
@@ -43,16 +43,16 @@ const anthropicAnswer = "event: message_start\ndata: {\"type\":\"message_start\"
 	"event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\",\"stop_sequence\":null},\"usage\":{\"output_tokens\":3}}\n\n" +
 	"event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
 
-// anthropicOdd is the same as no encoder of ours would write it.
+// anthropicOdd is the same stream in a form that the encoder never writes.
 var anthropicOdd = strings.Replace(anthropicAnswer, "event: content_block_start", ": a comment\n\nevent: vendor.thing\ndata: {\"type\":\"vendor.thing\",\"x\":1}\n\nevent: content_block_start", 1)
 
 const anthropicRequest = `{ "model" : "anthropic/some-model",  "max_tokens":10,"stream":true,"messages":[{"role":"user","content":"hi"}],"novel_field":[1, 2]}`
 
-func TestG1_OneDialectWithNothingToChangePassesByteForByte(t *testing.T) {
+func TestG1_SameDialectPassesByteForByte(t *testing.T) {
 	var got []byte
 	var header http.Header
 	var query string
-	w := worldOf(t, "", func(rw http.ResponseWriter, r *http.Request) {
+	w := newServerWorld(t, "", func(rw http.ResponseWriter, r *http.Request) {
 		got, _ = io.ReadAll(r.Body)
 		header, query = r.Header, r.URL.RawQuery
 		rw.Header().Set("content-type", "text/event-stream")
@@ -61,7 +61,7 @@ func TestG1_OneDialectWithNothingToChangePassesByteForByte(t *testing.T) {
 			_, _ = rw.Write(event)
 			_ = http.NewResponseController(rw).Flush()
 		}
-	}, passesOn("the vendor has an event that is new"))
+	}, unjudgedPassThrough("the vendor has an event that is new"))
 	c := &client{t: t, codec: anthropic.Codec{}, url: w.url, key: "the client's own"}
 	resp := c.postBody(t.Context(), "", true, []byte(anthropicRequest)) //nolint:bodyclose // the test's end does
 	body, err := io.ReadAll(resp.Body)
@@ -78,16 +78,16 @@ func TestG1_OneDialectWithNothingToChangePassesByteForByte(t *testing.T) {
 		t.Errorf("ids: %v", resp.Header)
 	}
 	w.wantLog(t, `"transparent":true`, `"input_tokens":7`, `"output_tokens":3`, `"status":200`)
-	if get(t, http.MethodPost, w.url+"/v1/messages?beta=true&key=a-secret", anthropicRequest); query != "beta=true" { // as Claude Code asks
+	if get(t, http.MethodPost, w.url+"/v1/messages?beta=true&key=a-secret", anthropicRequest); query != "beta=true" { // as Claude Code sends it
 		t.Errorf("query: %q", query)
 	}
 }
 
-func TestTwoKeysWithOneIdempotencyKeyAreTwoRequests(t *testing.T) {
+func TestIdempotencyKeyIsScopedToTheVirtualKey(t *testing.T) {
 	t.Setenv("FIRST_KEY", "the-first-key-of-this-test")
 	t.Setenv("SECOND_KEY", "the-second-key-of-this-test")
 	seen := map[string]bool{}
-	w := worldOf(t, "gateway:\n  keys: {first: {key_env: FIRST_KEY}, second: {key_env: SECOND_KEY}}\n  routes: {anthropic/*: {to: anthropic/*}}\n", func(rw http.ResponseWriter, r *http.Request) {
+	w := newServerWorld(t, "gateway:\n  keys: {first: {key_env: FIRST_KEY}, second: {key_env: SECOND_KEY}}\n  routes: {anthropic/*: {to: anthropic/*}}\n", func(rw http.ResponseWriter, r *http.Request) {
 		seen[r.Header.Get("Idempotency-Key")] = true
 		rw.Header().Set("content-type", "text/event-stream")
 		_, _ = io.WriteString(rw, anthropicAnswer)
@@ -102,10 +102,10 @@ func TestTwoKeysWithOneIdempotencyKeyAreTwoRequests(t *testing.T) {
 	}
 }
 
-func TestARepeatedIdempotencyKeyIsScopedToo(t *testing.T) {
+func TestRepeatedIdempotencyHeadersAreScoped(t *testing.T) {
 	t.Setenv("FIRST_KEY", "the-first-key-of-this-test")
 	var seen []string
-	w := worldOf(t, "gateway:\n  keys: {first: {key_env: FIRST_KEY}}\n  routes: {anthropic/*: {to: anthropic/*}}\n", func(rw http.ResponseWriter, r *http.Request) {
+	w := newServerWorld(t, "gateway:\n  keys: {first: {key_env: FIRST_KEY}}\n  routes: {anthropic/*: {to: anthropic/*}}\n", func(rw http.ResponseWriter, r *http.Request) {
 		seen = r.Header.Values("Idempotency-Key")
 		rw.Header().Set("content-type", "text/event-stream")
 		_, _ = io.WriteString(rw, anthropicAnswer)
@@ -125,9 +125,9 @@ func TestARepeatedIdempotencyKeyIsScopedToo(t *testing.T) {
 	}
 }
 
-func TestG2_WhereAnUpstreamRedirectsToIsForTheLogOnly(t *testing.T) {
+func TestG2_RedirectTargetIsOnlyLogged(t *testing.T) {
 	for _, route := range []string{"{to: anthropic/*}", "{to: anthropic/*, repair: always}", "{to: \"anthropic/*, anthropic/other\"}"} {
-		w := worldOf(t, "gateway: {routes: {anthropic/*: "+route+"}}\n", func(rw http.ResponseWriter, r *http.Request) {
+		w := newServerWorld(t, "gateway: {routes: {anthropic/*: "+route+"}}\n", func(rw http.ResponseWriter, r *http.Request) {
 			http.Redirect(rw, r, "https://inner.example.com/v1", http.StatusPermanentRedirect)
 		})
 		status, text := get(t, http.MethodPost, w.url+"/v1/messages", anthropicRequest)
@@ -138,9 +138,9 @@ func TestG2_WhereAnUpstreamRedirectsToIsForTheLogOnly(t *testing.T) {
 	}
 }
 
-func TestG2_TheServersOwnRefusalIsTheAnswerOfATransparentRoute(t *testing.T) {
+func TestG2_UpstreamErrorIsPassedThrough(t *testing.T) {
 	const own = `{"type":"error","error":{"type":"invalid_request_error","message":"max_tokens: too big","extra":1},"request_id":"req_1"}`
-	w := worldOf(t, "", func(rw http.ResponseWriter, _ *http.Request) {
+	w := newServerWorld(t, "", func(rw http.ResponseWriter, _ *http.Request) {
 		rw.Header().Set("content-type", "application/json")
 		rw.WriteHeader(http.StatusBadRequest)
 		_, _ = io.WriteString(rw, own)
@@ -153,15 +153,15 @@ func TestG2_TheServersOwnRefusalIsTheAnswerOfATransparentRoute(t *testing.T) {
 	}
 }
 
-func TestG2_ThatTheGatewaysCredentialIsRefusedIsNoFaultOfTheClient(t *testing.T) {
-	w := worldOf(t, "", func(rw http.ResponseWriter, _ *http.Request) {
+func TestG2_RefusedProviderKeyIsABadGateway(t *testing.T) {
+	w := newServerWorld(t, "", func(rw http.ResponseWriter, _ *http.Request) {
 		rw.WriteHeader(http.StatusUnauthorized)
 		_, _ = io.WriteString(rw, `{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}`)
 	})
 	for _, codec := range clientDialects {
 		c := &client{t: t, codec: codec, url: w.url}
-		_, err := c.ask(&dragoman.Request{Model: "anthropic/m", MaxOutputTokens: new(int64(5)), Messages: []dragoman.Message{userSays("hi")}})
-		if api, ok := err.(*dragoman.APIError); !ok || api.Status < http.StatusInternalServerError { //nolint:errorlint // as the codec gives it
+		_, err := c.generate(&dragoman.Request{Model: "anthropic/m", MaxOutputTokens: new(int64(5)), Messages: []dragoman.Message{userSays("hi")}})
+		if api, ok := err.(*dragoman.APIError); !ok || api.Status < http.StatusInternalServerError { //nolint:errorlint // the codec returns it unwrapped
 			t.Errorf("%s: %v", codec.Dialect(), err)
 		}
 	}
@@ -175,15 +175,15 @@ func TestG2_UpstreamRefusalHasItsReason(t *testing.T) {
 	}{
 		{says, true}, {"The key upstream-secret may not use m.", false}, {"User: arn:aws:iam::123456789012:user/us is not authorized to perform: bedrock:InvokeModel", false},
 	} {
-		w := worldOf(t, "", func(rw http.ResponseWriter, _ *http.Request) {
+		w := newServerWorld(t, "", func(rw http.ResponseWriter, _ *http.Request) {
 			rw.Header().Set("content-type", "application/json")
 			rw.WriteHeader(http.StatusForbidden)
 			_, _ = fmt.Fprintf(rw, `{"type":"error","error":{"type":"permission_error","message":%q}}`, tc.message)
 		})
 		for _, codec := range clientDialects {
 			c := &client{t: t, codec: codec, url: w.url}
-			_, err := c.ask(&dragoman.Request{Model: "anthropic/m", MaxOutputTokens: new(int64(5)), Messages: []dragoman.Message{userSays("hi")}})
-			api, ok := err.(*dragoman.APIError) //nolint:errorlint // as the codec gives it
+			_, err := c.generate(&dragoman.Request{Model: "anthropic/m", MaxOutputTokens: new(int64(5)), Messages: []dragoman.Message{userSays("hi")}})
+			api, ok := err.(*dragoman.APIError) //nolint:errorlint // the codec returns it unwrapped
 			if !ok || api.Status != http.StatusForbidden || !strings.Contains(api.Message, "the model's server refuses") || strings.Contains(api.Message, says) != tc.told || !tc.told && strings.Contains(api.Message, "m.") {
 				t.Errorf("%s: %v", codec.Dialect(), err)
 			}
@@ -197,31 +197,31 @@ func TestG2_UpstreamRefusalHasItsReason(t *testing.T) {
 func TestG2_NoRetryAfterTheFirstByte(t *testing.T) {
 	t.Setenv("SIM_KEY", "upstream-secret")
 	for _, codec := range clientDialects {
-		var asked atomic.Int32
+		var requests atomic.Int32
 		server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
-			asked.Add(1)
+			requests.Add(1)
 			rw.Header().Set("content-type", "text/event-stream")
 			_, _ = io.WriteString(rw, anthropicAnswer[:strings.Index(anthropicAnswer, "event: message_delta")])
 			_ = http.NewResponseController(rw).Flush()
 			panic(http.ErrAbortHandler)
 		}))
-		// It could be asked again, and there is another model that could be.
+		// A retry and another model would both be possible.
 		w := newWorldOf(t, server, strings.ReplaceAll(configOf(server.URL), "retries: 0", "retries: 2")+"aliases: {best: \"anthropic/m, chat/n\"}\n")
 		c := &client{t: t, codec: codec, url: w.url}
 		resp := c.post(t.Context(), &dragoman.Request{Model: "best", Stream: true, MaxOutputTokens: new(int64(5)), Messages: []dragoman.Message{userSays("hi")}}) //nolint:bodyclose // the test's end does
 		body, err := io.ReadAll(resp.Body)
-		if err != nil || asked.Load() != 1 || !bytes.Contains(body, []byte("connection to the model broke")) {
-			t.Errorf("%s: asked %d times, %v: %s", codec.Dialect(), asked.Load(), err, body)
+		if err != nil || requests.Load() != 1 || !bytes.Contains(body, []byte("connection to the model broke")) {
+			t.Errorf("%s: asked %d times, %v: %s", codec.Dialect(), requests.Load(), err, body)
 		}
 		server.Close()
 	}
 }
 
-func TestG4_AModelThatFailsIsStoodInForByTheNext(t *testing.T) {
-	var asked []string
-	w := worldOf(t, `aliases: {best: "anthropic/m, chat/n"}
+func TestG4_FailedModelFailsOver(t *testing.T) {
+	var requests []string
+	w := newServerWorld(t, `aliases: {best: "anthropic/m, chat/n"}
 `, func(rw http.ResponseWriter, r *http.Request) {
-		asked = append(asked, r.URL.Path)
+		requests = append(requests, r.URL.Path)
 		if r.URL.Path == "/v1/messages" {
 			rw.WriteHeader(http.StatusInternalServerError)
 			return
@@ -230,19 +230,19 @@ func TestG4_AModelThatFailsIsStoodInForByTheNext(t *testing.T) {
 		_, _ = io.WriteString(rw, `{"id":"c1","object":"chat.completion","created":1,"model":"n","choices":[{"index":0,"message":{"role":"assistant","content":"From the other.","refusal":null},"logprobs":null,"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":2,"total_tokens":3}}`)
 	})
 	c := &client{t: t, codec: anthropic.Codec{}, url: w.url}
-	resp, err := c.ask(&dragoman.Request{Model: "best", MaxOutputTokens: new(int64(5)), Messages: []dragoman.Message{userSays("hi")}})
-	if err != nil || textOf(resp) != "From the other." || len(asked) != 2 {
-		t.Fatalf("%v %v %v", resp, err, asked)
+	resp, err := c.generate(&dragoman.Request{Model: "best", MaxOutputTokens: new(int64(5)), Messages: []dragoman.Message{userSays("hi")}})
+	if err != nil || textOf(resp) != "From the other." || len(requests) != 2 {
+		t.Fatalf("%v %v %v", resp, err, requests)
 	}
-	// Who runs the gateway hears of it.
+	// The log has it, for the operator.
 	w.wantLog(t, `"level":"WARN","msg":"request"`, `"upstream":"chat/n","status":200`, `"failed_over":"anthropic/m: `)
 	if _, text := get(t, http.MethodGet, w.url+"/metrics", ""); !strings.Contains(text, "\ndragoman_upstream_failures_total{upstream=\"anthropic/m\"} 1\n") || strings.Contains(text, `failures_total{upstream="chat/n"}`) {
 		t.Errorf("%s", text)
 	}
 }
 
-func TestG6_WhatIsWrongWithARequestIsNoFailureOfItsModel(t *testing.T) {
-	w := worldOf(t, "", func(rw http.ResponseWriter, _ *http.Request) {
+func TestG6_RequestErrorIsNotAModelFailure(t *testing.T) {
+	w := newServerWorld(t, "", func(rw http.ResponseWriter, _ *http.Request) {
 		rw.Header().Set("content-type", "application/json")
 		rw.WriteHeader(http.StatusBadRequest)
 		_, _ = io.WriteString(rw, `{"type":"error","error":{"type":"invalid_request_error","message":"no"}}`)
@@ -258,14 +258,14 @@ func TestG6_WhatIsWrongWithARequestIsNoFailureOfItsModel(t *testing.T) {
 	}
 }
 
-func TestG4_AModelThatFailsBehindAHeartbeatIsStoodInForByTheNext(t *testing.T) {
-	for _, codec := range []dialect.Codec{anthropic.Codec{}, openaichat.Codec{}} { // the first is passed on, and translated
+func TestG4_FailoverAfterAHeartbeat(t *testing.T) {
+	for _, codec := range []dialect.Codec{anthropic.Codec{}, openaichat.Codec{}} { // passed through, and translated
 		beaten := make(chan struct{})
-		w := worldOf(t, `aliases: {best: "anthropic/m, chat/n"}
+		w := newServerWorld(t, `aliases: {best: "anthropic/m, chat/n"}
 gateway: {heartbeat: 1ms, routes: {best: {to: best}}}
 `, func(rw http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/v1/messages" {
-				select { // nothing is said before the client has heard that somebody lives
+				select { // the upstream stays silent until the client has a heartbeat
 				case <-beaten:
 				case <-r.Context().Done():
 				}
@@ -295,8 +295,8 @@ gateway: {heartbeat: 1ms, routes: {best: {to: best}}}
 }
 
 func TestG2_LastRefusalIsReported(t *testing.T) {
-	for _, codec := range clientDialects { // each with a health of its own
-		w := worldOf(t, `aliases: {best: "anthropic/m, chat/n"}
+	for _, codec := range clientDialects { // each with its own Health
+		w := newServerWorld(t, `aliases: {best: "anthropic/m, chat/n"}
 `, func(rw http.ResponseWriter, r *http.Request) {
 			rw.Header().Set("content-type", "application/json")
 			if r.URL.Path == "/v1/messages" {
@@ -308,17 +308,17 @@ func TestG2_LastRefusalIsReported(t *testing.T) {
 			_, _ = io.WriteString(rw, `{"error":{"message":"the second","type":"rate_limit_error","param":null,"code":null}}`)
 		})
 		c := &client{t: t, codec: codec, url: w.url}
-		_, err := c.ask(&dragoman.Request{Model: "best", MaxOutputTokens: new(int64(5)), Messages: []dragoman.Message{userSays("hi")}})
-		if api, ok := err.(*dragoman.APIError); !ok || api.Status != http.StatusTooManyRequests || !strings.Contains(api.Message, "the second") { //nolint:errorlint // as the codec gives it
+		_, err := c.generate(&dragoman.Request{Model: "best", MaxOutputTokens: new(int64(5)), Messages: []dragoman.Message{userSays("hi")}})
+		if api, ok := err.(*dragoman.APIError); !ok || api.Status != http.StatusTooManyRequests || !strings.Contains(api.Message, "the second") { //nolint:errorlint // the codec returns it unwrapped
 			t.Errorf("%s: %v", codec.Dialect(), err)
 		}
 	}
 }
 
-func TestQuirkJ9_AClientThatLeavesEndsTheRequestBehindTheGateway(t *testing.T) {
+func TestQuirkJ9_DisconnectCancelsTheUpstreamRequest(t *testing.T) {
 	for _, codec := range []string{"anthropic", "chat"} { // passed on, and translated
 		left := make(chan struct{})
-		w := worldOf(t, "", func(rw http.ResponseWriter, r *http.Request) {
+		w := newServerWorld(t, "", func(rw http.ResponseWriter, r *http.Request) {
 			rw.Header().Set("content-type", "text/event-stream")
 			_, _ = io.WriteString(rw, anthropicAnswer[:strings.Index(anthropicAnswer, "event: content_block_stop")])
 			_ = http.NewResponseController(rw).Flush()
@@ -356,7 +356,7 @@ func TestQuirkJ1_PausesAreFilledWithHeartbeats(t *testing.T) {
 					t.Fatal(err)
 				}
 				rec := httptest.NewRecorder()
-				judged(t, g).ServeHTTP(rec, httptest.NewRequestWithContext(t.Context(), http.MethodPost, tc.path, strings.NewReader(tc.body)))
+				withJudge(t, g).ServeHTTP(rec, httptest.NewRequestWithContext(t.Context(), http.MethodPost, tc.path, strings.NewReader(tc.body)))
 				want := 2 // in 40 seconds
 				if tc.ping == "" {
 					want = 0
@@ -372,7 +372,7 @@ func TestQuirkJ1_PausesAreFilledWithHeartbeats(t *testing.T) {
 	}
 }
 
-func TestG3_KeysAreAskedForBeforeAnythingElse(t *testing.T) {
+func TestG3_KeyIsCheckedFirst(t *testing.T) {
 	t.Setenv("TEAM_KEY", "a-secret-of-the-team")
 	w := newWorld(t, `gateway:
   keys:
@@ -384,7 +384,7 @@ func TestG3_KeysAreAskedForBeforeAnythingElse(t *testing.T) {
 `)
 	ask := func(key, model string) error {
 		c := &client{t: t, codec: openairesponses.Codec{}, url: w.url, key: key}
-		_, err := c.ask(&dragoman.Request{Model: model, Messages: []dragoman.Message{userSays("hi")}})
+		_, err := c.generate(&dragoman.Request{Model: model, Messages: []dragoman.Message{userSays("hi")}})
 		return err
 	}
 	for _, tc := range []struct {
@@ -400,7 +400,7 @@ func TestG3_KeysAreAskedForBeforeAnythingElse(t *testing.T) {
 		{"a-secret-of-the-team", "sim/planner", 429},
 	} {
 		err := ask(tc.key, tc.model)
-		api, _ := err.(*dragoman.APIError) //nolint:errorlint // as the codec gives it
+		api, _ := err.(*dragoman.APIError) //nolint:errorlint // the codec returns it unwrapped
 		if tc.status == 0 && err != nil || tc.status != 0 && (api == nil || api.Status != tc.status) {
 			t.Errorf("%q %s: %v, want %d", tc.key, tc.model, err, tc.status)
 		}
@@ -421,7 +421,7 @@ func TestG3_KeysAreAskedForBeforeAnythingElse(t *testing.T) {
 	}
 }
 
-func TestG5_WhatIsOnItsWayEndsBeforeTheGatewayDoes(t *testing.T) {
+func TestG5_ShutdownWaitsForResponses(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		drain time.Duration
@@ -429,7 +429,7 @@ func TestG5_WhatIsOnItsWayEndsBeforeTheGatewayDoes(t *testing.T) {
 	}{{"in time", time.Minute, true}, {"not in time", time.Nanosecond, false}} {
 		t.Run(tc.name, func(t *testing.T) {
 			release, reached := make(chan struct{}), make(chan struct{})
-			w := worldOf(t, "", func(rw http.ResponseWriter, r *http.Request) {
+			w := newServerWorld(t, "", func(rw http.ResponseWriter, r *http.Request) {
 				rw.Header().Set("content-type", "text/event-stream")
 				cut := strings.Index(anthropicAnswer, "event: content_block_stop")
 				_, _ = io.WriteString(rw, anthropicAnswer[:cut])
@@ -448,7 +448,7 @@ func TestG5_WhatIsOnItsWayEndsBeforeTheGatewayDoes(t *testing.T) {
 			ctx, stop := context.WithCancel(t.Context())
 			ended := make(chan error, 1)
 			go func() { ended <- w.gateway.Serve(ctx, l, tc.drain) }()
-			c := &client{t: t, codec: openaichat.Codec{}, url: w.behindJudge(t, l.Addr().String())}
+			c := &client{t: t, codec: openaichat.Codec{}, url: w.judgedURL(t, l.Addr().String())}
 			resp := c.post(t.Context(), &dragoman.Request{Model: "anthropic/m", Stream: true, Messages: []dragoman.Message{userSays("hi")}}) //nolint:bodyclose // the test's end does
 			<-reached
 			stop()
@@ -470,7 +470,7 @@ func TestG5_WhatIsOnItsWayEndsBeforeTheGatewayDoes(t *testing.T) {
 	}
 }
 
-func TestG3_ServeIsNoOpenRelay(t *testing.T) {
+func TestG3_ServeRefusesToBeAnOpenRelay(t *testing.T) {
 	w := newWorld(t, "")
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "0.0.0.0:0")
 	if err != nil {
@@ -486,23 +486,23 @@ func TestG3_ServeIsNoOpenRelay(t *testing.T) {
 }
 
 func TestG4_RouteOverridesAreApplied(t *testing.T) {
-	model := &scripted{answers: []string{anthropicThinks}}
-	w := worldOf(t, "gateway:\n  routes: {m: {to: anthropic/claude-sonnet-4-5, set: {temperature: 0.25, max_tokens: 77}}}\n", model.ServeHTTP)
+	model := &scriptedServer{responses: []string{anthropicThinks}}
+	w := newServerWorld(t, "gateway:\n  routes: {m: {to: anthropic/claude-sonnet-4-5, set: {temperature: 0.25, max_tokens: 77}}}\n", model.ServeHTTP)
 	for _, codec := range clientDialects {
 		c := &client{t: t, codec: codec, url: w.url}
-		if _, err := c.ask(&dragoman.Request{Model: "m", MaxOutputTokens: new(int64(5)), Messages: []dragoman.Message{userSays("hi")}}); err != nil {
+		if _, err := c.generate(&dragoman.Request{Model: "m", MaxOutputTokens: new(int64(5)), Messages: []dragoman.Message{userSays("hi")}}); err != nil {
 			t.Fatal(err)
 		}
-		sent := model.asked[len(model.asked)-1]
+		sent := model.requests[len(model.requests)-1]
 		if lookup(sent, "temperature") != 0.25 || lookup(sent, "max_tokens") != 77.0 {
 			t.Errorf("%s: %s", codec.Dialect(), sent)
 		}
 	}
 }
 
-func TestG5_NoMoreAnswersAreUnderWayThanMayBe(t *testing.T) {
+func TestG5_ConcurrentResponsesAreLimited(t *testing.T) {
 	release, reached := make(chan struct{}), make(chan struct{}, 1)
-	w := worldOf(t, "gateway:\n  limits: {streams: 1}\n", func(rw http.ResponseWriter, r *http.Request) {
+	w := newServerWorld(t, "gateway:\n  limits: {streams: 1}\n", func(rw http.ResponseWriter, r *http.Request) {
 		reached <- struct{}{}
 		select {
 		case <-release:
@@ -530,34 +530,34 @@ func TestG5_NoMoreAnswersAreUnderWayThanMayBe(t *testing.T) {
 	}
 }
 
-func TestG7_AStreamThatBeginsWithACommentIsItsKeysOwn(t *testing.T) {
+func TestG7_OwnerIsRecordedAfterALeadingComment(t *testing.T) {
 	t.Setenv("TEAM_KEY", "a-secret-of-the-team")
 	const stream = "event: response.created\ndata: {\"type\":\"response.created\",\"sequence_number\":0,\"response\":{\"id\":\"resp_theirs\",\"object\":\"response\",\"created_at\":1,\"status\":\"in_progress\",\"model\":\"m\",\"output\":[]}}\n\n" +
 		"event: response.completed\ndata: {\"type\":\"response.completed\",\"sequence_number\":1,\"response\":{\"id\":\"resp_theirs\",\"object\":\"response\",\"created_at\":1,\"status\":\"completed\",\"model\":\"m\",\"output\":[],\"store\":true}}\n\ndata: [DONE]\n\n"
-	asked := 0
-	w := worldOf(t, "gateway:\n  keys: {team: {key_env: TEAM_KEY}}\n  routes: {m: {to: responses/m}}\n", func(rw http.ResponseWriter, _ *http.Request) {
-		asked++
+	requests := 0
+	w := newServerWorld(t, "gateway:\n  keys: {team: {key_env: TEAM_KEY}}\n  routes: {m: {to: responses/m}}\n", func(rw http.ResponseWriter, _ *http.Request) {
+		requests++
 		rw.Header().Set("content-type", "text/event-stream")
-		for _, piece := range []string{": ping\n\n", stream} {
-			_, _ = io.WriteString(rw, piece)
+		for _, chunk := range []string{": ping\n\n", stream} {
+			_, _ = io.WriteString(rw, chunk)
 			_ = http.NewResponseController(rw).Flush()
 		}
-	}, passesOn("the server leaves out most of a response"))
+	}, unjudgedPassThrough("the server leaves out most of a response"))
 	for i, body := range []string{`{"model":"m","stream":true,"input":"hi"}`, `{"model":"m","stream":true,"input":"hi","previous_response_id":"resp_theirs"}`} {
-		if status, text := get(t, http.MethodPost, w.url+"/v1/responses", body, "authorization", "Bearer a-secret-of-the-team"); status != http.StatusOK || text != ": ping\n\n"+stream || asked != i+1 {
+		if status, text := get(t, http.MethodPost, w.url+"/v1/responses", body, "authorization", "Bearer a-secret-of-the-team"); status != http.StatusOK || text != ": ping\n\n"+stream || requests != i+1 {
 			t.Errorf("request %d: %d %s", i, status, text)
 		}
 	}
 }
 
-func TestG4_AConfigIsTakenOverUnderLoad(t *testing.T) {
+func TestG4_ReloadUnderLoad(t *testing.T) {
 	w := newWorld(t, "")
 	var wg sync.WaitGroup
 	for i := range 4 {
 		wg.Go(func() {
 			c := &client{t: t, codec: clientDialects[i], url: w.url}
 			for range 10 {
-				if _, err := c.ask(&dragoman.Request{Model: "anthropic/sim/echo", Stream: i%2 == 0, MaxOutputTokens: new(int64(50)), Messages: []dragoman.Message{userSays("hi")}}); err != nil {
+				if _, err := c.generate(&dragoman.Request{Model: "anthropic/sim/echo", Stream: i%2 == 0, MaxOutputTokens: new(int64(50)), Messages: []dragoman.Message{userSays("hi")}}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -574,25 +574,25 @@ func TestG4_AConfigIsTakenOverUnderLoad(t *testing.T) {
 	}
 	wg.Wait()
 	c := &client{t: t, codec: openaichat.Codec{}, url: w.url}
-	if _, err := c.ask(&dragoman.Request{Model: "a19", Messages: []dragoman.Message{userSays("hi")}}); err != nil {
+	if _, err := c.generate(&dragoman.Request{Model: "a19", Messages: []dragoman.Message{userSays("hi")}}); err != nil {
 		t.Error(err)
 	}
-	if _, err := c.ask(&dragoman.Request{Model: "a18", Messages: []dragoman.Message{userSays("hi")}}); err == nil {
+	if _, err := c.generate(&dragoman.Request{Model: "a18", Messages: []dragoman.Message{userSays("hi")}}); err == nil {
 		t.Error("the config before is still there")
 	}
 }
 
-func TestAClientThatGivesNoBoundGetsOneThatTheModelTakes(t *testing.T) {
+func TestMissingMaxTokensIsSetForTheModel(t *testing.T) {
 	for name, want := range map[string]float64{"claude-opus-5-5": 32000, "claude-sonnet-4-5-20250929": 32000, "claude-opus-4-20250514": 32000, "claude-3-opus-20240229": 4096, "somebody-else": 4096} {
-		model := &scripted{answers: []string{anthropicThinks}}
-		w := worldOf(t, "", model.ServeHTTP)
+		model := &scriptedServer{responses: []string{anthropicThinks}}
+		w := newServerWorld(t, "", model.ServeHTTP)
 		for _, codec := range []dialect.Codec{openaichat.Codec{}, openairesponses.Codec{}} {
 			c := &client{t: t, codec: codec, url: w.url}
 			for _, bound := range []*int64{nil, new(int64(77))} {
-				if _, err := c.ask(&dragoman.Request{Model: "anthropic/" + name, MaxOutputTokens: bound, Messages: []dragoman.Message{userSays("hi")}}); err != nil {
+				if _, err := c.generate(&dragoman.Request{Model: "anthropic/" + name, MaxOutputTokens: bound, Messages: []dragoman.Message{userSays("hi")}}); err != nil {
 					t.Fatal(err)
 				}
-				got := lookup(model.asked[len(model.asked)-1], "max_tokens")
+				got := lookup(model.requests[len(model.requests)-1], "max_tokens")
 				if bound == nil && got != want || bound != nil && got != 77.0 {
 					t.Errorf("%s to %s: %v", codec.Dialect(), name, got)
 				}

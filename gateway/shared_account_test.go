@@ -14,8 +14,8 @@ import (
 
 const twoKeys = "  keys: {first: {key_env: FIRST_KEY}, second: {key_env: SECOND_KEY}}\n"
 
-// keyed posts to a path with one of two keys.
-func keyed(t testing.TB, w *world, method, path, key, body string) (int, string) {
+// postAs posts to a path with one of two keys.
+func postAs(t testing.TB, w *world, method, path, key, body string) (int, string) {
 	t.Helper()
 	return get(t, method, w.url+path, body, "authorization", "Bearer the-"+key+"-key-of-this-test")
 }
@@ -61,10 +61,10 @@ func TestItemsOfAnotherKeyAreRefused(t *testing.T) {
 		{"re-encoded as a stream", streamedThinks, "true", "{to: responses/gpt, repair: always}"},
 	} {
 		t.Run(tc.about, func(t *testing.T) {
-			model := &scripted{answers: []string{tc.answer}}
-			w := worldOf(t, "gateway:\n"+twoKeys+"  routes: {m: "+tc.route+"}\n", model.ServeHTTP)
+			model := &scriptedServer{responses: []string{tc.answer}}
+			w := newServerWorld(t, "gateway:\n"+twoKeys+"  routes: {m: "+tc.route+"}\n", model.ServeHTTP)
 			post := func(key, input string) (int, string) {
-				return keyed(t, w, http.MethodPost, "/v1/responses", key, fmt.Sprintf(`{"model":"m",%s,"stream":%s,"input":%s}`, weatherTools, tc.stream, input))
+				return postAs(t, w, http.MethodPost, "/v1/responses", key, fmt.Sprintf(`{"model":"m",%s,"stream":%s,"input":%s}`, weatherTools, tc.stream, input))
 			}
 			references := []string{
 				`[{"type":"item_reference","id":"fc_1"},{"type":"function_call_output","call_id":"call_1","output":"snow"}]`,
@@ -73,9 +73,9 @@ func TestItemsOfAnotherKeyAreRefused(t *testing.T) {
 			}
 			refused := func(key string) {
 				t.Helper()
-				asked := len(model.asked)
+				requests := len(model.requests)
 				for _, input := range references {
-					if status, text := post(key, input); status != http.StatusNotFound || !strings.Contains(text, "_1'") || len(model.asked) != asked {
+					if status, text := post(key, input); status != http.StatusNotFound || !strings.Contains(text, "_1'") || len(model.requests) != requests {
 						t.Errorf("%s: %d %s", input, status, text)
 					}
 				}
@@ -86,10 +86,10 @@ func TestItemsOfAnotherKeyAreRefused(t *testing.T) {
 			}
 			refused("second")
 			for _, input := range references {
-				asked := len(model.asked)
-				if status, text := post("first", input); status != http.StatusOK || len(model.asked) != asked+1 {
+				requests := len(model.requests)
+				if status, text := post("first", input); status != http.StatusOK || len(model.requests) != requests+1 {
 					t.Errorf("its own key: %s: %d %s", input, status, text)
-				} else if got := model.asked[asked]; !strings.Contains(got, `_1"`) {
+				} else if got := model.requests[requests]; !strings.Contains(got, `_1"`) {
 					t.Errorf("the reference was not passed through: %s", got)
 				}
 			}
@@ -97,41 +97,41 @@ func TestItemsOfAnotherKeyAreRefused(t *testing.T) {
 	}
 }
 
-// Items of a response that was made in the background are learned when it is fetched.
-func TestItemsAreLearnedWhenAResponseIsFetched(t *testing.T) {
+// The owner of the items of a background response is recorded when the response is retrieved.
+func TestItemOwnersAreRecordedOnRetrieval(t *testing.T) {
 	withTwoKeys(t)
 	const queued = `{"id":"resp_9","object":"response","created_at":1,"status":"queued","model":"gpt","output":[],"store":true,"background":true}`
 	fetched := strings.Replace(responsesThinks, "resp_1", "resp_9", 1)
 	const list = `{"object":"list","data":[{"type":"message","id":"msg_in","role":"user","content":[{"type":"input_text","text":"hi"}]}],"first_id":"msg_in","last_id":"msg_in","has_more":false}`
 	streamed := strings.ReplaceAll(strings.ReplaceAll(streamedThinks, "fc_1", "fc_s"), "resp_1", "resp_9")
-	model := &scripted{answers: []string{queued, fetched, list, streamed, responsesThinks}}
-	w := worldOf(t, "gateway:\n"+twoKeys+"  routes: {m: {to: responses/gpt}}\n", model.ServeHTTP, passesOn("the upstream's own words are passed through"))
-	if status, text := keyed(t, w, http.MethodPost, "/v1/responses", "first", `{"model":"m","input":"hi","background":true}`); status != http.StatusOK {
+	model := &scriptedServer{responses: []string{queued, fetched, list, streamed, responsesThinks}}
+	w := newServerWorld(t, "gateway:\n"+twoKeys+"  routes: {m: {to: responses/gpt}}\n", model.ServeHTTP, unjudgedPassThrough("the upstream's own words are passed through"))
+	if status, text := postAs(t, w, http.MethodPost, "/v1/responses", "first", `{"model":"m","input":"hi","background":true}`); status != http.StatusOK {
 		t.Fatalf("%d %s", status, text)
 	}
 	for _, path := range []string{"/v1/responses/resp_9", "/v1/responses/resp_9/input_items", "/v1/responses/resp_9?stream=true"} {
-		if status, text := keyed(t, w, http.MethodGet, path, "first", ""); status != http.StatusOK {
+		if status, text := postAs(t, w, http.MethodGet, path, "first", ""); status != http.StatusOK {
 			t.Fatalf("%s: %d %s", path, status, text)
 		}
 	}
 	for _, id := range []string{"fc_1", "msg_in", "fc_s"} {
 		body := fmt.Sprintf(`{"model":"m","input":[{"type":"item_reference","id":%q}]}`, id)
-		if status, text := keyed(t, w, http.MethodPost, "/v1/responses", "first", body); status != http.StatusOK {
+		if status, text := postAs(t, w, http.MethodPost, "/v1/responses", "first", body); status != http.StatusOK {
 			t.Errorf("%s: %d %s", id, status, text)
 		}
-		if status, text := keyed(t, w, http.MethodPost, "/v1/responses", "second", body); status != http.StatusNotFound {
+		if status, text := postAs(t, w, http.MethodPost, "/v1/responses", "second", body); status != http.StatusNotFound {
 			t.Errorf("%s of another key: %d %s", id, status, text)
 		}
 	}
 }
 
-// Tokens are counted of what a key may refer to, too.
+// A key may count tokens only of items that it may refer to.
 func TestCountsOfAnotherKeysItemsAreRefused(t *testing.T) {
 	withTwoKeys(t)
-	model := &scripted{answers: []string{`{"object":"response.input_tokens","input_tokens":9}`}}
-	w := worldOf(t, "gateway:\n"+twoKeys+"  routes: {m: {to: responses/gpt}}\n", model.ServeHTTP)
+	model := &scriptedServer{responses: []string{`{"object":"response.input_tokens","input_tokens":9}`}}
+	w := newServerWorld(t, "gateway:\n"+twoKeys+"  routes: {m: {to: responses/gpt}}\n", model.ServeHTTP)
 	for _, more := range []string{`"input":[{"type":"item_reference","id":"fc_1"}]`, `"input":"x","conversation":"conv_1"`} {
-		if status, text := keyed(t, w, http.MethodPost, "/v1/responses/input_tokens", "second", `{"model":"m",`+more+`}`); status != http.StatusNotFound || len(model.asked) > 0 {
+		if status, text := postAs(t, w, http.MethodPost, "/v1/responses/input_tokens", "second", `{"model":"m",`+more+`}`); status != http.StatusNotFound || len(model.requests) > 0 {
 			t.Errorf("%s: %d %s", more, status, text)
 		}
 	}
@@ -143,15 +143,15 @@ func TestConversationsAreStoredForEveryUpstream(t *testing.T) {
 		for _, stream := range []string{"false", "true"} {
 			t.Run(up+" stream "+stream, func(t *testing.T) {
 				model := &strictUpstream{}
-				w := worldOf(t, fmt.Sprintf("gateway:\n%s  routes: {m: {to: %q}}\n", twoKeys, up+"/m"), model.ServeHTTP, passesOn("the fake upstream has no state"))
-				status, text := keyed(t, w, http.MethodPost, "/v1/conversations", "first", `{"metadata":{"a":"b"},"items":[{"role":"user","content":"My name is Ada."}]}`)
+				w := newServerWorld(t, fmt.Sprintf("gateway:\n%s  routes: {m: {to: %q}}\n", twoKeys, up+"/m"), model.ServeHTTP, unjudgedPassThrough("the fake upstream has no state"))
+				status, text := postAs(t, w, http.MethodPost, "/v1/conversations", "first", `{"metadata":{"a":"b"},"items":[{"role":"user","content":"My name is Ada."}]}`)
 				made := decodeJSON(t, strings.NewReader(text))
 				id, _ := made["id"].(string)
 				if status != http.StatusOK || made["object"] != "conversation" || !strings.HasPrefix(id, "conv_") || made["metadata"].(map[string]any)["a"] != "b" {
 					t.Fatalf("%d %s", status, text)
 				}
 				post := func(key, more string) (int, string) {
-					return keyed(t, w, http.MethodPost, "/v1/responses", key, fmt.Sprintf(`{"model":"m",%s,"stream":%s,%s}`, weatherTools, stream, more))
+					return postAs(t, w, http.MethodPost, "/v1/responses", key, fmt.Sprintf(`{"model":"m",%s,"stream":%s,%s}`, weatherTools, stream, more))
 				}
 				if status, text := post("first", fmt.Sprintf(`"conversation":%q,"input":"Oslo, please."`, id)); status != http.StatusOK {
 					t.Fatalf("%d %s", status, text)
@@ -161,11 +161,11 @@ func TestConversationsAreStoredForEveryUpstream(t *testing.T) {
 					t.Fatalf("%d %s", status, text)
 				}
 				wantInOrder(t, model.last(), "My name is Ada.", "Oslo, please.", "Spoken words number 1.", "get_weather", "snowfall")
-				_, text = keyed(t, w, http.MethodGet, "/v1/conversations/"+id+"/items?order=asc", "first", "")
+				_, text = postAs(t, w, http.MethodGet, "/v1/conversations/"+id+"/items?order=asc", "first", "")
 				wantInOrder(t, text, "My name is Ada.", "Oslo, please.", "Spoken words number 1.", "get_weather", "snowfall", "Spoken words number 2.")
-				asked := len(model.saw)
+				requests := len(model.saw)
 				for _, path := range []string{"", "/items"} {
-					if status, text := keyed(t, w, http.MethodGet, "/v1/conversations/"+id+path, "second", ""); status != http.StatusNotFound || !strings.Contains(text, id) {
+					if status, text := postAs(t, w, http.MethodGet, "/v1/conversations/"+id+path, "second", ""); status != http.StatusNotFound || !strings.Contains(text, id) {
 						t.Errorf("another key: %d %s", status, text)
 					}
 				}
@@ -175,10 +175,10 @@ func TestConversationsAreStoredForEveryUpstream(t *testing.T) {
 				if status, text := post("first", fmt.Sprintf(`"conversation":%q,"previous_response_id":"resp_1","input":"x"`, id)); status != http.StatusBadRequest {
 					t.Errorf("with a previous response: %d %s", status, text)
 				}
-				if len(model.saw) != asked {
+				if len(model.saw) != requests {
 					t.Errorf("the upstream was asked: %s", model.last())
 				}
-				if status, text := keyed(t, w, http.MethodDelete, "/v1/conversations/"+id, "first", ""); status != http.StatusOK || !strings.Contains(text, `"conversation.deleted"`) {
+				if status, text := postAs(t, w, http.MethodDelete, "/v1/conversations/"+id, "first", ""); status != http.StatusOK || !strings.Contains(text, `"conversation.deleted"`) {
 					t.Errorf("%d %s", status, text)
 				}
 				if status, _ := post("first", fmt.Sprintf(`"conversation":%q,"input":"x"`, id)); status != http.StatusNotFound {
@@ -225,7 +225,7 @@ func TestConversationItems(t *testing.T) {
 
 func TestCountsResolveReferences(t *testing.T) {
 	w := newWorld(t, "")
-	stored := answerOf(t, w, `{"model":"anthropic/sim/echo","input":"A rather long text that is worth a number of tokens."}`)
+	stored := postResponses(t, w, `{"model":"anthropic/sim/echo","input":"A rather long text that is worth a number of tokens."}`)
 	count := func(input string) float64 {
 		t.Helper()
 		status, text := get(t, http.MethodPost, w.url+"/v1/responses/input_tokens", `{"model":"anthropic/sim/echo","input":[`+input+`{"role":"user","content":"q"}]}`)
@@ -240,28 +240,28 @@ func TestCountsResolveReferences(t *testing.T) {
 }
 
 // Without keys the upstream's account has one user, who may refer to all of it.
-func TestWithoutKeysTheUpstreamResolvesWhatTheGatewayDoesNotHold(t *testing.T) {
-	model := &scripted{answers: []string{responsesThinks}}
-	w := worldOf(t, "gateway:\n  routes: {m: {to: responses/gpt}, other: {to: anthropic/claude}}\n", model.ServeHTTP)
+func TestWithoutKeysTheUpstreamResolvesUnknownReferences(t *testing.T) {
+	model := &scriptedServer{responses: []string{responsesThinks}}
+	w := newServerWorld(t, "gateway:\n  routes: {m: {to: responses/gpt}, other: {to: anthropic/claude}}\n", model.ServeHTTP)
 	for _, more := range []string{`"conversation":"conv_up","input":"x"`, `"conversation":{"id":"conv_up"},"input":"x"`, `"input":[{"type":"item_reference","id":"msg_up"}]`} {
-		asked := len(model.asked)
+		requests := len(model.requests)
 		status, text := get(t, http.MethodPost, w.url+"/v1/responses", `{"model":"m",`+more+`}`)
-		if status != http.StatusOK || len(model.asked) != asked+1 || model.asked[asked] != `{"model":"gpt",`+more+`}` {
-			t.Errorf("%s: %d %s\nasked %q", more, status, text, model.asked[asked:])
+		if status != http.StatusOK || len(model.requests) != requests+1 || model.requests[requests] != `{"model":"gpt",`+more+`}` {
+			t.Errorf("%s: %d %s\nasked %q", more, status, text, model.requests[requests:])
 		}
 		status, text = get(t, http.MethodPost, w.url+"/v1/responses", `{"model":"other",`+more+`}`)
-		if status != http.StatusNotFound || !strings.Contains(text, "_up") || len(model.asked) != asked+1 {
+		if status != http.StatusNotFound || !strings.Contains(text, "_up") || len(model.requests) != requests+1 {
 			t.Errorf("%s on a translated route: %d %s", more, status, text)
 		}
 	}
 }
 
-// A list of models may end with one that cannot resolve what the first one could. It is not
-// asked, and the client gets the error of the first one: what it refers to is not lost.
-func TestReferencesFailWithTheModelThatCouldResolveThem(t *testing.T) {
-	asked := 0
-	w := worldOf(t, "gateway:\n  routes: {m: {to: 'responses/gpt,anthropic/claude'}}\n", func(rw http.ResponseWriter, r *http.Request) {
-		asked++
+// The last model of a list may be unable to resolve what the first one could. It is not called,
+// and the client gets the error of the first one.
+func TestReferencesFailWithTheirOwnUpstream(t *testing.T) {
+	requests := 0
+	w := newServerWorld(t, "gateway:\n  routes: {m: {to: 'responses/gpt,anthropic/claude'}}\n", func(rw http.ResponseWriter, r *http.Request) {
+		requests++
 		if strings.HasSuffix(r.URL.Path, "/messages") {
 			t.Errorf("the other model was asked without the item")
 		}
@@ -274,36 +274,36 @@ func TestReferencesFailWithTheModelThatCouldResolveThem(t *testing.T) {
 		`{"model":"m","input":"x","conversation":"conv_up"}`,
 		`{"model":"m","input":"x","conversation":{"id":"conv_up"}}`,
 	} {
-		asked = 0
+		requests = 0
 		status, text := get(t, http.MethodPost, w.url+"/v1/responses", body)
-		if status != http.StatusServiceUnavailable || !strings.Contains(text, "not now") || asked != 1 {
-			t.Errorf("%s: %d %s, asked %d times", body, status, text, asked)
+		if status != http.StatusServiceUnavailable || !strings.Contains(text, "not now") || requests != 1 {
+			t.Errorf("%s: %d %s, asked %d times", body, status, text, requests)
 		}
 	}
 }
 
-// Stored conversation is part of what a request reserves of a budget: a second request
-// is not admitted while the first one may use all of it.
+// A request reserves budget for its stored conversation: a second request is not admitted while
+// the first one may use all of it.
 func TestBudgetsReserveStoredConversation(t *testing.T) {
 	t.Setenv("FIRST_KEY", "the-first-key-of-this-test")
 	for _, how := range []string{"conversation", "item_reference"} {
 		t.Run(how, func(t *testing.T) {
 			model := &strictUpstream{}
 			entered, release := make(chan bool, 2), make(chan bool)
-			w := worldOf(t, "gateway:\n  keys: {first: {key_env: FIRST_KEY, budget: {tokens: 4000, per: day}}}\n  routes: {m: {to: anthropic/m}}\n", func(rw http.ResponseWriter, r *http.Request) {
+			w := newServerWorld(t, "gateway:\n  keys: {first: {key_env: FIRST_KEY, budget: {tokens: 4000, per: day}}}\n  routes: {m: {to: anthropic/m}}\n", func(rw http.ResponseWriter, r *http.Request) {
 				entered <- true
 				<-release
 				model.ServeHTTP(rw, r)
 			})
-			_, text := keyed(t, w, http.MethodPost, "/v1/conversations", "first", fmt.Sprintf(`{"items":[{"role":"user","content":%q}]}`, strings.Repeat("snowfall in a row ", 1000)))
+			_, text := postAs(t, w, http.MethodPost, "/v1/conversations", "first", fmt.Sprintf(`{"items":[{"role":"user","content":%q}]}`, strings.Repeat("snowfall in a row ", 1000)))
 			conversation := decodeJSON(t, strings.NewReader(text))["id"]
-			_, text = keyed(t, w, http.MethodGet, fmt.Sprintf("/v1/conversations/%v/items", conversation), "first", "")
+			_, text = postAs(t, w, http.MethodGet, fmt.Sprintf("/v1/conversations/%v/items", conversation), "first", "")
 			more := map[string]string{
 				"conversation":   fmt.Sprintf(`"conversation":%q,"input":"x"`, conversation),
 				"item_reference": fmt.Sprintf(`"input":[{"type":"item_reference","id":%q}]`, decodeJSON(t, strings.NewReader(text))["first_id"]),
 			}[how]
 			ask := func() (int, string) {
-				return keyed(t, w, http.MethodPost, "/v1/responses", "first", `{"model":"m","max_output_tokens":16,`+more+`}`)
+				return postAs(t, w, http.MethodPost, "/v1/responses", "first", `{"model":"m","max_output_tokens":16,`+more+`}`)
 			}
 			first := make(chan int, 1)
 			go func() {
@@ -337,8 +337,8 @@ func TestBudgetsReserveStoredConversation(t *testing.T) {
 func TestB4_InputIsATextOrAList(t *testing.T) {
 	withTwoKeys(t)
 	for _, up := range []string{"responses/gpt", "anthropic/claude"} {
-		model := &scripted{answers: []string{responsesThinks}}
-		w := worldOf(t, fmt.Sprintf("gateway:\n%s  routes: {m: {to: %q}}\n", twoKeys, up), model.ServeHTTP)
+		model := &scriptedServer{responses: []string{responsesThinks}}
+		w := newServerWorld(t, fmt.Sprintf("gateway:\n%s  routes: {m: {to: %q}}\n", twoKeys, up), model.ServeHTTP)
 		for input, want := range map[string]string{
 			`{"type":"item_reference","id":"fc_1"}`: "input: want a string or a list of items, got an object",
 			`{"id":"fc_1"}`:                         "input: want a string or a list of items, got an object",
@@ -349,10 +349,10 @@ func TestB4_InputIsATextOrAList(t *testing.T) {
 			`["fc_1"]`: "input[0]: want an object, got a string",
 		} {
 			for _, path := range []string{"/v1/responses", "/v1/responses/input_tokens", "/v1/responses/compact"} {
-				status, text := keyed(t, w, http.MethodPost, path, "second", `{"model":"m","input":`+input+`}`)
-				if status != http.StatusBadRequest || !strings.Contains(text, want) || !strings.Contains(text, `"param":"input"`) || len(model.asked) > 0 {
-					t.Errorf("%s %s %s: %d %s\nasked %q", up, path, input, status, text, model.asked)
-					model.asked = nil
+				status, text := postAs(t, w, http.MethodPost, path, "second", `{"model":"m","input":`+input+`}`)
+				if status != http.StatusBadRequest || !strings.Contains(text, want) || !strings.Contains(text, `"param":"input"`) || len(model.requests) > 0 {
+					t.Errorf("%s %s %s: %d %s\nasked %q", up, path, input, status, text, model.requests)
+					model.requests = nil
 				}
 			}
 		}

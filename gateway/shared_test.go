@@ -17,7 +17,7 @@ import (
 	"github.com/dragoman-go/dragoman/session/sqlite"
 )
 
-// sharedNotes are stores that two gateways can have, by name.
+// sharedNotes returns stores that two gateways can share, by name.
 func sharedNotes(t *testing.T) map[string]func(t *testing.T) session.Notes {
 	all := map[string]func(t *testing.T) session.Notes{}
 	file := filepath.Join(t.TempDir(), "state.db")
@@ -44,11 +44,11 @@ func sharedNotes(t *testing.T) map[string]func(t *testing.T) session.Notes {
 	return all
 }
 
-func TestG7_GatewaysBehindABalancerShareWhatTheyRemember(t *testing.T) {
+func TestG7_GatewaysShareStoredState(t *testing.T) {
 	t.Setenv("SIM_KEY", "upstream-secret")
 	for name, open := range sharedNotes(t) {
 		t.Run(name, func(t *testing.T) {
-			model := &scripted{answers: []string{geminiThinks}}
+			model := &scriptedServer{responses: []string{geminiThinks}}
 			upstream := httptest.NewServer(model)
 			defer upstream.Close()
 			start := func() *world {
@@ -60,46 +60,46 @@ func TestG7_GatewaysBehindABalancerShareWhatTheyRemember(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				server := httptest.NewServer(judged(t, g))
+				server := httptest.NewServer(withJudge(t, g))
 				t.Cleanup(server.Close)
 				return &world{gateway: g, url: server.URL}
 			}
 			one, other := start(), start()
 
-			first := answerOf(t, one, `{"model":"echo","input":"Hello."}`)
-			second := answerOf(t, other, fmt.Sprintf(`{"model":"echo","input":"Again.","previous_response_id":%q}`, first["id"]))
+			first := postResponses(t, one, `{"model":"echo","input":"Hello."}`)
+			second := postResponses(t, other, fmt.Sprintf(`{"model":"echo","input":"Again.","previous_response_id":%q}`, first["id"]))
 			if second["error"] != nil {
 				t.Errorf("the other does not know the response: %v", second["error"])
 			}
-			third := answerOf(t, other, fmt.Sprintf(`{"model":"echo","input":[{"type":"item_reference","id":%q},{"role":"user","content":"And?"}]}`, idsOf(first, "message")[0]))
+			third := postResponses(t, other, fmt.Sprintf(`{"model":"echo","input":[{"type":"item_reference","id":%q},{"role":"user","content":"And?"}]}`, idsOf(first, "message")[0]))
 			if third["error"] != nil {
 				t.Errorf("the other does not know the item: %v", third["error"])
 			}
 			_, text := get(t, http.MethodPost, one.url+"/v1/conversations", `{"items":[{"role":"user","content":"Hello."}]}`)
-			fourth := answerOf(t, other, fmt.Sprintf(`{"model":"echo","input":"Again.","conversation":%q}`, decodeJSON(t, strings.NewReader(text))["id"]))
+			fourth := postResponses(t, other, fmt.Sprintf(`{"model":"echo","input":"Again.","conversation":%q}`, decodeJSON(t, strings.NewReader(text))["id"]))
 			if fourth["error"] != nil {
 				t.Errorf("the other does not know the conversation: %v", fourth["error"])
 			}
 			_, text = get(t, http.MethodPost, one.url+"/v1/responses/compact", `{"model":"echo","input":"A long story."}`)
 			_, items, _ := strings.Cut(text, `"output":`)
 			items, _, _ = strings.Cut(items, `,"usage":`)
-			if fifth := answerOf(t, other, fmt.Sprintf(`{"model":"echo","input":%s}`, items)); fifth["error"] != nil {
+			if fifth := postResponses(t, other, fmt.Sprintf(`{"model":"echo","input":%s}`, items)); fifth["error"] != nil {
 				t.Errorf("the other cannot read the compaction item: %v", fifth["error"])
 			}
 
 			c := &client{t: t, codec: openaichat.Codec{}, url: one.url}
 			req := &dragoman.Request{Model: "m", Tools: []dragoman.ToolSpec{weatherTool()}, Messages: []dragoman.Message{userSays("The weather in Oslo, " + t.Name() + "?")}}
-			resp, err := c.ask(req)
+			resp, err := c.generate(req)
 			if err != nil || len(callsOf(resp)) != 1 {
 				t.Fatalf("%v %v", resp, err)
 			}
-			req.Messages = append(req.Messages, forgetful(resp), dragoman.Message{Role: dragoman.RoleTool, Parts: []dragoman.Part{callsOf(resp)[0].ResultText("snow")}})
+			req.Messages = append(req.Messages, withoutState(resp), dragoman.Message{Role: dragoman.RoleTool, Parts: []dragoman.Part{callsOf(resp)[0].ResultText("snow")}})
 			c.url = other.url
-			if _, err := c.ask(req); err != nil {
+			if _, err := c.generate(req); err != nil {
 				t.Fatal(err)
 			}
-			if !strings.Contains(model.asked[1], "c2lnbmF0dXJlLW9mLXRoZS1jYWxs") {
-				t.Errorf("the other does not know the signature: %s", model.asked[1])
+			if !strings.Contains(model.requests[1], "c2lnbmF0dXJlLW9mLXRoZS1jYWxs") {
+				t.Errorf("the other does not know the signature: %s", model.requests[1])
 			}
 		})
 	}

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// kept is a connection that has asked for nothing yet.
-func (r *rig) kept() (conn net.Conn, ask func(hr *http.Request) (*http.Response, error)) {
+// idleConn opens a connection without sending a request.
+func (r *rig) idleConn() (conn net.Conn, ask func(hr *http.Request) (*http.Response, error)) {
 	r.t.Helper()
 	conn, err := r.front.dial(r.t.Context(), "", "")
 	if err != nil {
@@ -27,35 +27,35 @@ func (r *rig) kept() (conn net.Conn, ask func(hr *http.Request) (*http.Response,
 
 func TestG5_ShutdownDrainsStreams(t *testing.T) {
 	for _, inTime := range []bool{true, false} {
-		rigged(t, "", func(rw http.ResponseWriter, r *http.Request) {
-			all := tellings(spoken(r), asModel("one two three"))
-			answers(rw, r, true, all[:4]...)
+		withRig(t, "", func(rw http.ResponseWriter, r *http.Request) {
+			all := encodeEvents(dialectOf(r), simulatedEvents("one two three"))
+			writeResponse(rw, r, true, all[:4]...)
 			wait := 500 * time.Millisecond // of the second that a rig drains
 			if !inTime {
 				wait = time.Hour
 			}
 			select {
 			case <-time.After(wait):
-				answers(rw, r, true, all[4:]...)
+				writeResponse(rw, r, true, all[4:]...)
 			case <-r.Context().Done():
 			}
 		}, func(r *rig) {
 			t := r.t
-			conn, ask := r.kept() //nolint:bodyclose // there is none
+			conn, ask := r.idleConn() //nolint:bodyclose // there is none
 			defer conn.Close()
-			replies := r.held()
+			replies := r.openStreams()
 			begun := time.Now()
 			r.shutdown()
 			synctest.Wait()
-			if _, err := r.clients.Do(r.request(t.Context(), ways()[0], true)); err == nil { //nolint:bodyclose // there is none
+			if _, err := r.clients.Do(r.request(t.Context(), pairs()[0], true)); err == nil { //nolint:bodyclose // there is none
 				t.Error("a new connection is taken")
 			}
-			if _, err := ask(r.request(t.Context(), ways()[0], true)); !errors.Is(err, io.ErrUnexpectedEOF) { //nolint:bodyclose // there is none
+			if _, err := ask(r.request(t.Context(), pairs()[0], true)); !errors.Is(err, io.ErrUnexpectedEOF) { //nolint:bodyclose // there is none
 				t.Errorf("a new request is taken: %v", err)
 			}
-			for _, w := range ways() {
+			for _, w := range pairs() {
 				a := replies(w)
-				got, err := a.answer()
+				got, err := a.decode()
 				switch {
 				case inTime && (err != nil || textOf(got) != "one two three"):
 					t.Errorf("%s: %v: %s", w, err, a.body)
@@ -70,7 +70,7 @@ func TestG5_ShutdownDrainsStreams(t *testing.T) {
 			if took := time.Since(begun); took > 6*time.Second {
 				t.Errorf("it took %v to end", took)
 			}
-			if n := strings.Count(r.line(), `"error":"`); inTime && n != 0 || !inTime && n < len(ways()) {
+			if n := strings.Count(r.logLines(), `"error":"`); inTime && n != 0 || !inTime && n < len(pairs()) {
 				t.Errorf("%d errors: %s", n, r.logged())
 			}
 		})
@@ -78,10 +78,10 @@ func TestG5_ShutdownDrainsStreams(t *testing.T) {
 }
 
 func TestG5_ShutdownEndsUnstreamedResponses(t *testing.T) {
-	for _, w := range ways() {
-		rigged(t, "", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, func(r *rig) {
+	for _, w := range pairs() {
+		withRig(t, "", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, func(r *rig) {
 			got := make(chan *reply, 1)
-			go func() { got <- r.ask(w, false) }()
+			go func() { got <- r.roundTrip(w, false) }()
 			synctest.Wait()
 			r.shutdown()
 			a := <-got
@@ -92,11 +92,11 @@ func TestG5_ShutdownEndsUnstreamedResponses(t *testing.T) {
 	}
 }
 
-func TestG5_AClientThatDoesNotReadDoesNotKeepTheGatewayFromEnding(t *testing.T) {
-	rigged(t, "gateway: {heartbeat: none}\n", func(rw http.ResponseWriter, r *http.Request) {
-		answers(rw, r, true, tellings(spoken(r), asModel(strings.Repeat("many words ", 10_000)))...)
+func TestG5_SlowClientDoesNotBlockShutdown(t *testing.T) {
+	withRig(t, "gateway: {heartbeat: none}\n", func(rw http.ResponseWriter, r *http.Request) {
+		writeResponse(rw, r, true, encodeEvents(dialectOf(r), simulatedEvents(strings.Repeat("many words ", 10_000)))...)
 	}, func(r *rig) {
-		for _, w := range ways() {
+		for _, w := range pairs() {
 			resp := r.send(r.request(r.t.Context(), w, true))
 			defer resp.Body.Close()
 		}
@@ -111,12 +111,12 @@ func TestG5_AClientThatDoesNotReadDoesNotKeepTheGatewayFromEnding(t *testing.T) 
 }
 
 func TestG3_HeadersAndBodiesAreBounded(t *testing.T) {
-	rigged(t, "gateway: {limits: {header_bytes: 10000, body_bytes: 2000}}\n", func(rw http.ResponseWriter, r *http.Request) {
-		answers(rw, r, false, wholeOf(spoken(r), "hello"))
+	withRig(t, "gateway: {limits: {header_bytes: 10000, body_bytes: 2000}}\n", func(rw http.ResponseWriter, r *http.Request) {
+		writeResponse(rw, r, false, textResponse(dialectOf(r), "hello"))
 	}, func(r *rig) {
 		t := r.t
-		for _, w := range ways() {
-			before := r.asked.Load()
+		for _, w := range pairs() {
+			before := r.requests.Load()
 			for _, tc := range []struct {
 				header, body int
 				status       int
@@ -137,16 +137,16 @@ func TestG3_HeadersAndBodiesAreBounded(t *testing.T) {
 					t.Errorf("%s %d %d: %d %s", w, tc.header, tc.body, a.status, a.body)
 				}
 			}
-			if n := r.asked.Load() - before; n != 2 {
+			if n := r.requests.Load() - before; n != 2 {
 				t.Errorf("%s: asked %d times", w, n)
 			}
 		}
 	})
 }
 
-func TestG5_WhoeverDoesNotEndItsHeadersIsHungUpOn(t *testing.T) {
-	rigged(t, "", func(http.ResponseWriter, *http.Request) {}, func(r *rig) {
-		conn, _ := r.kept() //nolint:bodyclose // there is none
+func TestG5_SlowHeadersTimeOut(t *testing.T) {
+	withRig(t, "", func(http.ResponseWriter, *http.Request) {}, func(r *rig) {
+		conn, _ := r.idleConn() //nolint:bodyclose // there is none
 		defer conn.Close()
 		begun := time.Now()
 		go func() { _, _ = io.WriteString(conn, "POST /v1/messages HTTP/1.1\r\nHost: localhost\r\n") }()

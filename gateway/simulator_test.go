@@ -12,7 +12,7 @@ import (
 // The gateway has no keys, so it passes references through to its Responses upstream. The
 // simulator resolves those that it issued, and refuses the others.
 func TestSimulatorResolvesReferencesThatTheGatewayPassesThrough(t *testing.T) {
-	w, asked := listened(t, sim.Config{}, "")
+	w, requests := recordingWorld(t, sim.Config{}, "")
 	post := func(fields string) (int, map[string]any) {
 		t.Helper()
 		return callJSON(t, http.MethodPost, w.url+"/v1/responses", `{"model":"responses/sim/echo",`+fields+`}`)
@@ -35,7 +35,7 @@ func TestSimulatorResolvesReferencesThatTheGatewayPassesThrough(t *testing.T) {
 			t.Errorf("GET %s: %d %v", below, status, got)
 		}
 	}
-	before := len(asked())
+	before := len(requests())
 	for fields, want := range map[string]int{
 		`"input":[{"type":"item_reference","id":"msg_none"},{"role":"user","content":"q"}]`: http.StatusNotFound,
 		`"input":[{"id":"msg_none"}]`: http.StatusNotFound,
@@ -47,7 +47,7 @@ func TestSimulatorResolvesReferencesThatTheGatewayPassesThrough(t *testing.T) {
 			t.Errorf("%s: %d %v, want %d", fields, status, got, want)
 		}
 	}
-	if n := len(asked()) - before; n != 5 {
+	if n := len(requests()) - before; n != 5 {
 		t.Errorf("the simulator got %d of 5 requests: the gateway refused the others itself", n)
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// writeTime is the timeout of a write to the client. A client that reads nothing for so long is
-// considered gone.
+// writeTime is the timeout of a write to the client. A client that does not read for so long
+// counts as disconnected.
 const writeTime = 5 * time.Minute
 
 // sink writes a response to the client. It fills pauses of a stream with heartbeats, so that
@@ -23,49 +23,50 @@ type sink struct {
 
 	mu    sync.Mutex
 	timer *time.Timer
-	// begun reports that the status was sent; at is the time of the first byte and last that of
+	// started reports that the status was sent; at is the time of the first byte and last that of
 	// the last one.
-	begun, ended bool
-	// beaten reports that a heartbeat began the stream, before anything was known of it.
-	beaten   bool
-	at, last time.Time
-	deadline time.Time
-	bytes    int64
-	failed   error
+	started, ended bool
+	// beganWithHeartbeat reports that the stream began with a heartbeat, before the response was
+	// known.
+	beganWithHeartbeat  bool
+	firstByte, lastByte time.Time
+	deadline            time.Time
+	bytes               int64
+	err                 error
 }
 
 func newSink(w http.ResponseWriter) *sink {
 	return &sink{w: w, conn: http.NewResponseController(w)}
 }
 
-// beat starts the heartbeat of a stream.
-func (s *sink) beat(ping []byte, every time.Duration, header func(http.Header)) {
+// startHeartbeat starts the heartbeat of a stream.
+func (s *sink) startHeartbeat(ping []byte, every time.Duration, header func(http.Header)) {
 	if len(ping) == 0 || every <= 0 {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ping, s.every, s.header = ping, every, header
-	s.last = time.Now()
-	s.timer = time.AfterFunc(every, s.tick)
+	s.lastByte = time.Now()
+	s.timer = time.AfterFunc(every, s.heartbeat)
 }
 
-// tick writes a heartbeat if nothing was written for one interval.
-func (s *sink) tick() {
+// heartbeat writes a heartbeat if nothing was written for one interval.
+func (s *sink) heartbeat() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ended || s.failed != nil {
+	if s.ended || s.err != nil {
 		return
 	}
-	wait := s.every - time.Since(s.last)
+	wait := s.every - time.Since(s.lastByte)
 	if wait <= 0 {
-		if !s.begun {
+		if !s.started {
 			s.header(s.w.Header())
-			s.status(http.StatusOK)
-			s.beaten = true
+			s.writeStatus(http.StatusOK)
+			s.beganWithHeartbeat = true
 		}
-		s.put(s.ping)
-		s.flush()
+		s.writeLocked(s.ping)
+		s.flushLocked()
 		wait = s.every
 	}
 	s.timer.Reset(wait)
@@ -75,14 +76,14 @@ func (s *sink) tick() {
 func (s *sink) begin(status int, header func(http.Header)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.begun {
+	if !s.started {
 		header(s.w.Header())
-		s.status(status)
+		s.writeStatus(status)
 	}
 }
 
-func (s *sink) status(status int) {
-	s.begun = true
+func (s *sink) writeStatus(status int) {
+	s.started = true
 	s.w.WriteHeader(status)
 }
 
@@ -91,27 +92,27 @@ func (s *sink) status(status int) {
 func (s *sink) write(p []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.put(p)
-	return s.failed
+	s.writeLocked(p)
+	return s.err
 }
 
 // send is write followed by a flush.
 func (s *sink) send(p []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.put(p); len(p) > 0 {
-		s.flush()
+	if s.writeLocked(p); len(p) > 0 {
+		s.flushLocked()
 	}
-	return s.failed
+	return s.err
 }
 
-func (s *sink) put(p []byte) {
-	if s.failed != nil || len(p) == 0 {
+func (s *sink) writeLocked(p []byte) {
+	if s.err != nil || len(p) == 0 {
 		return
 	}
 	now := time.Now()
-	if s.last = now; s.at.IsZero() {
-		s.at = now
+	if s.lastByte = now; s.firstByte.IsZero() {
+		s.firstByte = now
 	}
 	if s.deadline.Sub(now) < writeTime*3/4 {
 		s.deadline = now.Add(writeTime)
@@ -119,26 +120,26 @@ func (s *sink) put(p []byte) {
 	}
 	n, err := s.w.Write(p)
 	s.bytes += int64(n)
-	s.failed = err
+	s.err = err
 }
 
-func (s *sink) flush() {
-	if s.failed == nil {
-		s.failed = s.conn.Flush()
+func (s *sink) flushLocked() {
+	if s.err == nil {
+		s.err = s.conn.Flush()
 	}
 }
 
-// heading replaces the function that sets the headers of a stream that begins with a heartbeat.
-// It is called concurrently with other work and must not read what that changes.
-func (s *sink) heading(header func(http.Header)) {
+// setHeader replaces the function that sets the headers of a stream that begins with a heartbeat.
+// The function is called concurrently and must not read what the handler changes.
+func (s *sink) setHeader(header func(http.Header)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.header = header
 }
 
-// hush stops the heartbeat of a stream that is over (quirk J1), and reports whether this call
-// stopped it.
-func (s *sink) hush() bool {
+// stopHeartbeat stops the heartbeat of a stream that has ended (quirk J1), and reports whether it
+// was still running.
+func (s *sink) stopHeartbeat() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	first := !s.ended
@@ -155,5 +156,5 @@ func (s *sink) end() (begun bool) {
 	if s.timer != nil {
 		s.timer.Stop()
 	}
-	return s.begun
+	return s.started
 }

@@ -18,53 +18,52 @@ import (
 	"github.com/dragoman-go/dragoman/internal/serving/responsesapi"
 )
 
-// stores reports whether clients can continue from the response by its id, and the gateway must
-// store it because the upstream does not.
-func (x *exchange) stores() bool {
-	if x.threads() {
+// storesResponse reports whether the gateway must store the response: the client can continue it
+// by its id, and the upstream does not store it.
+func (x *exchange) storesResponse() bool {
+	if x.storesThread() {
 		return true
 	}
 	return x.stateful() && !x.up.stateful() && (x.req.Store == nil || *x.req.Store)
 }
 
-// keeps reports whether any of the response is stored.
-func (x *exchange) keeps() bool { return !x.route.NoRecall || x.stores() }
+// storesAnything reports whether the response, or state of it, is stored.
+func (x *exchange) storesAnything() bool { return !x.route.NoRecall || x.storesResponse() }
 
-// told returns a response for the client: with an id of the gateway if the client can continue
-// from it, in the form of the client's dialect, and with a time.
-//
-// ended reports that the response is complete; otherwise it begins.
-func (x *exchange) told(resp dragoman.Response, ended bool) dragoman.Response {
+// clientResponse returns the response that the client gets: with an id of the gateway if the
+// gateway stores it, in the form of the client's dialect, and with a time. ended reports that the
+// response is complete; otherwise it begins.
+func (x *exchange) clientResponse(resp dragoman.Response, ended bool) dragoman.Response {
 	if resp.Created.IsZero() {
-		resp.Created = x.entry.made
+		resp.Created = x.entry.created
 	}
-	x.entry.made = resp.Created // the end repeats it, though some models do not
+	x.entry.created = resp.Created // the end repeats it, though some models do not
 	if x.stateful() && !x.up.stateful() {
-		if x.said.echo == nil {
-			x.said.echo = x.echo()
+		if x.own.echoFields == nil {
+			x.own.echoFields = x.echoFields()
 		}
-		if resp.Extra = x.said.echo; ended {
-			resp.Extra = x.completedNow(resp.Extra)
+		if resp.Extra = x.own.echoFields; ended {
+			resp.Extra = x.withCompletedAt(resp.Extra)
 		}
 	}
-	if x.summarises() {
-		resp.Output = summarised(resp.Output)
+	if x.sendsSummaries() {
+		resp.Output = withSummaries(resp.Output)
 	}
-	if x.searches {
-		resp.Output = tellSearches(resp.Output)
+	if x.hasToolSearch {
+		resp.Output = restoreSearches(resp.Output)
 	}
-	if x.stores() {
+	if x.storesResponse() {
 		resp.ID = x.responseID()
 	}
 	return resp
 }
 
-// completedNow adds the time at which a response was completed to its echo.
-func (x *exchange) completedNow(echo *dragoman.Extra) *dragoman.Extra {
-	if x.said.completed.IsZero() {
-		x.said.completed = x.opts.Now()
+// withCompletedAt adds the time at which a response was completed to its echo.
+func (x *exchange) withCompletedAt(echo *dragoman.Extra) *dragoman.Extra {
+	if x.own.completed.IsZero() {
+		x.own.completed = x.opts.Now()
 	}
-	at := max(x.said.completed.Unix(), x.entry.made.Unix()) // an upstream's clock may be ahead of ours
+	at := max(x.own.completed.Unix(), x.entry.created.Unix()) // the upstream's clock may be ahead
 	return &dragoman.Extra{Dialect: echo.Dialect, Fields: append(slices.Clone(echo.Fields), dragoman.Field{
 		Path: "/completed_at", Value: strconv.AppendInt(nil, at, 10),
 	})}
@@ -75,70 +74,68 @@ func (x *exchange) responseID() string {
 	return wire.Of(x.codec).State.IDPrefix + strings.TrimPrefix(x.id, "req_")
 }
 
-// keepTime limits the time for storing.
-const keepTime = 5 * time.Second
+// storeTimeout limits the time for storing.
+const storeTimeout = 5 * time.Second
 
-// keep stores state that the client may drop: the opaque parts of a response, and the
-// conversation that it belongs to.
-//
-// body is the response object for a Responses client.
-func (x *exchange) keep(ctx context.Context, resp *dragoman.Response, body []byte) {
+// storeState stores state that the client may drop: the opaque parts of a response, and the
+// conversation that it belongs to. body is the response object for a Responses client. Errors are
+// logged and reported as losses.
+func (x *exchange) storeState(ctx context.Context, resp *dragoman.Response, body []byte) {
 	// A client that disconnected may come back with the whole conversation.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
 	if !x.route.NoRecall {
-		err := x.recall.Keep(ctx, x.scope(), x.req, resp)
-		if x.remembers = err == nil; err != nil {
+		err := x.recall.StoreState(ctx, x.recallScope(), x.req, resp)
+		if x.stateStored = err == nil; err != nil {
 			x.warn(ctx, "reasoning could not be kept", err)
 		}
 	}
-	if x.stores() {
-		if err := x.store(ctx, resp, body); err != nil {
+	if x.storesResponse() {
+		if err := x.storeResponse(ctx, resp, body); err != nil {
 			x.warn(ctx, "a response could not be kept", err)
-			x.unstored(err)
+			x.noteNotStored(err)
 		}
 	}
 }
 
-// lost returns the real losses of a response: opaque state that the client cannot represent is
-// not lost if the gateway stores it (quirk B17). If it is missing later, the loss is reported
-// then.
-func (x *exchange) lost(of []dragoman.Loss) []dragoman.Loss {
-	if !x.remembers {
+// realLosses removes the losses of opaque state that the client's dialect cannot represent but the
+// gateway stores (quirk B17). If the state is missing later, the loss is reported then.
+func (x *exchange) realLosses(of []dragoman.Loss) []dragoman.Loss {
+	if !x.stateStored {
 		return of
 	}
 	return slices.DeleteFunc(slices.Clone(of), func(l dragoman.Loss) bool { return extra.IsOpaque(&l) })
 }
 
-// unstored records that a response is not stored. The response reports it, if there is still
+// noteNotStored records that a response is not stored. The response reports it, if there is still
 // time.
-func (x *exchange) unstored(err error) {
-	x.unkept, x.said.echo = true, nil
+func (x *exchange) noteNotStored(err error) {
+	x.notStored, x.own.echoFields = true, nil
 	detail := "the response could not be kept"
 	if errors.Is(err, recall.ErrTooLarge) {
 		detail = "the response is too large to be kept"
 	}
 	path := "/store"
-	if x.threads() {
+	if x.storesThread() {
 		path = "/thread"
 	}
 	x.entry.losses = append(x.entry.losses, dragoman.Loss{Kind: dragoman.Dropped, Severity: dragoman.Warn, Path: path, Detail: detail})
 }
 
-// store stores a response and the conversation that it belongs to.
-func (x *exchange) store(ctx context.Context, resp *dragoman.Response, body []byte) error {
+// storeResponse stores a response and the conversation that it belongs to.
+func (x *exchange) storeResponse(ctx context.Context, resp *dragoman.Response, body []byte) error {
 	parent := ""
-	if x.before != nil {
-		parent = x.asked.previous
+	if x.history != nil {
+		parent = x.head.previous
 	}
-	if err := x.recall.Save(ctx, x.entry.key, x.responseID(), parent, slices.Concat(x.said.messages, resp.Output)); err != nil {
+	if err := x.recall.SaveResponse(ctx, x.entry.key, x.responseID(), parent, slices.Concat(x.own.messages, resp.Output)); err != nil {
 		return err
 	}
-	if x.threads() {
+	if x.storesThread() {
 		return x.saveThread(ctx)
 	}
 	if err := x.saveResponse(ctx, x.responseID(), parent, body, false); err != nil {
-		return errors.Join(err, x.recall.Delete(ctx, x.entry.key, x.responseID())) // store all of it or nothing
+		return errors.Join(err, x.recall.DeleteResponse(ctx, x.entry.key, x.responseID())) // store all of it or nothing
 	}
 	return nil
 }
@@ -150,67 +147,67 @@ func bodyKey(key, id string) string {
 	return "body " + hex.EncodeToString(sum[:])
 }
 
-// recallConversation loads the conversation that a request continues, if the gateway has it, or
+// loadHistory loads the conversation that a request continues, if the gateway has it, or
 // otherwise finds the models whose upstreams may have it.
-func (x *exchange) recallConversation(ctx context.Context) error {
-	if err := x.loadBefore(ctx); err != nil {
+func (x *exchange) loadHistory(ctx context.Context) error {
+	if err := x.loadPrevious(ctx); err != nil {
 		return err
 	}
-	return x.findHolders(ctx)
+	return x.limitToOwner(ctx)
 }
 
-func (x *exchange) loadBefore(ctx context.Context) error {
-	if err := x.joinConversation(ctx); err != nil {
+func (x *exchange) loadPrevious(ctx context.Context) error {
+	if err := x.resolveConversation(ctx); err != nil {
 		return err
 	}
-	if err := x.resolve(ctx); err != nil {
+	if err := x.resolveReferences(ctx); err != nil {
 		return err
 	}
-	if x.asked.previous == "" {
+	if x.head.previous == "" {
 		return nil
 	}
 	var err error
-	if x.before, err = x.recall.Load(ctx, x.entry.key, x.asked.previous); errors.Is(err, recall.ErrNotFound) {
-		return x.disowned(ctx)
+	if x.history, err = x.recall.LoadResponse(ctx, x.entry.key, x.head.previous); errors.Is(err, recall.ErrNotFound) {
+		return x.checkPreviousOwner(ctx)
 	}
-	if err == nil && x.asked.thread.Asked {
+	if err == nil && x.head.thread.Requested {
 		return x.loadThread(ctx)
 	}
 	return err
 }
 
-// owned reports whether the gateway must check which key owns a response that the upstream
+// checksOwner reports whether the gateway must check which key owns a response that the upstream
 // stores: all keys share the upstream's account, which would accept any of them.
-func (x *exchange) owned() bool {
-	return !x.keys.Open() && (x.stateful() || x.asked.thread.Asked)
+func (x *exchange) checksOwner() bool {
+	return !x.keys.Open() && (x.stateful() || x.head.thread.Requested)
 }
 
-// disowned refuses a request that continues a response not known to belong to its key.
-func (x *exchange) disowned(ctx context.Context) error {
-	if !x.owned() {
+// checkPreviousOwner refuses a request that continues a response not known to belong to its key.
+func (x *exchange) checkPreviousOwner(ctx context.Context) error {
+	if !x.checksOwner() {
 		return nil
 	}
-	_, found, err := x.opts.Notes.Get(ctx, ownerKey(x.entry.key, x.asked.previous))
+	_, found, err := x.opts.Notes.Get(ctx, ownerKey(x.entry.key, x.head.previous))
 	switch {
 	case err != nil || found:
 		return err
-	case x.asked.thread.Asked:
-		return wire.Of(x.codec).State.Threads.Unknown(x.asked.previous)
+	case x.head.thread.Requested:
+		return wire.Of(x.codec).State.Threads.Unknown(x.head.previous)
 	default:
-		return unknownResponse(x.asked.previous)
+		return unknownResponse(x.head.previous)
 	}
 }
 
-// goOn puts the stored conversation before the messages of the request.
-func (x *exchange) goOn(req *dragoman.Request) {
-	x.said.messages = req.Messages
-	if x.before != nil {
-		req.Messages = slices.Concat(x.before, req.Messages)
+// prependHistory puts the stored conversation before the messages of the request.
+func (x *exchange) prependHistory(req *dragoman.Request) {
+	x.own.messages = req.Messages
+	if x.history != nil {
+		req.Messages = slices.Concat(x.history, req.Messages)
 		req.PreviousResponseID, req.Native = "", nil
 	}
-	if x.setting != nil {
-		req.Instructions, req.Tools = x.setting.Instructions, x.setting.Tools
-		withoutThread(req, wire.Of(x.codec).State.Threads.Field)
+	if x.threadSetting != nil {
+		req.Instructions, req.Tools = x.threadSetting.Instructions, x.threadSetting.Tools
+		removeThread(req, wire.Of(x.codec).State.Threads.Field)
 	}
 }
 

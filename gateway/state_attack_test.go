@@ -19,10 +19,10 @@ import (
 // images that are named by their id. Every spelling of these is checked.
 func TestLookupsOfAnotherKeysItemsAreRefused(t *testing.T) {
 	withTwoKeys(t)
-	model := &scripted{answers: []string{strings.Replace(responsesThinks, `"output":[`, `"output":[{"type":"image_generation_call","id":"ig_1","status":"completed","result":"aGk="},`, 1)}}
-	w := worldOf(t, "gateway:\n"+twoKeys+"  routes: {m: {to: responses/gpt}}\n", model.ServeHTTP, passesOn("the fake upstream has no state"))
+	model := &scriptedServer{responses: []string{strings.Replace(responsesThinks, `"output":[`, `"output":[{"type":"image_generation_call","id":"ig_1","status":"completed","result":"aGk="},`, 1)}}
+	w := newServerWorld(t, "gateway:\n"+twoKeys+"  routes: {m: {to: responses/gpt}}\n", model.ServeHTTP, unjudgedPassThrough("the fake upstream has no state"))
 	post := func(key, more string) (int, string) {
-		return keyed(t, w, http.MethodPost, "/v1/responses", key, `{"model":"m",`+more+`}`)
+		return postAs(t, w, http.MethodPost, "/v1/responses", key, `{"model":"m",`+more+`}`)
 	}
 	if status, text := post("first", `"input":"hi"`); status != http.StatusOK {
 		t.Fatalf("%d %s", status, text)
@@ -38,16 +38,16 @@ func TestLookupsOfAnotherKeysItemsAreRefused(t *testing.T) {
 		`{"type":"image_generation_call","id":"ig_1","content":"x","encrypted_content":"x"}`, // fields of another type
 		`{"type":"reasoning","id":"rs_1","summary":[],"result":"x"}`,
 	} {
-		asked := len(model.asked)
-		if status, text := post("second", `"input":[`+item+`,{"role":"user","content":"x"}]`); status/100 != 4 || len(model.asked) != asked {
+		requests := len(model.requests)
+		if status, text := post("second", `"input":[`+item+`,{"role":"user","content":"x"}]`); status/100 != 4 || len(model.requests) != requests {
 			t.Errorf("%s: %d %s", item, status, text)
 		}
-		status, text := keyed(t, w, http.MethodPost, "/v1/conversations", "second", `{"items":[`+item+`]}`)
+		status, text := postAs(t, w, http.MethodPost, "/v1/conversations", "second", `{"items":[`+item+`]}`)
 		if status/100 == 4 {
 			continue
 		}
 		id := decodeJSON(t, strings.NewReader(text))["id"]
-		if status, text := post("second", fmt.Sprintf(`"conversation":%q,"input":"x"`, id)); status/100 != 4 || len(model.asked) != asked {
+		if status, text := post("second", fmt.Sprintf(`"conversation":%q,"input":"x"`, id)); status/100 != 4 || len(model.requests) != requests {
 			t.Errorf("%s in a conversation: %d %s", item, status, text)
 		}
 	}
@@ -66,7 +66,7 @@ func TestLookupsOfAnotherKeysItemsAreRefused(t *testing.T) {
 func TestRepeatedIDsGrantNothing(t *testing.T) {
 	withTwoKeys(t)
 	const message = `{"type":"message","id":"fc_1","role":"user","content":[{"type":"input_text","text":"x"}]},{"type":"message","id":"resp_1","role":"user","content":[{"type":"input_text","text":"y"}]}`
-	w := worldOf(t, "gateway:\n"+twoKeys+"  routes: {m: {to: responses/gpt}}\n", func(rw http.ResponseWriter, r *http.Request) {
+	w := newServerWorld(t, "gateway:\n"+twoKeys+"  routes: {m: {to: responses/gpt}}\n", func(rw http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		rw.Header().Set("content-type", "application/json")
 		switch {
@@ -79,20 +79,20 @@ func TestRepeatedIDsGrantNothing(t *testing.T) {
 		default:
 			_, _ = io.WriteString(rw, responsesThinks)
 		}
-	}, passesOn("the fake upstream has no state"))
+	}, unjudgedPassThrough("the fake upstream has no state"))
 	reference := `{"model":"m","input":[{"type":"item_reference","id":"fc_1"},{"role":"user","content":"x"}]}`
 	refused := func(after string) {
 		t.Helper()
-		if status, text := keyed(t, w, http.MethodPost, "/v1/responses", "second", reference); status != http.StatusNotFound {
+		if status, text := postAs(t, w, http.MethodPost, "/v1/responses", "second", reference); status != http.StatusNotFound {
 			t.Errorf("after %s: %d %s", after, status, text)
 		}
-		if status, text := keyed(t, w, http.MethodGet, "/v1/responses/resp_1", "second", ""); status != http.StatusNotFound {
+		if status, text := postAs(t, w, http.MethodGet, "/v1/responses/resp_1", "second", ""); status != http.StatusNotFound {
 			t.Errorf("the response after %s: %d %s", after, status, text)
 		}
 	}
 	ok := func(key, method, path, body string) {
 		t.Helper()
-		if status, text := keyed(t, w, method, path, key, body); status != http.StatusOK {
+		if status, text := postAs(t, w, method, path, key, body); status != http.StatusOK {
 			t.Fatalf("%s %s: %d %s", method, path, status, text)
 		}
 	}
@@ -108,15 +108,15 @@ func TestRepeatedIDsGrantNothing(t *testing.T) {
 
 // A short request may refer to many long items. What that makes of it is bounded before it
 // is built. One item that is referred to many times is refused.
-func TestReferencesAreBoundedBeforeTheyAreExpanded(t *testing.T) {
+func TestReferencesAreBoundedBeforeExpansion(t *testing.T) {
 	withTwoKeys(t)
 	model := &strictUpstream{}
-	w := worldOf(t, "gateway:\n"+twoKeys+"  limits: {body_bytes: 1048576, buffered_bytes: 8388608, buffered_bytes_per_key: 4194304}\n  routes: {m: {to: anthropic/m}}\n", model.ServeHTTP)
+	w := newServerWorld(t, "gateway:\n"+twoKeys+"  limits: {body_bytes: 1048576, buffered_bytes: 8388608, buffered_bytes_per_key: 4194304}\n  routes: {m: {to: anthropic/m}}\n", model.ServeHTTP)
 	var references []string
 	for i := range 5 {
-		_, text := keyed(t, w, http.MethodPost, "/v1/conversations", "first", fmt.Sprintf(`{"items":[{"role":"user","content":"%d%s"}]}`, i, strings.Repeat("x", 500<<10)))
+		_, text := postAs(t, w, http.MethodPost, "/v1/conversations", "first", fmt.Sprintf(`{"items":[{"role":"user","content":"%d%s"}]}`, i, strings.Repeat("x", 500<<10)))
 		at := fmt.Sprintf("/v1/conversations/%v/items", decodeJSON(t, strings.NewReader(text))["id"])
-		_, text = keyed(t, w, http.MethodGet, at, "first", "")
+		_, text = postAs(t, w, http.MethodGet, at, "first", "")
 		references = append(references, fmt.Sprintf(`{"type":"item_reference","id":%q}`, decodeJSON(t, strings.NewReader(text))["first_id"]))
 	}
 	for _, path := range []string{"/v1/responses", "/v1/responses/input_tokens"} {
@@ -126,14 +126,14 @@ func TestReferencesAreBoundedBeforeTheyAreExpanded(t *testing.T) {
 		} {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			status, text := keyed(t, w, http.MethodPost, path, "first", `{"model":"m","input":[`+input+`]}`)
+			status, text := postAs(t, w, http.MethodPost, path, "first", `{"model":"m","input":[`+input+`]}`)
 			runtime.ReadMemStats(&after)
 			if used := after.TotalAlloc - before.TotalAlloc; status != want || used > 64<<20 || len(model.saw) > 0 {
 				t.Errorf("%s: %d %.200s, %d bytes allocated", path, status, text, used)
 			}
 		}
 	}
-	if status, text := keyed(t, w, http.MethodPost, "/v1/responses", "first", `{"model":"m","input":[`+references[0]+`]}`); status != http.StatusOK {
+	if status, text := postAs(t, w, http.MethodPost, "/v1/responses", "first", `{"model":"m","input":[`+references[0]+`]}`); status != http.StatusOK {
 		t.Errorf("one reference: %d %.200s", status, text)
 	}
 }
@@ -191,7 +191,7 @@ func TestReferencedResponsesAreLoadedOneAtATime(t *testing.T) {
 func TestReferencedResponsesCountTowardTheBufferedBytes(t *testing.T) {
 	t.Setenv("TEAM_KEY", teamKey)
 	model := &strictUpstream{}
-	w := worldOf(t, "gateway:\n  keys: {team: {key_env: TEAM_KEY}}\n  limits: {body_bytes: 1000000, buffered_bytes: 8388608, buffered_bytes_per_key: 1100000}\n  routes: {m: {to: anthropic/m}}\n", model.ServeHTTP)
+	w := newServerWorld(t, "gateway:\n  keys: {team: {key_env: TEAM_KEY}}\n  limits: {body_bytes: 1000000, buffered_bytes: 8388608, buffered_bytes_per_key: 1100000}\n  routes: {m: {to: anthropic/m}}\n", model.ServeHTTP)
 	reference := conversationWith(t, w.url, 900_000)
 	for more, want := range map[int]int{0: http.StatusOK, 250_000: http.StatusTooManyRequests} {
 		body := `{"model":"m","input":[` + reference + `],"metadata":{"x":"` + strings.Repeat("y", more) + `"}}`
@@ -206,10 +206,10 @@ func TestReferencedResponsesCountTowardTheBufferedBytes(t *testing.T) {
 
 // Stored responses are read from a database. Looking them up counts toward the rate of
 // the key, in whatever way.
-func TestG3_LookingUpAStoredResponseIsARequest(t *testing.T) {
+func TestG3_StoredRetrievalCountsAsARequest(t *testing.T) {
 	t.Setenv("TEAM_KEY", teamKey)
 	for _, call := range []string{"GET /v1/responses/%s", "GET /v1/responses/%s/input_items", "GET /v1/responses/resp_unknown", "GET /v1/responses/resp_unknown/input_items", "POST /v1/responses/%s/cancel"} {
-		w := worldOf(t, "gateway:\n  keys: {team: {key_env: TEAM_KEY, requests_per_minute: 3}}\n  routes: {m: {to: anthropic/m}}\n", (&strictUpstream{}).ServeHTTP)
+		w := newServerWorld(t, "gateway:\n  keys: {team: {key_env: TEAM_KEY, requests_per_minute: 3}}\n  routes: {m: {to: anthropic/m}}\n", (&strictUpstream{}).ServeHTTP)
 		ask := func(method, path, body string) (int, string) {
 			return get(t, method, w.url+path, body, "authorization", "Bearer "+teamKey)
 		}
@@ -228,10 +228,10 @@ func TestG3_LookingUpAStoredResponseIsARequest(t *testing.T) {
 }
 
 // Items of an input may bring tools, and those may name models.
-func TestG3_ToolsWithinAnInputNameNoOtherModel(t *testing.T) {
-	asked := 0
+func TestG3_InputToolsCannotReachAnotherModel(t *testing.T) {
+	requests := 0
 	w := restricted(t, "", func(rw http.ResponseWriter, r *http.Request) {
-		asked++
+		requests++
 		hello(rw, r)
 	})
 	for item, want := range map[string]int{
@@ -240,9 +240,9 @@ func TestG3_ToolsWithinAnInputNameNoOtherModel(t *testing.T) {
 		`{"type":"additional_tools","role":"developer","tools":[{"type":"function","name":"f","parameters":{"type":"object","properties":{"model":{"type":"string"}}}}]}`: 200,
 		`{"role":"user","content":"{\"tools\":[{\"model\":\"dear\"}]}"}`:                                                                                                  200,
 	} {
-		before := asked
+		before := requests
 		status, text := get(t, http.MethodPost, w.url+"/v1/responses", `{"model":"responses","input":[`+item+`,{"role":"user","content":"hi"}]}`, "authorization", "Bearer "+teamKey)
-		if status != want || want == http.StatusForbidden && (asked != before || !strings.Contains(text, "input.tools")) {
+		if status != want || want == http.StatusForbidden && (requests != before || !strings.Contains(text, "input.tools")) {
 			t.Errorf("%s: %d %s", item, status, text)
 		}
 		status, text = get(t, http.MethodPost, w.url+"/v1/conversations", `{"items":[`+item+`]}`, "authorization", "Bearer "+teamKey)

@@ -14,10 +14,10 @@ import (
 	"github.com/dragoman-go/dragoman/internal/serving/responsesapi"
 )
 
-// storedResponse is a response that the gateway stored, with the input that it answers.
+// storedResponse is a response that the gateway stores, with its input.
 type storedResponse struct {
 	V int `json:"v"`
-	// Until is when it expires, unless it is used before.
+	// Until is when the response expires, unless it is used before.
 	Until time.Time `json:"until"`
 	// Parent is the stored response that it continues; empty for none.
 	Parent string `json:"parent,omitempty"`
@@ -25,13 +25,13 @@ type storedResponse struct {
 	Input []json.RawMessage `json:"input"`
 	// Body is the response object that the client received.
 	Body json.RawMessage `json:"body"`
-	// Native is set if a Responses upstream made the items; it accepts them unchanged.
+	// Native reports that a Responses upstream made the items; it accepts them unchanged.
 	Native bool `json:"native,omitempty"`
 }
 
 const storedVersion = 1
 
-// size is the length of what is stored, in bytes.
+// size returns the number of stored bytes.
 func (s *storedResponse) size() int {
 	size := len(s.Body)
 	for _, item := range s.Input {
@@ -49,7 +49,7 @@ type itemNote struct {
 	Response string    `json:"response"`
 }
 
-// itemKey is the note of an item.
+// itemKey returns the key of the note of an item.
 func itemKey(key, id string) string { return "item " + bodyKey(key, id) }
 
 // saveResponse stores the response object that the client gets, and its items.
@@ -57,7 +57,7 @@ func (x *exchange) saveResponse(ctx context.Context, id, parent string, body []b
 	until := x.opts.Now().Add(x.ttl)
 	record := storedResponse{V: storedVersion, Until: until, Parent: parent, Body: body, Native: native}
 	for i, item := range slices.Concat(x.conversationItems, x.input) {
-		record.Input = append(record.Input, responsesapi.Identified(item.listed(), id, i))
+		record.Input = append(record.Input, responsesapi.Identified(item.original(), id, i))
 	}
 	raw, err := json.Marshal(record)
 	if err != nil {
@@ -66,11 +66,11 @@ func (x *exchange) saveResponse(ctx context.Context, id, parent string, body []b
 	if err := x.opts.Notes.Put(ctx, bodyKey(x.entry.key, id), raw, until); err != nil {
 		return err
 	}
-	return x.noteItems(ctx, x.entry.key, id, responsesapi.ItemsOf(body, "output"))
+	return x.storeItemNotes(ctx, x.entry.key, id, responsesapi.ItemsOf(body, "output"))
 }
 
-// noteItems notes which response items belong to, so that they can be referred to.
-func (g *Gateway) noteItems(ctx context.Context, key, response string, items []json.RawMessage) error {
+// storeItemNotes stores which response the items belong to, so that clients can refer to them.
+func (g *Gateway) storeItemNotes(ctx context.Context, key, response string, items []json.RawMessage) error {
 	until := g.opts.Now().Add(g.ttl)
 	note, err := json.Marshal(itemNote{Until: until, Response: response})
 	if err != nil {
@@ -115,8 +115,8 @@ type storedItem struct {
 	native bool
 }
 
-// memory counts the bytes that a request holds toward the limits on buffered bytes.
-type memory interface {
+// byteCounter counts the bytes that a request holds toward the limits on buffered bytes.
+type byteCounter interface {
 	hold(bytes int) error
 	release(bytes int)
 }
@@ -124,7 +124,7 @@ type memory interface {
 // storedItems finds items that the gateway stored for a key, by their ids. The result
 // lacks ids that the gateway does not hold. It loads one response at a time, and retains
 // and counts only the items that it returns.
-func (g *Gateway) storedItems(ctx context.Context, mem memory, key string, ids []string) (map[string]storedItem, error) {
+func (g *Gateway) storedItems(ctx context.Context, mem byteCounter, key string, ids []string) (map[string]storedItem, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
@@ -160,7 +160,7 @@ func (g *Gateway) storedItems(ctx context.Context, mem memory, key string, ids [
 	for _, id := range ids {
 		item, ok := out[id]
 		if note := notes[id]; ok && note.Until.Sub(g.opts.Now()) <= g.ttl/2 {
-			if err := g.noteItems(ctx, key, note.Response, []json.RawMessage{item.json}); err != nil {
+			if err := g.storeItemNotes(ctx, key, note.Response, []json.RawMessage{item.json}); err != nil {
 				return nil, err
 			}
 			note.Until = g.opts.Now().Add(g.ttl)
@@ -171,7 +171,7 @@ func (g *Gateway) storedItems(ctx context.Context, mem memory, key string, ids [
 }
 
 // itemsOfStored adds some items of a stored response or conversation to out.
-func (g *Gateway) itemsOfStored(ctx context.Context, mem memory, key, id string, wanted map[string]bool, out map[string]storedItem) error {
+func (g *Gateway) itemsOfStored(ctx context.Context, mem byteCounter, key, id string, wanted map[string]bool, out map[string]storedItem) error {
 	var items []storedItem
 	if strings.HasPrefix(id, "conv_") {
 		c, err := g.loadConversation(ctx, key, id)
@@ -213,42 +213,42 @@ func (g *Gateway) itemsOfStored(ctx context.Context, mem memory, key, id string,
 	return nil
 }
 
-// inputItems serves the input items of a stored response: all that the model saw,
+// serveInputItems serves the input items of a stored response: all that the model saw,
 // including those of the responses before it.
-func (g *Gateway) inputItems(w http.ResponseWriter, r *http.Request) {
-	key, err := g.visitor(r)
+func (g *Gateway) serveInputItems(w http.ResponseWriter, r *http.Request) {
+	key, err := g.admitStateRequest(r)
 	if err != nil {
-		refuse(w, r, err)
+		writeAuxError(w, r, err)
 		return
 	}
 	id := r.PathValue("id")
 	s, err := g.storedResponse(r.Context(), key.Name, id)
 	switch {
 	case err != nil:
-		refuse(w, r, err)
+		writeAuxError(w, r, err)
 		return
 	case s == nil:
-		g.serveBelow(w, r, &key, "/input_items")
+		g.serveSubresource(w, r, &key, "/input_items")
 		return
 	}
-	mem := &heldBytes{Gateway: g, setup: g.current.Load(), key: key.Name}
+	mem := &auxBuffer{Gateway: g, setup: g.current.Load(), key: key.Name}
 	defer mem.free()
 	items, err := g.gatherInput(r.Context(), mem, &key, id, s)
 	if err == nil {
 		err = g.listItems(w, r, key.Name, items)
 	}
 	if err != nil {
-		refuse(w, r, err)
+		writeAuxError(w, r, err)
 	}
 }
 
 // gatherInput returns the input of a stored response, after the input and output of the
 // responses that it continues.
-func (g *Gateway) gatherInput(ctx context.Context, mem memory, key *access.Key, id string, s *storedResponse) ([]listedItem, error) {
+func (g *Gateway) gatherInput(ctx context.Context, mem byteCounter, key *access.Key, id string, s *storedResponse) ([]listedItem, error) {
 	if err := mem.hold(s.size()); err != nil {
 		return nil, err
 	}
-	chain := [][]listedItem{ofResponse(id, s.Input)}
+	chain := [][]listedItem{listedItems(id, s.Input)}
 	for parent := s.Parent; parent != ""; {
 		above, err := g.storedResponse(ctx, key.Name, parent)
 		if err != nil {
@@ -260,20 +260,20 @@ func (g *Gateway) gatherInput(ctx context.Context, mem memory, key *access.Key, 
 		if err := mem.hold(above.size()); err != nil {
 			return nil, err
 		}
-		chain = append(chain, ofResponse(parent, responsesapi.ItemsOf(above.Body, "output")), ofResponse(parent, above.Input))
+		chain = append(chain, listedItems(parent, responsesapi.ItemsOf(above.Body, "output")), listedItems(parent, above.Input))
 		parent = above.Parent
 	}
 	slices.Reverse(chain)
 	return slices.Concat(chain...), nil
 }
 
-// listedItem is an item of a list, and the response or conversation that has it.
+// listedItem is an item of a list, and the id of its response or conversation.
 type listedItem struct {
 	json json.RawMessage
 	of   string
 }
 
-func ofResponse(id string, items []json.RawMessage) []listedItem {
+func listedItems(id string, items []json.RawMessage) []listedItem {
 	out := make([]listedItem, len(items))
 	for i := range items {
 		out[i] = listedItem{json: items[i], of: id}
@@ -286,17 +286,17 @@ func ofResponse(id string, items []json.RawMessage) []listedItem {
 func (g *Gateway) listItems(w http.ResponseWriter, r *http.Request, key string, items []listedItem) error {
 	items, list, err := responsesapi.Page(r.URL.Query(), items, func(item listedItem) json.RawMessage { return item.json })
 	if err != nil {
-		return own(err)
+		return markOwn(err)
 	}
-	if err := g.noteListed(r.Context(), key, items); err != nil {
+	if err := g.storeListedItems(r.Context(), key, items); err != nil {
 		return err
 	}
 	serving.WriteJSON(w, list)
 	return nil
 }
 
-// noteListed notes the items of a page that are not known yet.
-func (g *Gateway) noteListed(ctx context.Context, key string, items []listedItem) error {
+// storeListedItems stores the notes of items of a page that have none.
+func (g *Gateway) storeListedItems(ctx context.Context, key string, items []listedItem) error {
 	keys := make([]string, len(items))
 	for i := range items {
 		keys[i] = itemKey(key, responsesapi.IDOf(items[i].json))
@@ -309,7 +309,7 @@ func (g *Gateway) noteListed(ctx context.Context, key string, items []listedItem
 		if known[i] != nil {
 			continue
 		}
-		if err := g.noteItems(ctx, key, item.of, []json.RawMessage{item.json}); err != nil {
+		if err := g.storeItemNotes(ctx, key, item.of, []json.RawMessage{item.json}); err != nil {
 			return err
 		}
 	}

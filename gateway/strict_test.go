@@ -128,7 +128,7 @@ func TestNoSettingIsRefusedByTheUpstream(t *testing.T) {
 		return func(r *dragoman.Request) { r.Reasoning = &s }
 	}
 	effort := func(word string) func(*dragoman.Request) { return reasoning(dragoman.ReasoningSettings{Effort: word}) }
-	answer := &dragoman.OutputFormat{Kind: codes.OutputSchema, Name: "answer", Schema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}`)}
+	body := &dragoman.OutputFormat{Kind: codes.OutputSchema, Name: "answer", Schema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}`)}
 	forced := &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired}
 	cases := map[string]func(r *dragoman.Request){
 		"none set":    func(*dragoman.Request) {},
@@ -172,8 +172,8 @@ func TestNoSettingIsRefusedByTheUpstream(t *testing.T) {
 			r.Sampling.Temperature, r.Sampling.TopK, r.Sampling.TopP = new(dragoman.Number("0.5")), new(int64(40)), new(dragoman.Number("0.5"))
 			r.ToolChoice, r.Tools = forced, []dragoman.ToolSpec{weatherTool()}
 		},
-		"schema":          func(r *dragoman.Request) { r.Output = answer },
-		"schema and tool": func(r *dragoman.Request) { r.Output, r.Tools = answer, []dragoman.ToolSpec{weatherTool()} },
+		"schema":          func(r *dragoman.Request) { r.Output = body },
+		"schema and tool": func(r *dragoman.Request) { r.Output, r.Tools = body, []dragoman.ToolSpec{weatherTool()} },
 		"file": func(r *dragoman.Request) {
 			r.Messages[0].Parts = append(r.Messages[0].Parts, &dragoman.Media{Media: codes.MediaFile, MIME: "application/pdf", Name: "a.pdf", Base64: "JVBERi0xLjQK"})
 		},
@@ -192,7 +192,7 @@ func TestNoSettingIsRefusedByTheUpstream(t *testing.T) {
 			}
 			req := &dragoman.Request{Model: model, Stream: stream, MaxOutputTokens: new(int64(5000)), Messages: []dragoman.Message{userSays("Say hello.")}}
 			change(req)
-			if _, err := c.ask(req); err != nil {
+			if _, err := c.generate(req); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
@@ -238,7 +238,7 @@ func TestNoSchemaAndNoLimitIsRefusedByTheUpstream(t *testing.T) {
 		ask := func(name string, change func(*dragoman.Request)) {
 			req := &dragoman.Request{Model: model, Stream: stream, MaxOutputTokens: new(int64(5000)), Messages: []dragoman.Message{userSays("Say hello.")}}
 			change(req)
-			if _, err := c.ask(req); err != nil {
+			if _, err := c.generate(req); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
@@ -271,7 +271,7 @@ func TestToolLoopsWithReasoningAreAccepted(t *testing.T) {
 				Model: model, Stream: stream, MaxOutputTokens: new(int64(5000)), Tools: []dragoman.ToolSpec{weatherTool()},
 				Messages: []dragoman.Message{userSays("What is the weather in Oslo and in Rome?")}, Reasoning: &s,
 			}
-			resp, err := c.ask(req)
+			resp, err := c.generate(req)
 			if err != nil {
 				t.Errorf("%v: %v", s, err)
 				continue
@@ -288,7 +288,7 @@ func TestToolLoopsWithReasoningAreAccepted(t *testing.T) {
 				results.Parts = append(results.Parts, call.Result(&dragoman.Text{Text: "4 °C"}))
 			}
 			req.Messages = append(req.Messages, turn, results)
-			resp, err = c.ask(req)
+			resp, err = c.generate(req)
 			if err != nil {
 				t.Errorf("%v, results: %v", s, err)
 			} else if !strings.Contains(textOf(resp), "4 °C") {
@@ -330,7 +330,7 @@ func TestNoHistoryIsRefusedByTheUpstream(t *testing.T) {
 				Model: model, Stream: stream, MaxOutputTokens: new(int64(5000)), Tools: []dragoman.ToolSpec{weatherTool()},
 				Messages: append([]dragoman.Message{userSays("What is the weather in Oslo?")}, history...),
 			}
-			if _, err := c.ask(req); err != nil {
+			if _, err := c.generate(req); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 		}

@@ -19,14 +19,14 @@ func reasoningOf(resp *dragoman.Response) *dragoman.Reasoning {
 	return &dragoman.Reasoning{}
 }
 
-func TestG1_ThinkingIsTheSummaryThatAClientOfResponsesAskedFor(t *testing.T) {
+func TestG1_ThinkingIsSentAsRequestedSummary(t *testing.T) {
 	w := newWorld(t, "")
 	for _, up := range []string{"sim/planner", "anthropic/sim/planner", "gemini/sim/planner", "bedrock/sim/planner"} {
 		for _, stream := range []bool{false, true} {
 			ask := func(summary string) *dragoman.Reasoning {
 				t.Helper()
 				c := &client{t: t, codec: openairesponses.Codec{}, url: w.url}
-				resp, err := c.ask(&dragoman.Request{
+				resp, err := c.generate(&dragoman.Request{
 					Model: up, Stream: stream, MaxOutputTokens: new(int64(4000)), Reasoning: &dragoman.ReasoningSettings{Effort: "high", Summary: summary},
 					Messages: []dragoman.Message{userSays("Say hello.")},
 				})
@@ -45,24 +45,24 @@ func TestG1_ThinkingIsTheSummaryThatAClientOfResponsesAskedFor(t *testing.T) {
 	}
 }
 
-func TestQuirkB17_ASummaryThatComesBackIsTheThinkingItWasMadeOf(t *testing.T) {
-	model := &scripted{answers: []string{anthropicThinks}}
-	w := worldOf(t, "gateway:\n  routes: {m: {to: anthropic/model}}\n", model.ServeHTTP)
+func TestQuirkB17_ReturnedSummaryRestoresThinking(t *testing.T) {
+	model := &scriptedServer{responses: []string{anthropicThinks}}
+	w := newServerWorld(t, "gateway:\n  routes: {m: {to: anthropic/model}}\n", model.ServeHTTP)
 	c := &client{t: t, codec: openairesponses.Codec{}, url: w.url}
 	req := &dragoman.Request{
 		Model: "m", MaxOutputTokens: new(int64(4000)), Tools: []dragoman.ToolSpec{weatherTool()}, Store: new(false),
 		Reasoning: &dragoman.ReasoningSettings{Effort: "high", Summary: "auto"}, Messages: []dragoman.Message{userSays("The weather in Oslo?")},
 	}
-	resp, err := c.ask(req)
+	resp, err := c.generate(req)
 	if err != nil || len(reasoningOf(resp).Summary) != 1 {
 		t.Fatalf("%+v %v", resp, err)
 	}
 	req.Messages = append(req.Messages, resp.Output...)
 	req.Messages = append(req.Messages, dragoman.Message{Role: dragoman.RoleTool, Parts: []dragoman.Part{callsOf(resp)[0].ResultText("snow")}})
-	if _, err := c.ask(req); err != nil {
+	if _, err := c.generate(req); err != nil {
 		t.Fatal(err)
 	}
-	if asked := model.asked[1]; strings.Count(asked, "signature-of-the-thinking") != 1 || strings.Count(asked, `"type":"thinking"`) != 1 {
-		t.Errorf("the thinking did not come back whole: %s", asked)
+	if requests := model.requests[1]; strings.Count(requests, "signature-of-the-thinking") != 1 || strings.Count(requests, `"type":"thinking"`) != 1 {
+		t.Errorf("the thinking did not come back whole: %s", requests)
 	}
 }

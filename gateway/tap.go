@@ -10,8 +10,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/framing"
 )
 
-// tap watches a response that is passed through: whether it is complete, and the reported token
-// usage. It inspects each event once: its name, or in dialects without event names a field.
+// tap reads a response that is passed through, for its end and its token usage. It inspects each
+// event once: the event name or, in dialects without event names, a field.
 type tap struct {
 	codec  dialect.Codec
 	stream *wire.Stream
@@ -23,7 +23,7 @@ type tap struct {
 	// final is the last event, for dialects in which only the last event shows that nothing is
 	// missing.
 	final []byte
-	// named reports that an event ended the response by its name.
+	// named reports that an event with the name of an end ended the response.
 	named bool
 	// head is the first event, or all of them if the last one repeats them, in chunks that need
 	// not be copied when more arrive; headBytes is its length.
@@ -33,13 +33,13 @@ type tap struct {
 	eol byte
 	// open reports that the last event is incomplete.
 	open bool
-	// pieces is the number of events; unsure reports that one was too long to be held back, or
-	// cannot be read.
-	pieces int64
-	unsure bool
-	// over reports that no more events will come; failed is the error that the server reported,
+	// events is the number of events; unreadable reports that one was too long to be held back, or
+	// invalid.
+	events     int64
+	unreadable bool
+	// ended reports that no more events will come; failed is the error that the server reported,
 	// or nil.
-	over   bool
+	ended  bool
 	failed error
 }
 
@@ -72,17 +72,17 @@ func (t *tap) id() (id string) {
 	return id
 }
 
-// gap returns the separator before a new event; the previous event may lack its end.
-func (t *tap) gap() []byte {
+// separator returns the separator before a new event; the previous event may lack its end.
+func (t *tap) separator() []byte {
 	if t.open {
 		return t.lines.End()
 	}
 	return nil
 }
 
-// broken returns the events that end a stream with an error. It closes open parts if clients of
+// errorEvents returns the events that end a stream with an error. It closes open parts if clients of
 // the dialect need that.
-func (t *tap) broken(seed string, e *dragoman.APIError) (events []byte) {
+func (t *tap) errorEvents(seed string, e *dragoman.APIError) (events []byte) {
 	enc := t.codec.NewStreamEncoder(dialect.EncodeOptions{Seed: seed, Model: t.model})
 	d := t.codec.NewStreamDecoder(dialect.DecodeOptions{})
 	write := func(ev dragoman.Event) (err error) {
@@ -116,14 +116,14 @@ const (
 	maxHead   = 2 << 20
 	maxFinal  = 4 << 10
 	maxEnding = 64 << 10
-	// pieceSize is the minimum size of a chunk of the head.
-	pieceSize = 4 << 10
+	// headChunkSize is the minimum size of a chunk of the head.
+	headChunkSize = 4 << 10
 )
 
-// see records complete events.
-func (t *tap) see(p []byte) {
+// read records complete events.
+func (t *tap) read(p []byte) {
 	if t.stream.Repeats {
-		t.keep(p)
+		t.storeHead(p)
 	}
 	if t.eol == 0 {
 		t.eol = framing.LineEnd(p)
@@ -131,23 +131,23 @@ func (t *tap) see(p []byte) {
 	for len(p) > 0 {
 		n, whole := t.lines.Next(p, t.eol)
 		t.open = !whole
-		t.note(p[:n])
+		t.readEvent(p[:n])
 		p = p[n:]
 	}
 }
 
-// note records one event.
-func (t *tap) note(event []byte) {
+// readEvent records one event.
+func (t *tap) readEvent(event []byte) {
 	name, data := t.lines.Parts(event, t.eol)
 	if len(data) == 0 { // a comment, or a blank
 		return
 	}
-	t.pieces++
+	t.events++
 	if t.head == nil {
 		t.head = [][]byte{bytes.Clone(event[:min(len(event), maxHead)])}
 	}
 	ends, counting := t.stream.End.May(name, data), t.stream.Usage.IsSet(data)
-	t.over = t.over || ends && t.stream.End.Is(name, data)
+	t.ended = t.ended || ends && t.stream.End.Is(name, data)
 	switch {
 	case ends && t.stream.Repeats && !counting: // it may be as long as all of the others
 		t.named = true
@@ -168,14 +168,14 @@ func (t *tap) note(event []byte) {
 	}
 }
 
-// keep adds events to the head.
-func (t *tap) keep(p []byte) {
+// storeHead adds events to the head.
+func (t *tap) storeHead(p []byte) {
 	p = p[:min(len(p), maxHead-t.headBytes)]
 	t.headBytes += len(p)
 	for len(p) > 0 {
 		last := len(t.head) - 1
 		if last < 0 || len(t.head[last]) == cap(t.head[last]) {
-			size := min(max(pieceSize, t.headBytes/4), 16*pieceSize)
+			size := min(max(headChunkSize, t.headBytes/4), 16*headChunkSize)
 			t.head, last = append(t.head, make([]byte, 0, size)), last+1
 		}
 		piece := t.head[last]
@@ -204,7 +204,7 @@ func (t *tap) end() (ended bool, usage dragoman.Usage) {
 	}
 	for _, p := range [][]byte{t.first, t.last, t.ending, t.final} {
 		if err := d.Feed(p, see); err != nil {
-			t.unsure = true
+			t.unreadable = true
 			return t.named, usage
 		}
 	}

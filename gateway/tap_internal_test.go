@@ -23,7 +23,7 @@ import (
 
 var tapped = []dialect.Codec{openaichat.Codec{}, openairesponses.Codec{}, anthropic.Codec{}, gemini.Codec{}, ollama.Codec{}}
 
-// streamOf is an answer of the simulator's as a dialect tells it.
+// streamOf returns a response of the simulator as a stream of a dialect.
 func streamOf(t testing.TB, codec dialect.Codec, says string) []byte {
 	t.Helper()
 	model, err := sim.Open("sim/echo")
@@ -48,8 +48,7 @@ func streamOf(t testing.TB, codec dialect.Codec, says string) []byte {
 	return out
 }
 
-// tappedBy runs a stream through a tap in pieces of whole events, as it is read in pieces
-// of a size.
+// tappedBy passes a stream through a tap in chunks of whole events, read in pieces of size bytes.
 func tappedBy(codec dialect.Codec, stream []byte, size int) *tap {
 	t := newTap(codec)
 	var held []byte
@@ -58,17 +57,17 @@ func tappedBy(codec dialect.Codec, stream []byte, size int) *tap {
 		held, stream = append(held, stream[:n]...), stream[n:]
 		whole := t.whole(held)
 		if whole > 0 {
-			t.see(held[:whole])
+			t.read(held[:whole])
 		}
 		held = bytes.Clone(held[whole:])
 	}
 	if t.complete(held) && len(held) > 0 {
-		t.see(held)
+		t.read(held)
 	}
 	return t
 }
 
-func TestATapKnowsTheEndAndTheCountsOfAStreamHoweverItIsCut(t *testing.T) {
+func TestTapFindsEndAndUsageAtEverySplit(t *testing.T) {
 	for _, codec := range tapped {
 		for name, says := range map[string]string{
 			"short": "hello", "long": string(bytes.Repeat([]byte("many words "), 1000)), "confusing": `"usage":{"x":1} message_stop [DONE] "finish_reason":"stop" event: message_stop`,
@@ -86,7 +85,7 @@ func TestATapKnowsTheEndAndTheCountsOfAStreamHoweverItIsCut(t *testing.T) {
 				}
 				for _, size := range []int{1, 2, 3, 7, 64, 1000, 4096, len(stream)} {
 					if size < 1000 && name == "long" {
-						continue // it would take long, and say the same
+						continue // slow, and the same result
 					}
 					ended, usage := tappedBy(codec, stream, size).end()
 					if !ended || usage.Input != want.Input || usage.Output != want.Output {
@@ -98,7 +97,7 @@ func TestATapKnowsTheEndAndTheCountsOfAStreamHoweverItIsCut(t *testing.T) {
 	}
 }
 
-func TestATapKnowsThatAStreamWasCutOff(t *testing.T) {
+func TestTapDetectsTruncatedStream(t *testing.T) {
 	for _, codec := range tapped {
 		stream := streamOf(t, codec, `it says message_stop, response.completed, [DONE] and "finish_reason":"stop", "done":true, "finishReason":"STOP"`)
 		sep := []byte("\n\n")
@@ -108,7 +107,7 @@ func TestATapKnowsThatAStreamWasCutOff(t *testing.T) {
 		events := bytes.SplitAfter(bytes.TrimSuffix(stream, sep), sep)
 		for n := range events {
 			part := bytes.Join(events[:n], nil)
-			// The decoder of the whole has the last word on what is an end.
+			// The decoder of the whole stream decides what an end is.
 			ends := false
 			for ev := range dialect.Events(codec.NewStreamDecoder(dialect.DecodeOptions{}), bytes.NewReader(part)) {
 				if _, ok := ev.(*dragoman.ResponseEnd); ok {
@@ -122,8 +121,7 @@ func TestATapKnowsThatAStreamWasCutOff(t *testing.T) {
 	}
 }
 
-// FuzzTap: whatever a server sends, a tap neither panics nor loses a byte of what is
-// whole.
+// FuzzTap: for any input, a tap neither panics nor loses a byte of a complete event.
 func FuzzTap(f *testing.F) {
 	for i, codec := range tapped {
 		f.Add(uint8(i), streamOf(f, codec, "hello"), uint8(5))
@@ -133,19 +131,19 @@ func FuzzTap(f *testing.F) {
 		codec := tapped[int(which)%len(tapped)]
 		tap := tappedBy(codec, stream, int(size)+1)
 		tap.end()
-		tap.broken("s", &dragoman.APIError{Class: dragoman.ErrorServer, Message: "broken"})
+		tap.errorEvents("s", &dragoman.APIError{Class: dragoman.ErrorServer, Message: "broken"})
 		if n := tap.whole(stream); n < 0 || n > len(stream) {
 			t.Fatalf("%d of %d bytes are whole", n, len(stream))
 		}
 	})
 }
 
-// byLine is a stream with other ends of lines.
+// byLine returns a stream with other line ends.
 func byLine(stream []byte, end string) []byte {
 	return bytes.ReplaceAll(stream, []byte("\n"), []byte(end))
 }
 
-func TestQuirkC18_ATapKnowsEventsByEveryEndOfALine(t *testing.T) {
+func TestQuirkC18_TapAcceptsEveryLineEnd(t *testing.T) {
 	for _, codec := range tapped {
 		if codec.Dialect() == dialectname.Ollama {
 			continue // its events are lines
@@ -160,7 +158,7 @@ func TestQuirkC18_ATapKnowsEventsByEveryEndOfALine(t *testing.T) {
 					t.Errorf("%s, lines that end with %q, pieces of %d: ended %v, %v, want %v", codec.Dialect(), end, size, ended, usage, want)
 				}
 			}
-			// Each event is whole when its blank line is there, and not before.
+			// An event is complete with its blank line, and not before.
 			first := stream[:bytes.Index(stream, []byte(end+end))+2*len(end)]
 			if tap := newTap(codec); tap.whole(first) != len(first) || tap.whole(first[:len(first)-1]) != 0 {
 				t.Errorf("%s, %q: of %d bytes %d are whole", codec.Dialect(), end, len(first), tap.whole(first))
@@ -169,12 +167,12 @@ func TestQuirkC18_ATapKnowsEventsByEveryEndOfALine(t *testing.T) {
 	}
 }
 
-func TestATapKnowsAnEndHoweverLongItsEventIs(t *testing.T) {
+func TestTapFindsEndInALongEvent(t *testing.T) {
 	long := string(bytes.Repeat([]byte("long "), 4000))
 	for name, tc := range map[string]struct {
 		codec  dialect.Codec
 		stream string
-		output int64 // 0: it does not say
+		output int64 // 0: not reported
 	}{
 		"Responses, without a count": {openairesponses.Codec{}, "event: response.completed\ndata: {\"type\":\"response.completed\",\"response\":{\"id\":\"r\",\"object\":\"response\",\"status\":\"completed\",\"instructions\":\"" + long + "\",\"output\":[]}}\n\n", 0},
 		"Responses, failed":          {openairesponses.Codec{}, "event: response.failed\ndata: {\"type\":\"response.failed\",\"response\":{\"id\":\"r\",\"object\":\"response\",\"status\":\"failed\",\"instructions\":\"" + long + "\",\"usage\":null,\"output\":[]}}\n\n", 0},
@@ -189,8 +187,8 @@ func TestATapKnowsAnEndHoweverLongItsEventIs(t *testing.T) {
 	} {
 		for _, size := range []int{1000, len(tc.stream)} {
 			tap := tappedBy(tc.codec, []byte(tc.stream), size)
-			if ended, usage := tap.end(); !ended || tap.unsure || usage.Output.Or(0) != tc.output {
-				t.Errorf("%s, pieces of %d: ended %v, unsure %v, %v", name, size, ended, tap.unsure, usage)
+			if ended, usage := tap.end(); !ended || tap.unreadable || usage.Output.Or(0) != tc.output {
+				t.Errorf("%s, pieces of %d: ended %v, unsure %v, %v", name, size, ended, tap.unreadable, usage)
 			}
 			if name == "Responses, without a count" && len(tap.ending)+len(tap.final)+len(tap.last) > 0 {
 				t.Errorf("%s: an event is kept of which only the name is wanted", name)
@@ -199,7 +197,7 @@ func TestATapKnowsAnEndHoweverLongItsEventIs(t *testing.T) {
 	}
 }
 
-func TestATapDoesNotTakeTheEndOfOneChoiceForThatOfAll(t *testing.T) {
+func TestTapWaitsForTheEndOfAllChoices(t *testing.T) {
 	chunk := func(choice int, finish string) string {
 		return fmt.Sprintf("data: {\"id\":\"c\",\"choices\":[{\"index\":%d,\"delta\":{\"content\":\"x\"},\"finish_reason\":%s}]}\n\n", choice, finish)
 	}
@@ -211,7 +209,7 @@ func TestATapDoesNotTakeTheEndOfOneChoiceForThatOfAll(t *testing.T) {
 	}
 }
 
-// BenchmarkTap is what it costs to watch one event.
+// BenchmarkTap measures one event.
 func BenchmarkTap(b *testing.B) {
 	for _, codec := range tapped {
 		stream := streamOf(b, codec, string(bytes.Repeat([]byte("many words "), 1000)))
@@ -228,15 +226,14 @@ func BenchmarkTap(b *testing.B) {
 					i, t = 0, newTap(codec)
 				}
 				if e := events[i]; t.whole(e) == len(e) {
-					t.see(e)
+					t.read(e)
 				}
 			}
 		})
 	}
 }
 
-// BenchmarkCallGuard is what it costs to guard one event, in a stream of text and in one of
-// the arguments of a call.
+// BenchmarkCallGuard measures one event of a text stream and of a stream of call arguments.
 func BenchmarkCallGuard(b *testing.B) {
 	text := strings.Repeat("many words ", 1000)
 	call := &dragoman.ToolCall{ID: "call_1", Name: "write", Arguments: `{"text":"` + text + `"}`}
@@ -257,7 +254,7 @@ func BenchmarkCallGuard(b *testing.B) {
 	}
 }
 
-// guardedEvents are the events of a stream with one part, in fragments of ten bytes.
+// guardedEvents returns the events of a stream with one part, in fragments of ten bytes.
 func guardedEvents(b *testing.B, codec dialect.Codec, part dragoman.Part) [][]byte {
 	b.Helper()
 	reason := dragoman.StopEnd

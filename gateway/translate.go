@@ -30,28 +30,28 @@ func (x *exchange) translate(ctx context.Context, up *upstream) error {
 	if x.up = up; x.req.PreviousResponseID != "" && !up.stateful() {
 		return unknownResponse(x.req.PreviousResponseID)
 	}
-	if err := x.takeThread(); err != nil {
+	if err := x.adoptThread(); err != nil {
 		return err
 	}
-	if err := x.unreadableFile(up); err != nil {
+	if err := x.checkFileReferences(up); err != nil {
 		return err
 	}
-	if err := x.strict(up); err != nil {
+	if err := x.checkStrict(up); err != nil {
 		return err
 	}
 	if up.dialect == x.codec.Dialect() { // the upstream gets the client's beta fields, too
 		ctx = callcontext.WithBetas(ctx, x.r.Header)
 	}
 	ctx = wirekit.WithReencode(ctx, x.codec.Dialect())
-	if x.asked.stream {
-		return x.stream(ctx, up.model)
+	if x.head.stream {
+		return x.respondStream(ctx, up.model)
 	}
-	return x.whole(ctx, up.model)
+	return x.respondWhole(ctx, up.model)
 }
 
-// strict refuses a request whose decoding lost more than its provider allows. The provider's
+// checkStrict refuses a request whose decoding lost more than its provider allows. The provider's
 // client refuses losses of the encoding.
-func (x *exchange) strict(up *upstream) error {
+func (x *exchange) checkStrict(up *upstream) error {
 	if up.client == nil || up.client.Strict == nil {
 		return nil
 	}
@@ -62,15 +62,15 @@ func (x *exchange) strict(up *upstream) error {
 	return nil
 }
 
-// asking returns the request for the model.
-func (x *exchange) asking() *dragoman.Request {
+// modelRequest returns the request for the model.
+func (x *exchange) modelRequest() *dragoman.Request {
 	req := *x.req
 	if x.wantsEncrypted() {
 		reasoning := *req.Reasoning
 		reasoning.Encrypted = new(true)
 		req.Reasoning = &reasoning
 	}
-	if req.ParallelToolCalls == nil && x.up.wire().LegacyFunctions == nil && x.legacyFunctions() { // the client reads only one call
+	if req.ParallelToolCalls == nil && x.up.wire().LegacyFunctions == nil && x.usesLegacyFunctions() { // the client reads only one call
 		req.ParallelToolCalls = new(false)
 	}
 	return &req
@@ -89,68 +89,68 @@ func (x *exchange) wantsEncrypted() bool {
 // field; most servers that return reasoning use this one.
 const reasoningField = "reasoning_content"
 
-// encoding returns the options for encoding the response.
-func (x *exchange) encoding() dialect.EncodeOptions {
+// encodeOptions returns the options for encoding the response.
+func (x *exchange) encodeOptions() dialect.EncodeOptions {
 	o := dialect.EncodeOptions{
-		Seed: x.id, Model: x.asked.named, StreamUsage: x.req.StreamUsage, LegacyFunctions: x.legacyFunctions(),
+		Seed: x.id, Model: x.head.clientModel, StreamUsage: x.req.StreamUsage, LegacyFunctions: x.usesLegacyFunctions(),
 		Target: targets.Target{Caps: targets.Capabilities{ReasoningField: reasoningField}},
 	}
-	if x.stores() {
+	if x.storesResponse() {
 		o.ResponseID = x.responseID()
 	}
 	return o
 }
 
-// whole responds without streaming.
-func (x *exchange) whole(ctx context.Context, model dragoman.Model) error {
+// respondWhole responds without streaming.
+func (x *exchange) respondWhole(ctx context.Context, model dragoman.Model) error {
 	x.noteModelCall()
-	resp, err := model.Generate(ctx, x.asking())
+	resp, err := model.Generate(ctx, x.modelRequest())
 	switch {
 	case err != nil:
 		return err
-	case x.another && stream.Empty(resp):
+	case x.hasFallback && stream.Empty(resp):
 		return provider.ErrEmpty
 	}
 	x.entry.losses = append(x.entry.losses, resp.Losses.Losses...)
 	x.entry.usage = resp.Usage
-	x.own(ctx, resp.ID)
+	x.recordResponseOwner(ctx, resp.ID)
 	encode := func() (dialect.Encoded, error) {
-		told := x.told(*resp, true)
-		return x.codec.EncodeResponse(&told, x.encoding())
+		out := x.clientResponse(*resp, true)
+		return x.codec.EncodeResponse(&out, x.encodeOptions())
 	}
 	enc, err := encode()
 	if err != nil {
 		return err
 	}
-	x.keep(ctx, resp, enc.Body)
-	if x.unkept { // the response reports it
+	x.storeState(ctx, resp, enc.Body)
+	if x.notStored { // the response reports it
 		if enc, err = encode(); err != nil {
 			return err
 		}
 	}
-	x.learn(ctx, enc.Body)
-	x.entry.losses = append(x.entry.losses, x.lost(enc.Report.Losses)...)
-	x.entry.pieces = int64(len(enc.Body)) / bytesPerToken
+	x.recordItems(ctx, enc.Body)
+	x.entry.losses = append(x.entry.losses, x.realLosses(enc.Report.Losses)...)
+	x.entry.events = int64(len(enc.Body)) / bytesPerToken
 	x.entry.status = http.StatusOK
 	x.out.begin(http.StatusOK, func(h http.Header) {
 		serving.SetHeader(h, x.codec, "application/json", x.id)
-		x.lossHeader(h)
-		x.upstreamHeader(h, "")
+		x.setLossHeader(h)
+		x.setUpstreamHeader(h, "")
 	})
-	return begun(x.out.write(enc.Body))
+	return markStarted(x.out.write(enc.Body))
 }
 
-// begun marks an error as one after the first byte.
-func begun(err error) error {
+// markStarted marks an error as one after the first byte.
+func markStarted(err error) error {
 	if err == nil {
 		return nil
 	}
 	return fmt.Errorf("%w: %w", provider.ErrStreamStarted, err)
 }
 
-// heading sets the headers of a stream, with the losses known now: a heartbeat may begin it at
-// any time, also while there are more.
-func (x *exchange) heading() func(http.Header) {
+// streamHeader returns a function that sets the headers of a stream, with the losses known now. A
+// heartbeat may call it at any time, also while more losses are recorded.
+func (x *exchange) streamHeader() func(http.Header) {
 	losses := lossSummary(x.entry.losses)
 	return func(h http.Header) {
 		serving.SetHeader(h, x.codec, serving.StreamType(x.codec), x.id)
@@ -161,37 +161,37 @@ func (x *exchange) heading() func(http.Header) {
 	}
 }
 
-// stream responds event by event. A stream that fails before its first event is an error with a
+// respondStream responds event by event. A stream that fails before its first event is an error with a
 // status, and the next model of the route may be called.
-func (x *exchange) stream(ctx context.Context, model dragoman.Model) error {
+func (x *exchange) respondStream(ctx context.Context, model dragoman.Model) error {
 	s := x.newClientStream()
-	s.summaries.on = x.summarises()
-	if x.keeps() {
-		s.sum = new(dragoman.Collector)
+	s.summaries.on = x.sendsSummaries()
+	if x.storesAnything() {
+		s.collector = new(dragoman.Collector)
 	}
 	if x.up.client != nil {
-		s.joins = true
-		ctx = callcontext.WithRelay(ctx, &callcontext.Relay{Waiting: s.waiting, RefuseEmpty: x.another})
+		s.batches = true
+		ctx = callcontext.WithRelay(ctx, &callcontext.Relay{Waiting: s.flushBeforeWait, RefuseEmpty: x.hasFallback})
 	}
 	x.noteModelCall()
-	for ev, err := range model.Stream(ctx, x.asking()) {
+	for ev, err := range model.Stream(ctx, x.modelRequest()) {
 		switch {
-		case err != nil && !s.ended && !s.begun: // as if the model had not been called
+		case err != nil && !s.ended && !s.started: // as if the model had not been called
 			return err
 		case err != nil && !s.ended:
-			return begun(s.broken(ctx, err))
+			return markStarted(s.handleBreak(ctx, err))
 		case err == nil:
 			if err := s.add(ctx, ev); err != nil {
-				return begun(err)
+				return markStarted(err)
 			}
 		}
 	}
-	return begun(s.end())
+	return markStarted(s.end())
 }
 
-// newLosses adds the losses that are not in the list yet: the end of a stream repeats those of
+// appendNewLosses adds the losses that are not in the list yet: the end of a stream repeats those of
 // its start.
-func newLosses(have, all []dragoman.Loss) []dragoman.Loss {
+func appendNewLosses(have, all []dragoman.Loss) []dragoman.Loss {
 	for _, l := range all {
 		if !slices.Contains(have, l) {
 			have = append(have, l)
@@ -200,13 +200,13 @@ func newLosses(have, all []dragoman.Loss) []dragoman.Loss {
 	return have
 }
 
-// lossHeader is the response header that reports the losses of the request, and of a response
+// setLossHeader is the response header that reports the losses of the request, and of a response
 // that is not streamed: their number, and their kinds and places. A change of form with the
 // same meaning is not a loss.
 const lossHeader = "X-Dragoman-Losses"
 
-// lossHeader sets the header to the losses so far.
-func (x *exchange) lossHeader(h http.Header) {
+// setLossHeader sets the header to the losses so far.
+func (x *exchange) setLossHeader(h http.Header) {
 	if s := lossSummary(x.entry.losses); s != "" {
 		h.Set(lossHeader, s)
 	}
@@ -230,7 +230,7 @@ func lossSummary(all []dragoman.Loss) string {
 			continue
 		}
 		n++
-		if one := "; " + printable(string(l.Kind)+" "+l.Path); left > 0 || b.Len()+len(one) > maxSummary {
+		if one := "; " + headerText(string(l.Kind)+" "+l.Path); left > 0 || b.Len()+len(one) > maxSummary {
 			left++
 		} else {
 			b.WriteString(one)
@@ -245,8 +245,8 @@ func lossSummary(all []dragoman.Loss) string {
 	return strconv.Itoa(n) + b.String()
 }
 
-// printable returns a text that is valid in a header.
-func printable(s string) string {
+// headerText returns a text that is valid in a header.
+func headerText(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' || r == ';' {
 			return '_'
@@ -255,8 +255,8 @@ func printable(s string) string {
 	}, s)
 }
 
-// legacyFunctions reports whether the client reads one call, as a function_call.
-func (x *exchange) legacyFunctions() bool {
+// usesLegacyFunctions reports whether the client reads a single call, as a function_call.
+func (x *exchange) usesLegacyFunctions() bool {
 	legacy := wire.Of(x.codec).LegacyFunctions
 	return legacy != nil && legacy(x.req)
 }

@@ -36,7 +36,7 @@ type setup struct {
 	buffered, bufferedByKey int64
 	streams                 int
 	heartbeat               time.Duration
-	hosts                   []string // in the form of plainHost
+	hosts                   []string // in the form of normalizeHost
 	policies                policies
 }
 
@@ -63,11 +63,11 @@ func newSetup(c *Config, sender *http.Client) (*setup, error) {
 	s.bodyTime = orElse(c.Limits.BodyTime, defaultBodyTime)
 	s.buffered, s.bufferedByKey = c.Limits.buffers()
 	for _, name := range c.Hosts {
-		s.hosts = append(s.hosts, plainHost(name))
+		s.hosts = append(s.hosts, normalizeHost(name))
 	}
 	list := c.Served()
 	var err error
-	if s.routes, err = newRoutes(list); err != nil {
+	if s.routes, err = newRouteTable(list); err != nil {
 		return nil, err
 	}
 	if s.policies, err = newPolicies(c); err != nil {
@@ -78,8 +78,8 @@ func newSetup(c *Config, sender *http.Client) (*setup, error) {
 		models = &provider.Config{}
 	}
 	for _, r := range list {
-		o := &openRoute{Route: r, models: models, sender: sender}
-		if _, err := o.open(starless(r.To)); err != nil {
+		o := &openRoute{Route: r, models: models, httpClient: sender}
+		if _, err := o.open(sampleSpec(r.To)); err != nil {
 			return nil, badRoute(r.Pattern, err.Error())
 		}
 		s.opened[r.Pattern] = o
@@ -94,29 +94,29 @@ func orElse[T comparable](v, other T) T {
 	return v
 }
 
-// keptIdle is the maximum number of idle connections to one server, keptAll to all of them.
-// With the defaults of net/http most requests of a busy gateway would begin with a handshake.
+// maxIdlePerHost is the maximum number of idle connections to one server, maxIdle to all. With the
+// defaults of net/http most requests of a busy gateway would begin with a handshake.
 const (
-	keptIdle = 256
-	keptAll  = 1024
+	maxIdlePerHost = 256
+	maxIdle        = 1024
 )
 
-// newSender returns the HTTP client for requests to models.
-func newSender() *http.Client {
+// newHTTPClient returns the HTTP client for requests to models.
+func newHTTPClient() *http.Client {
 	def, ok := http.DefaultTransport.(*http.Transport)
 	if !ok { // the program replaced it
 		return &http.Client{}
 	}
 	t := def.Clone()
-	t.MaxIdleConnsPerHost, t.MaxIdleConns = keptIdle, keptAll
+	t.MaxIdleConnsPerHost, t.MaxIdleConns = maxIdlePerHost, maxIdle
 	t.WriteBufferSize = 2 << 10 // of every stream that waits; a large request is written past it
 	return &http.Client{Transport: t}
 }
 
-// implied returns the routes of a config without routes: its aliases and providers by their
+// impliedRoutes returns the routes of a config without routes: its aliases and providers by their
 // names, or the simulator if it has neither. Once real models are configured, the simulator is
 // not served, so that a misspelled name fails instead of getting a simulated answer.
-func implied(c *provider.Config) []Route {
+func impliedRoutes(c *provider.Config) []Route {
 	all := map[string]string{}
 	if c != nil {
 		for name := range c.Providers {
@@ -144,8 +144,8 @@ func implied(c *provider.Config) []Route {
 // star of the pattern matched, on request.
 type openRoute struct {
 	Route
-	models *provider.Config
-	sender *http.Client
+	models     *provider.Config
+	httpClient *http.Client
 
 	mu     sync.Mutex
 	opened map[string]*route
@@ -154,25 +154,25 @@ type openRoute struct {
 // maxOpened limits the models of one route that are cached.
 const maxOpened = 1000
 
-// way returns the route for the requested model.
-func (o *openRoute) way(model string) (*route, error) {
+// routeFor returns the route for the requested model.
+func (o *openRoute) routeFor(model string) (*route, error) {
 	spec := o.To
 	if before, after, ok := strings.Cut(o.Pattern, "*"); ok && strings.Contains(spec, "*") {
 		text := strings.TrimSuffix(strings.TrimPrefix(model, before), after)
 		if strings.Contains(text, ",") { // a list would reach models that neither the route nor the key names
-			return nil, errNoName
+			return nil, errCommaInModel
 		}
 		spec = strings.TrimSpace(strings.ReplaceAll(spec, "*", text))
 	}
-	return o.to(spec)
+	return o.openOnce(spec)
 }
 
-// errNoName reports that a text cannot be the name of one model.
-var errNoName = errors.New("gateway: a model name must not contain a comma")
+// errCommaInModel reports that a text cannot be the name of one model.
+var errCommaInModel = errors.New("gateway: a model name must not contain a comma")
 
-// series returns the name of a model in metrics, without text from the client: the number of
+// metricName returns the name of a model in metrics, without text from the client: the number of
 // such names is unbounded.
-func (r *route) series(link string) string {
+func (r *route) metricName(link string) string {
 	provider, _, ok := strings.Cut(link, "/")
 	if !ok || !strings.Contains(r.To, "*") || strings.Contains(r.To, link) {
 		return link
@@ -180,8 +180,8 @@ func (r *route) series(link string) string {
 	return provider + "/*"
 }
 
-// to opens the models of a spec, once.
-func (o *openRoute) to(spec string) (*route, error) {
+// openOnce opens the models of a spec, once.
+func (o *openRoute) openOnce(spec string) (*route, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if r, ok := o.opened[spec]; ok {
@@ -231,7 +231,7 @@ func (o *openRoute) upstream(model dragoman.Model) (*upstream, error) {
 	}
 	client.Abandon = codes.AbandonPassed
 	if client.HTTP == nil {
-		client.HTTP = o.sender
+		client.HTTP = o.httpClient
 	}
 	up := &upstream{client: client, model: client, dialect: client.Dialect()}
 	if len(o.Capabilities) == 0 {
@@ -259,27 +259,27 @@ func (up *upstream) stateful() bool { return up.wire().State.Responses }
 // find returns the route of the requested model. The error for an unknown model lists models
 // that the client may use.
 func (s *setup) find(model string, allowed func(string) bool) (*route, error) {
-	var way *route
+	var found *route
 	r, ok := s.routes.Find(model)
 	var err error
 	if ok {
-		way, err = s.opened[r.Pattern].way(model)
+		found, err = s.opened[r.Pattern].routeFor(model)
 	}
 	if err != nil || !ok {
 		var more []string
 		if ok {
 			more = r.simulated(allowed)
 		}
-		meant := s.near(model, allowed, more...)
+		meant := s.suggest(model, allowed, more...)
 		if meant != "" {
 			meant = "; did you mean " + meant + "?"
 		}
 		return nil, &dragoman.APIError{
 			Class: dragoman.ErrorNotFound, Param: "model", Code: "model_not_found",
-			Message: fmt.Sprintf("there is no model %.80q here%s%s", model, s.known(allowed), meant), Err: err,
+			Message: fmt.Sprintf("there is no model %.80q here%s%s", model, s.describeNames(allowed), meant), Err: err,
 		}
 	}
-	return way, nil
+	return found, nil
 }
 
 // simulated lists the names under which a pattern serves the models of the simulator, if
@@ -298,14 +298,14 @@ func (r *Route) simulated(allowed func(string) bool) []string {
 	return names
 }
 
-// maxMeant is the longest name for which another one is suggested.
-const maxMeant = 128
+// maxSuggestFor is the longest name for which another one is suggested.
+const maxSuggestFor = 128
 
-// near returns a name that is served and allowed, and similar to the one that a client
+// suggest returns a name that is served and allowed, and similar to the one that a client
 // asked for; empty if there is none. more are further names.
-func (s *setup) near(model string, allowed func(string) bool, more ...string) string {
+func (s *setup) suggest(model string, allowed func(string) bool, more ...string) string {
 	names := append(s.names(allowed), more...)
-	if len(model) > maxMeant || slices.Contains(names, model) {
+	if len(model) > maxSuggestFor || slices.Contains(names, model) {
 		return ""
 	}
 	if name := words.Near(model, names); name != "" {
@@ -314,7 +314,7 @@ func (s *setup) near(model string, allowed func(string) bool, more ...string) st
 	best, least := "", 0
 	for i := range s.routes.patterns {
 		route := &s.routes.patterns[i].route
-		name, far := respelled(model, route.Pattern)
+		name, far := respell(model, route.Pattern)
 		if name != "" && route.To != "sim/*" && (best == "" || far < least) && allowed(name) {
 			best, least = name, far
 		}
@@ -322,10 +322,10 @@ func (s *setup) near(model string, allowed func(string) bool, more ...string) st
 	return best
 }
 
-// respelled returns a name with its beginning replaced by that of a pattern such as
-// "work/*" or "claude-*", if the two are similar, and by how much they differ: for
-// "worc/m" and "work/*" it is "work/m".
-func respelled(model, pattern string) (name string, far int) {
+// respell returns a name with its beginning replaced by that of a pattern such as "work/*" or
+// "claude-*", if the two are similar, and the number of differences: for "worc/m" and "work/*" it
+// is "work/m". The name is empty if they are not similar.
+func respell(model, pattern string) (name string, far int) {
 	begin, ok := strings.CutSuffix(pattern, "*")
 	if !ok || strings.Contains(begin, "*") || len(begin) < 2 || !strings.ContainsRune("/-:._", rune(begin[len(begin)-1])) {
 		return "", 0
@@ -349,8 +349,8 @@ func (s *setup) names(allowed func(string) bool) []string {
 	return slices.DeleteFunc(s.routes.Names(), func(name string) bool { return !allowed(name) })
 }
 
-// known lists some of the names and patterns that are served and allowed.
-func (s *setup) known(allowed func(string) bool) string {
+// describeNames lists some of the names and patterns that are served and allowed.
+func (s *setup) describeNames(allowed func(string) bool) string {
 	const most = 20
 	names := s.names(allowed)
 	for i := range s.routes.patterns {
@@ -376,14 +376,14 @@ func (x *exchange) transparent(ctx context.Context, up *upstream) bool {
 		return false
 	case x.call.IsVariant():
 		return false
-	case x.asked.stream && !passable(x.codec): // such as an array: upstreams are asked for events
+	case x.head.stream && !passable(x.codec): // such as an array: upstreams are asked for events
 		return false
-	case x.before != nil: // the upstream does not have it
+	case x.history != nil: // the upstream does not have it
 		return false
-	case !up.takes(x.asked.model):
+	case !up.acceptsSettings(x.head.model):
 		return false
 	default:
-		return up.client.Transparent(ctx, x.asked.model)
+		return up.client.Transparent(ctx, x.head.model)
 	}
 }
 
@@ -393,10 +393,10 @@ func passable(codec dialect.Codec) bool {
 	return ok
 }
 
-// takes reports whether the model of the upstream accepts the settings of the requested
+// acceptsSettings reports whether the model of the upstream accepts the settings of the requested
 // model. A client sends settings for the model that it names. If the table of models knows
 // both models and their rules differ, requests are not passed through.
-func (up *upstream) takes(requested string) bool {
+func (up *upstream) acceptsSettings(requested string) bool {
 	own := up.client.Model
 	if own == "" || own == requested {
 		return true
@@ -418,8 +418,8 @@ type comparison struct {
 	same  bool
 }
 
-// speaks reports whether one of the route's upstreams uses a dialect.
-func (r *route) speaks(d dragoman.Dialect) bool {
+// hasDialect reports whether one of the route's upstreams uses a dialect.
+func (r *route) hasDialect(d dragoman.Dialect) bool {
 	for _, up := range r.upstreams {
 		if up.dialect == d {
 			return true
@@ -428,8 +428,8 @@ func (r *route) speaks(d dragoman.Dialect) bool {
 	return false
 }
 
-// after reports whether a chain has a model to call if a link fails.
-func after(c *provider.Chain, link provider.Link) bool {
+// hasLinkAfter reports whether a chain has a model to call if a link fails.
+func hasLinkAfter(c *provider.Chain, link provider.Link) bool {
 	at := slices.IndexFunc(c.Links, func(l provider.Link) bool { return l.Name == link.Name })
 	return slices.ContainsFunc(c.Links[at+1:], func(l provider.Link) bool {
 		_, skipped := c.Health.SkippedUntil(l.Name)

@@ -11,22 +11,22 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// firstFails answers for every model but the one named "bad", which fails.
+// firstFails responds for every model except "bad", which fails.
 func firstFails(rw http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	r.Body = io.NopCloser(strings.NewReader(string(body)))
 	if strings.Contains(string(body), `"bad"`) || strings.Contains(r.URL.Path, "bad") {
-		refuses(rw, r, dragoman.APIError{Status: http.StatusInternalServerError, Message: "it is broken"})
+		writeError(rw, r, dragoman.APIError{Status: http.StatusInternalServerError, Message: "it is broken"})
 		return
 	}
 	hello(rw, r)
 }
 
-func TestAResponseNamesTheUpstreamThatAnsweredAndThoseThatFailed(t *testing.T) {
+func TestResponseHeadersNameUpstreams(t *testing.T) {
 	const file = "aliases: {one: \"PROVIDER/m\", many: \"ollama/bad, PROVIDER/bad, PROVIDER/m\", none: \"ollama/bad, PROVIDER/bad\"}\ngateway: {heartbeat: 15s}\n"
-	for _, w := range ways() {
+	for _, w := range pairs() {
 		for _, stream := range []bool{false, true} {
-			rigged(t, strings.ReplaceAll(file, "PROVIDER", w.provider), firstFails, func(r *rig) {
+			withRig(t, strings.ReplaceAll(file, "PROVIDER", w.provider), firstFails, func(r *rig) {
 				for model, want := range map[string][2]string{
 					"one":  {w.provider + "/m", ""},
 					"many": {w.provider + "/m", "ollama/bad, " + w.provider + "/bad"},
@@ -36,7 +36,7 @@ func TestAResponseNamesTheUpstreamThatAnsweredAndThoseThatFailed(t *testing.T) {
 					if ok := a.status == http.StatusOK; ok != (model != "none") {
 						r.t.Errorf("%s: %d %s", w, a.status, a.body)
 					}
-					if w.provider == "ollama" && model != "one" { // one upstream that is there twice
+					if w.provider == "ollama" && model != "one" { // the same upstream twice
 						continue
 					}
 					if up, failed := a.header.Get("X-Dragoman-Upstream"), a.header.Get("X-Dragoman-Failed-Over"); up != want[0] || failed != want[1] {
@@ -48,14 +48,14 @@ func TestAResponseNamesTheUpstreamThatAnsweredAndThoseThatFailed(t *testing.T) {
 	}
 }
 
-// The headers of a stream that a heartbeat begins are sent before it is known who answers.
-func TestAStreamThatAHeartbeatBeganNamesItsUpstreamInTheTrailer(t *testing.T) {
-	for _, w := range ways() {
+// The headers of a stream that a heartbeat begins are sent before the upstream is known.
+func TestUpstreamIsInTheTrailerAfterAHeartbeat(t *testing.T) {
+	for _, w := range pairs() {
 		if !w.beats() {
 			continue
 		}
-		rigged(t, strings.ReplaceAll("aliases: {many: \"gemini/bad, PROVIDER/m\"}\n", "PROVIDER", w.provider), func(rw http.ResponseWriter, r *http.Request) {
-			pause(20)
+		withRig(t, strings.ReplaceAll("aliases: {many: \"gemini/bad, PROVIDER/m\"}\n", "PROVIDER", w.provider), func(rw http.ResponseWriter, r *http.Request) {
+			sleepSeconds(20)
 			firstFails(rw, r)
 		}, func(r *rig) {
 			resp := r.send(r.requestFor(r.t.Context(), w.client, "many", true)) //nolint:bodyclose // read closes it
@@ -70,10 +70,10 @@ func TestAStreamThatAHeartbeatBeganNamesItsUpstreamInTheTrailer(t *testing.T) {
 	}
 }
 
-func TestAKeyMayHideTheUpstream(t *testing.T) {
+func TestKeyHidesTheUpstream(t *testing.T) {
 	t.Setenv("TEAM_KEY", teamKey)
-	rigged(t, "aliases: {many: \"ollama/bad, openai/m\"}\ngateway: {keys: {team: {key_env: TEAM_KEY, hide_upstream: true}}}\n", firstFails, func(r *rig) {
-		for _, w := range ways() {
+	withRig(t, "aliases: {many: \"ollama/bad, openai/m\"}\ngateway: {keys: {team: {key_env: TEAM_KEY, hide_upstream: true}}}\n", firstFails, func(r *rig) {
+		for _, w := range pairs() {
 			for _, stream := range []bool{false, true} {
 				hr := r.requestFor(r.t.Context(), w.client, "many", stream)
 				hr.Header.Set("Authorization", "Bearer "+teamKey)
@@ -86,7 +86,7 @@ func TestAKeyMayHideTheUpstream(t *testing.T) {
 	})
 }
 
-func TestNoUpstreamIsNamedWhereNoneWasAsked(t *testing.T) {
+func TestNoUpstreamHeaderWithoutACall(t *testing.T) {
 	w := newWorld(t, "")
 	resp, err := http.Post(w.url+"/v1/chat/completions", "application/json", strings.NewReader(`{"model":"nobody","messages":[]}`))
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 )
 
-// post asks with a body of the test's own.
-func (r *rig) post(w way, path, body string) *reply {
+// post sends a body of the test.
+func (r *rig) post(w pair, path, body string) *reply {
 	r.t.Helper()
 	hr := r.request(r.t.Context(), w, false)
 	hr.URL.Path, hr.URL.RawQuery = path, ""
@@ -25,17 +25,17 @@ func TestContextLengthErrorsOfCompatibleServersKeepTheirClass(t *testing.T) {
 		"DeepSeek":   `{"error":{"message":"This model's maximum context length is 131072 tokens. However, you requested 141980 tokens.","type":"invalid_request_error","param":null,"code":"invalid_request_error"}}`,
 		"Perplexity": `{"error":{"message":"Requested 115120 to generate tokens, following a prompt of length 40055, which exceeds the max limit of 128000 tokens.","type":"requested_too_many_tokens","code":400}}`,
 	} {
-		rigged(t, "", func(rw http.ResponseWriter, _ *http.Request) {
+		withRig(t, "", func(rw http.ResponseWriter, _ *http.Request) {
 			rw.Header().Set("content-type", "application/json")
 			rw.WriteHeader(http.StatusBadRequest)
 			_, _ = io.WriteString(rw, body)
 		}, func(r *rig) {
 			for _, codec := range clientDialects {
 				if codec.Dialect() == dialectname.OpenAIChat {
-					continue // the words of the client's own dialect pass through
+					continue // the same dialect passes through
 				}
 				for _, stream := range []bool{false, true} {
-					a := r.ask(way{codec, "chat"}, stream)
+					a := r.roundTrip(pair{codec, "chat"}, stream)
 					if code := `"code":"context_length_exceeded"`; codec.Dialect() == dialectname.OpenAIResponses && !strings.Contains(string(a.body), code) {
 						r.t.Errorf("%s: %s%s: no %s in %s", about, codec.Dialect(), streamed(stream), code, a.body)
 					}
@@ -50,15 +50,15 @@ func TestContextLengthErrorsOfCompatibleServersKeepTheirClass(t *testing.T) {
 
 // xAI refuses a bad key with a 400. The key is the gateway's, not the client's.
 func TestXAIBadKeyIsNotTheClientsFault(t *testing.T) {
-	rigged(t, "", func(rw http.ResponseWriter, _ *http.Request) {
+	withRig(t, "", func(rw http.ResponseWriter, _ *http.Request) {
 		rw.Header().Set("content-type", "application/json")
 		rw.WriteHeader(http.StatusBadRequest)
 		_, _ = io.WriteString(rw, `{"code":"invalid-argument","error":"Incorrect API key provided. You can obtain an API key from https://console.x.ai."}`)
 	}, func(r *rig) {
 		for _, upstream := range []string{"chat", "openai", "responses"} {
 			for _, codec := range clientDialects {
-				w := way{codec, upstream}
-				if a := r.ask(w, false); !isStatus(a.status, http.StatusBadGateway) || strings.Contains(string(a.body), "console.x.ai") {
+				w := pair{codec, upstream}
+				if a := r.roundTrip(w, false); !isStatus(a.status, http.StatusBadGateway) || strings.Contains(string(a.body), "console.x.ai") {
 					r.t.Errorf("%s: %d %s", w, a.status, a.body)
 				}
 			}
@@ -69,12 +69,12 @@ func TestXAIBadKeyIsNotTheClientsFault(t *testing.T) {
 // A response above the bound is the upstream's fault, not that of the client's request.
 func TestUpstreamResponseAboveTheBoundIs502(t *testing.T) {
 	const bounded = "  bounded: {type: openai-chat, base_url: \"http://127.0.0.1:1/v1\", api_key_env: SIM_KEY, retries: 0, max_response_bytes: 1000}\n"
-	rigged(t, bounded, func(rw http.ResponseWriter, r *http.Request) {
-		answers(rw, r, isStream(r), strings.Replace(oddChat(isStream(r), "", "stop"), `"Hi"`, `"`+strings.Repeat("long ", 1000)+`"`, 1))
+	withRig(t, bounded, func(rw http.ResponseWriter, r *http.Request) {
+		writeResponse(rw, r, isStream(r), strings.Replace(oddChat(isStream(r), "", "stop"), `"Hi"`, `"`+strings.Repeat("long ", 1000)+`"`, 1))
 	}, func(r *rig) {
 		for _, codec := range clientDialects {
-			w := way{codec, "bounded"}
-			if a := r.ask(w, false); !isStatus(a.status, http.StatusBadGateway) { // on the transparent route too
+			w := pair{codec, "bounded"}
+			if a := r.roundTrip(w, false); !isStatus(a.status, http.StatusBadGateway) { // on the transparent route too
 				r.t.Errorf("%s: %d %.200s", w, a.status, a.body)
 			}
 		}
@@ -84,16 +84,16 @@ func TestUpstreamResponseAboveTheBoundIs502(t *testing.T) {
 // Gemini reads a single value as a list of one.
 func TestGeminiRequestWithObjectsInsteadOfLists(t *testing.T) {
 	var sent string
-	rigged(t, "", func(rw http.ResponseWriter, r *http.Request) {
+	withRig(t, "", func(rw http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		sent = string(body)
-		answers(rw, r, false, wholeOf(spoken(r), "hello"))
+		writeResponse(rw, r, false, textResponse(dialectOf(r), "hello"))
 	}, func(r *rig) {
 		for _, codec := range clientDialects {
 			if codec.Dialect() != dialectname.Gemini {
 				continue
 			}
-			a := r.post(way{codec, "openai"}, "/v1beta/models/openai/m:generateContent", `{"contents":{"parts":{"text":"hi"}},"systemInstruction":{"parts":{"text":"Be brief."}},"tools":{"functionDeclarations":[{"name":"get_weather","description":"Weather.","parameters":{"type":"OBJECT","properties":{"city":{"type":"STRING"}}}}]}}`)
+			a := r.post(pair{codec, "openai"}, "/v1beta/models/openai/m:generateContent", `{"contents":{"parts":{"text":"hi"}},"systemInstruction":{"parts":{"text":"Be brief."}},"tools":{"functionDeclarations":[{"name":"get_weather","description":"Weather.","parameters":{"type":"OBJECT","properties":{"city":{"type":"STRING"}}}}]}}`)
 			for _, part := range []string{"Be brief.", "get_weather", `"hi"`} {
 				if a.status != http.StatusOK || !strings.Contains(sent, part) {
 					r.t.Errorf("%s is not sent: %d %s\n%s", part, a.status, a.body, sent)
@@ -106,16 +106,16 @@ func TestGeminiRequestWithObjectsInsteadOfLists(t *testing.T) {
 // Hugging Face clients name a tool without the type of the choice.
 func TestToolChoiceWithoutTypeReachesTheUpstream(t *testing.T) {
 	var sent string
-	rigged(t, "", func(rw http.ResponseWriter, r *http.Request) {
+	withRig(t, "", func(rw http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		sent = string(body)
-		answers(rw, r, false, wholeOf(spoken(r), "hello"))
+		writeResponse(rw, r, false, textResponse(dialectOf(r), "hello"))
 	}, func(r *rig) {
 		for upstream, want := range map[string]string{
 			"chat": `"tool_choice":{"type":"function","function":{"name":"get_weather"}}`, "anthropic": `"tool_choice":{"type":"tool","name":"get_weather"`, "gemini": `"allowedFunctionNames":["get_weather"]`,
 		} {
 			body := fmt.Sprintf(`{"model":"%s/m","messages":[{"role":"user","content":"hi"}],"max_tokens":50,"tools":[{"type":"function","function":{"name":"get_weather","description":"d","parameters":{"type":"object","properties":{}}}}],"tool_choice":{"function":{"name":"get_weather"}}}`, upstream)
-			a := r.post(way{clientDialects[0], upstream}, "/v1/chat/completions", body)
+			a := r.post(pair{clientDialects[0], upstream}, "/v1/chat/completions", body)
 			if a.status != http.StatusOK || !strings.Contains(sent, want) || a.header.Get("X-Dragoman-Losses") != "" {
 				r.t.Errorf("%s: %d %s %v\n%s", upstream, a.status, a.body, a.header, sent)
 			}
@@ -123,13 +123,13 @@ func TestToolChoiceWithoutTypeReachesTheUpstream(t *testing.T) {
 	})
 }
 
-// A conversation of which nothing is left to send is refused, in the client's dialect.
+// A conversation without anything to send is refused, in the client's dialect.
 func TestRequestWithNothingToSendIsRefused(t *testing.T) {
-	rigged(t, "", func(http.ResponseWriter, *http.Request) {}, func(r *rig) {
+	withRig(t, "", func(http.ResponseWriter, *http.Request) {}, func(r *rig) {
 		for _, upstream := range []string{"chat", "responses", "anthropic", "gemini", "ollama"} {
 			for about, messages := range map[string]string{"no message": "", "a result without its call": `{"role":"tool","tool_call_id":"call_1","content":"4 C"}`} {
-				a := r.post(way{clientDialects[0], upstream}, "/v1/chat/completions", fmt.Sprintf(`{"model":"%s/m","max_tokens":50,"messages":[%s]}`, upstream, messages))
-				if e := a.apiError(r.t); a.status != http.StatusBadRequest || e.Class != dragoman.ErrorBadRequest || r.asked.Load() != 0 {
+				a := r.post(pair{clientDialects[0], upstream}, "/v1/chat/completions", fmt.Sprintf(`{"model":"%s/m","max_tokens":50,"messages":[%s]}`, upstream, messages))
+				if e := a.apiError(r.t); a.status != http.StatusBadRequest || e.Class != dragoman.ErrorBadRequest || r.requests.Load() != 0 {
 					r.t.Errorf("%s: %s: %d %s", upstream, about, a.status, a.body)
 				}
 			}
@@ -138,15 +138,15 @@ func TestRequestWithNothingToSendIsRefused(t *testing.T) {
 }
 
 // Snowflake Cortex writes the zero value of every field.
-func TestZeroValuesOfCortexAreNoCalls(t *testing.T) {
+func TestCortexZeroValuesAreNotCalls(t *testing.T) {
 	const message = `{"role":"assistant","content":"Hi","refusal":"","function_call":{"name":"","arguments":""}}`
-	rigged(t, "", func(rw http.ResponseWriter, r *http.Request) {
+	withRig(t, "", func(rw http.ResponseWriter, r *http.Request) {
 		usage := `"usage":{"prompt_tokens":9,"completion_tokens":4,"total_tokens":13}`
 		if !isStream(r) {
-			answers(rw, r, false, `{"id":"c1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":`+message+`,"finish_reason":"stop"}],`+usage+`}`)
+			writeResponse(rw, r, false, `{"id":"c1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":`+message+`,"finish_reason":"stop"}],`+usage+`}`)
 			return
 		}
-		answers(rw, r, true, `data: {"id":"c1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":`+message+`,"finish_reason":null}]}`+"\n\n",
+		writeResponse(rw, r, true, `data: {"id":"c1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":`+message+`,"finish_reason":null}]}`+"\n\n",
 			`data: {"id":"c1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{},"finish_reason":"stop"}],`+usage+"}\n\ndata: [DONE]\n\n")
 	}, func(r *rig) {
 		for _, codec := range clientDialects {
@@ -154,8 +154,8 @@ func TestZeroValuesOfCortexAreNoCalls(t *testing.T) {
 				continue
 			}
 			for _, stream := range []bool{false, true} {
-				a := r.ask(way{codec, "chat"}, stream)
-				resp, err := a.answer()
+				a := r.roundTrip(pair{codec, "chat"}, stream)
+				resp, err := a.decode()
 				if err != nil || textOf(resp) != "Hi" || len(resp.ToolCalls()) != 0 || resp.Stop.Reason != dragoman.StopEnd {
 					r.t.Errorf("%s%s: %v\n%s", codec.Dialect(), streamed(stream), err, a.body)
 				}

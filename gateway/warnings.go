@@ -21,15 +21,15 @@ func (r *reader) warnings(file string, root *node) (out []*provider.FileError) {
 	warn := func(at *node, format string, args ...any) {
 		out = append(out, &provider.FileError{File: file, Line: at.Line, Column: at.Column, Reason: fmt.Sprintf(format, args...)})
 	}
-	told := unsetKeys(root, warn)
+	reported := unsetKeys(root, warn)
 	if len(r.config.Routes) == 0 {
-		r.impliedLeads(root)
+		r.impliedModelRefs(root)
 	}
-	for _, l := range r.leads {
+	for _, l := range r.modelRefs {
 		for _, client := range clientsOf(l.model) {
-			why := lacks(client)
-			if why != "" && !slices.Contains(told, client.Name) {
-				told = append(told, client.Name)
+			why := missingCredential(client)
+			if why != "" && !slices.Contains(reported, client.Name) {
+				reported = append(reported, client.Name)
 				warn(l.at, "the provider %s cannot be asked: %s", client.Name, why)
 			}
 		}
@@ -38,7 +38,7 @@ func (r *reader) warnings(file string, root *node) (out []*provider.FileError) {
 	if r.hostsAt != nil && len(r.config.Keys) > 0 {
 		warn(r.hostsAt, "hosts: the list has no effect, because with keys every host name is accepted; remove it, or remove the keys")
 	}
-	sorted(out)
+	sortFileErrors(out)
 	return out
 }
 
@@ -53,13 +53,13 @@ func (r *reader) unserved(warn func(at *node, format string, args ...any)) {
 	}
 	for _, name := range r.allowed {
 		if !slices.ContainsFunc(patterns, func(p string) bool { return glob.Overlap(p, name.Text) }) {
-			warn(name, "models: no route serves %.80q, so this key cannot use it; there are %s", name.Text, someOf(patterns))
+			warn(name, "models: no route serves %.80q, so this key cannot use it; there are %s", name.Text, joinSome(patterns))
 		}
 	}
 }
 
-// someOf lists names, up to a readable number.
-func someOf(names []string) string {
+// joinSome lists names, up to a readable number.
+func joinSome(names []string) string {
 	const most = 20
 	if len(names) > most {
 		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
@@ -69,27 +69,27 @@ func someOf(names []string) string {
 
 // unsetKeys warns of environment variables for provider keys that are not set, and returns
 // their providers.
-func unsetKeys(root *node, warn func(at *node, format string, args ...any)) (told []string) {
-	providers := member(root, "providers")
+func unsetKeys(root *node, warn func(at *node, format string, args ...any)) (out []string) {
+	providers := fieldOf(root, "providers")
 	for i, p := range providers.Keys {
-		at := member(providers.Items[i], "api_key_env")
+		at := fieldOf(providers.Items[i], "api_key_env")
 		variables := (&filetree.Reader{}).Strings(at, "")
 		set := func(name string) bool { return strings.TrimSpace(os.Getenv(name)) != "" }
 		if len(variables) == 0 || slices.ContainsFunc(variables, set) {
 			continue
 		}
-		told = append(told, p.Text)
+		out = append(out, p.Text)
 		if slices.ContainsFunc(variables, func(v string) bool { return !variableName.MatchString(v) }) { // it may be the key itself
 			warn(at, "provider %s: api_key_env: want the name of a variable, of letters, digits and _", p.Text)
 			continue
 		}
 		warn(at, "provider %s: api_key_env: %s is not set", p.Text, strings.Join(variables, " or "))
 	}
-	return told
+	return out
 }
 
-// member returns a field of a mapping, or nil.
-func member(n *node, name string) *node {
+// fieldOf returns the value of a field of a mapping; an empty node if the field is missing.
+func fieldOf(n *node, name string) *node {
 	for i, key := range n.Keys {
 		if key.Text == name {
 			return n.Items[i]
@@ -98,14 +98,14 @@ func member(n *node, name string) *node {
 	return &node{}
 }
 
-// impliedLeads records the aliases and providers if they are what is served.
-func (r *reader) impliedLeads(root *node) {
-	check := r.opener()
-	aliases := member(root, "aliases")
+// impliedModelRefs records the aliases and providers if they are what is served.
+func (r *reader) impliedModelRefs(root *node) {
+	check := r.specChecker()
+	aliases := fieldOf(root, "aliases")
 	for i, key := range aliases.Keys {
 		check(aliases.Items[i], key.Text)
 	}
-	for _, key := range member(root, "providers").Keys {
+	for _, key := range fieldOf(root, "providers").Keys {
 		check(key, key.Text+"/*")
 	}
 }
@@ -123,9 +123,9 @@ func clientsOf(model any) (out []*provider.Client) {
 	return out
 }
 
-// lacks returns what a client needs before it can send anything: a variable, or "". It asks the
-// client for its credential, which comes only from the environment for such a client.
-func lacks(client *provider.Client) string {
+// missingCredential returns the reason why a client cannot authorize requests, or "". It asks the
+// client for its credential, which such a client reads from the environment only.
+func missingCredential(client *provider.Client) string {
 	if client.Auth == nil {
 		return ""
 	}

@@ -19,10 +19,10 @@ const defaultWatch = 2 * time.Second
 //	…
 //	go w.Run(ctx)
 //
-// It reads the whole file, and the policies that it names, each time, so that no change is
-// missed, whatever the modification times are. A change counts if two consecutive reads find
-// it, so that a partly written file is not used. An invalid config is reported once, and the
-// current config stays in use.
+// It reads the whole file, and the policies that it names, each time, so that it misses no change,
+// whatever the modification times are. A change counts if two consecutive reads find it, so that a
+// partly written file is not used. An invalid config is reported once, and the current config
+// stays in use.
 //
 // Do not change its fields while it is in use.
 type Watcher struct {
@@ -38,9 +38,9 @@ type Watcher struct {
 	OnError func(error)
 
 	mu sync.Mutex
-	// taken is the content that was last applied or refused, seen the content at the last read.
-	taken, seen content
-	// failed reports that taken was refused.
+	// applied is the content that was last applied or refused, seen the content at the last read.
+	applied, seen content
+	// failed reports that applied was refused.
 	failed bool
 }
 
@@ -63,7 +63,7 @@ func (w *Watcher) Load() (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.taken, w.seen = found, found
+	w.applied, w.seen = found, found
 	return config, nil
 }
 
@@ -72,10 +72,10 @@ func (w *Watcher) Load() (*Config, error) {
 func (w *Watcher) Poll() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.look(true)
+	w.check(true)
 }
 
-// Run looks at the file until ctx is done, and returns why it is.
+// Run polls the file until ctx is done, and returns the cause.
 func (w *Watcher) Run(ctx context.Context) error {
 	every := w.Interval
 	if every <= 0 {
@@ -90,30 +90,30 @@ func (w *Watcher) Run(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 		w.mu.Lock()
-		w.look(false)
+		w.check(false)
 		w.mu.Unlock()
 	}
 }
 
-// look takes over what changed; at once, or when it was there the last time too.
-func (w *Watcher) look(atOnce bool) {
+// check applies a changed file: if the last two reads agree or, if atOnce is set, immediately.
+func (w *Watcher) check(atOnce bool) {
 	data, found, err := w.read()
 	settled := found == w.seen || atOnce
 	w.seen = found
-	if !settled || found == w.taken && !(atOnce && w.failed) {
+	if !settled || found == w.applied && !(atOnce && w.failed) {
 		return
 	}
-	w.taken = found
+	w.applied = found
 	if err == nil {
-		err = w.take(data)
+		err = w.apply(data)
 	}
 	if w.failed = err != nil; w.failed && w.OnError != nil {
 		w.OnError(err)
 	}
 }
 
-// take parses a file and hands it over.
-func (w *Watcher) take(data []byte) error {
+// apply parses a file and calls OnChange.
+func (w *Watcher) apply(data []byte) error {
 	config, err := Parse(w.File, data, w.Extensions...)
 	if err == nil && w.OnChange != nil {
 		err = w.OnChange(config)
@@ -121,7 +121,7 @@ func (w *Watcher) take(data []byte) error {
 	return err
 }
 
-// read reads the file, and says what it found.
+// read reads the file and returns the identity of its content.
 func (w *Watcher) read() ([]byte, content, error) {
 	data, err := readFile(w.File)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/dragoman-go/dragoman/gateway"
 )
 
-// watched is a file with a watcher in a time of its own, and what that said.
-type watched struct {
+// watchTest is a file with a watcher in a bubble, and the calls of the watcher.
+type watchTest struct {
 	*gateway.Watcher
 	t       *testing.T
 	mu      sync.Mutex
@@ -24,11 +24,11 @@ type watched struct {
 	refuse  error
 }
 
-// watch runs f beside a watcher of a file that listens on one:1.
-func watch(t *testing.T, f func(w *watched)) {
+// watch runs f with a watcher of a file that listens on one:1.
+func watch(t *testing.T, f func(w *watchTest)) {
 	file := filepath.Join(t.TempDir(), "gateway.yaml") // outside of the bubble, as it is removed there
 	synctest.Test(t, func(t *testing.T) {
-		w := &watched{t: t}
+		w := &watchTest{t: t}
 		w.Watcher = &gateway.Watcher{File: file, Interval: time.Second, OnChange: w.changed, OnError: w.failed}
 		w.write("one:1")
 		c, err := w.Load()
@@ -47,38 +47,37 @@ func watch(t *testing.T, f func(w *watched)) {
 	})
 }
 
-func (w *watched) changed(c *gateway.Config) error {
+func (w *watchTest) changed(c *gateway.Config) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.changes = append(w.changes, c.Listen)
 	return w.refuse
 }
 
-func (w *watched) failed(err error) {
+func (w *watchTest) failed(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.errs = append(w.errs, err.Error())
 }
 
-// write makes the file say where to listen.
-func (w *watched) write(listen string) {
+// write writes a config that listens at listen.
+func (w *watchTest) write(listen string) {
 	w.t.Helper()
 	if err := os.WriteFile(w.File, []byte("version: 1\ngateway: {listen: \""+listen+"\"}\n"), 0o600); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-// looks lets the watcher look n times.
-func (w *watched) looks(n int) {
+// poll lets the watcher read the file n times.
+func (w *watchTest) poll(n int) {
 	for range n {
 		time.Sleep(time.Second)
 		synctest.Wait()
 	}
 }
 
-// said holds what was said since the last time against what should have been: the
-// changes, and a part of each error.
-func (w *watched) said(changes string, errs ...string) {
+// wantChanges compares the calls since its last call: the changes, and a part of each error.
+func (w *watchTest) wantChanges(changes string, errs ...string) {
 	w.t.Helper()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -97,103 +96,103 @@ func (w *watched) said(changes string, errs ...string) {
 	w.changes, w.errs = nil, nil
 }
 
-func TestG4_AChangedFileIsTakenOverOnce(t *testing.T) {
-	watch(t, func(w *watched) {
-		w.looks(5)
-		w.said("")
+func TestG4_ChangedFileIsAppliedOnce(t *testing.T) {
+	watch(t, func(w *watchTest) {
+		w.poll(5)
+		w.wantChanges("")
 		old, err := os.Stat(w.File)
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.write("two:2") // as long as before, and as old
+		w.write("two:2") // same length, same modification time
 		if err := os.Chtimes(w.File, old.ModTime(), old.ModTime()); err != nil {
 			t.Fatal(err)
 		}
-		w.looks(2)
-		w.said("two:2")
-		w.looks(5)
-		w.said("")
+		w.poll(2)
+		w.wantChanges("two:2")
+		w.poll(5)
+		w.wantChanges("")
 		w.write("two:2") // touched
-		w.looks(5)
-		w.said("")
+		w.poll(5)
+		w.wantChanges("")
 	})
 }
 
-func TestG4_AFileThatIsBeingWrittenIsNotTaken(t *testing.T) {
-	watch(t, func(w *watched) {
+func TestG4_PartlyWrittenFileIsNotApplied(t *testing.T) {
+	watch(t, func(w *watchTest) {
 		for _, part := range []string{"a:1", "a:12", "a:123"} {
 			w.write(part)
-			w.looks(1)
+			w.poll(1)
 		}
-		w.said("")
-		w.looks(1)
-		w.said("a:123")
+		w.wantChanges("")
+		w.poll(1)
+		w.wantChanges("a:123")
 		w.write("b:1") // and back again
-		w.looks(1)
+		w.poll(1)
 		w.write("a:123")
-		w.looks(3)
-		w.said("")
+		w.poll(3)
+		w.wantChanges("")
 	})
 }
 
 func TestG4_BrokenFileIsReportedOnce(t *testing.T) {
-	watch(t, func(w *watched) {
+	watch(t, func(w *watchTest) {
 		w.write("broken")
-		w.looks(5)
-		w.said("", "gateway.yaml:2:19: listen: want host:port")
+		w.poll(5)
+		w.wantChanges("", "gateway.yaml:2:19: listen: want host:port")
 		w.write("broken too")
-		w.looks(5)
-		w.said("", "gateway.yaml:2:19: listen: want host:port")
+		w.poll(5)
+		w.wantChanges("", "gateway.yaml:2:19: listen: want host:port")
 		w.write("two:2")
-		w.looks(5)
-		w.said("two:2")
+		w.poll(5)
+		w.wantChanges("two:2")
 		if err := os.Remove(w.File); err != nil {
 			t.Fatal(err)
 		}
-		w.looks(5)
-		w.said("", "no such file")
+		w.poll(5)
+		w.wantChanges("", "no such file")
 		w.write("two:2")
-		w.looks(5)
-		w.said("two:2")
+		w.poll(5)
+		w.wantChanges("two:2")
 	})
 }
 
 func TestRefusedConfigIsReported(t *testing.T) {
-	watch(t, func(w *watched) {
+	watch(t, func(w *watchTest) {
 		w.refuse = errors.New("no keys")
 		w.write("two:2")
-		w.looks(5)
-		w.said("two:2", "no keys")
+		w.poll(5)
+		w.wantChanges("two:2", "no keys")
 		w.refuse = nil
-		w.looks(5)
-		w.said("")
-		w.Poll() // a human wants to know
-		w.said("two:2")
+		w.poll(5)
+		w.wantChanges("")
+		w.Poll() // as after a SIGHUP
+		w.wantChanges("two:2")
 		w.Poll()
-		w.said("")
+		w.wantChanges("")
 	})
 }
 
-func TestLookTakesAChangeOverAtOnce(t *testing.T) {
-	watch(t, func(w *watched) {
+func TestPollAppliesAChangeAtOnce(t *testing.T) {
+	watch(t, func(w *watchTest) {
 		w.Poll()
-		w.said("")
+		w.wantChanges("")
 		w.write("two:2")
 		w.Poll()
-		w.said("two:2")
+		w.wantChanges("two:2")
 		w.write("broken")
 		w.Poll()
-		w.said("", "want host:port")
+		w.wantChanges("", "want host:port")
 		w.Poll()
-		w.said("", "want host:port")
-		w.looks(5)
-		w.said("")
+		w.wantChanges("", "want host:port")
+		w.poll(5)
+		w.wantChanges("")
 	})
 }
 
-func TestWatcherWithoutLoadReportsTheFile(t *testing.T) {
+func TestWatcherWithoutLoadAppliesTheFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "gateway.yaml")
-	w := &watched{t: t}
+	w := &watchTest{t: t}
 	w.Watcher = &gateway.Watcher{File: file, OnChange: w.changed}
 	if _, err := w.Load(); !errors.Is(err, os.ErrNotExist) {
 		t.Fatal(err)
@@ -202,8 +201,8 @@ func TestWatcherWithoutLoadReportsTheFile(t *testing.T) {
 	if _, err := w.Load(); err == nil {
 		t.Fatal("a broken file was loaded")
 	}
-	w.Poll() // there is nobody to tell
+	w.Poll() // there are no callbacks
 	w.write("one:1")
 	w.Poll()
-	w.said("one:1")
+	w.wantChanges("one:1")
 }

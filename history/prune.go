@@ -45,7 +45,7 @@ func (n *normalizer) prune() {
 		d.edit(func(j int, p dragoman.Part) dragoman.Part {
 			switch p := p.(type) {
 			case *dragoman.Reasoning:
-				if visible(p) == "" && records.Carried(p) {
+				if visible(p) == "" && records.InCalls(p) {
 					return nil
 				}
 				return n.reasoning(d, j, p)
@@ -60,7 +60,7 @@ func (n *normalizer) prune() {
 					return &bare
 				}
 			case *dragoman.ToolCall:
-				return n.call(d, j, records.Carry(p))
+				return n.call(d, j, records.WithSignature(p))
 			case *dragoman.ToolResult:
 				return n.resultMedia(d, j, p)
 			case *dragoman.Media:

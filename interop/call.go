@@ -44,7 +44,7 @@ func (r *Registry) writeCallAs(w *jsonwire.Writer, format dragoman.Format, c *dr
 		format = responseFormat(c, format, t)
 		c = dropCaseVariants(c, t, at, rep)
 	}
-	reportDroppedFields(c, t.CallSays, at, rep)
+	reportDroppedFields(c, t.OptionalCallFields, at, rep)
 	c = r.toWire(c, codec, at, rep)
 	if c.Payload == codes.PayloadText && format == t.Call {
 		rep.Add(dragoman.Lowered, dragoman.Info, at.String(), `freeform input written as the argument "input" of a function call`)

@@ -18,7 +18,7 @@ type view struct{ r *Registry }
 
 func (v view) Caps() *targets.Capabilities { return &v.r.target.Caps }
 
-func (v view) Answer() bool { return v.r.forResponse }
+func (v view) ForClient() bool { return v.r.forResponse }
 
 func (v view) SetChecked(req *dragoman.Request) { v.r.checked = req }
 

@@ -32,27 +32,27 @@ import (
 
 const farTooMany = 10_000
 
-// drip is a transport whose answers have a body that begins as it should and then
-// goes on in pieces, for each of which a while passes; without a piece, it stalls.
-type drip struct {
+// slowTransport returns responses whose body begins with head and continues with chunks, each
+// after a pause. Without a chunk, the body stalls.
+type slowTransport struct {
 	clock  *fakeClock
 	each   time.Duration
 	status int
 	head   []byte
 	piece  []byte
-	// meanwhile is called for each; nil is not.
+	// meanwhile, unless it is nil, is called for each response.
 	meanwhile func()
 
 	ctx    context.Context
 	pieces int
 }
 
-func (d *drip) RoundTrip(r *http.Request) (*http.Response, error) {
+func (d *slowTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	d.ctx = r.Context()
 	return &http.Response{StatusCode: d.status, Header: http.Header{}, Body: io.NopCloser(d), Request: r}, nil
 }
 
-func (d *drip) Read(p []byte) (int, error) {
+func (d *slowTransport) Read(p []byte) (int, error) {
 	if n := copy(p, d.head); n > 0 {
 		d.head = d.head[n:]
 		return n, nil
@@ -69,14 +69,14 @@ func (d *drip) Read(p []byte) (int, error) {
 	return 0, io.EOF
 }
 
-func TestX13_AServerThatGoesOnBehindTheEndHoldsNobodyUp(t *testing.T) {
+func TestX13_BytesAfterTheEndDoNotBlock(t *testing.T) {
 	each(t, func(t *testing.T, codec dialect.Codec) {
 		if codec.Dialect() == dialectname.Gemini {
 			t.Skip("its streams end with the connection")
 		}
-		d := &drip{clock: newClock(), each: 100 * time.Millisecond, status: http.StatusOK, piece: []byte("\n")}
+		d := &slowTransport{clock: newClock(), each: 100 * time.Millisecond, status: http.StatusOK, piece: []byte("\n")}
 		enc := codec.NewStreamEncoder(dialect.EncodeOptions{StreamUsage: true})
-		for _, ev := range eventsOf(textAnswer("done")) {
+		for _, ev := range eventsOf(textResponse("done")) {
 			before := len(d.head)
 			d.head, _ = enc.Encode(d.head, ev)
 			if codec.Dialect() == dialectname.Bedrock && before == 0 {
@@ -85,7 +85,7 @@ func TestX13_AServerThatGoesOnBehindTheEndHoldsNobodyUp(t *testing.T) {
 		}
 		d.head, _ = enc.Close(d.head)
 		c := provider.OnClock(d.clock, &provider.Client{Codec: codec, Model: "m", BaseURL: "http://x.test", HTTP: &http.Client{Transport: d}, Timeouts: unboundedPhases})
-		resp, err := dragoman.Collect(c.Stream(t.Context(), question()))
+		resp, err := dragoman.Collect(c.Stream(t.Context(), newRequest()))
 		if err != nil || resp.Text() != "done" {
 			t.Fatalf("%v, %v", resp, err)
 		}
@@ -95,10 +95,10 @@ func TestX13_AServerThatGoesOnBehindTheEndHoldsNobodyUp(t *testing.T) {
 	})
 }
 
-func TestX13_TheBodyOfAnErrorIsNeitherWaitedForNorToldForLong(t *testing.T) {
-	d := &drip{clock: newClock(), each: time.Second, status: http.StatusPaymentRequired, piece: []byte(" ")}
+func TestX13_ErrorBodyIsBoundedInTimeAndLength(t *testing.T) {
+	d := &slowTransport{clock: newClock(), each: time.Second, status: http.StatusPaymentRequired, piece: []byte(" ")}
 	c := provider.OnClock(d.clock, &provider.Client{HTTP: &http.Client{Transport: d}, Timeouts: unboundedPhases, Retry: provider.Retry{Max: -1}})
-	_, err := c.Generate(t.Context(), question())
+	_, err := c.Generate(t.Context(), newRequest())
 	var api *dragoman.APIError
 	if !errors.As(err, &api) || api.Status != http.StatusPaymentRequired {
 		t.Errorf("%v, want what the status says", err)
@@ -111,12 +111,12 @@ func TestX13_TheBodyOfAnErrorIsNeitherWaitedForNorToldForLong(t *testing.T) {
 		long := strings.Repeat("no, ", 50_000)
 		e := &dragoman.APIError{Class: dragoman.ErrorBadRequest, Message: long, Type: long, Code: long, Param: long}
 		inStream := func(s *server, w http.ResponseWriter, _ *http.Request, got received) {
-			s.stream(w, []dragoman.Event{&dragoman.StreamError{Err: e}})
+			s.writeEvents(w, []dragoman.Event{&dragoman.StreamError{Err: e}})
 		}
-		for name, step := range map[string]step{"a status": refuse(e, "X-Request-Id", long, "Request-Id", long, "X-Amzn-Requestid", long), "a stream": inStream} {
+		for name, step := range map[string]step{"a status": respondError(e, "X-Request-Id", long, "Request-Id", long, "X-Amzn-Requestid", long), "a stream": inStream} {
 			log, seen := debugLog()
 			s := serve(t, codec, step)
-			_, err := dragoman.Collect(s.client(&provider.Client{Log: log}).Stream(t.Context(), question()))
+			_, err := dragoman.Collect(s.client(&provider.Client{Log: log}).Stream(t.Context(), newRequest()))
 			var api *dragoman.APIError
 			if !errors.As(err, &api) || len(err.Error()) > 25_000 || len(api.Message)+len(api.Type)+len(api.Code)+len(api.Param)+len(api.RequestID) > 25_000 {
 				t.Errorf("%s: an error of %d bytes", name, len(err.Error()))
@@ -128,14 +128,14 @@ func TestX13_TheBodyOfAnErrorIsNeitherWaitedForNorToldForLong(t *testing.T) {
 	})
 }
 
-func TestX14_AnAnswerThatIsTooLargeIsNotAskedForAgain(t *testing.T) {
+func TestX14_TooLargeResponseIsNotRetried(t *testing.T) {
 	each(t, func(t *testing.T, codec dialect.Codec) {
 		s := serve(t, codec, func(_ *server, w http.ResponseWriter, _ *http.Request, _ received) {
 			_, _ = io.Copy(w, io.MultiReader(strings.NewReader("data: "), bytes.NewReader(bytes.Repeat([]byte("a"), 1<<20))))
 		})
-		c, _ := hasty(s, steadily)
+		c, _ := noWaitClient(s, noJitter)
 		c.MaxResponseBytes = 1 << 16
-		_, err := dragoman.Collect(c.Stream(t.Context(), question()))
+		_, err := dragoman.Collect(c.Stream(t.Context(), newRequest()))
 		if codec.Dialect() != dialectname.Bedrock && !errors.Is(err, dragoman.ErrTooLarge) { // whose frames say how long they are
 			t.Errorf("%v", err)
 		}
@@ -145,7 +145,7 @@ func TestX14_AnAnswerThatIsTooLargeIsNotAskedForAgain(t *testing.T) {
 	})
 }
 
-func TestX13_ACredentialIsNotToldInWhateverSpellingItIsRepeated(t *testing.T) {
+func TestX13_CredentialIsRedactedInEverySpelling(t *testing.T) {
 	const key = `sk-Zm9v+YmFy/"quoted"&more==`
 	const setting = "sk-Zm9v+Ym" // which the key begins with
 	inner, _ := json.Marshal(key)
@@ -177,18 +177,18 @@ func TestX13_ACredentialIsNotToldInWhateverSpellingItIsRepeated(t *testing.T) {
 						Log: log, Retry: provider.Retry{Max: -1}, Auth: provider.HeaderKey("X-Key", provider.FixedKey(key)),
 						Header: http.Header{"X-Team": {setting}},
 					})
-					resp, err := c.Generate(t.Context(), question())
-					told := fmt.Sprintf("%v %#v %s", err, err, seen)
+					resp, err := c.Generate(t.Context(), newRequest())
+					out := fmt.Sprintf("%v %#v %s", err, err, seen)
 					var api *dragoman.APIError
 					if errors.As(err, &api) && api.Native != nil {
-						told += string(api.Native.JSON)
+						out += string(api.Native.JSON)
 					}
 					if resp != nil {
-						told += fmt.Sprint(resp.Losses)
+						out += fmt.Sprint(resp.Losses)
 					}
 					for _, secret := range []string{"sk-Zm9v", "YmFy", `quoted\"&more`, "&more=="} {
-						if strings.Contains(told, secret) {
-							t.Errorf("%s %d: %s is told: %.2000s", codec.Dialect(), status, secret, told)
+						if strings.Contains(out, secret) {
+							t.Errorf("%s %d: %s is told: %.2000s", codec.Dialect(), status, secret, out)
 						}
 					}
 				}
@@ -197,7 +197,7 @@ func TestX13_ACredentialIsNotToldInWhateverSpellingItIsRepeated(t *testing.T) {
 	}
 }
 
-func TestX13_AKeyInTheUserOfAURLIsNotTold(t *testing.T) {
+func TestX13_URLUserIsRedacted(t *testing.T) {
 	log, seen := debugLog()
 	s := serve(t, openaichat.Codec{}, func(_ *server, w http.ResponseWriter, r *http.Request, _ received) {
 		user, _, _ := r.BasicAuth()
@@ -206,18 +206,18 @@ func TestX13_AKeyInTheUserOfAURLIsNotTold(t *testing.T) {
 	})
 	c := s.client(&provider.Client{Log: log})
 	c.BaseURL = strings.Replace(c.BaseURL, "://", "://key-in-the-user@", 1)
-	_, err := c.Generate(t.Context(), question())
+	_, err := c.Generate(t.Context(), newRequest())
 	for _, secret := range []string{"key-in-the-user", "a2V5LWlu"} {
-		if told := fmt.Sprint(err, seen); strings.Contains(told, secret) {
-			t.Errorf("%s is told: %s", secret, told)
+		if out := fmt.Sprint(err, seen); strings.Contains(out, secret) {
+			t.Errorf("%s is told: %s", secret, out)
 		}
 	}
 }
 
-func TestX13_ABaseURLThatIsWrongIsNotQuoted(t *testing.T) {
+func TestX13_InvalidBaseURLIsNotQuoted(t *testing.T) {
 	for _, base := range []string{"https://user:hunter2/x@host", "https://user:hun%zzter2@host", "https://user:hunter2 x@host\x7f", "http://user:hunter2@[::1"} {
 		c := &provider.Client{BaseURL: base}
-		_, err := c.Generate(t.Context(), question())
+		_, err := c.Generate(t.Context(), newRequest())
 		var setting *provider.SettingError
 		if !errors.As(err, &setting) || strings.Contains(err.Error(), "hun") || strings.Contains(err.Error(), "ter2") || strings.Contains(err.Error(), "zz") {
 			t.Errorf("%q: %v", base, err)
@@ -225,7 +225,7 @@ func TestX13_ABaseURLThatIsWrongIsNotQuoted(t *testing.T) {
 	}
 }
 
-func TestX15_AliasesThatMultiplyAreFollowedOnce(t *testing.T) {
+func TestX15_AliasesAreFollowedOnce(t *testing.T) {
 	var text strings.Builder
 	text.WriteString("version: 1\naliases:\n")
 	for i := range 60 {
@@ -242,7 +242,7 @@ func TestX15_AliasesThatMultiplyAreFollowedOnce(t *testing.T) {
 	}
 }
 
-func TestX15_AFileOfManyAliasesIsReadInItsTime(t *testing.T) {
+func TestX15_ManyAliasesAreReadInLinearTime(t *testing.T) {
 	const n = 20_000
 	for name, line := range map[string]func(i int) string{
 		"a long way":         func(i int) string { return fmt.Sprintf(`"a%d":"a%d"`, i, i+1) },
@@ -267,7 +267,7 @@ func TestX15_AFileOfManyAliasesIsReadInItsTime(t *testing.T) {
 	}
 }
 
-func TestX15_ListsOfThousandsAreOpened(t *testing.T) {
+func TestX15_LongListsAreOpened(t *testing.T) {
 	var list []string
 	for i := range 5_000 {
 		list = append(list, fmt.Sprintf("sim/echo?seed=%d", i))
@@ -276,12 +276,12 @@ func TestX15_ListsOfThousandsAreOpened(t *testing.T) {
 	if chain, ok := m.(*provider.Chain); err != nil || !ok || len(chain.Links) != len(list) {
 		t.Fatal(err)
 	}
-	if resp, err := m.Generate(t.Context(), question()); err != nil || resp.Text() == "" {
+	if resp, err := m.Generate(t.Context(), newRequest()); err != nil || resp.Text() == "" {
 		t.Error(err)
 	}
 }
 
-func TestX15_AFileWithoutEndIsNotReadToIt(t *testing.T) {
+func TestX15_EndlessFileIsBounded(t *testing.T) {
 	if _, err := os.Stat("/dev/zero"); err != nil {
 		t.Skip("there is no such file")
 	}
@@ -292,7 +292,7 @@ func TestX15_AFileWithoutEndIsNotReadToIt(t *testing.T) {
 	}
 }
 
-func TestX15_HeadersThatCannotBeSentAreErrorsOfTheFile(t *testing.T) {
+func TestX15_InvalidHeadersAreConfigErrors(t *testing.T) {
 	for _, text := range []string{
 		`{"version":1,"providers":{"openai":{"headers":{"x-team":"a\r\nx-admin: yes"}}}}`,
 		`{"version":1,"providers":{"openai":{"headers":{"x-team: a\r\nx-admin":"yes"}}}}`,
@@ -306,8 +306,8 @@ func TestX15_HeadersThatCannotBeSentAreErrorsOfTheFile(t *testing.T) {
 	}
 }
 
-func TestX13_HeadersThatCannotBeSentAreNeitherSentNorRetried(t *testing.T) {
-	s := serve(t, openaichat.Codec{}, say(textAnswer("hello")))
+func TestX13_InvalidHeadersAreNotSent(t *testing.T) {
+	s := serve(t, openaichat.Codec{}, respond(textResponse("hello")))
 	signed := func(context.Context) (provider.AWSKeys, error) {
 		return provider.AWSKeys{AccessKeyID: "AKIA\r\nX-Admin: yes", SecretAccessKey: "hush"}, nil
 	}
@@ -318,7 +318,7 @@ func TestX13_HeadersThatCannotBeSentAreNeitherSentNorRetried(t *testing.T) {
 		"a signature": {Auth: provider.SigV4{Region: "r", Keys: signed}},
 		"a header":    {Auth: provider.HeaderKey("X Key", provider.FixedKey("sk-hush"))},
 	} {
-		_, err := s.client(c).Generate(t.Context(), question())
+		_, err := s.client(c).Generate(t.Context(), newRequest())
 		if err == nil || provider.Retryable(err) || strings.Contains(err.Error(), "sk-hush") {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -328,19 +328,19 @@ func TestX13_HeadersThatCannotBeSentAreNeitherSentNorRetried(t *testing.T) {
 	}
 }
 
-// adding is a credential that is added to what a header says already.
-type adding struct{}
+// appendingAuth appends its credential to the value of a header.
+type appendingAuth struct{}
 
-func (adding) Authorize(_ context.Context, r *http.Request, _ []byte) error {
+func (appendingAuth) Authorize(_ context.Context, r *http.Request, _ []byte) error {
 	r.Header.Add("X-Beta", "mine")
 	return nil
 }
 
-func TestRequestsAtOnceShareNoHeaders(t *testing.T) {
-	s := serve(t, openaichat.Codec{}, say(textAnswer("hello")))
+func TestConcurrentRequestsShareNoHeaders(t *testing.T) {
+	s := serve(t, openaichat.Codec{}, respond(textResponse("hello")))
 	values := append(make([]string, 0, 8), "one", "two")
-	c := s.client(&provider.Client{Header: http.Header{"X-Beta": values}, Auth: adding{}})
-	if _, err := c.Generate(t.Context(), question()); err != nil {
+	c := s.client(&provider.Client{Header: http.Header{"X-Beta": values}, Auth: appendingAuth{}})
+	if _, err := c.Generate(t.Context(), newRequest()); err != nil {
 		t.Fatal(err)
 	}
 	if spare := values[:3][2]; spare != "" {
@@ -348,7 +348,7 @@ func TestRequestsAtOnceShareNoHeaders(t *testing.T) {
 	}
 }
 
-func TestX15_AFileOfMuchYAMLIsRefusedAndJSONIsRead(t *testing.T) {
+func TestX15_LargeYAMLIsRefused(t *testing.T) {
 	const n = 50_000
 	var yaml, inner strings.Builder
 	for i := range n {
@@ -365,39 +365,39 @@ func TestX15_AFileOfMuchYAMLIsRefusedAndJSONIsRead(t *testing.T) {
 	}
 }
 
-// stepped is a clock that somebody sets while its timers go on.
-type stepped struct {
+// setBackClock is a clock whose time is changed while its timers continue.
+type setBackClock struct {
 	*fakeClock
 	by atomic.Int64
 }
 
-func (c *stepped) Now() time.Time { return c.fakeClock.Now().Add(time.Duration(c.by.Load())) }
+func (c *setBackClock) Now() time.Time { return c.fakeClock.Now().Add(time.Duration(c.by.Load())) }
 
-func TestX13_AClockThatIsSetBackDoesNotStopTimeouts(t *testing.T) {
-	clock := &stepped{fakeClock: newClock()}
-	d := &drip{clock: clock.fakeClock, each: time.Second, status: http.StatusOK, head: []byte(": hello\n")}
+func TestX13_ClockSetBackDoesNotStopTimeouts(t *testing.T) {
+	clock := &setBackClock{fakeClock: newClock()}
+	d := &slowTransport{clock: clock.fakeClock, each: time.Second, status: http.StatusOK, head: []byte(": hello\n")}
 	d.meanwhile = func() {
 		if d.pieces == 10 {
 			clock.by.Store(-int64(24 * time.Hour))
 		}
 	}
 	c := provider.OnClock(clock, &provider.Client{HTTP: &http.Client{Transport: d}, Retry: provider.Retry{Max: -1}, Timeouts: provider.Timeouts{FirstByte: -1, Idle: time.Minute, Total: -1}})
-	_, err := dragoman.Collect(c.Stream(t.Context(), question()))
+	_, err := dragoman.Collect(c.Stream(t.Context(), newRequest()))
 	var timeout *provider.TimeoutError
 	if !errors.As(err, &timeout) || timeout.Phase != "idle" || d.pieces > 300 {
 		t.Errorf("after %d seconds: %v", d.pieces, err)
 	}
 }
 
-func TestModelsOfAnyNameStayInTheirPlaceOfAURL(t *testing.T) {
+func TestModelNamesAreEscapedInURLs(t *testing.T) {
 	each(t, func(t *testing.T, codec dialect.Codec) {
 		for _, model := range []string{
 			"../../admin", "..%2f..", "a?b=c", "a#b", "a%00b", "a\x00b\r\nX-Admin: yes", "//evil.test/x", "http://evil.test/", "a b", "ä/ö:ü",
 			"arn:aws:bedrock:us-east-1:1:inference-profile/us.x-v1:0", "tunedModels/..", "models/models/x", "{model}", strings.Repeat("x", 2000),
 		} {
-			s := serve(t, codec, say(textAnswer("hi")))
+			s := serve(t, codec, respond(textResponse("hi")))
 			c := s.client(&provider.Client{Model: model, Retry: provider.Retry{Max: -1}})
-			_, err := c.Generate(t.Context(), question())
+			_, err := c.Generate(t.Context(), newRequest())
 			if dots := model == "../../admin" || model == "tunedModels/.."; dots && codec.Limits().ModelInURL {
 				if !errors.Is(err, dragoman.ErrInvalid) || len(s.requests()) > 0 {
 					t.Errorf("%.80q: %v after %d requests", model, err, len(s.requests()))
@@ -425,11 +425,11 @@ func endpointPath(d dragoman.Dialect) string {
 	}[d]
 }
 
-func TestABaseURLWithTwoSlashesKeepsItsPath(t *testing.T) {
-	s := serve(t, openaichat.Codec{}, say(textAnswer("hi")))
+func TestBaseURLWithTwoSlashesKeepsItsPath(t *testing.T) {
+	s := serve(t, openaichat.Codec{}, respond(textResponse("hi")))
 	c := s.client(&provider.Client{})
 	c.BaseURL += "//proxy/v1/"
-	if _, err := c.Generate(t.Context(), question()); err != nil {
+	if _, err := c.Generate(t.Context(), newRequest()); err != nil {
 		t.Fatal(err)
 	}
 	if at := s.requests()[0].path; at != "//proxy/v1/chat/completions" {
@@ -437,7 +437,7 @@ func TestABaseURLWithTwoSlashesKeepsItsPath(t *testing.T) {
 	}
 }
 
-func TestX14_AClockThatIsSetBackBenchesNobodyForLong(t *testing.T) {
+func TestX14_ClockSetBackDoesNotProlongCooldown(t *testing.T) {
 	clock := newClock()
 	h := provider.HealthOn(clock, &provider.Health{After: 1})
 	h.Failed("a", overloaded)
@@ -450,107 +450,107 @@ func TestX14_AClockThatIsSetBackBenchesNobodyForLong(t *testing.T) {
 	}
 }
 
-// forgetful is an extension that takes away what says that it is on.
-type forgetful struct{}
+// clearingExtension removes the resolution from the exchange.
+type clearingExtension struct{}
 
-func (forgetful) Info() extension.Info { return extension.Info{Name: "forgetful"} }
+func (clearingExtension) Info() extension.Info { return extension.Info{Name: "forgetful"} }
 
-func (forgetful) Prepare(_ context.Context, x *extension.Exchange) error {
+func (clearingExtension) Prepare(_ context.Context, x *extension.Exchange) error {
 	x.Resolution = nil
 	return nil
 }
 
-func (forgetful) ReadChunk(_ context.Context, x *extension.Exchange, _ json.RawMessage) error {
+func (clearingExtension) ReadChunk(_ context.Context, x *extension.Exchange, _ json.RawMessage) error {
 	x.Resolution = nil
 	return nil
 }
 
-func TestX3_AnExtensionThatForgetsTheOthersBreaksNothing(t *testing.T) {
-	set, err := extension.NewSet(forgetful{})
+func TestX3_ExtensionMayClearOtherValues(t *testing.T) {
+	set, err := extension.NewSet(clearingExtension{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := serve(t, openaichat.Codec{}, say(textAnswer("hello")))
+	s := serve(t, openaichat.Codec{}, respond(textResponse("hello")))
 	c := s.client(&provider.Client{Extensions: provider.Extensions{Set: set}})
-	if _, err := c.Generate(t.Context(), question()); err != nil {
+	if _, err := c.Generate(t.Context(), newRequest()); err != nil {
 		t.Error(err)
 	}
-	if resp, err := dragoman.Collect(c.Stream(t.Context(), question())); err != nil || resp.Text() != "hello" {
+	if resp, err := dragoman.Collect(c.Stream(t.Context(), newRequest())); err != nil || resp.Text() != "hello" {
 		t.Error(err)
 	}
 }
 
-func TestX14_AWaitThatOutlastsTheCallersTimeIsNotBegun(t *testing.T) {
-	both(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
-		s := serve(t, openaichat.Codec{}, refuse(rateLimited, "Retry-After", "50"))
+func TestX14_NoWaitBeyondTheDeadline(t *testing.T) {
+	forGenerateAndStream(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
+		s := serve(t, openaichat.Codec{}, respondError(rateLimited, "Retry-After", "50"))
 		clock := newClock() // which nobody moves
 		timeouts := unboundedPhases
 		timeouts.Total = 50 * time.Second
-		_, err := ask(s.client(provider.OnClock(clock, &provider.Client{Timeouts: timeouts})), question())
+		_, err := ask(s.client(provider.OnClock(clock, &provider.Client{Timeouts: timeouts})), newRequest())
 		var api *dragoman.APIError
 		if !errors.As(err, &api) || api.Class != dragoman.ErrorRateLimit || len(s.requests()) != 1 {
 			t.Errorf("%v", err)
 		}
 	})
-	busy, idle := serve(t, openaichat.Codec{}, refuse(rateLimited, "Retry-After", "50")), serve(t, openaichat.Codec{}, say(textAnswer("hello")))
+	busy, idle := serve(t, openaichat.Codec{}, respondError(rateLimited, "Retry-After", "50")), serve(t, openaichat.Codec{}, respond(textResponse("hello")))
 	chain := &provider.Chain{Links: []provider.Link{
 		{Name: "busy", Model: busy.client(&provider.Client{})}, {Name: "idle", Model: idle.client(&provider.Client{})},
 	}}
 	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
 	defer cancel()
-	resp, err := chain.Generate(ctx, question())
+	resp, err := chain.Generate(ctx, newRequest())
 	if err != nil || resp.Text() != "hello" {
 		t.Errorf("%v, %v", resp, err)
 	}
 }
 
-// fragile is an extension whose format and adapter panic when they are used.
-type fragile struct{ broken any }
+// panickingExtension has a format and an adapter that panic.
+type panickingExtension struct{ broken any }
 
-func (fragile) Info() extension.Info { return extension.Info{Name: "fragile"} }
+func (panickingExtension) Info() extension.Info { return extension.Info{Name: "fragile"} }
 
-func (f fragile) Contribute(*extension.Exchange) []dragoman.Contribution {
+func (f panickingExtension) Contribute(*extension.Exchange) []dragoman.Contribution {
 	if f.broken == nil {
 		return []dragoman.Contribution{{Adapters: []dragoman.Adapter{nil}}}
 	}
 	return []dragoman.Contribution{{Schemas: []dragoman.SchemaAccessor{f}, Adapters: []dragoman.Adapter{f}}}
 }
 
-func (fragile) Format() dragoman.Format { return "fragile" }
-func (fragile) Kind() string            { return codes.SchemaObject }
-func (fragile) From() dragoman.Format   { return "fragile" }
-func (fragile) To() dragoman.Format     { return toolformat.ChatFunction }
+func (panickingExtension) Format() dragoman.Format { return "fragile" }
+func (panickingExtension) Kind() string            { return codes.SchemaObject }
+func (panickingExtension) From() dragoman.Format   { return "fragile" }
+func (panickingExtension) To() dragoman.Format     { return toolformat.ChatFunction }
 
-func (f fragile) InspectSchema(json.RawMessage) ([]dragoman.ToolSpec, dragoman.Report, error) {
+func (f panickingExtension) InspectSchema(json.RawMessage) ([]dragoman.ToolSpec, dragoman.Report, error) {
 	panic(f.broken)
 }
 
-func (f fragile) Adapt(dragoman.AdapterInput) (json.RawMessage, dragoman.Report, error) {
+func (f panickingExtension) Adapt(dragoman.AdapterInput) (json.RawMessage, dragoman.Report, error) {
 	panic(f.broken)
 }
 
-func TestX3_WhatAnExtensionContributesMayPanic(t *testing.T) {
+func TestX3_PanicInAContributionIsAnError(t *testing.T) {
 	for _, broken := range []any{"it broke", nil} {
-		set, err := extension.NewSet(fragile{broken})
+		set, err := extension.NewSet(panickingExtension{broken})
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := serve(t, openaichat.Codec{}, say(textAnswer("hello")))
+		s := serve(t, openaichat.Codec{}, respond(textResponse("hello")))
 		c := s.client(&provider.Client{Extensions: provider.Extensions{Set: set}})
-		req := question()
+		req := newRequest()
 		req.Tools = []dragoman.ToolSpec{{Source: &dragoman.ToolSource{Format: "fragile", JSON: json.RawMessage(`{}`)}}}
 		resp, err := c.Generate(t.Context(), req)
-		told := fmt.Sprint(err)
+		out := fmt.Sprint(err)
 		if resp != nil {
-			told += fmt.Sprint(resp.Losses)
+			out += fmt.Sprint(resp.Losses)
 		}
-		if !strings.Contains(told, "fragile") || !strings.Contains(told, "panicked") {
-			t.Errorf("%v: %s", broken, told)
+		if !strings.Contains(out, "fragile") || !strings.Contains(out, "panicked") {
+			t.Errorf("%v: %s", broken, out)
 		}
 	}
 }
 
-func TestX14_TheHealthOfModelsThatAnybodyNamesIsForgotten(t *testing.T) {
+func TestX14_HealthIsBounded(t *testing.T) {
 	h := provider.HealthOn(newClock(), &provider.Health{})
 	for range 3 {
 		h.Failed("skipped", overloaded)
@@ -563,24 +563,24 @@ func TestX14_TheHealthOfModelsThatAnybodyNamesIsForgotten(t *testing.T) {
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&after)
-	if kept := (int64(after.HeapAlloc) - int64(before.HeapAlloc)) >> 20; kept > 8 {
-		t.Errorf("%d MB are kept", kept)
+	if stored := (int64(after.HeapAlloc) - int64(before.HeapAlloc)) >> 20; stored > 8 {
+		t.Errorf("%d MB are kept", stored)
 	}
 	if _, skipped := h.SkippedUntil("skipped"); !skipped {
 		t.Error("it forgets who is skipped")
 	}
 }
 
-func TestX13_TheCredentialOfAProxyIsNotTold(t *testing.T) {
+func TestX13_ProxyCredentialIsRedacted(t *testing.T) {
 	t.Run("one that is no URL", func(t *testing.T) {
 		log, seen := debugLog()
 		proxy := func(*http.Request) (*url.URL, error) {
 			return nil, fmt.Errorf("invalid proxy address %q", "http://user:hunter2/x@proxy.test:%zz")
 		}
-		c := provider.OnClock(eager{newClock()}, &provider.Client{HTTP: &http.Client{Transport: &http.Transport{Proxy: proxy}}, Log: log, Timeouts: unboundedPhases})
-		_, err := c.Generate(t.Context(), question())
-		if told := fmt.Sprint(err, seen); err == nil || strings.Contains(told, "hunter2") || !strings.Contains(told, "proxy.test") {
-			t.Error(told)
+		c := provider.OnClock(eagerClock{newClock()}, &provider.Client{HTTP: &http.Client{Transport: &http.Transport{Proxy: proxy}}, Log: log, Timeouts: unboundedPhases})
+		_, err := c.Generate(t.Context(), newRequest())
+		if out := fmt.Sprint(err, seen); err == nil || strings.Contains(out, "hunter2") || !strings.Contains(out, "proxy.test") {
+			t.Error(out)
 		}
 	})
 	t.Run("one that refuses", func(t *testing.T) {
@@ -590,7 +590,7 @@ func TestX13_TheCredentialOfAProxyIsNotTold(t *testing.T) {
 		defer proxy.Close()
 		at, _ := url.Parse(strings.Replace(proxy.URL, "://", "://user:hunter2@", 1))
 		c := &provider.Client{HTTP: &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(at)}}, Retry: provider.Retry{Max: -1}}
-		_, err := c.Generate(t.Context(), question())
+		_, err := c.Generate(t.Context(), newRequest())
 		if err == nil || strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "dXNlcjpodW50ZXIy") {
 			t.Error(err)
 		}

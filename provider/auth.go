@@ -18,9 +18,9 @@ type Auth interface {
 	Authorize(ctx context.Context, req *http.Request, body []byte) error
 }
 
-// accountant is an Auth that can distinguish accounts. account returns a secret: only a hash
+// accountAuth is an Auth that can distinguish accounts. account returns a secret: only a hash
 // keyed with it leaves the package.
-type accountant interface{ account(context.Context) string }
+type accountAuth interface{ account(context.Context) string }
 
 // Key returns a credential. It is called for each attempt and must be safe for concurrent use.
 // It may read the credential from a store or renew it:
@@ -49,7 +49,7 @@ func envKey(getenv func(string) string, variables ...string) Key {
 		if key := firstOf(getenv, variables...); key != "" {
 			return key, nil
 		}
-		return "", missing(variables...)
+		return "", missingKeyError(variables...)
 	}
 }
 
@@ -64,13 +64,13 @@ func (e *MissingKeyError) Error() string {
 	return "no credential; set " + strings.Join(e.Variables, " or ")
 }
 
-func missing(variables ...string) error {
+func missingKeyError(variables ...string) error {
 	cause := &MissingKeyError{Variables: variables}
 	return &dragoman.APIError{Class: dragoman.ErrorAuth, Message: "provider: " + cause.Error(), Err: cause}
 }
 
-// unusable returns the error for a credential that cannot be obtained or cannot be sent.
-func unusable(err error) error {
+// unusableKeyError returns the error for a credential that cannot be obtained or cannot be sent.
+func unusableKeyError(err error) error {
 	return &dragoman.APIError{Class: dragoman.ErrorAuth, Message: fmt.Sprintf("provider: no credential: %v", err), Err: err}
 }
 
@@ -78,8 +78,8 @@ func unusable(err error) error {
 type headerAuth struct {
 	header, prefix string
 	key            Key
-	// fleeting keys are renewed, so they do not identify an account.
-	fleeting bool
+	// renewed keys are renewed, so they do not identify an account.
+	renewed bool
 }
 
 // Bearer sends a key as "Authorization: Bearer …".
@@ -88,7 +88,7 @@ func Bearer(k Key) Auth { return headerAuth{header: "Authorization", prefix: "Be
 // Token is like Bearer, for keys that are renewed from time to time, such as those of Google
 // Cloud. A renewed key still counts as the same account.
 func Token(k Key) Auth {
-	return headerAuth{header: "Authorization", prefix: "Bearer ", key: k, fleeting: true}
+	return headerAuth{header: "Authorization", prefix: "Bearer ", key: k, renewed: true}
 }
 
 // HeaderKey sends a key in the given header, such as "x-api-key".
@@ -106,26 +106,26 @@ func (a headerAuth) Authorize(ctx context.Context, req *http.Request, _ []byte) 
 
 func (a headerAuth) get(ctx context.Context) (string, error) {
 	if a.key == nil {
-		return "", unusable(errNoKey)
+		return "", unusableKeyError(errNoKey)
 	}
 	key, err := a.key(ctx)
 	if err != nil {
 		if isAPIError(err) || ctx.Err() != nil {
 			return "", err
 		}
-		return "", unusable(err)
+		return "", unusableKeyError(err)
 	}
 	switch {
 	case key == "":
-		return "", unusable(errNoKey)
+		return "", unusableKeyError(errNoKey)
 	case strings.ContainsFunc(key, func(r rune) bool { return r < ' ' || r == 0x7f }):
-		return "", unusable(errBadKey)
+		return "", unusableKeyError(errBadKey)
 	}
 	return key, nil
 }
 
 func (a headerAuth) account(ctx context.Context) string {
-	if a.fleeting || a.key == nil {
+	if a.renewed || a.key == nil {
 		return ""
 	}
 	key, err := a.key(ctx)

@@ -23,17 +23,17 @@ import (
 	"github.com/dragoman-go/dragoman/provider"
 )
 
-// authorized asks once and returns the headers that the server saw.
-func authorized(t *testing.T, auth provider.Auth) http.Header {
+// authorizedHeaders sends a request and returns the headers that the server received.
+func authorizedHeaders(t *testing.T, auth provider.Auth) http.Header {
 	t.Helper()
-	s := serve(t, openairesponses.Codec{}, say(textAnswer("hi")))
-	if _, err := s.client(&provider.Client{Auth: auth}).Generate(t.Context(), question()); err != nil {
+	s := serve(t, openairesponses.Codec{}, respond(textResponse("hi")))
+	if _, err := s.client(&provider.Client{Auth: auth}).Generate(t.Context(), newRequest()); err != nil {
 		t.Fatal(err)
 	}
 	return s.requests()[0].header
 }
 
-func TestX12_CredentialsStandInTheirHeaders(t *testing.T) {
+func TestX12_CredentialsAreInTheirHeaders(t *testing.T) {
 	t.Setenv("THE_KEY", " from-the-environment\n")
 	for _, tc := range []struct {
 		auth         provider.Auth
@@ -45,13 +45,13 @@ func TestX12_CredentialsStandInTheirHeaders(t *testing.T) {
 		{provider.HeaderKey("x-goog-api-key", provider.EnvKey("NOT_SET_AT_ALL", "THE_KEY")), "X-Goog-Api-Key", "from-the-environment"},
 		{nil, "Authorization", ""},
 	} {
-		if got := authorized(t, tc.auth).Get(tc.header); got != tc.want {
+		if got := authorizedHeaders(t, tc.auth).Get(tc.header); got != tc.want {
 			t.Errorf("%s is %q, want %q", tc.header, got, tc.want)
 		}
 	}
 }
 
-func TestX12_AMissingCredentialIsAnErrorThatNamesItsVariables(t *testing.T) {
+func TestX12_MissingCredentialNamesItsVariables(t *testing.T) {
 	for _, v := range []string{"AWS_BEARER_TOKEN_BEDROCK", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} {
 		t.Setenv(v, "")
 	}
@@ -63,9 +63,9 @@ func TestX12_AMissingCredentialIsAnErrorThatNamesItsVariables(t *testing.T) {
 		{provider.HeaderKey("x-api-key", provider.EnvKey("ONE_KEY")), []string{"ONE_KEY"}},
 		{provider.Bedrock(provider.SigV4{Region: "us-east-1"}), []string{"AWS_BEARER_TOKEN_BEDROCK", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"}},
 	} {
-		both(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
-			s := serve(t, openairesponses.Codec{}, say(textAnswer("hi")))
-			_, err := ask(s.client(&provider.Client{Auth: tc.auth}), question())
+		forGenerateAndStream(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
+			s := serve(t, openairesponses.Codec{}, respond(textResponse("hi")))
+			_, err := ask(s.client(&provider.Client{Auth: tc.auth}), newRequest())
 			var api *dragoman.APIError
 			var key *provider.MissingKeyError
 			if !errors.As(err, &api) || api.Class != dragoman.ErrorAuth || !errors.As(err, &key) {
@@ -83,7 +83,7 @@ func TestX12_AMissingCredentialIsAnErrorThatNamesItsVariables(t *testing.T) {
 	}
 }
 
-func TestACredentialThatCannotBeHadIsAnAuthError(t *testing.T) {
+func TestUnavailableCredentialIsAnAuthError(t *testing.T) {
 	refused := errors.New("the vault is closed")
 	fail := func(context.Context) (string, error) { return "", refused }
 	for name, auth := range map[string]provider.Auth{
@@ -94,8 +94,8 @@ func TestACredentialThatCannotBeHadIsAnAuthError(t *testing.T) {
 		"keys that fail":      provider.SigV4{Region: "r", Keys: func(context.Context) (provider.AWSKeys, error) { return provider.AWSKeys{}, refused }},
 		"half of the keys":    provider.SigV4{Region: "r", Keys: func(context.Context) (provider.AWSKeys, error) { return provider.AWSKeys{AccessKeyID: "x"}, nil }},
 	} {
-		s := serve(t, openairesponses.Codec{}, say(textAnswer("hi")))
-		_, err := s.client(&provider.Client{Auth: auth}).Generate(t.Context(), question())
+		s := serve(t, openairesponses.Codec{}, respond(textResponse("hi")))
+		_, err := s.client(&provider.Client{Auth: auth}).Generate(t.Context(), newRequest())
 		var api *dragoman.APIError
 		if !errors.As(err, &api) || api.Class != dragoman.ErrorAuth || strings.Contains(err.Error(), "two") {
 			t.Errorf("%s: %v", name, err)
@@ -106,12 +106,12 @@ func TestACredentialThatCannotBeHadIsAnAuthError(t *testing.T) {
 	}
 }
 
-func TestScopesTellAccountsAndEndpointsApartAndNothingElse(t *testing.T) {
-	s := serve(t, openairesponses.Codec{}, say(textAnswer("hi")))
+func TestScopeDependsOnAccountAndEndpoint(t *testing.T) {
+	s := serve(t, openairesponses.Codec{}, respond(textResponse("hi")))
 	scope := func(auth provider.Auth, path string) string {
 		c := s.client(&provider.Client{Auth: auth})
 		c.BaseURL += path
-		resp, err := c.Generate(t.Context(), question())
+		resp, err := c.Generate(t.Context(), newRequest())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,14 +132,14 @@ func TestScopesTellAccountsAndEndpointsApartAndNothingElse(t *testing.T) {
 	}
 }
 
-func TestVertexIsABaseURLAndAToken(t *testing.T) {
-	s := serve(t, gemini.Codec{}, say(textAnswer("hi")))
+func TestVertexNeedsBaseURLAndToken(t *testing.T) {
+	s := serve(t, gemini.Codec{}, respond(textResponse("hi")))
 	c := s.client(&provider.Client{
 		Model: "gemini-3-pro", Auth: provider.Token(provider.FixedKey("ya29")),
 		Path: "/models/{model}:generateContent", StreamPath: "/models/{model}:streamGenerateContent?alt=sse",
 	})
 	c.BaseURL += "/v1/projects/p/locations/l/publishers/google"
-	if _, err := dragoman.Collect(c.Stream(t.Context(), question())); err != nil {
+	if _, err := dragoman.Collect(c.Stream(t.Context(), newRequest())); err != nil {
 		t.Fatal(err)
 	}
 	got := s.requests()[0]
@@ -150,19 +150,19 @@ func TestVertexIsABaseURLAndAToken(t *testing.T) {
 
 func TestBedrockPrefersItsOwnKey(t *testing.T) {
 	t.Setenv("AWS_BEARER_TOKEN_BEDROCK", "bedrock-key")
-	if got := authorized(t, provider.Bedrock(provider.SigV4{})).Get("Authorization"); got != "Bearer bedrock-key" {
+	if got := authorizedHeaders(t, provider.Bedrock(provider.SigV4{})).Get("Authorization"); got != "Bearer bedrock-key" {
 		t.Errorf("sent %q", got)
 	}
 }
 
-func TestARegionThatIsMissingIsNamed(t *testing.T) {
+func TestMissingRegionIsNamed(t *testing.T) {
 	t.Setenv("AWS_REGION", "")
 	t.Setenv("AWS_DEFAULT_REGION", "")
-	s := serve(t, bedrock.Codec{}, say(textAnswer("hi")))
+	s := serve(t, bedrock.Codec{}, respond(textResponse("hi")))
 	keys := func(context.Context) (provider.AWSKeys, error) {
 		return provider.AWSKeys{AccessKeyID: "id", SecretAccessKey: "secret"}, nil
 	}
-	_, err := s.client(&provider.Client{Auth: provider.SigV4{Keys: keys}}).Generate(t.Context(), question())
+	_, err := s.client(&provider.Client{Auth: provider.SigV4{Keys: keys}}).Generate(t.Context(), newRequest())
 	if err == nil || !strings.Contains(err.Error(), "AWS_REGION") {
 		t.Errorf("error %v", err)
 	}
@@ -177,42 +177,42 @@ func TestAWSKeysDoNotPrint(t *testing.T) {
 	}
 }
 
-// What is signed must be what travels: the server computes the signature from
-// what it received, as Amazon's documents say, without their library.
+// The signature must match the sent bytes: the server computes it from the received request, as
+// Amazon documents it, without the AWS library.
 func TestX12_SigV4SignsWhatTheServerReceives(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "wJalrXUtnFEMI/K7MDENG")
 	t.Setenv("AWS_SESSION_TOKEN", "a-session")
 	t.Setenv("AWS_REGION", "eu-north-1")
 	now := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
-	both(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
+	forGenerateAndStream(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
 		host := ""
 		s := serve(t, bedrock.Codec{}, func(s *server, w http.ResponseWriter, r *http.Request, got received) {
 			host = r.Host
-			say(textAnswer("hi"))(s, w, r, got)
+			respond(textResponse("hi"))(s, w, r, got)
 		})
 		c := s.client(&provider.Client{
 			Model: "arn:aws:bedrock:eu-north-1:1:inference-profile/eu.anthropic.claude-opus-5-5-v1:0",
 			Auth:  provider.SigV4{Now: func() time.Time { return now }},
 		})
-		if _, err := ask(c, question()); err != nil {
+		if _, err := ask(c, newRequest()); err != nil {
 			t.Fatal(err)
 		}
 		got := s.requests()[0]
 		if got.header.Get("X-Amz-Security-Token") != "a-session" || got.header.Get("X-Amz-Date") != "20261115T120000Z" {
 			t.Errorf("headers %v", got.header)
 		}
-		if have, want := got.header.Get("Authorization"), signature(got, host, "wJalrXUtnFEMI/K7MDENG"); !strings.HasSuffix(have, "Signature="+want) {
+		if have, want := got.header.Get("Authorization"), awsSignature(got, host, "wJalrXUtnFEMI/K7MDENG"); !strings.HasSuffix(have, "Signature="+want) {
 			t.Errorf("sent %s, want the signature %s", have, want)
 		}
 	})
 }
 
-func TestX13_AServerThatQuotesASignedHeaderTellsNoAccessKey(t *testing.T) {
+func TestX13_AccessKeyIsRedactedFromSignatureErrors(t *testing.T) {
 	keys := func(context.Context) (provider.AWSKeys, error) {
 		return provider.AWSKeys{AccessKeyID: "AKIDEXAMPLE", SecretAccessKey: "wJalrXUtnFEMI/K7MDENG", SessionToken: "a-session"}, nil
 	}
-	both(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
+	forGenerateAndStream(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
 		s := serve(t, bedrock.Codec{}, func(_ *server, w http.ResponseWriter, _ *http.Request, got received) {
 			w.WriteHeader(http.StatusBadRequest)
 			_, _ = fmt.Fprintf(w, `{"message":%q}`, "the key AKIDEXAMPLE may not: "+got.header.Get("Authorization"))
@@ -221,7 +221,7 @@ func TestX13_AServerThatQuotesASignedHeaderTellsNoAccessKey(t *testing.T) {
 		_, err := ask(s.client(&provider.Client{
 			Model: "m", Auth: provider.SigV4{Region: "eu-north-1", Keys: keys},
 			Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-		}), question())
+		}), newRequest())
 		if err == nil || strings.Contains(err.Error(), "AKIDEXAMPLE") || !strings.Contains(err.Error(), "the key [redacted] may not") {
 			t.Errorf("error %v", err)
 		}
@@ -231,8 +231,8 @@ func TestX13_AServerThatQuotesASignedHeaderTellsNoAccessKey(t *testing.T) {
 	})
 }
 
-// signature is that of a request as Amazon describes it.
-func signature(got received, host, secret string) string {
+// awsSignature computes the signature of a request as Amazon documents it.
+func awsSignature(got received, host, secret string) string {
 	_, rest, _ := strings.Cut(got.header.Get("Authorization"), "SignedHeaders=")
 	names, _, _ := strings.Cut(rest, ",")
 	var headers strings.Builder

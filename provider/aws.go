@@ -49,8 +49,8 @@ const (
 	envAWSToken  = "AWS_SESSION_TOKEN"
 )
 
-// signed returns the provider whose requests are signed.
-var signed = sync.OnceValue(func() builtin {
+// signedProvider returns the provider whose requests are signed.
+var signedProvider = sync.OnceValue(func() builtin {
 	all := builtins()
 	return all[slices.IndexFunc(all, func(b builtin) bool { return b.Signature != "" })]
 })
@@ -63,10 +63,10 @@ func (s SigV4) Authorize(ctx context.Context, req *http.Request, body []byte) er
 	}
 	region := s.Region
 	if region == "" {
-		region = firstOf(s.env, signed().placeVariables("region")...)
+		region = firstOf(s.env, signedProvider().locationVariables("region")...)
 	}
 	if region == "" {
-		return noPlace(signed(), "region")
+		return missingLocationError(signedProvider(), "region")
 	}
 	now := time.Now
 	if s.Now != nil {
@@ -74,10 +74,10 @@ func (s SigV4) Authorize(ctx context.Context, req *http.Request, body []byte) er
 	}
 	err = awssign.Sign(ctx, awssign.Request{
 		HTTP: req, Body: body, ID: keys.AccessKeyID, Secret: keys.SecretAccessKey, Session: keys.SessionToken,
-		Service: signed().Signature, Region: region, Time: now(),
+		Service: signedProvider().Signature, Region: region, Time: now(),
 	})
 	if err != nil {
-		return unusable(err)
+		return unusableKeyError(err)
 	}
 	return nil
 }
@@ -93,16 +93,16 @@ func (s SigV4) keys(ctx context.Context) (AWSKeys, error) {
 	if s.Keys == nil {
 		k := AWSKeys{AccessKeyID: firstOf(s.env, envAWSID), SecretAccessKey: firstOf(s.env, envAWSSecret), SessionToken: firstOf(s.env, envAWSToken)}
 		if k.AccessKeyID == "" || k.SecretAccessKey == "" {
-			return k, missing(signed().TokenEnv, envAWSID+" and "+envAWSSecret)
+			return k, missingKeyError(signedProvider().TokenEnv, envAWSID+" and "+envAWSSecret)
 		}
 		return k, nil
 	}
 	k, err := s.Keys(ctx)
 	switch {
 	case err != nil && ctx.Err() == nil && !isAPIError(err):
-		return k, unusable(err)
+		return k, unusableKeyError(err)
 	case err == nil && (k.AccessKeyID == "" || k.SecretAccessKey == ""):
-		return k, unusable(errNoKey)
+		return k, unusableKeyError(errNoKey)
 	default:
 		return k, err
 	}
@@ -116,7 +116,7 @@ type tokenOrSignature struct{ sign SigV4 }
 
 // Authorize implements [Auth].
 func (a tokenOrSignature) Authorize(ctx context.Context, req *http.Request, body []byte) error {
-	if key := firstOf(a.sign.env, signed().TokenEnv); key != "" {
+	if key := firstOf(a.sign.env, signedProvider().TokenEnv); key != "" {
 		return Bearer(FixedKey(key)).Authorize(ctx, req, body)
 	}
 	return a.sign.Authorize(ctx, req, body)

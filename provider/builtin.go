@@ -40,7 +40,7 @@ var builtins = sync.OnceValue(func() []builtin {
 		{wire.Provider{Names: []string{"llamacpp", "llama.cpp"}, KeyEnv: []string{"LLAMACPP_API_KEY"}, Keyless: true}, chat, "http://127.0.0.1:8080/v1"},
 		{wire.Provider{Names: []string{"lmstudio"}, KeyEnv: []string{"LMSTUDIO_API_KEY"}, Keyless: true}, chat, "http://127.0.0.1:1234/v1"},
 		// Any server of the dialect; it has no default base URL.
-		{wire.Provider{Names: []string{"compatible"}, Keyless: true}, chat, nowhere},
+		{wire.Provider{Names: []string{"compatible"}, Keyless: true}, chat, noDefaultBase},
 	}...)
 })
 
@@ -66,8 +66,8 @@ func vendors() (out []builtin) {
 	return out
 }
 
-// nowhere is the base of providers without a default base URL.
-const nowhere = "-"
+// noDefaultBase is the base of providers without a default base URL.
+const noDefaultBase = "-"
 
 // builtinNamed finds a provider by one of its names.
 func builtinNamed(name string) (builtin, bool) {
@@ -79,8 +79,8 @@ func builtinNamed(name string) (builtin, bool) {
 	return all[i], true
 }
 
-// accent returns the name under which extensions know the server.
-func (b builtin) accent() string { return cmp.Or(b.Server, b.name()) }
+// serverName returns the name of the server for extensions.
+func (b builtin) serverName() string { return cmp.Or(b.Server, b.name()) }
 
 // name returns the provider's first name, which is also its type.
 func (b builtin) name() string { return b.Names[0] }

@@ -14,21 +14,20 @@ import (
 	"github.com/dragoman-go/dragoman/internal/contexts"
 )
 
-// Chain calls models in order until one responds. A model that fails repeatedly is skipped for
-// a while. A Chain is safe for concurrent use; its fields must not be changed once it is in
-// use.
+// Chain calls models in order until one responds. A model that fails repeatedly is skipped for a
+// while. A Chain is safe for concurrent use; its fields must not be changed once it is in use.
 //
-// What an error does depends on its cause:
+// The effect of an error depends on its cause:
 //
 //   - An error in the request itself (invalid, refused by a policy, not authorized) ends the
 //     chain, because the next model would return the same error.
-//   - If the model does not exist, or does not support the request, the chain continues and
-//     does not count it as a failure of the model.
-//   - Every other error is a failure of the model, and so is a response without content. The
-//     chain continues with the next model.
+//   - If the model does not exist, or does not support the request, the chain continues and does
+//     not count it as a failure of the model.
+//   - Any other error is a failure of the model, and so is a response without content. The chain
+//     continues with the next model.
 //
-// A stream can move to the next model until content, reasoning or a call arrives: earlier
-// events are held back. After that, errors are returned to the caller.
+// A stream can move to the next model until content, reasoning or a call arrives: earlier events
+// are held back. After that, errors are returned to the caller.
 type Chain struct {
 	// Links are the models in order of preference.
 	Links []Link
@@ -40,7 +39,7 @@ type Chain struct {
 	// Log gets a record for every link that failed; nil disables logging.
 	Log *slog.Logger
 
-	own Health
+	ownHealth Health
 }
 
 // Link is one model of a [Chain].
@@ -110,13 +109,13 @@ var ErrStreamStarted = errors.New("provider: the response has begun")
 // no more, which is not a failure. If all links fail, Walk returns a [*ChainError], or the
 // error itself if there was only one link.
 func (c *Chain) Walk(ctx context.Context, try func(context.Context, Link) error) error {
-	return c.begin().walk(ctx, try)
+	return c.newWalk().walk(ctx, try)
 }
 
-func (p *pass) walk(ctx context.Context, try func(context.Context, Link) error) error {
+func (p *chainWalk) walk(ctx context.Context, try func(context.Context, Link) error) error {
 	for link := range p.links {
 		if err := contexts.CheckModel(ctx, link.Name); err != nil {
-			p.note(Attempt{Link: link.Name, Err: err})
+			p.record(Attempt{Link: link.Name, Err: err})
 			if ctx.Err() != nil {
 				return p.err()
 			}
@@ -125,26 +124,26 @@ func (p *pass) walk(ctx context.Context, try func(context.Context, Link) error) 
 		err := try(ctx, link)
 		switch {
 		case err == nil:
-			p.answered(link)
+			p.succeeded(link)
 			return nil
 		case err == ErrStreamStarted: //nolint:errorlint // ErrStreamStarted itself, not an error that wraps it
 			return err
 		}
-		next := p.failed(ctx, link, err)
+		next := p.recordFailure(ctx, link, err)
 		switch {
 		case errors.Is(err, ErrStreamStarted):
 			return err
 		case !next:
-			return p.stopped(link, err)
+			return p.stoppedErr(link, err)
 		}
 	}
 	return p.err()
 }
 
-// stopped returns the error of a chain that ends at a link. If the credential is missing or
+// stoppedErr returns the error of a chain that ends at a link. If the credential is missing or
 // was refused, the text names the link and the links that were not called: the settings are
 // wrong, not the request.
-func (p *pass) stopped(at Link, cause error) error {
+func (p *chainWalk) stoppedErr(at Link, cause error) error {
 	err := p.err()
 	var api *dragoman.APIError
 	if !errors.As(cause, &api) || api.Class != dragoman.ErrorAuth {
@@ -161,15 +160,15 @@ func (p *pass) stopped(at Link, cause error) error {
 	if len(rest) == 0 {
 		return err
 	}
-	return &stoppedError{err: err, link: at.Name, class: api.Class, rest: rest}
+	return &stoppedError{err: err, link: at.Name, class: api.Class, uncalled: rest}
 }
 
 // stoppedError is the error of a chain that did not call all of its links.
 type stoppedError struct {
-	err   error
-	link  string
-	class dragoman.ErrorClass
-	rest  []string
+	err      error
+	link     string
+	class    dragoman.ErrorClass
+	uncalled []string
 }
 
 func (e *stoppedError) Error() string {
@@ -177,7 +176,7 @@ func (e *stoppedError) Error() string {
 	if all := new(*ChainError); !errors.As(e.err, all) { // a ChainError names its links
 		text = e.link + ": " + text
 	}
-	return fmt.Sprintf("%s; not called: %s, because an error of class %s ends a list of models (set failover.always_continue to continue)", text, strings.Join(e.rest, ", "), e.class)
+	return fmt.Sprintf("%s; not called: %s, because an error of class %s ends a list of models (set failover.always_continue to continue)", text, strings.Join(e.uncalled, ", "), e.class)
 }
 
 func (e *stoppedError) Unwrap() error { return e.err }
@@ -186,7 +185,7 @@ func (e *stoppedError) Unwrap() error { return e.err }
 // the response of the last model, if there was one.
 func (c *Chain) Generate(ctx context.Context, req *dragoman.Request) (*dragoman.Response, error) {
 	var resp *dragoman.Response
-	p := c.begin()
+	p := c.newWalk()
 	err := p.walk(ctx, func(ctx context.Context, link Link) error {
 		own, err := requestFor(ctx, req, link)
 		if err != nil {
@@ -197,7 +196,7 @@ func (c *Chain) Generate(ctx context.Context, req *dragoman.Request) (*dragoman.
 			err = ErrEmpty
 		}
 		if err == nil {
-			resp.Failover = p.failover(link)
+			resp.Failover = p.failoverInfo(link)
 		}
 		return err
 	})
@@ -214,19 +213,19 @@ func (c *Chain) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[dra
 		}
 		used = true
 		var out startBuffer
-		p := c.begin()
+		p := c.newWalk()
 		err := p.walk(ctx, func(ctx context.Context, link Link) error {
-			out = startBuffer{yield: yield, failover: p.failover(link)}
+			out = startBuffer{yield: yield, failover: p.failoverInfo(link)}
 			own, err := requestFor(ctx, req, link)
 			if err != nil {
 				return err
 			}
 			err = out.fill(ctx, link.Model, own)
 			switch {
-			case out.left:
+			case out.stopped:
 				return ErrStreamStarted
 			case err != nil && out.open: // of this link only: the caller has seen its events
-				return begun{err}
+				return startedError{err}
 			default:
 				return err
 			}
@@ -234,7 +233,7 @@ func (c *Chain) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[dra
 		if more := out.flush(); !more || err == nil {
 			return
 		}
-		var own begun
+		var own startedError
 		if errors.As(err, &own) {
 			err = own.error
 		}
@@ -247,21 +246,21 @@ func (c *Chain) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[dra
 func requestFor(ctx context.Context, req *dragoman.Request, link Link) (*dragoman.Request, error) {
 	own, err := contexts.RequestFor(ctx, req, link.Model)
 	if err != nil {
-		return nil, unbuilt{err}
+		return nil, requestBuildError{err}
 	}
 	return own, nil
 }
 
-// unbuilt is the error of a request that could not be built for a link. It ends the walk.
-type unbuilt struct{ error }
+// requestBuildError is the error of a request that could not be built for a link. It ends the walk.
+type requestBuildError struct{ error }
 
-func (u unbuilt) Unwrap() error { return u.error }
+func (u requestBuildError) Unwrap() error { return u.error }
 
-// begun is an error that occurred after part of the response was sent. It keeps the text of the
-// original error.
-type begun struct{ error }
+// startedError is an error that occurred after part of the response was sent. It keeps the text of
+// the original error.
+type startedError struct{ error }
 
-func (b begun) Unwrap() []error { return []error{ErrStreamStarted, b.error} }
+func (b startedError) Unwrap() []error { return []error{ErrStreamStarted, b.error} }
 
 // fill adds the events of a model's stream to the buffer, to the end of the stream or until
 // the caller wants no more. A stream without content is an error.
@@ -277,7 +276,7 @@ func (b *startBuffer) fill(ctx context.Context, model dragoman.Model, req *drago
 		}
 	}
 	switch {
-	case err != nil || b.left:
+	case err != nil || b.stopped:
 		return err
 	case b.end == nil:
 		return dragoman.ErrIncompleteStream
@@ -288,26 +287,26 @@ func (b *startBuffer) fill(ctx context.Context, model dragoman.Model, req *drago
 	}
 }
 
-// pass is one request that goes through a chain.
-type pass struct {
+// chainWalk is one request that a chain tries on its links.
+type chainWalk struct {
 	chain    *Chain
 	health   *Health
 	attempts []Attempt
-	// asked counts the links that were called.
-	asked int
+	// called counts the links that were called.
+	called int
 }
 
-func (c *Chain) begin() *pass {
-	p := &pass{chain: c, health: c.Health}
+func (c *Chain) newWalk() *chainWalk {
+	p := &chainWalk{chain: c, health: c.Health}
 	if p.health == nil {
-		p.health = &c.own
+		p.health = &c.ownHealth
 	}
 	return p
 }
 
 // links yields the links to call, in order, without those that Health skips. If all are
 // skipped, it yields the one that becomes available first.
-func (p *pass) links(yield func(Link) bool) {
+func (p *chainWalk) links(yield func(Link) bool) {
 	var soonest *Link
 	var at time.Time
 	for i := range p.chain.Links {
@@ -319,43 +318,43 @@ func (p *pass) links(yield func(Link) bool) {
 			p.attempts = append(p.attempts, Attempt{Link: link.Name, SkippedUntil: until})
 			continue
 		}
-		p.asked++
+		p.called++
 		if !yield(*link) {
 			return
 		}
 	}
-	if p.asked == 0 && soonest != nil {
-		p.asked++
+	if p.called == 0 && soonest != nil {
+		p.called++
 		yield(*soonest)
 	}
 }
 
-func (p *pass) answered(link Link) { p.health.Succeeded(link.Name) }
+func (p *chainWalk) succeeded(link Link) { p.health.Succeeded(link.Name) }
 
-// failed records an error and reports whether to call the next link.
-func (p *pass) failed(ctx context.Context, link Link, err error) bool {
-	var own unbuilt
+// recordFailure records an error and reports whether to call the next link.
+func (p *chainWalk) recordFailure(ctx context.Context, link Link, err error) bool {
+	var own requestBuildError
 	if errors.As(err, &own) {
-		p.note(Attempt{Link: link.Name, Err: own.error})
+		p.record(Attempt{Link: link.Name, Err: own.error})
 		return false
 	}
-	p.note(Attempt{Link: link.Name, Err: err})
+	p.record(Attempt{Link: link.Name, Err: err})
 	if ctx.Err() != nil {
 		return false
 	}
 	v := judge(err)
-	if v == failure {
+	if v == verdictFailure {
 		p.health.Failed(link.Name, err)
 	}
-	next := (v != final || p.chain.AlwaysContinue) && !errors.Is(err, ErrStreamStarted)
+	next := (v != verdictFinal || p.chain.AlwaysContinue) && !errors.Is(err, ErrStreamStarted)
 	if p.chain.Log != nil {
 		p.chain.Log.LogAttrs(ctx, slog.LevelWarn, "model failed", slog.String("model", link.Name), slog.String("error", err.Error()), slog.Bool("next", next))
 	}
 	return next
 }
 
-// failover describes how the chain came to the response of a link.
-func (p *pass) failover(answered Link) *dragoman.Failover {
+// failoverInfo describes the links that failed or were skipped before the one that responded.
+func (p *chainWalk) failoverInfo(answered Link) *dragoman.Failover {
 	f := &dragoman.Failover{Model: answered.Name}
 	for _, a := range p.attempts {
 		switch {
@@ -369,8 +368,8 @@ func (p *pass) failover(answered Link) *dragoman.Failover {
 	return f
 }
 
-// note records an attempt. It replaces an entry that says the link was skipped.
-func (p *pass) note(a Attempt) {
+// record records an attempt. It replaces an entry that says the link was skipped.
+func (p *chainWalk) record(a Attempt) {
 	for i := range p.attempts {
 		if p.attempts[i].Link == a.Link && p.attempts[i].Err == nil {
 			p.attempts[i] = a
@@ -381,7 +380,7 @@ func (p *pass) note(a Attempt) {
 }
 
 // err returns why the chain has no response: the error of its only attempt, or a ChainError.
-func (p *pass) err() error {
+func (p *chainWalk) err() error {
 	if len(p.attempts) == 1 && p.attempts[0].Err != nil {
 		return p.attempts[0].Err
 	}
@@ -392,9 +391,9 @@ func (p *pass) err() error {
 type verdict int
 
 const (
-	failure verdict = iota // a failure of the model: record it and call the next one
-	unfit                  // the model does not support the request: call the next one
-	final                  // an error in the request itself
+	verdictFailure verdict = iota // a failure of the model: record it and call the next one
+	verdictUnfit                  // the model does not support the request: call the next one
+	verdictFinal                  // an error in the request itself
 )
 
 // judge classifies an error.
@@ -405,21 +404,21 @@ func judge(err error) verdict {
 	case errors.As(err, &api):
 		return judgeClass(api.Class)
 	case errors.Is(err, dragoman.ErrUnsupported), errors.Is(err, dragoman.ErrTooLarge):
-		return unfit
+		return verdictUnfit
 	case errors.Is(err, dragoman.ErrInvalid), errors.Is(err, dragoman.ErrUnsettledCalls), errors.As(err, &setting):
-		return final
+		return verdictFinal
 	default:
-		return failure
+		return verdictFailure
 	}
 }
 
 func judgeClass(c dragoman.ErrorClass) verdict {
 	switch c {
 	case dragoman.ErrorNotFound, dragoman.ErrorContextLength, dragoman.ErrorTooLarge:
-		return unfit
+		return verdictUnfit
 	case dragoman.ErrorBadRequest, dragoman.ErrorAuth, dragoman.ErrorPermission, dragoman.ErrorPolicy:
-		return final
+		return verdictFinal
 	default:
-		return failure
+		return verdictFailure
 	}
 }

@@ -15,7 +15,7 @@ import (
 func TestChainEndsIfARequestCannotBeBuilt(t *testing.T) {
 	noRoom := errors.New("no room")
 	for _, anyway := range []bool{false, true} {
-		first, second := answers(errors.New("not called")), answers(errors.New("not called"))
+		first, second := respondInOrder(errors.New("not called")), respondInOrder(errors.New("not called"))
 		c := chain(nil, first, second)
 		c.AlwaysContinue, c.Health.After = anyway, 1
 		req := &dragoman.Request{Messages: []dragoman.Message{dragoman.UserText("q")}}
@@ -27,11 +27,11 @@ func TestChainEndsIfARequestCannotBeBuilt(t *testing.T) {
 		if !errors.Is(err, noRoom) {
 			t.Errorf("Stream: %v", err)
 		}
-		if _, skipped := c.Health.SkippedUntil("a"); skipped || first.asked+second.asked > 0 {
-			t.Errorf("anyway %t: skipped %t, %d calls", anyway, skipped, first.asked+second.asked)
+		if _, skipped := c.Health.SkippedUntil("a"); skipped || first.calls+second.calls > 0 {
+			t.Errorf("anyway %t: skipped %t, %d calls", anyway, skipped, first.calls+second.calls)
 		}
 		var chained *provider.ChainError
-		if _, err := c.Generate(ctx, &dragoman.Request{}); !errors.As(err, &chained) || first.asked != 1 || second.asked != 1 {
+		if _, err := c.Generate(ctx, &dragoman.Request{}); !errors.As(err, &chained) || first.calls != 1 || second.calls != 1 {
 			t.Errorf("another request with the same context: %v", err)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/dragoman-go/dragoman/provider"
 )
 
-func TestAChainThatStopsNamesTheModelsThatWereNotAsked(t *testing.T) {
+func TestStoppedChainNamesUncalledModels(t *testing.T) {
 	for _, v := range []string{"OPENAI_API_KEY", "DRAGOMAN_CONFIG"} {
 		t.Setenv(v, "")
 	}
@@ -44,7 +44,7 @@ func TestAChainThatStopsNamesTheModelsThatWereNotAsked(t *testing.T) {
 		t.Errorf("%v, %v", resp, err)
 	}
 
-	// A list that names one model twice is one model.
+	// A list with the same model twice opens one model.
 	if m, err = provider.Open("openai/gpt-5,openai/gpt-5"); err != nil {
 		t.Fatal(err)
 	}

@@ -19,42 +19,42 @@ import (
 	"github.com/dragoman-go/dragoman/provider"
 )
 
-// scripted is a model that does as it is told, one answer after the other.
-type scripted struct {
-	answers []answerOrError
-	asked   int
+// scriptedModel returns the given responses in order.
+type scriptedModel struct {
+	responses []responseOrError
+	calls     int
 }
 
-type answerOrError struct {
+type responseOrError struct {
 	resp *dragoman.Response
 	err  error
 }
 
-func answers(list ...any) *scripted {
-	s := &scripted{}
+func respondInOrder(list ...any) *scriptedModel {
+	s := &scriptedModel{}
 	for _, a := range list {
 		switch a := a.(type) {
 		case *dragoman.Response:
-			s.answers = append(s.answers, answerOrError{resp: a})
+			s.responses = append(s.responses, responseOrError{resp: a})
 		case error:
-			s.answers = append(s.answers, answerOrError{err: a})
+			s.responses = append(s.responses, responseOrError{err: a})
 		}
 	}
 	return s
 }
 
-func (s *scripted) next() answerOrError {
-	a := s.answers[min(s.asked, len(s.answers)-1)]
-	s.asked++
+func (s *scriptedModel) next() responseOrError {
+	a := s.responses[min(s.calls, len(s.responses)-1)]
+	s.calls++
 	return a
 }
 
-func (s *scripted) Generate(context.Context, *dragoman.Request) (*dragoman.Response, error) {
+func (s *scriptedModel) Generate(context.Context, *dragoman.Request) (*dragoman.Response, error) {
 	a := s.next()
 	return a.resp, a.err
 }
 
-func (s *scripted) Stream(context.Context, *dragoman.Request) iter.Seq2[dragoman.Event, error] {
+func (s *scriptedModel) Stream(context.Context, *dragoman.Request) iter.Seq2[dragoman.Event, error] {
 	return func(yield func(dragoman.Event, error) bool) {
 		a := s.next()
 		if a.resp == nil { // the error comes before any content
@@ -84,70 +84,70 @@ func apiErr(class dragoman.ErrorClass) error {
 	return &dragoman.APIError{Class: class, Message: "it is " + string(class)}
 }
 
-func TestX14_AChainMovesOnToAModelThatAnswers(t *testing.T) {
-	both(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
+func TestX14_ChainFailsOver(t *testing.T) {
+	forGenerateAndStream(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
 		for name, err := range map[string]error{
 			"server": apiErr(dragoman.ErrorServer), "rate limit": apiErr(dragoman.ErrorRateLimit), "quota": apiErr(dragoman.ErrorQuota),
 			"not found": apiErr(dragoman.ErrorNotFound), "context": apiErr(dragoman.ErrorContextLength),
 			"transport": &provider.TransportError{Host: "h", Err: errors.New("gone")}, "timeout": &provider.TimeoutError{Phase: "idle"},
 			"unsupported": dragoman.ErrUnsupported, "incomplete": dragoman.ErrIncompleteStream, "decoding": &dragoman.DecodeError{Offset: -1},
 		} {
-			a, b := answers(err), answers(textAnswer("from b"))
-			resp, err := ask(chain(newClock(), a, b), question())
-			if err != nil || resp.Text() != "from b" || a.asked != 1 {
-				t.Errorf("%s: %v, %v, a was asked %d times", name, resp, err, a.asked)
+			a, b := respondInOrder(err), respondInOrder(textResponse("from b"))
+			resp, err := ask(chain(newClock(), a, b), newRequest())
+			if err != nil || resp.Text() != "from b" || a.calls != 1 {
+				t.Errorf("%s: %v, %v, a was asked %d times", name, resp, err, a.calls)
 			}
 		}
 	})
 }
 
-func TestX14_TheRequestsOwnErrorsEndAChainUnlessAskedOtherwise(t *testing.T) {
-	both(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
+func TestX14_RequestErrorsEndAChain(t *testing.T) {
+	forGenerateAndStream(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
 		for _, own := range []error{
 			apiErr(dragoman.ErrorAuth), apiErr(dragoman.ErrorBadRequest), apiErr(dragoman.ErrorPermission), apiErr(dragoman.ErrorPolicy),
 			dragoman.ErrInvalid, dragoman.ErrUnsettledCalls,
 		} {
-			b := answers(textAnswer("from b"))
-			c := chain(newClock(), answers(own), b)
-			if _, err := ask(c, question()); !errors.Is(err, own) || b.asked != 0 {
-				t.Errorf("%v: %v, b was asked %d times", own, err, b.asked)
+			b := respondInOrder(textResponse("from b"))
+			c := chain(newClock(), respondInOrder(own), b)
+			if _, err := ask(c, newRequest()); !errors.Is(err, own) || b.calls != 0 {
+				t.Errorf("%v: %v, b was asked %d times", own, err, b.calls)
 			}
 			c.AlwaysContinue = true
-			if resp, err := ask(c, question()); err != nil || resp.Text() != "from b" {
+			if resp, err := ask(c, newRequest()); err != nil || resp.Text() != "from b" {
 				t.Errorf("%v, anyway: %v, %v", own, resp, err)
 			}
 		}
 	})
 }
 
-func TestX14_AnEmptyAnswerIsAFailure(t *testing.T) {
-	both(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
-		empty := textAnswer("")
-		resp, err := ask(chain(newClock(), answers(empty), answers(textAnswer("from b"))), question())
+func TestX14_EmptyResponseIsAFailure(t *testing.T) {
+	forGenerateAndStream(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
+		empty := textResponse("")
+		resp, err := ask(chain(newClock(), respondInOrder(empty), respondInOrder(textResponse("from b"))), newRequest())
 		if err != nil || resp.Text() != "from b" {
 			t.Errorf("%v, %v", resp, err)
 		}
-		if _, err := ask(chain(newClock(), answers(empty)), question()); !errors.Is(err, provider.ErrEmpty) {
+		if _, err := ask(chain(newClock(), respondInOrder(empty)), newRequest()); !errors.Is(err, provider.ErrEmpty) {
 			t.Errorf("alone: %v", err)
 		}
-		filtered := textAnswer("")
+		filtered := textResponse("")
 		filtered.Stop.Reason = dragoman.StopContentFilter
-		if resp, err := ask(chain(newClock(), answers(filtered), answers(textAnswer("from b"))), question()); err != nil || resp.Stop.Reason != dragoman.StopContentFilter {
+		if resp, err := ask(chain(newClock(), respondInOrder(filtered), respondInOrder(textResponse("from b"))), newRequest()); err != nil || resp.Stop.Reason != dragoman.StopContentFilter {
 			t.Errorf("a filter is an answer: %v, %v", resp, err)
 		}
-		called := callAnswer(`{"city":"Oslo"}`)
-		if resp, err := ask(chain(newClock(), answers(called), answers(textAnswer("from b"))), question()); err != nil || len(resp.ToolCalls()) != 1 {
+		called := callResponse(`{"city":"Oslo"}`)
+		if resp, err := ask(chain(newClock(), respondInOrder(called), respondInOrder(textResponse("from b"))), newRequest()); err != nil || len(resp.ToolCalls()) != 1 {
 			t.Errorf("a call is an answer: %v, %v", resp, err)
 		}
 	})
 }
 
-func TestX14_AnExhaustedChainTellsOfEveryModel(t *testing.T) {
-	both(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
+func TestX14_ChainErrorHasEveryAttempt(t *testing.T) {
+	forGenerateAndStream(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
 		clock := newClock()
-		c := chain(clock, answers(apiErr(dragoman.ErrorServer)), answers(apiErr(dragoman.ErrorNotFound)), answers(&provider.TimeoutError{Phase: "idle"}))
+		c := chain(clock, respondInOrder(apiErr(dragoman.ErrorServer)), respondInOrder(apiErr(dragoman.ErrorNotFound)), respondInOrder(&provider.TimeoutError{Phase: "idle"}))
 		for range 3 { // until a and c are skipped
-			_, err := ask(c, question())
+			_, err := ask(c, newRequest())
 			var all *provider.ChainError
 			var api *dragoman.APIError
 			var timeout *provider.TimeoutError
@@ -160,7 +160,7 @@ func TestX14_AnExhaustedChainTellsOfEveryModel(t *testing.T) {
 				}
 			}
 		}
-		_, err := ask(c, question())
+		_, err := ask(c, newRequest())
 		var all *provider.ChainError
 		if !errors.As(err, &all) || len(all.Attempts) != 3 {
 			t.Fatalf("error %v", err)
@@ -175,26 +175,26 @@ func TestX14_AnExhaustedChainTellsOfEveryModel(t *testing.T) {
 			t.Errorf("it says %v", err)
 		}
 	})
-	if _, err := (&provider.Chain{}).Generate(t.Context(), question()); err == nil {
+	if _, err := (&provider.Chain{}).Generate(t.Context(), newRequest()); err == nil {
 		t.Error("a chain of nothing answers")
 	}
 }
 
-func TestX14_AModelIsBenchedAfterFailuresForTimesThatDouble(t *testing.T) {
+func TestX14_CooldownsDouble(t *testing.T) {
 	clock := newClock()
-	a, b := answers(apiErr(dragoman.ErrorServer)), answers(textAnswer("from b"))
+	a, b := respondInOrder(apiErr(dragoman.ErrorServer)), respondInOrder(textResponse("from b"))
 	c := chain(clock, a, b)
 	ask := func() {
 		t.Helper()
-		if resp, err := c.Generate(t.Context(), question()); err != nil || resp.Text() != "from b" {
+		if resp, err := c.Generate(t.Context(), newRequest()); err != nil || resp.Text() != "from b" {
 			t.Fatalf("%v, %v", resp, err)
 		}
 	}
 	for range 5 {
 		ask()
 	}
-	if a.asked != 3 {
-		t.Errorf("a was asked %d times before it was skipped", a.asked)
+	if a.calls != 3 {
+		t.Errorf("a was asked %d times before it was skipped", a.calls)
 	}
 	var benches []time.Duration
 	for range 8 {
@@ -205,12 +205,12 @@ func TestX14_AModelIsBenchedAfterFailuresForTimesThatDouble(t *testing.T) {
 		d := until.Sub(clock.Now())
 		benches = append(benches, d)
 		clock.advance(d - time.Second)
-		before := a.asked
-		if ask(); a.asked != before {
+		before := a.calls
+		if ask(); a.calls != before {
 			t.Error("it was asked while skipped")
 		}
 		clock.advance(time.Second)
-		if ask(); a.asked != before+1 {
+		if ask(); a.calls != before+1 {
 			t.Error("it was not asked afterwards")
 		}
 	}
@@ -218,48 +218,48 @@ func TestX14_AModelIsBenchedAfterFailuresForTimesThatDouble(t *testing.T) {
 	if !slices.Equal(benches, want) {
 		t.Errorf("benches %v, want %v", benches, want)
 	}
-	// Any success makes up for everything.
+	// A success resets all failures.
 	clock.advance(time.Hour)
-	a.answers = []answerOrError{{resp: textAnswer("from b")}}
+	a.responses = []responseOrError{{resp: textResponse("from b")}}
 	ask()
-	a.answers = []answerOrError{{err: apiErr(dragoman.ErrorServer)}}
-	before := a.asked
+	a.responses = []responseOrError{{err: apiErr(dragoman.ErrorServer)}}
+	before := a.calls
 	for range 5 {
 		ask()
 	}
-	if a.asked != before+3 {
-		t.Errorf("after a success it was asked %d times", a.asked-before)
+	if a.calls != before+3 {
+		t.Errorf("after a success it was asked %d times", a.calls-before)
 	}
 }
 
-func TestX14_AModelThatIsNotThereIsNotPunished(t *testing.T) {
-	a := answers(apiErr(dragoman.ErrorNotFound))
-	c := chain(newClock(), a, answers(textAnswer("from b")))
+func TestX14_UnknownModelHasNoCooldown(t *testing.T) {
+	a := respondInOrder(apiErr(dragoman.ErrorNotFound))
+	c := chain(newClock(), a, respondInOrder(textResponse("from b")))
 	for range 10 {
-		if _, err := c.Generate(t.Context(), question()); err != nil {
+		if _, err := c.Generate(t.Context(), newRequest()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if a.asked != 10 {
-		t.Errorf("a was asked %d times", a.asked)
+	if a.calls != 10 {
+		t.Errorf("a was asked %d times", a.calls)
 	}
 }
 
-func TestX14_AServerThatAsksForAWaitGetsIt(t *testing.T) {
+func TestX14_RetryAfterSetsTheCooldown(t *testing.T) {
 	clock := newClock()
-	a := answers(&dragoman.APIError{Class: dragoman.ErrorRateLimit, RetryAfter: 45 * time.Second})
-	c := chain(clock, a, answers(textAnswer("from b")))
+	a := respondInOrder(&dragoman.APIError{Class: dragoman.ErrorRateLimit, RetryAfter: 45 * time.Second})
+	c := chain(clock, a, respondInOrder(textResponse("from b")))
 	for range 3 {
-		if _, err := c.Generate(t.Context(), question()); err != nil {
+		if _, err := c.Generate(t.Context(), newRequest()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if until, skipped := c.Health.SkippedUntil("a"); a.asked != 1 || !skipped || until.Sub(clock.Now()) != 45*time.Second {
-		t.Errorf("asked %d times, skipped until %v", a.asked, until)
+	if until, skipped := c.Health.SkippedUntil("a"); a.calls != 1 || !skipped || until.Sub(clock.Now()) != 45*time.Second {
+		t.Errorf("asked %d times, skipped until %v", a.calls, until)
 	}
 }
 
-func TestX14_AWaitThatAServerAsksForIsCapped(t *testing.T) {
+func TestX14_RetryAfterIsCapped(t *testing.T) {
 	clock := newClock()
 	h := provider.HealthOn(clock, &provider.Health{MaxCooldown: time.Minute})
 	h.Failed("a", &dragoman.APIError{Class: dragoman.ErrorRateLimit, RetryAfter: 24 * time.Hour})
@@ -268,40 +268,40 @@ func TestX14_AWaitThatAServerAsksForIsCapped(t *testing.T) {
 	}
 }
 
-func TestX14_WhereAllAreBenchedTheFirstToComeBackIsAsked(t *testing.T) {
+func TestX14_AllCoolingDownCallsTheFirstToReturn(t *testing.T) {
 	clock := newClock()
-	a, b := answers(apiErr(dragoman.ErrorServer)), answers(apiErr(dragoman.ErrorServer))
+	a, b := respondInOrder(apiErr(dragoman.ErrorServer)), respondInOrder(apiErr(dragoman.ErrorServer))
 	c := chain(clock, a, b)
 	for range 3 {
-		_, _ = c.Generate(t.Context(), question())
+		_, _ = c.Generate(t.Context(), newRequest())
 	}
 	clock.advance(30 * time.Second)
-	_, _ = c.Generate(t.Context(), question()) // both fail again
-	b.answers = []answerOrError{{resp: textAnswer("from b")}}
+	_, _ = c.Generate(t.Context(), newRequest()) // both fail again
+	b.responses = []responseOrError{{resp: textResponse("from b")}}
 	c.Health.Failed("a", nil) // a is skipped for longer
-	resp, err := c.Generate(t.Context(), question())
+	resp, err := c.Generate(t.Context(), newRequest())
 	if err != nil || resp.Text() != "from b" {
 		t.Errorf("%v, %v", resp, err)
 	}
 }
 
-func TestX14_AStreamStaysWithTheModelWhoseWordsWereSeen(t *testing.T) {
+func TestX14_NoFailoverAfterContent(t *testing.T) {
 	each(t, func(t *testing.T, codec dialect.Codec) {
 		s := serve(t, codec, func(s *server, w http.ResponseWriter, _ *http.Request, _ received) {
-			s.part(w, s.codec.NewStreamEncoder(dialect.EncodeOptions{}), eventsOf(textAnswer("half of it"))[:4], false)
+			s.part(w, s.codec.NewStreamEncoder(dialect.EncodeOptions{}), eventsOf(textResponse("half of it"))[:4], false)
 		})
-		b := answers(textAnswer("from b"))
-		resp, err := dragoman.Collect(chain(newClock(), s.client(&provider.Client{}), b).Stream(t.Context(), question()))
-		if !errors.Is(err, dragoman.ErrIncompleteStream) || b.asked != 0 || strings.Contains(resp.Text(), "from b") {
-			t.Errorf("%q, %v, b was asked %d times", resp.Text(), err, b.asked)
+		b := respondInOrder(textResponse("from b"))
+		resp, err := dragoman.Collect(chain(newClock(), s.client(&provider.Client{}), b).Stream(t.Context(), newRequest()))
+		if !errors.Is(err, dragoman.ErrIncompleteStream) || b.calls != 0 || strings.Contains(resp.Text(), "from b") {
+			t.Errorf("%q, %v, b was asked %d times", resp.Text(), err, b.calls)
 		}
 	})
 }
 
-func TestX14_AStreamFailsOverBeforeItsContent(t *testing.T) {
-	a, b := answers(apiErr(dragoman.ErrorOverloaded)), answers(textAnswer("from b"))
+func TestX14_StreamFailsOverBeforeContent(t *testing.T) {
+	a, b := respondInOrder(apiErr(dragoman.ErrorOverloaded)), respondInOrder(textResponse("from b"))
 	starts := 0
-	for ev, err := range chain(newClock(), a, b).Stream(t.Context(), question()) {
+	for ev, err := range chain(newClock(), a, b).Stream(t.Context(), newRequest()) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -314,7 +314,7 @@ func TestX14_AStreamFailsOverBeforeItsContent(t *testing.T) {
 	}
 }
 
-func TestX14_WhatIsHeldBackIsBounded(t *testing.T) {
+func TestX14_HeldEventsAreBounded(t *testing.T) {
 	endless := streamFunc(func(yield func(dragoman.Event, error) bool) {
 		for range 10_000 {
 			if !yield(&dragoman.PartDelta{Kind: codes.KindText}, nil) {
@@ -323,13 +323,13 @@ func TestX14_WhatIsHeldBackIsBounded(t *testing.T) {
 		}
 		yield(nil, apiErr(dragoman.ErrorServer))
 	})
-	b := answers(textAnswer("from b"))
+	b := respondInOrder(textResponse("from b"))
 	seen := 0
-	for range chain(newClock(), endless, b).Stream(t.Context(), question()) {
+	for range chain(newClock(), endless, b).Stream(t.Context(), newRequest()) {
 		seen++
 	}
-	if seen != 10_001 || b.asked != 0 {
-		t.Errorf("%d pairs were seen, and b asked %d times", seen, b.asked)
+	if seen != 10_001 || b.calls != 0 {
+		t.Errorf("%d pairs were seen, and b asked %d times", seen, b.calls)
 	}
 }
 
@@ -343,32 +343,32 @@ func (f streamFunc) Stream(context.Context, *dragoman.Request) iter.Seq2[dragoma
 	return iter.Seq2[dragoman.Event, error](f)
 }
 
-func TestX14_ACallerWhoGaveUpIsNoFailureOfTheModel(t *testing.T) {
+func TestX14_CancellationIsNotAModelFailure(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	a, b := answers(context.Canceled), answers(textAnswer("from b"))
+	a, b := respondInOrder(context.Canceled), respondInOrder(textResponse("from b"))
 	c := chain(newClock(), a, b)
 	for range 5 {
-		if _, err := c.Generate(ctx, question()); !errors.Is(err, context.Canceled) {
+		if _, err := c.Generate(ctx, newRequest()); !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
 		}
 	}
-	if _, skipped := c.Health.SkippedUntil("a"); skipped || b.asked != 0 {
-		t.Errorf("skipped %v, b was asked %d times", skipped, b.asked)
+	if _, skipped := c.Health.SkippedUntil("a"); skipped || b.calls != 0 {
+		t.Errorf("skipped %v, b was asked %d times", skipped, b.calls)
 	}
 }
 
-func TestLeavingAChainsStreamEndsIt(t *testing.T) {
-	b := answers(textAnswer("from b"))
-	for range chain(newClock(), answers(textAnswer("from a")), b).Stream(t.Context(), question()) {
+func TestBreakingOutOfAChainStreamEndsIt(t *testing.T) {
+	b := respondInOrder(textResponse("from b"))
+	for range chain(newClock(), respondInOrder(textResponse("from a")), b).Stream(t.Context(), newRequest()) {
 		break
 	}
-	if b.asked != 0 {
+	if b.calls != 0 {
 		t.Error("b was asked")
 	}
 }
 
-func TestX14_AWalkAsksTheLinksByAnAttemptOfOnesOwn(t *testing.T) {
+func TestX14_WalkCallsTheGivenFunction(t *testing.T) {
 	server, bad := apiErr(dragoman.ErrorServer), apiErr(dragoman.ErrorBadRequest)
 	begun := fmt.Errorf("%w: %w", provider.ErrStreamStarted, server)
 	badBegun := fmt.Errorf("%w: %w", provider.ErrStreamStarted, bad)
@@ -394,13 +394,13 @@ func TestX14_AWalkAsksTheLinksByAnAttemptOfOnesOwn(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			c := chain(newClock(), nil, nil, nil)
 			c.Health.After = 1
-			asked := ""
+			called := ""
 			err := c.Walk(t.Context(), func(_ context.Context, l provider.Link) error {
-				asked += l.Name
-				return tc.results[len(asked)-1]
+				called += l.Name
+				return tc.results[len(called)-1]
 			})
-			if !tc.err(err) || asked != tc.asked {
-				t.Errorf("%v, asked %s", err, asked)
+			if !tc.err(err) || called != tc.asked {
+				t.Errorf("%v, asked %s", err, called)
 			}
 			skipped := ""
 			for _, l := range c.Links {
@@ -415,7 +415,7 @@ func TestX14_AWalkAsksTheLinksByAnAttemptOfOnesOwn(t *testing.T) {
 	}
 }
 
-func TestX14_AWalkThatSucceedsMakesUpForFailures(t *testing.T) {
+func TestX14_SuccessfulWalkResetsHealth(t *testing.T) {
 	c := chain(newClock(), nil)
 	c.Health.After = 2
 	for _, result := range []error{apiErr(dragoman.ErrorServer), nil, apiErr(dragoman.ErrorServer)} {
@@ -428,7 +428,7 @@ func TestX14_AWalkThatSucceedsMakesUpForFailures(t *testing.T) {
 	}
 }
 
-func TestX14_AnAnswerThatBreaksBehindItsBeginningIsLoggedAsTheLast(t *testing.T) {
+func TestX14_BrokenResponseIsTheLastLoggedAttempt(t *testing.T) {
 	log, lines := debugLog()
 	c := chain(newClock(), nil, nil)
 	c.Log = log
@@ -440,9 +440,9 @@ func TestX14_AnAnswerThatBreaksBehindItsBeginningIsLoggedAsTheLast(t *testing.T)
 	}
 }
 
-func TestX14_PassingMovesAlongAChain(t *testing.T) {
-	down := upstreams(t, answering(http.StatusServiceUnavailable, "{}")).client(&provider.Client{Retry: provider.Retry{Max: -1}})
-	up := upstreams(t, answering(http.StatusOK, "data: 1\n\n")).client(&provider.Client{})
+func TestX14_PassFailsOver(t *testing.T) {
+	down := upstreams(t, respondWith(http.StatusServiceUnavailable, "{}")).client(&provider.Client{Retry: provider.Retry{Max: -1}})
+	up := upstreams(t, respondWith(http.StatusOK, "data: 1\n\n")).client(&provider.Client{})
 	c := chain(newClock(), down, up)
 	var got string
 	err := c.Walk(t.Context(), func(ctx context.Context, l provider.Link) error {

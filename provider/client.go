@@ -94,23 +94,23 @@ type Client struct {
 	// without credentials. Nil disables logging.
 	Log *slog.Logger
 
-	// setKey is the advice on how to set the credential, for errors of servers that require
+	// keyAdvice is the advice on how to set the credential, for errors of servers that require
 	// one; empty means unknown.
-	setKey  string
-	schemas interop.SchemaCache
-	// to caches the address of the last request, scoped its scope.
-	to     atomic.Pointer[address]
-	scoped atomic.Pointer[scope]
-	// facts caches the facts about the last requested model.
-	facts atomic.Pointer[knownModel]
+	keyAdvice string
+	schemas   interop.SchemaCache
+	// cachedAddress caches the address of the last request, scoped its scope.
+	cachedAddress atomic.Pointer[address]
+	cachedScope   atomic.Pointer[scope]
+	// cachedModel caches the facts about the last requested model.
+	cachedModel atomic.Pointer[knownModel]
 
 	// initialized holds the extensions that have been initialized.
-	begun       sync.Mutex
+	initMu      sync.Mutex
 	initialized map[string]bool
 
 	// through reports whether the client's own model is transparent. It is valid after looked.
-	looked  sync.Once
-	through bool
+	transparentOnce sync.Once
+	transparent     bool
 
 	testClock clock // nil means the system clock
 }
@@ -120,16 +120,16 @@ var _ dragoman.Model = (*Client)(nil)
 // Generate implements [dragoman.Model]. A failed response is returned with its error.
 func (c *Client) Generate(ctx context.Context, req *dragoman.Request) (*dragoman.Response, error) {
 	x := newExchange(c, req, false)
-	x.passed = callcontext.Betas(ctx)
-	ctx, done := x.begin(ctx)
+	x.clientHeader = callcontext.Betas(ctx)
+	ctx, done := x.startTimeout(ctx)
 	defer done()
 	for {
-		resp, err := x.whole(ctx)
+		resp, err := x.generate(ctx)
 		if err == nil {
 			x.sendPatches()
 		}
-		if err == nil || !x.again(ctx, err) {
-			return resp, x.told(err)
+		if err == nil || !x.waitToRetry(ctx, err) {
+			return resp, x.redactError(err)
 		}
 	}
 }
@@ -165,17 +165,17 @@ func (c *Client) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[dr
 // Events of the last attempt before its content stay in out.
 func (c *Client) stream(ctx context.Context, req *dragoman.Request, out *startBuffer) error {
 	x := newExchange(c, req, true)
-	x.passed = callcontext.Betas(ctx)
-	ctx, done := x.begin(ctx)
+	x.clientHeader = callcontext.Betas(ctx)
+	ctx, done := x.startTimeout(ctx)
 	defer done()
 	out.exchange = x
 	for {
-		err := x.events(ctx, out)
-		if err == nil || out.left {
+		err := x.streamEvents(ctx, out)
+		if err == nil || out.stopped {
 			return nil
 		}
-		if out.open || !x.again(ctx, err) {
-			return x.told(err)
+		if out.open || !x.waitToRetry(ctx, err) {
+			return x.redactError(err)
 		}
 		out.drop()
 	}
@@ -189,7 +189,7 @@ func (c *Client) String() string {
 	if c == nil {
 		return "provider.Client(nil)"
 	}
-	return c.label(c.Model)
+	return c.displayName(c.Model)
 }
 
 // GoString returns String: the fields may hold secrets.
@@ -201,8 +201,8 @@ func (c *Client) LogValue() slog.Value { return slog.StringValue(c.String()) }
 // Dialect returns the dialect of the client. [Client.Target] returns more details.
 func (c *Client) Dialect() dragoman.Dialect { return c.codec().Dialect() }
 
-// label returns the display name of a model.
-func (c *Client) label(model string) string {
+// displayName returns the display name of a model.
+func (c *Client) displayName(model string) string {
 	name := c.Name
 	if name == "" {
 		name = string(c.codec().Dialect())

@@ -24,8 +24,8 @@ import (
 	"github.com/dragoman-go/dragoman/provider"
 )
 
-// both asks once whole and once as a stream.
-func both(t *testing.T, test func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error))) {
+// forGenerateAndStream runs a test with Generate and with Stream.
+func forGenerateAndStream(t *testing.T, test func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error))) {
 	t.Helper()
 	t.Run("whole", func(t *testing.T) {
 		test(t, func(m dragoman.Model, req *dragoman.Request) (*dragoman.Response, error) {
@@ -39,28 +39,28 @@ func both(t *testing.T, test func(t *testing.T, ask func(dragoman.Model, *dragom
 	})
 }
 
-func TestX12_EveryDialectAnswersOverHTTP(t *testing.T) {
-	answers := map[string]*dragoman.Response{
-		"text":           textAnswer("Yes, it is cold."),
-		"call":           callAnswer(`{"city":"Oslo"}`),
-		"parallel calls": callAnswer(`{"city":"Oslo"}`, `{"city":"Bergen"}`),
+func TestX12_EveryDialectRespondsOverHTTP(t *testing.T) {
+	responses := map[string]*dragoman.Response{
+		"text":           textResponse("Yes, it is cold."),
+		"call":           callResponse(`{"city":"Oslo"}`),
+		"parallel calls": callResponse(`{"city":"Oslo"}`, `{"city":"Bergen"}`),
 	}
 	each(t, func(t *testing.T, codec dialect.Codec) {
-		for name, answer := range answers {
+		for name, body := range responses {
 			t.Run(name, func(t *testing.T) {
-				both(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
-					s := serve(t, codec, say(answer))
-					resp, err := ask(s.client(&provider.Client{Name: "here"}), question())
+				forGenerateAndStream(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
+					s := serve(t, codec, respond(body))
+					resp, err := ask(s.client(&provider.Client{Name: "here"}), newRequest())
 					if err != nil {
 						t.Fatal(err)
 					}
-					if got, want := resp.Text(), answer.Text(); got != want {
+					if got, want := resp.Text(), body.Text(); got != want {
 						t.Errorf("text %q, want %q", got, want)
 					}
-					if got, want := calls(resp), calls(answer); !cmp.Equal(got, want) {
+					if got, want := calls(resp), calls(body); !cmp.Equal(got, want) {
 						t.Errorf("calls %q, want %q", got, want)
 					}
-					if resp.Stop.Reason != answer.Stop.Reason || resp.Usage.Output.N != 3 {
+					if resp.Stop.Reason != body.Stop.Reason || resp.Usage.Output.N != 3 {
 						t.Errorf("stop %v, usage %v", resp.Stop, resp.Usage)
 					}
 					if resp.Origin == nil || resp.Origin.Provider != "here" || resp.Origin.Scope == "" || resp.Origin.Model != "model-1" {
@@ -83,7 +83,7 @@ func calls(resp *dragoman.Response) (out []string) {
 	return out
 }
 
-func TestRequestsGoToThePathsOfTheirAPI(t *testing.T) {
+func TestRequestPaths(t *testing.T) {
 	want := map[dragoman.Dialect][2]string{
 		dialectname.OpenAIChat:      {"/chat/completions", "/chat/completions"},
 		dialectname.OpenAIResponses: {"/responses", "/responses"},
@@ -94,11 +94,11 @@ func TestRequestsGoToThePathsOfTheirAPI(t *testing.T) {
 		cohere.Codec{}.Dialect():    {"/v2/chat", "/v2/chat"},
 	}
 	each(t, func(t *testing.T, codec dialect.Codec) {
-		s := serve(t, codec, say(textAnswer("hi")))
+		s := serve(t, codec, respond(textResponse("hi")))
 		c := s.client(&provider.Client{Model: "a/b:c"})
 		for i, ask := range []func() error{
-			func() error { _, err := c.Generate(t.Context(), question()); return err },
-			func() error { _, err := dragoman.Collect(c.Stream(t.Context(), question())); return err },
+			func() error { _, err := c.Generate(t.Context(), newRequest()); return err },
+			func() error { _, err := dragoman.Collect(c.Stream(t.Context(), newRequest())); return err },
 		} {
 			if err := ask(); err != nil {
 				t.Fatal(err)
@@ -118,7 +118,7 @@ func TestRequestsGoToThePathsOfTheirAPI(t *testing.T) {
 	})
 }
 
-func TestABaseURLIsWrittenWithAndWithoutItsVersion(t *testing.T) {
+func TestBaseURLWithAndWithoutVersion(t *testing.T) {
 	for _, tc := range []struct{ base, path, want string }{
 		{"", "", "/v1/messages"},
 		{"/", "", "/v1/messages"},
@@ -127,10 +127,10 @@ func TestABaseURLIsWrittenWithAndWithoutItsVersion(t *testing.T) {
 		{"/anthropic", "", "/anthropic/v1/messages"},
 		{"/x?api-version=7", "/m/{model}?a=b", "/x/m/model-1?a=b&api-version=7"},
 	} {
-		s := serve(t, anthropic.Codec{}, say(textAnswer("hi")))
+		s := serve(t, anthropic.Codec{}, respond(textResponse("hi")))
 		c := s.client(&provider.Client{Path: tc.path})
 		c.BaseURL += tc.base
-		if _, err := c.Generate(t.Context(), question()); err != nil {
+		if _, err := c.Generate(t.Context(), newRequest()); err != nil {
 			t.Fatal(err)
 		}
 		got := s.requests()[0]
@@ -140,7 +140,7 @@ func TestABaseURLIsWrittenWithAndWithoutItsVersion(t *testing.T) {
 	}
 }
 
-func TestX14_ErrorsOfEveryClassComeTyped(t *testing.T) {
+func TestX14_ErrorClasses(t *testing.T) {
 	classes := []dragoman.ErrorClass{
 		dragoman.ErrorBadRequest, dragoman.ErrorAuth, dragoman.ErrorPermission, dragoman.ErrorNotFound,
 		dragoman.ErrorRateLimit, dragoman.ErrorOverloaded, dragoman.ErrorServer,
@@ -148,9 +148,9 @@ func TestX14_ErrorsOfEveryClassComeTyped(t *testing.T) {
 	each(t, func(t *testing.T, codec dialect.Codec) {
 		for _, class := range classes {
 			t.Run(string(class), func(t *testing.T) {
-				both(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
-					s := serve(t, codec, refuse(&dragoman.APIError{Class: class, Message: "no, thank you"}, "Retry-After", "7"))
-					_, err := ask(s.client(&provider.Client{Retry: provider.Retry{Max: -1}}), question())
+				forGenerateAndStream(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
+					s := serve(t, codec, respondError(&dragoman.APIError{Class: class, Message: "no, thank you"}, "Retry-After", "7"))
+					_, err := ask(s.client(&provider.Client{Retry: provider.Retry{Max: -1}}), newRequest())
 					var api *dragoman.APIError
 					if !errors.As(err, &api) || api.Class != class || !strings.Contains(api.Message, "no, thank you") || api.Status < 400 {
 						t.Fatalf("error %#v", err)
@@ -164,16 +164,16 @@ func TestX14_ErrorsOfEveryClassComeTyped(t *testing.T) {
 	})
 }
 
-func TestAnErrorInsideAStreamIsItsLastPair(t *testing.T) {
+func TestStreamErrorIsTheLastPair(t *testing.T) {
 	each(t, func(t *testing.T, codec dialect.Codec) {
-		events := eventsOf(textAnswer("half of it"))
+		events := eventsOf(textResponse("half of it"))
 		s := serve(t, codec, func(s *server, w http.ResponseWriter, _ *http.Request, _ received) {
 			broken := append(events[:3:3], &dragoman.StreamError{Err: &dragoman.APIError{Class: dragoman.ErrorOverloaded, Message: "too many"}})
-			s.stream(w, broken)
+			s.writeEvents(w, broken)
 		})
 		var last error
 		text, ends := "", 0
-		for ev, err := range s.client(&provider.Client{}).Stream(t.Context(), question()) {
+		for ev, err := range s.client(&provider.Client{}).Stream(t.Context(), newRequest()) {
 			if err != nil {
 				last = err
 				break
@@ -195,12 +195,12 @@ func TestAnErrorInsideAStreamIsItsLastPair(t *testing.T) {
 	})
 }
 
-func TestQuirkC13_AStreamThatEndsEarlyIsIncomplete(t *testing.T) {
+func TestQuirkC13_TruncatedStreamIsIncomplete(t *testing.T) {
 	each(t, func(t *testing.T, codec dialect.Codec) {
 		s := serve(t, codec, func(s *server, w http.ResponseWriter, _ *http.Request, _ received) {
-			s.part(w, s.codec.NewStreamEncoder(dialect.EncodeOptions{}), eventsOf(textAnswer("half of it"))[:4], false)
+			s.part(w, s.codec.NewStreamEncoder(dialect.EncodeOptions{}), eventsOf(textResponse("half of it"))[:4], false)
 		})
-		resp, err := dragoman.Collect(s.client(&provider.Client{}).Stream(t.Context(), question()))
+		resp, err := dragoman.Collect(s.client(&provider.Client{}).Stream(t.Context(), newRequest()))
 		if !errors.Is(err, dragoman.ErrIncompleteStream) || !provider.Retryable(err) {
 			t.Errorf("error %v", err)
 		}
@@ -210,13 +210,13 @@ func TestQuirkC13_AStreamThatEndsEarlyIsIncomplete(t *testing.T) {
 	})
 }
 
-func TestAConnectionThatBreaksInAStreamIsATransportError(t *testing.T) {
+func TestBrokenConnectionIsATransportError(t *testing.T) {
 	each(t, func(t *testing.T, codec dialect.Codec) {
 		s := serve(t, codec, func(s *server, w http.ResponseWriter, _ *http.Request, _ received) {
-			s.part(w, s.codec.NewStreamEncoder(dialect.EncodeOptions{}), eventsOf(textAnswer("half of it"))[:4], false)
+			s.part(w, s.codec.NewStreamEncoder(dialect.EncodeOptions{}), eventsOf(textResponse("half of it"))[:4], false)
 			panic(http.ErrAbortHandler)
 		})
-		_, err := dragoman.Collect(s.client(&provider.Client{}).Stream(t.Context(), question()))
+		_, err := dragoman.Collect(s.client(&provider.Client{}).Stream(t.Context(), newRequest()))
 		var gone *provider.TransportError
 		if !errors.As(err, &gone) || !errors.Is(err, dragoman.ErrIncompleteStream) || !errors.Is(err, io.ErrUnexpectedEOF) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("error %v", err)
@@ -224,10 +224,10 @@ func TestAConnectionThatBreaksInAStreamIsATransportError(t *testing.T) {
 	})
 }
 
-func TestTheEndOfAStreamHasTheLossesOfBothWays(t *testing.T) {
-	both(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
-		s := serve(t, anthropic.Codec{}, say(textAnswer("hi")))
-		req := question()
+func TestResponseEndHasAllLosses(t *testing.T) {
+	forGenerateAndStream(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
+		s := serve(t, anthropic.Codec{}, respond(textResponse("hi")))
+		req := newRequest()
 		req.Sampling.Seed = new(int64(7)) // Messages has none
 		resp, err := ask(s.client(&provider.Client{}), req)
 		if err != nil {
@@ -243,11 +243,11 @@ func TestTheEndOfAStreamHasTheLossesOfBothWays(t *testing.T) {
 	})
 }
 
-func TestWhatStandsInTheURLIsNoLoss(t *testing.T) {
+func TestFieldInTheURLIsNoLoss(t *testing.T) {
 	each(t, func(t *testing.T, codec dialect.Codec) {
-		both(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
-			s := serve(t, codec, say(textAnswer("hi")))
-			resp, err := ask(s.client(&provider.Client{}), question())
+		forGenerateAndStream(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
+			s := serve(t, codec, respond(textResponse("hi")))
+			resp, err := ask(s.client(&provider.Client{}), newRequest())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -260,10 +260,10 @@ func TestWhatStandsInTheURLIsNoLoss(t *testing.T) {
 	})
 }
 
-func TestQuirkF6_AnAnswerThatHadToBeWrappedIsUnwrapped(t *testing.T) {
-	both(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
-		s := serve(t, openairesponses.Codec{}, say(textAnswer(`{"value":["a","b"]}`)))
-		req := question()
+func TestQuirkF6_WrappedOutputIsUnwrapped(t *testing.T) {
+	forGenerateAndStream(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
+		s := serve(t, openairesponses.Codec{}, respond(textResponse(`{"value":["a","b"]}`)))
+		req := newRequest()
 		req.Output = &dragoman.OutputFormat{Kind: codes.OutputSchema, Schema: []byte(`{"type":"array","items":{"type":"string"}}`)}
 		resp, err := ask(s.client(&provider.Client{}), req)
 		if err != nil {
@@ -274,8 +274,8 @@ func TestQuirkF6_AnAnswerThatHadToBeWrappedIsUnwrapped(t *testing.T) {
 		}
 	})
 	t.Run("deltas", func(t *testing.T) {
-		s := serve(t, openairesponses.Codec{}, say(textAnswer(`{"value":["a","b"]}`)))
-		req := question()
+		s := serve(t, openairesponses.Codec{}, respond(textResponse(`{"value":["a","b"]}`)))
+		req := newRequest()
 		req.Output = &dragoman.OutputFormat{Kind: codes.OutputSchema, Schema: []byte(`{"type":"array","items":{"type":"string"}}`)}
 		shown := ""
 		for ev, err := range s.client(&provider.Client{}).Stream(t.Context(), req) {
@@ -292,12 +292,12 @@ func TestQuirkF6_AnAnswerThatHadToBeWrappedIsUnwrapped(t *testing.T) {
 	})
 }
 
-func TestChunksComeOnlyWhereTheyAreAskedFor(t *testing.T) {
+func TestChunksAreEmittedOnRequest(t *testing.T) {
 	for _, want := range []bool{false, true} {
-		s := serve(t, openaichat.Codec{}, say(textAnswer("hello there")))
+		s := serve(t, openaichat.Codec{}, respond(textResponse("hello there")))
 		chunks := 0
 		var last dragoman.Event
-		for ev, err := range s.client(&provider.Client{Chunks: want}).Stream(t.Context(), question()) {
+		for ev, err := range s.client(&provider.Client{Chunks: want}).Stream(t.Context(), newRequest()) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -316,9 +316,9 @@ func TestChunksComeOnlyWhereTheyAreAskedFor(t *testing.T) {
 	}
 }
 
-func TestAStreamIsRangedOverOnce(t *testing.T) {
-	s := serve(t, openaichat.Codec{}, say(textAnswer("hi")))
-	events := s.client(&provider.Client{}).Stream(t.Context(), question())
+func TestStreamIsUsedOnce(t *testing.T) {
+	s := serve(t, openaichat.Codec{}, respond(textResponse("hi")))
+	events := s.client(&provider.Client{}).Stream(t.Context(), newRequest())
 	if _, err := dragoman.Collect(events); err != nil {
 		t.Fatal(err)
 	}
@@ -327,13 +327,13 @@ func TestAStreamIsRangedOverOnce(t *testing.T) {
 	}
 }
 
-func TestX13_RequestsAndAnswersAreBounded(t *testing.T) {
-	both(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
-		s := serve(t, openaichat.Codec{}, say(textAnswer(strings.Repeat("x", 100_000))))
-		if _, err := ask(s.client(&provider.Client{MaxResponseBytes: 50_000}), question()); !errors.Is(err, dragoman.ErrTooLarge) {
+func TestX13_RequestsAndResponsesAreBounded(t *testing.T) {
+	forGenerateAndStream(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
+		s := serve(t, openaichat.Codec{}, respond(textResponse(strings.Repeat("x", 100_000))))
+		if _, err := ask(s.client(&provider.Client{MaxResponseBytes: 50_000}), newRequest()); !errors.Is(err, dragoman.ErrTooLarge) {
 			t.Errorf("a long answer: %v", err)
 		}
-		if _, err := ask(s.client(&provider.Client{MaxRequestBytes: 100}), question()); !errors.Is(err, dragoman.ErrTooLarge) {
+		if _, err := ask(s.client(&provider.Client{MaxRequestBytes: 100}), newRequest()); !errors.Is(err, dragoman.ErrTooLarge) {
 			t.Errorf("a long request: %v", err)
 		}
 		if n := len(s.requests()); n != 1 {
@@ -350,29 +350,29 @@ func TestX13_RedirectsAreNotFollowed(t *testing.T) {
 	s := serve(t, anthropic.Codec{}, func(_ *server, w http.ResponseWriter, r *http.Request, _ received) {
 		http.Redirect(w, r, thief.URL, http.StatusTemporaryRedirect)
 	})
-	_, err := s.client(&provider.Client{Auth: provider.HeaderKey("x-api-key", provider.FixedKey("secret-key"))}).Generate(t.Context(), question())
+	_, err := s.client(&provider.Client{Auth: provider.HeaderKey("x-api-key", provider.FixedKey("secret-key"))}).Generate(t.Context(), newRequest())
 	var api *dragoman.APIError
 	if !errors.As(err, &api) || !strings.Contains(api.Message, strings.TrimPrefix(thief.URL, "http://")) {
 		t.Errorf("error %v", err)
 	}
 }
 
-func TestNobodyToTalkToIsATransportError(t *testing.T) {
-	s := serve(t, openaichat.Codec{}, say(textAnswer("hi")))
+func TestRefusedConnectionIsATransportError(t *testing.T) {
+	s := serve(t, openaichat.Codec{}, respond(textResponse("hi")))
 	c := s.client(&provider.Client{Retry: provider.Retry{Max: -1}})
 	s.Close()
-	_, err := c.Generate(t.Context(), question())
+	_, err := c.Generate(t.Context(), newRequest())
 	var gone *provider.TransportError
 	if !errors.As(err, &gone) || gone.Host == "" || !provider.Retryable(err) {
 		t.Errorf("error %v", err)
 	}
 }
 
-// stalled sends what comes before the pause, and waits until the client is gone.
-func stalled(events int, meanwhile func()) step {
+// stallAfter sends some events, and waits until the client has disconnected.
+func stallAfter(events int, meanwhile func()) step {
 	return func(s *server, w http.ResponseWriter, r *http.Request, _ received) {
 		if events > 0 {
-			s.part(w, s.codec.NewStreamEncoder(dialect.EncodeOptions{}), eventsOf(textAnswer("half of it"))[:events], false)
+			s.part(w, s.codec.NewStreamEncoder(dialect.EncodeOptions{}), eventsOf(textResponse("half of it"))[:events], false)
 		}
 		for r.Context().Err() == nil {
 			if meanwhile == nil {
@@ -397,9 +397,9 @@ func TestX13_EachPhaseHasItsTimeout(t *testing.T) {
 	} {
 		t.Run(tc.phase, func(t *testing.T) {
 			clock := newClock()
-			s := serve(t, anthropic.Codec{}, stalled(tc.events, func() { clock.advance(time.Second) }))
+			s := serve(t, anthropic.Codec{}, stallAfter(tc.events, func() { clock.advance(time.Second) }))
 			c := s.client(provider.OnClock(clock, &provider.Client{Timeouts: tc.timeouts, Retry: provider.Retry{Max: -1}}))
-			_, err := dragoman.Collect(c.Stream(t.Context(), question()))
+			_, err := dragoman.Collect(c.Stream(t.Context(), newRequest()))
 			var timeout *provider.TimeoutError
 			if !errors.As(err, &timeout) || timeout.Phase != tc.phase || timeout.After != time.Minute {
 				t.Fatalf("error %v", err)
@@ -416,7 +416,7 @@ func TestX13_EachPhaseHasItsTimeout(t *testing.T) {
 		clock := newClock()
 		dials := &http.Transport{DialContext: dialNever(func() { clock.advance(time.Second) })}
 		c := provider.OnClock(clock, &provider.Client{BaseURL: "http://nowhere.invalid", HTTP: &http.Client{Transport: dials}, Timeouts: provider.Timeouts{Connect: time.Minute, Total: -1}, Retry: provider.Retry{Max: -1}})
-		_, err := c.Generate(t.Context(), question())
+		_, err := c.Generate(t.Context(), newRequest())
 		var timeout *provider.TimeoutError
 		if !errors.As(err, &timeout) || timeout.Phase != "connect" {
 			t.Fatalf("error %v", err)
@@ -424,18 +424,18 @@ func TestX13_EachPhaseHasItsTimeout(t *testing.T) {
 	})
 }
 
-func TestX13_ASlowCallerIsNotAnIdleServer(t *testing.T) {
+func TestX13_SlowCallerIsNotAnIdleServer(t *testing.T) {
 	clock := newClock()
 	more := make(chan struct{})
 	s := serve(t, anthropic.Codec{}, func(s *server, w http.ResponseWriter, _ *http.Request, _ received) {
-		enc, events := s.codec.NewStreamEncoder(dialect.EncodeOptions{}), eventsOf(textAnswer("in two pieces"))
+		enc, events := s.codec.NewStreamEncoder(dialect.EncodeOptions{}), eventsOf(textResponse("in two pieces"))
 		s.part(w, enc, events[:4], false)
 		<-more
 		s.part(w, enc, events[4:], true)
 	})
 	c := s.client(provider.OnClock(clock, &provider.Client{Timeouts: provider.Timeouts{FirstByte: -1, Idle: time.Minute, Total: -1}}))
 	text, slow := "", false
-	for ev, err := range c.Stream(t.Context(), question()) {
+	for ev, err := range c.Stream(t.Context(), newRequest()) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -453,13 +453,13 @@ func TestX13_ASlowCallerIsNotAnIdleServer(t *testing.T) {
 	}
 }
 
-func TestX13_CancellingEndsAStream(t *testing.T) {
+func TestX13_CancelEndsAStream(t *testing.T) {
 	each(t, func(t *testing.T, codec dialect.Codec) {
-		s := serve(t, codec, stalled(3, nil))
+		s := serve(t, codec, stallAfter(3, nil))
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		var last error
-		for _, err := range s.client(&provider.Client{}).Stream(ctx, question()) {
+		for _, err := range s.client(&provider.Client{}).Stream(ctx, newRequest()) {
 			cancel()
 			last = err
 		}
@@ -469,13 +469,13 @@ func TestX13_CancellingEndsAStream(t *testing.T) {
 	})
 }
 
-func TestX13_LeavingTheLoopCancelsTheRequest(t *testing.T) {
+func TestX13_BreakCancelsTheRequest(t *testing.T) {
 	gone := make(chan struct{})
 	s := serve(t, anthropic.Codec{}, func(s *server, w http.ResponseWriter, r *http.Request, got received) {
 		defer close(gone)
-		stalled(3, nil)(s, w, r, got)
+		stallAfter(3, nil)(s, w, r, got)
 	})
-	for _, err := range s.client(&provider.Client{}).Stream(t.Context(), question()) {
+	for _, err := range s.client(&provider.Client{}).Stream(t.Context(), newRequest()) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -484,13 +484,13 @@ func TestX13_LeavingTheLoopCancelsTheRequest(t *testing.T) {
 	<-gone
 }
 
-// leave ends a stream after its first event: by leaving the loop, or by
-// cancelling.
-func leave(t *testing.T, c *provider.Client, loop bool) {
+// leaveStream ends a stream after its first event: by leaving the loop, or by canceling the
+// context.
+func leaveStream(t *testing.T, c *provider.Client, loop bool) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	for range c.Stream(ctx, question()) {
+	for range c.Stream(ctx, newRequest()) {
 		if loop {
 			return
 		}
@@ -498,13 +498,13 @@ func leave(t *testing.T, c *provider.Client, loop bool) {
 	}
 }
 
-func TestX13_ThousandCancelledStreamsLeaveNothingBehind(t *testing.T) {
-	s := serve(t, openaichat.Codec{}, stalled(3, nil))
+func TestX13_ThousandCanceledStreamsLeakNothing(t *testing.T) {
+	s := serve(t, openaichat.Codec{}, stallAfter(3, nil))
 	transport := &http.Transport{}
 	c := s.client(&provider.Client{HTTP: &http.Client{Transport: transport}})
 	before := runtime.NumGoroutine()
 	for i := range 1000 {
-		leave(t, c, i%2 == 0)
+		leaveStream(t, c, i%2 == 0)
 	}
 	transport.CloseIdleConnections()
 	s.Close() // waits for its handlers
@@ -518,19 +518,19 @@ func TestX13_ThousandCancelledStreamsLeaveNothingBehind(t *testing.T) {
 	t.Errorf("%d goroutines, %d before:\n%s", runtime.NumGoroutine(), before, buf[:runtime.Stack(buf, true)])
 }
 
-func TestX13_ConnectionsAreUsedAgain(t *testing.T) {
+func TestX13_ConnectionsAreReused(t *testing.T) {
 	each(t, func(t *testing.T, codec dialect.Codec) {
 		conns := map[string]bool{}
 		s := serve(t, codec, func(s *server, w http.ResponseWriter, r *http.Request, got received) {
 			conns[r.RemoteAddr] = true
-			say(textAnswer("hi"))(s, w, r, got)
+			respond(textResponse("hi"))(s, w, r, got)
 		})
 		c := s.client(&provider.Client{})
 		for range 5 {
-			if _, err := dragoman.Collect(c.Stream(t.Context(), question())); err != nil {
+			if _, err := dragoman.Collect(c.Stream(t.Context(), newRequest())); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := c.Generate(t.Context(), question()); err != nil {
+			if _, err := c.Generate(t.Context(), newRequest()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -540,7 +540,7 @@ func TestX13_ConnectionsAreUsedAgain(t *testing.T) {
 	})
 }
 
-func TestSettingsThatAreWrongAreSaidSo(t *testing.T) {
+func TestInvalidSettingsAreErrors(t *testing.T) {
 	for name, c := range map[string]*provider.Client{
 		"no region":   {Codec: codecs[5], Model: "m"},
 		"no scheme":   {BaseURL: "api.example.com/v1", Model: "m"},
@@ -549,14 +549,14 @@ func TestSettingsThatAreWrongAreSaidSo(t *testing.T) {
 		"not a URL":   {BaseURL: "https://user:hunter22@[::1", Model: "m"},
 		"bad escapes": {BaseURL: "https://a.example", Path: "/%zz", Model: "m"},
 	} {
-		_, err := c.Generate(t.Context(), question())
+		_, err := c.Generate(t.Context(), newRequest())
 		var setting *provider.SettingError
 		if !errors.As(err, &setting) || strings.Contains(err.Error(), "hunter22") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for _, model := range []string{"", ".", "..", "a/../b", "../b", "b/.", `a\..\b`} {
-		_, err := (&provider.Client{Codec: codecs[5], BaseURL: "https://a.example", Model: model}).Generate(t.Context(), question())
+		_, err := (&provider.Client{Codec: codecs[5], BaseURL: "https://a.example", Model: model}).Generate(t.Context(), newRequest())
 		if !errors.Is(err, dragoman.ErrInvalid) {
 			t.Errorf("model %q: %v", model, err)
 		}

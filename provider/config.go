@@ -96,13 +96,13 @@ func (c *Config) modelTable() (*models.Catalog, error) {
 		if data, c.tableErr = readFile(c.ModelFile); c.tableErr == nil {
 			c.table, c.tableErr = models.Default().With(c.ModelFile, data)
 		}
-		c.tableErr = unopened(c.modelFileFrom, c.tableErr)
+		c.tableErr = withVariable(c.modelFileFrom, c.tableErr)
 	})
 	return c.table, c.tableErr
 }
 
-// unopened adds the variable that named a file to the error of opening it.
-func unopened(variable string, err error) error {
+// withVariable adds the variable that named a file to the error of opening it.
+func withVariable(variable string, err error) error {
 	var path *fs.PathError
 	if variable != "" && errors.As(err, &path) {
 		return fmt.Errorf("%s: %w", variable, err)
@@ -250,7 +250,7 @@ func Default(own ...extension.Extension) (*Config, error) {
 	if file := os.Getenv("DRAGOMAN_CONFIG"); file != "" {
 		var err error
 		if c, err = Load(file, own...); err != nil {
-			return nil, unopened("DRAGOMAN_CONFIG", err)
+			return nil, withVariable("DRAGOMAN_CONFIG", err)
 		}
 	}
 	if c.ModelFile == "" {
@@ -394,13 +394,13 @@ func (c *Config) open(spec string, opts ...Option) (dragoman.Model, error) {
 	case !ok && (own || known || name == simName):
 		return nil, &SpecError{Spec: spec, Reason: "which model of it? Write " + name + "/…"}
 	case !ok:
-		return nil, &SpecError{Spec: spec, Reason: "not an alias" + c.known() + "; a model is written as provider/model" + c.suggestSpec(spec)}
+		return nil, &SpecError{Spec: spec, Reason: "not an alias" + c.aliasHint() + "; a model is written as provider/model" + c.suggestSpec(spec)}
 	case model == "":
 		return nil, &SpecError{Spec: spec, Reason: "the name behind the slash is missing"}
 	case name == simName && !own:
 		return c.openSim(model)
 	case !own && !known:
-		return nil, &SpecError{Spec: spec, Reason: fmt.Sprintf("unknown provider %q: known providers are %s%s", name, some(c.openable()), words.Suggest(name, c.meant()))}
+		return nil, &SpecError{Spec: spec, Reason: fmt.Sprintf("unknown provider %q: known providers are %s%s", name, joinSome(c.openable()), words.Suggest(name, c.allOpenable()))}
 	case !known:
 		return nil, &SettingError{Setting: "type of the provider " + name, Reason: fmt.Sprintf("%q is not one of %s", typ, strings.Join((&Config{}).providers(), ", "))}
 	}
@@ -411,7 +411,7 @@ func (c *Config) open(spec string, opts ...Option) (dragoman.Model, error) {
 func (c *Config) providers() []string {
 	names := slices.Sorted(maps.Keys(c.Providers))
 	for _, b := range builtins() {
-		if b.base != nowhere && !slices.Contains(names, b.name()) {
+		if b.base != noDefaultBase && !slices.Contains(names, b.name()) {
 			names = append(names, b.name())
 		}
 	}
@@ -427,11 +427,12 @@ func (c *Config) openable() []string {
 	return names
 }
 
-// meant returns all names that a spec may begin with, including the second names of providers.
-func (c *Config) meant() []string {
+// allOpenable returns all names that a spec may begin with, including the alternative names of
+// providers.
+func (c *Config) allOpenable() []string {
 	names := c.openable()
 	for _, b := range builtins() {
-		if b.base != nowhere {
+		if b.base != noDefaultBase {
 			names = append(names, b.Names[1:]...)
 		}
 	}
@@ -477,16 +478,16 @@ func (c *Config) wholeSpecs() []string {
 	return append(slices.Sorted(maps.Keys(c.Aliases)), sim.Names()...)
 }
 
-// known returns the aliases as text for an error.
-func (c *Config) known() string {
+// aliasHint returns the aliases as text for an error.
+func (c *Config) aliasHint() string {
 	if len(c.Aliases) == 0 {
 		return ""
 	}
-	return " (there are " + some(slices.Sorted(maps.Keys(c.Aliases))) + ")"
+	return " (there are " + joinSome(slices.Sorted(maps.Keys(c.Aliases))) + ")"
 }
 
-// some joins names, and shortens a list that is too long to read.
-func some(names []string) string {
+// joinSome joins names, and shortens a list that is too long to read.
+func joinSome(names []string) string {
 	const most = 50
 	if len(names) > most {
 		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
@@ -504,7 +505,7 @@ func (c *Config) client(name, model string, s Settings, b builtin) (*Client, err
 	if err := checkTags(name, own); err != nil {
 		return nil, err
 	}
-	set, err := c.extensions(name, s, m, slices.Concat(serverTags(b.codec.Dialect(), name, b.accent(), m.Name), own))
+	set, err := c.extensions(name, s, m, slices.Concat(serverTags(b.codec.Dialect(), name, b.serverName(), m.Name), own))
 	if err != nil {
 		return nil, err
 	}
@@ -513,7 +514,7 @@ func (c *Config) client(name, model string, s Settings, b builtin) (*Client, err
 		return nil, err
 	}
 	client := &Client{
-		Name: name, Server: b.accent(), Models: table, Codec: b.codec, Model: m.Name, Path: s.Path, StreamPath: s.StreamPath,
+		Name: name, Server: b.serverName(), Models: table, Codec: b.codec, Model: m.Name, Path: s.Path, StreamPath: s.StreamPath,
 		ThinkTags: s.ThinkTags, Timeouts: s.Timeouts, Retry: s.Retry, MaxRequestBytes: s.MaxRequestBytes, MaxResponseBytes: s.MaxResponseBytes, Strict: s.Strict, HTTP: c.HTTP, testClock: c.testClock, Log: c.Log,
 		Extensions: Extensions{
 			Set: set, Switches: s.Switches, Config: s.Extensions, Tags: own,
@@ -522,7 +523,7 @@ func (c *Config) client(name, model string, s Settings, b builtin) (*Client, err
 	for _, h := range slices.Sorted(maps.Keys(s.Headers)) {
 		setHeader(client, h, s.Headers[h])
 	}
-	if err := c.place(client, s, b); err != nil {
+	if err := c.configure(client, s, b); err != nil {
 		return nil, err
 	}
 	if c.Client != nil {
@@ -558,16 +559,16 @@ func (c *Config) extensions(provider string, s Settings, m ModelSettings, tags [
 	if err := last.apply(&targets.Capabilities{}); err != nil {
 		return nil, err
 	}
-	set, err := extension.NewSet(slices.Concat(c.shipped(), c.Extensions, []extension.Extension{last})...)
+	set, err := extension.NewSet(slices.Concat(c.defaultExtensions(), c.Extensions, []extension.Extension{last})...)
 	if err != nil {
 		return nil, err
 	}
 	return set, checkSettings(provider, set, tags, &s)
 }
 
-// shipped returns the extensions that every config has: those of servers, and compaction,
+// defaultExtensions returns the extensions that every config has: those of servers, and compaction,
 // unless the caller has an extension of that name.
-func (c *Config) shipped() []extension.Extension {
+func (c *Config) defaultExtensions() []extension.Extension {
 	all := servers.All()
 	if slices.ContainsFunc(c.Extensions, func(e extension.Extension) bool { return e != nil && e.Info().Name == extension.CompactName }) {
 		return all

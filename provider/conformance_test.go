@@ -22,8 +22,7 @@ import (
 	"github.com/dragoman-go/dragoman/sim/conformance"
 )
 
-// TestZ4_EveryProviderConforms runs the suite that anybody can run, over real
-// HTTP, against the simulator.
+// TestZ4_EveryProviderConforms runs the exported suite over HTTP, against the simulator.
 func TestZ4_EveryProviderConforms(t *testing.T) {
 	for _, tc := range []struct {
 		codec   dialect.Codec
@@ -49,8 +48,7 @@ func TestZ4_EveryProviderConforms(t *testing.T) {
 	}
 }
 
-// builtinNames are the providers that are known by name, as the error of a wrong
-// name lists them.
+// builtinNames returns the names of the built-in providers, from the error for an unknown name.
 func builtinNames(t *testing.T) []string {
 	t.Helper()
 	_, err := (&provider.Config{}).Open("nobody/x")
@@ -62,8 +60,8 @@ func builtinNames(t *testing.T) []string {
 	return slices.DeleteFunc(strings.Split(list, ", "), func(name string) bool { return name == "sim" }) // it has no wire
 }
 
-// tellsReasoning is the member in which a server of OpenAI's dialect tells it.
-func tellsReasoning(name string) string {
+// reasoningField returns the reasoning field of an OpenAI-compatible server.
+func reasoningField(name string) string {
 	switch name {
 	case "groq", "openrouter", "vllm", "cerebras":
 		return "reasoning"
@@ -72,9 +70,8 @@ func tellsReasoning(name string) string {
 	}
 }
 
-// TestX12_EveryBuiltInProviderConforms runs the same suite on every provider that is
-// known by name, opened as a program opens it: with its credential, its paths and
-// what the extensions know of its server.
+// TestX12_EveryBuiltInProviderConforms runs the suite on every built-in provider, opened as a
+// program opens it: with its credential, its paths and its extensions.
 func TestX12_EveryBuiltInProviderConforms(t *testing.T) {
 	own := map[string]dialect.Codec{
 		"openai": openairesponses.Codec{}, "openai-chat": openaichat.Codec{}, "anthropic": anthropic.Codec{}, "gemini": gemini.Codec{},
@@ -95,7 +92,7 @@ func TestX12_EveryBuiltInProviderConforms(t *testing.T) {
 		case typ == "vertex":
 			base = "/v1/projects/p/locations/global/publishers/google"
 		case codec.Dialect() == dialectname.OpenAIChat:
-			base, suite.ReasoningField = "/v1", tellsReasoning(typ)
+			base, suite.ReasoningField = "/v1", reasoningField(typ)
 		case typ == "openai":
 			base = "/v1"
 		}
@@ -131,13 +128,13 @@ func TestX12_EveryBuiltInProviderConforms(t *testing.T) {
 	}
 }
 
-func TestTheSimulatorIsOpenedByNameInProcess(t *testing.T) {
+func TestSimulatorOpensByName(t *testing.T) {
 	for _, name := range sim.Names() {
 		m, err := provider.Open(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := m.Generate(t.Context(), question()); err != nil {
+		if _, err := m.Generate(t.Context(), newRequest()); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -16,27 +16,27 @@ import (
 	"github.com/dragoman-go/dragoman/provider/extension"
 )
 
-// reading makes an accessor of the plugin's format from a function.
-type reading func(obj json.RawMessage) []dragoman.ToolSpec
+// accessorFunc makes an accessor of the plugin's format from a function.
+type accessorFunc func(obj json.RawMessage) []dragoman.ToolSpec
 
-func (reading) Format() dragoman.Format { return plugged }
+func (accessorFunc) Format() dragoman.Format { return plugged }
 
-func (f reading) InspectSchema(obj json.RawMessage) ([]dragoman.ToolSpec, dragoman.Report, error) {
+func (f accessorFunc) InspectSchema(obj json.RawMessage) ([]dragoman.ToolSpec, dragoman.Report, error) {
 	return f(obj), dragoman.Report{}, nil
 }
 
-// writing makes an adapter to a dialect's own format from a function. If from is empty, it
+// adapterFunc makes an adapter to a dialect's own format from a function. If from is empty, it
 // writes from the canonical view.
-type writing struct {
+type adapterFunc struct {
 	from, to dragoman.Format
 	adapt    func(in dragoman.AdapterInput) string
 }
 
-func (writing) Kind() string            { return codes.SchemaObject }
-func (w writing) From() dragoman.Format { return w.from }
-func (w writing) To() dragoman.Format   { return w.to }
+func (adapterFunc) Kind() string            { return codes.SchemaObject }
+func (w adapterFunc) From() dragoman.Format { return w.from }
+func (w adapterFunc) To() dragoman.Format   { return w.to }
 
-func (w writing) Adapt(in dragoman.AdapterInput) (json.RawMessage, dragoman.Report, error) {
+func (w adapterFunc) Adapt(in dragoman.AdapterInput) (json.RawMessage, dragoman.Report, error) {
 	return json.RawMessage(w.adapt(in)), dragoman.Report{}, nil
 }
 
@@ -48,10 +48,10 @@ func sentTools(t *testing.T, codec dialect.Codec, c dragoman.Contribution, tools
 	client := &provider.Client{Codec: codec, BaseURL: "http://x.test", Model: "m"}
 	client.HTTP = &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
 		body, _ = io.ReadAll(r.Body)
-		enc, err := codec.EncodeResponse(textAnswer("Yes."), dialect.EncodeOptions{Seed: "s"})
+		enc, err := codec.EncodeResponse(textResponse("Yes."), dialect.EncodeOptions{Seed: "s"})
 		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(enc.Body)), Request: r}, err
 	})}
-	req := question()
+	req := newRequest()
 	req.Tools, req.Contributions = tools, []dragoman.Contribution{c}
 	resp, err := client.Generate(t.Context(), req)
 	if err != nil {
@@ -79,7 +79,7 @@ func TestR10_NamedToolGetsTheDefinitionOfItsSource(t *testing.T) {
 		"freeform": {Kind: codes.ToolFreeform, Description: "finds things", Grammar: &dragoman.Grammar{Syntax: "regex", Definition: "q+"}},
 	} {
 		each(t, func(t *testing.T, codec dialect.Codec) {
-			read := reading(func(json.RawMessage) []dragoman.ToolSpec {
+			read := accessorFunc(func(json.RawMessage) []dragoman.ToolSpec {
 				s := spec
 				s.Name = "the source's name"
 				return []dragoman.ToolSpec{s}
@@ -106,15 +106,15 @@ func TestR5_ContributionsCannotChangeTheRequest(t *testing.T) {
 	each(t, func(t *testing.T, codec dialect.Codec) {
 		own := ownTools[codec.Dialect()].Format
 		for name, c := range map[string]dragoman.Contribution{
-			"accessor": {Schemas: []dragoman.SchemaAccessor{reading(func(obj json.RawMessage) []dragoman.ToolSpec {
+			"accessor": {Schemas: []dragoman.SchemaAccessor{accessorFunc(func(obj json.RawMessage) []dragoman.ToolSpec {
 				scribble(obj)
 				return look
 			})}},
-			"direct adapter": {Adapters: []dragoman.Adapter{writing{plugged, own, func(in dragoman.AdapterInput) string {
+			"direct adapter": {Adapters: []dragoman.Adapter{adapterFunc{plugged, own, func(in dragoman.AdapterInput) string {
 				scribble(in.Native)
 				return `{}`
 			}}}},
-			"adapter from the canonical view": {Schemas: []dragoman.SchemaAccessor{plugin{}}, Adapters: []dragoman.Adapter{writing{"", own, func(in dragoman.AdapterInput) string {
+			"adapter from the canonical view": {Schemas: []dragoman.SchemaAccessor{plugin{}}, Adapters: []dragoman.Adapter{adapterFunc{"", own, func(in dragoman.AdapterInput) string {
 				in.Schema.Name = "changed"
 				scribble(in.Schema.Parameters)
 				if in.Schema.Source != nil {
@@ -142,16 +142,16 @@ func TestR10_FailedContributionLosesOnlyItsTool(t *testing.T) {
 			c    dragoman.Contribution
 			want string
 		}{
-			"accessor that panics": {dragoman.Contribution{Source: "plug", Schemas: []dragoman.SchemaAccessor{reading(func(json.RawMessage) []dragoman.ToolSpec {
+			"accessor that panics": {dragoman.Contribution{Source: "plug", Schemas: []dragoman.SchemaAccessor{accessorFunc(func(json.RawMessage) []dragoman.ToolSpec {
 				panic("no such field")
 			})}}, "no such field"},
-			"adapter that panics": {dragoman.Contribution{Source: "plug", Adapters: []dragoman.Adapter{writing{plugged, own, func(dragoman.AdapterInput) string {
+			"adapter that panics": {dragoman.Contribution{Source: "plug", Adapters: []dragoman.Adapter{adapterFunc{plugged, own, func(dragoman.AdapterInput) string {
 				panic("no such field")
 			}}}}, "no such field"},
-			"adapter that writes nothing": {dragoman.Contribution{Source: "plug", Adapters: []dragoman.Adapter{writing{plugged, own, func(dragoman.AdapterInput) string {
+			"adapter that writes nothing": {dragoman.Contribution{Source: "plug", Adapters: []dragoman.Adapter{adapterFunc{plugged, own, func(dragoman.AdapterInput) string {
 				return ""
 			}}}}, "not JSON"},
-			"adapter that writes half an object": {dragoman.Contribution{Source: "plug", Adapters: []dragoman.Adapter{writing{plugged, own, func(dragoman.AdapterInput) string {
+			"adapter that writes half an object": {dragoman.Contribution{Source: "plug", Adapters: []dragoman.Adapter{adapterFunc{plugged, own, func(dragoman.AdapterInput) string {
 				return `{"name":`
 			}}}}, "not JSON"},
 		} {

@@ -57,7 +57,7 @@ func providerTable() string {
 	for _, p := range builtins() {
 		where := cmp.Or(p.base, wire.Of(p.codec).Endpoint.BaseURL)
 		switch {
-		case where == nowhere:
+		case where == noDefaultBase:
 			where = ""
 		case p.AccessToken:
 			where = "depends on the location"
@@ -79,7 +79,7 @@ func providerTable() string {
 			keys = "none, or `api_key_env`"
 		}
 		elsewhere := code(p.baseVariables()...)
-		if p.base == nowhere {
+		if p.base == noDefaultBase {
 			elsewhere = "`base_url`"
 		}
 		fmt.Fprintf(&b, "| %s | `%s` | %s | %s | %s |\n", code(p.Names...), p.codec.Dialect(), where, elsewhere, keys)

@@ -29,15 +29,15 @@ func (e *SettingError) Error() string { return "provider: " + e.Setting + ": " +
 
 // address caches the address of requests for a model: a request without a body and headers.
 type address struct {
-	model  string
-	stream bool
-	bare   *http.Request
+	model   string
+	stream  bool
+	request *http.Request
 }
 
-// addressed returns a request for a model, without a body and headers. The URL is computed once
+// newRequest returns a request for a model, without a body and headers. The URL is computed once
 // per model, because the settings of a Client do not change.
-func (c *Client) addressed(ctx context.Context, model string, stream bool) (*http.Request, error) {
-	to := c.to.Load()
+func (c *Client) newRequest(ctx context.Context, model string, stream bool) (*http.Request, error) {
+	to := c.cachedAddress.Load()
 	if to == nil || to.model != model || to.stream != stream {
 		u, err := c.url(model, stream)
 		if err != nil {
@@ -48,9 +48,9 @@ func (c *Client) addressed(ctx context.Context, model string, stream bool) (*htt
 			return nil, &SettingError{Setting: "base_url", Reason: "no request can be sent there"}
 		}
 		to = &address{model, stream, bare}
-		c.to.Store(to)
+		c.cachedAddress.Store(to)
 	}
-	req, u := to.bare.WithContext(ctx), *to.bare.URL
+	req, u := to.request.WithContext(ctx), *to.request.URL
 	req.URL, req.Header = &u, make(http.Header, 8)
 	return req, nil
 }
@@ -78,7 +78,7 @@ func (c *Client) url(model string, stream bool) (*url.URL, error) {
 		}
 	}
 	path, query, _ := strings.Cut(path, "?")
-	u, err := url.Parse("http://host" + join(base.EscapedPath(), path)) // a path that begins with two slashes would be parsed as a host
+	u, err := url.Parse("http://host" + joinPath(base.EscapedPath(), path)) // a path that begins with two slashes would be parsed as a host
 	if err != nil {
 		return nil, &SettingError{Setting: "path", Reason: "it cannot be part of a URL"}
 	}
@@ -110,10 +110,10 @@ func parseBase(s string) (*url.URL, error) {
 	return u, nil
 }
 
-// join appends a path to the path of a base URL. If the base already ends with the first
+// joinPath appends a path to the path of a base URL. If the base already ends with the first
 // element of the path, join does not repeat it: people write a base with and without its
 // version.
-func join(base, path string) string {
+func joinPath(base, path string) string {
 	base = strings.TrimRight(base, "/")
 	path = strings.TrimLeft(path, "/")
 	last := base[strings.LastIndexByte(base, '/')+1:]

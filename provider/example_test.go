@@ -15,14 +15,14 @@ import (
 	"github.com/dragoman-go/dragoman/provider"
 )
 
-// pretend starts a server that always responds with body.
-func pretend(body string) *httptest.Server {
+// fixedServer always sends the same body.
+func fixedServer(body string) *httptest.Server {
 	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }))
 }
 
 // A Client calls one server in one dialect. Without BaseURL it calls the server of the vendor.
 func ExampleClient() {
-	server := pretend(`{"type":"message","role":"assistant","content":[{"type":"text","text":"Yes."}],"stop_reason":"end_turn","usage":{"output_tokens":2}}`)
+	server := fixedServer(`{"type":"message","role":"assistant","content":[{"type":"text","text":"Yes."}],"stop_reason":"end_turn","usage":{"output_tokens":2}}`)
 	defer server.Close()
 
 	model := &provider.Client{
@@ -43,9 +43,9 @@ func ExampleClient() {
 	// Output: Yes. 2 stop
 }
 
-// A stream is a loop. Leaving it cancels the request.
+// A stream is a loop. Breaking out of it cancels the request.
 func ExampleClient_Stream() {
-	server := pretend("event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"role\":\"assistant\"}}\n\n" +
+	server := fixedServer("event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"role\":\"assistant\"}}\n\n" +
 		"event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n" +
 		"event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"Yes.\"}}\n\n" +
 		"event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":0}\n\n" +
@@ -108,7 +108,7 @@ aliases:
 func ExampleChain() {
 	busy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }))
 	defer busy.Close()
-	idle := pretend(`{"choices":[{"message":{"role":"assistant","content":"Yes."},"finish_reason":"stop"}]}`)
+	idle := fixedServer(`{"choices":[{"message":{"role":"assistant","content":"Yes."},"finish_reason":"stop"}]}`)
 	defer idle.Close()
 
 	model := &provider.Chain{Links: []provider.Link{
@@ -129,7 +129,7 @@ func ExampleChain() {
 // WithBaseURL points one model at a proxy or a server of your own. The URL has the form
 // that the vendor's own client takes: with /v1 for OpenAI, without for Anthropic.
 func ExampleWithBaseURL() {
-	server := pretend(`{"model":"m","message":{"role":"assistant","content":"Yes."},"done":true,"done_reason":"stop"}`)
+	server := fixedServer(`{"model":"m","message":{"role":"assistant","content":"Yes."},"done":true,"done_reason":"stop"}`)
 	defer server.Close()
 
 	model, err := provider.Open("ollama/m", provider.WithBaseURL(server.URL))

@@ -30,29 +30,29 @@ type exchange struct {
 	limits targets.Limits
 	wire   *wire.Wire
 	clock  clock
-	// req is the caller's request, which is never changed. It is nil for native bytes that are
-	// passed through with the client's headers and query; params holds the names of the query
+	// req is the caller's request, which is never changed. It is nil for bytes that are passed
+	// through with the client's headers and query; clientParams holds the names of the query
 	// parameters that are sent. stream reports that a stream is requested.
-	req    *dragoman.Request
-	passed http.Header
-	query  string
-	params []string
-	// kept and method belong to a request that calls no model.
-	kept, method string
-	// count is the path of the token counter, for a request to count tokens.
-	count  string
-	stream bool
-	model  string
+	req          *dragoman.Request
+	clientHeader http.Header
+	clientQuery  string
+	clientParams []string
+	// storedPath and method are set for a request that calls no model.
+	storedPath, method string
+	// countPath is the path of the token counter, for a request to count tokens.
+	countPath string
+	stream    bool
+	model     string
 
 	// The results of preparing the request: the target, the registry, which is not shared, the
-	// native payload, and the losses. cured reports that content was removed because the server
+	// native payload, and the losses. fixed reports that something was removed because the server
 	// refused it.
 	target   targets.Target
 	registry *interop.Registry
 	payload  []byte
 	losses   dragoman.Report
 	prepared bool
-	cured    bool
+	fixed    bool
 	// extended is the state of the exchange for extensions.
 	extended *extension.Exchange
 	// patches are waiting to be sent to patchesTo. deltas are the message deltas of a stream,
@@ -63,12 +63,11 @@ type exchange struct {
 	// opaque reports that the caller gets opaque chunks.
 	opaque bool
 
-	// tries counts the attempts. asked holds what the headers of the last response say about a
-	// retry.
-	tries int
-	asked asked
-	// ends is the deadline of the whole exchange; zero means none.
-	ends time.Time
+	// attempts counts the attempts. retryAdvice holds the retry headers of the last response.
+	attempts    int
+	retryAdvice retryAdvice
+	// deadline is the deadline of the whole exchange; zero means none.
+	deadline time.Time
 	// secrets are the texts to redact in logs and errors.
 	secrets secrets
 }
@@ -82,13 +81,13 @@ func newExchange(c *Client, req *dragoman.Request, stream bool) *exchange {
 	return x
 }
 
-// begin applies the total timeout. The caller must call done at the end of the exchange.
-func (x *exchange) begin(ctx context.Context) (bounded context.Context, done func()) {
+// startTimeout applies the total timeout. The caller must call done at the end of the exchange.
+func (x *exchange) startTimeout(ctx context.Context) (bounded context.Context, done func()) {
 	limit := x.client.Timeouts.of(phaseTotal)
 	if limit <= 0 {
 		return ctx, func() {}
 	}
-	x.ends = x.clock.Now().Add(limit)
+	x.deadline = x.clock.Now().Add(limit)
 	ctx, cancel := context.WithCancelCause(ctx)
 	timer := x.clock.AfterFunc(limit, func() { cancel(&TimeoutError{Phase: phaseTotal, After: limit}) })
 	return ctx, func() {
@@ -105,21 +104,21 @@ func (x *exchange) prepare(ctx context.Context) error {
 	if x.req == nil {
 		return x.req.Validate()
 	}
-	x.aim(ctx)
-	if err := x.extend(ctx); err != nil {
+	x.setTarget(ctx)
+	if err := x.prepareExtensions(ctx); err != nil {
 		return cmp.Or(x.req.Validate(), err) // the extension may have failed on an invalid request
 	}
-	losses := x.losses // losses of a cure
-	tools, asked := x.injectedTools(), x.addressed()
-	tools.request(asked, &x.extended.Report)
+	losses := x.losses // losses of fixRequest
+	tools, called := x.injectedTools(), x.requestWithModel()
+	tools.adaptRequest(called, &x.extended.Report)
 	// Normalize validates the request; nothing else on this path does.
-	req, rep, err := history.Normalize(asked, history.Options{
+	req, rep, err := history.Normalize(called, history.Options{
 		Target: x.target, Limits: x.limits, Abandon: x.client.Abandon, ReasoningAsText: x.client.ReasoningAsText,
 	})
 	if err != nil {
 		return err
 	}
-	if err := x.compose(req); err != nil {
+	if err := x.buildRegistry(req); err != nil {
 		return err
 	}
 	enc, err := wirekit.EncodeNormalized(x.codec, req, dialect.EncodeOptions{Target: x.target, Registry: x.registry})
@@ -136,18 +135,18 @@ func (x *exchange) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if payload, err = x.withoutTools(body, payload); err != nil {
+	if payload, err = x.dropToolSettings(body, payload); err != nil {
 		return err
 	}
-	x.losses = dragoman.Report{Losses: slices.Concat(losses.Losses, tools.losses(rep.Losses), tools.losses(enc.Report.Losses), x.extended.Report.Losses)}
-	if err := x.strict(); err != nil {
+	x.losses = dragoman.Report{Losses: slices.Concat(losses.Losses, tools.filterLosses(rep.Losses), tools.filterLosses(enc.Report.Losses), x.extended.Report.Losses)}
+	if err := x.checkStrict(); err != nil {
 		return err
 	}
-	return x.load(payload)
+	return x.setPayload(payload)
 }
 
-// strict rejects a request that loses more than the client allows.
-func (x *exchange) strict() error {
+// checkStrict rejects a request that loses more than the client allows.
+func (x *exchange) checkStrict() error {
 	if x.client.Strict == nil {
 		return nil
 	}
@@ -157,8 +156,8 @@ func (x *exchange) strict() error {
 	return nil
 }
 
-// load sets the bytes to send.
-func (x *exchange) load(payload []byte) error {
+// setPayload sets the bytes to send.
+func (x *exchange) setPayload(payload []byte) error {
 	if most := x.client.maxRequest(); len(payload) > most {
 		return &RequestTooLargeError{Bytes: len(payload), Max: most}
 	}
@@ -166,17 +165,17 @@ func (x *exchange) load(payload []byte) error {
 	return nil
 }
 
-// aim sets the target that the request is encoded for.
-func (x *exchange) aim(ctx context.Context) {
+// setTarget sets the target that the request is encoded for.
+func (x *exchange) setTarget(ctx context.Context) {
 	x.target = targets.Target{
 		Dialect: x.limits.Dialect, Provider: x.client.Name, Scope: x.client.scope(ctx), Model: x.model,
 		Caps: x.client.capabilities(x.model),
 	}
 }
 
-// addressed returns the request with the model and the stream flag of this exchange. What the
+// requestWithModel returns the request with the model and the stream flag of this exchange. What the
 // URL contains is left out, so that it is not reported as lost.
-func (x *exchange) addressed() *dragoman.Request {
+func (x *exchange) requestWithModel() *dragoman.Request {
 	req := *x.req
 	req.Model = x.model
 	req.Stream, req.StreamUsage = x.stream, x.stream || req.StreamUsage
@@ -189,9 +188,9 @@ func (x *exchange) addressed() *dragoman.Request {
 	return &req
 }
 
-// compose builds the registry of this request. The earlier contribution wins: those of the
+// buildRegistry builds the registry of this request. The earlier contribution wins: those of the
 // configuration, then those of extensions, then those of the tools.
-func (x *exchange) compose(req *dragoman.Request) error {
+func (x *exchange) buildRegistry(req *dragoman.Request) error {
 	extensions, err := x.extended.Contributions()
 	x.registry = all.Registry(interop.Options{
 		Target: x.target, Limits: x.limits, Tools: req.Tools,
@@ -201,8 +200,8 @@ func (x *exchange) compose(req *dragoman.Request) error {
 	return err
 }
 
-// decoding returns the options for decoding the response.
-func (x *exchange) decoding(ctx context.Context) dialect.DecodeOptions {
+// decodeOptions returns the options for decoding the response.
+func (x *exchange) decodeOptions(ctx context.Context) dialect.DecodeOptions {
 	sum := sha256.Sum256(x.payload)
 	to := wirekit.ReencodedIn(ctx)
 	return dialect.DecodeOptions{
@@ -212,18 +211,18 @@ func (x *exchange) decoding(ctx context.Context) dialect.DecodeOptions {
 		// no earlier turn has.
 		Seed:     hex.EncodeToString(sum[:8]),
 		MaxBytes: x.client.maxResponse(),
-		NoNative: to != "" && to != x.limits.Dialect && !x.chunks(ctx) && !x.extended.ReadsChunks() && !x.extended.ReadsNative(),
+		NoNative: to != "" && to != x.limits.Dialect && !x.wantsChunks(ctx) && !x.extended.ReadsChunks() && !x.extended.ReadsNative(),
 	}
 }
 
-// chunks reports whether the caller gets the native bytes of a stream.
-func (x *exchange) chunks(ctx context.Context) bool {
+// wantsChunks reports whether the caller gets the native bytes of a stream.
+func (x *exchange) wantsChunks(ctx context.Context) bool {
 	return x.client.Chunks || wirekit.ChunksIn(ctx)
 }
 
-// lost returns the losses of encoding the request and of decoding the response. The details may
+// allLosses returns the losses of encoding the request and of decoding the response. The details may
 // quote the server, so secrets are removed from them too.
-func (x *exchange) lost(back dragoman.Report) dragoman.Report {
+func (x *exchange) allLosses(back dragoman.Report) dragoman.Report {
 	all := slices.Concat(x.losses.Losses, back.Losses)
 	for i := range all {
 		all[i].Detail = x.secrets.text(all[i].Detail)

@@ -1,6 +1,6 @@
 package provider
 
-// Tests set the time.
+// Clock and Timer let tests set the time.
 type (
 	Clock = clock
 	Timer = timer

@@ -43,8 +43,8 @@ func Load(name string, own ...extension.Extension) (*Config, error) {
 	return Parse(name, data, own...)
 }
 
-// readFile reads a file, but at most one byte more than MaxFile, so that the parser can report
-// that it is too long.
+// readFile reads a file, but at most one byte more than MaxConfigFile, so that the parser can
+// report that it is too long.
 func readFile(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -200,11 +200,11 @@ func (r *configReader) follow() {
 		if len(r.Errs) >= manyErrors {
 			return
 		}
-		said := map[string]bool{}
+		seen := map[string]bool{}
 		report := func(err error) {
 			var bad *SpecError
-			if errors.As(err, &bad) && !said[bad.Reason] {
-				said[bad.Reason] = true
+			if errors.As(err, &bad) && !seen[bad.Reason] {
+				seen[bad.Reason] = true
 				r.Bad(r.aliases[name], "alias %s: %s", name, bad.Reason)
 			}
 		}
@@ -272,7 +272,7 @@ func (r *configReader) provider(key, value *node) (s Settings) {
 		r.Bad(value, "%s: the field base_url is missing; the type compatible has no default", what)
 	}
 	if b, ok := builtinNamed(cmp.Or(s.Type, key.Text)); ok {
-		if setting, reason := misplaced(s, b); setting != "" {
+		if setting, reason := uselessSetting(s, b); setting != "" {
 			r.Bad(fieldOf(value, setting), "%s: %s: %s", what, setting, reason)
 		} else if s.BaseURL != "" && s.Project+s.Location != "" {
 			r.Bad(fieldOf(value, "base_url"), "%s: base_url replaces project and location; remove base_url or the other two", what)
@@ -341,7 +341,7 @@ func (r *configReader) optIn(name string) bool {
 
 // known returns the extensions that a file may configure.
 func (r *configReader) known() []extension.Extension {
-	return slices.Concat(r.config.shipped(), r.config.Extensions)
+	return slices.Concat(r.config.defaultExtensions(), r.config.Extensions)
 }
 
 // extensionNames returns their names.
@@ -372,7 +372,7 @@ func (r *configReader) headers(n *node) map[string]string {
 		if !isToken(key.Text) {
 			r.Bad(key, "headers: %.80q is not a valid header name", key.Text)
 		}
-		if out[key.Text] = r.String(value, "headers: "+key.Text); unprintable(out[key.Text]) {
+		if out[key.Text] = r.String(value, "headers: "+key.Text); hasControlChars(out[key.Text]) {
 			r.Bad(value, "headers: %s: the value has characters that are not allowed in a header", key.Text)
 		}
 	})

@@ -19,7 +19,7 @@ import (
 	"github.com/dragoman-go/dragoman/provider/extension"
 )
 
-// plugged is a format of tool definitions that no dialect knows; plugin reads it.
+// plugged is a tool format that no dialect has; plugin reads it.
 const plugged dragoman.Format = "plugin.tool"
 
 type plugin struct{}
@@ -30,14 +30,14 @@ func (plugin) InspectSchema(json.RawMessage) ([]dragoman.ToolSpec, dragoman.Repo
 	return []dragoman.ToolSpec{{Name: "look", Description: "the canonical view", Parameters: json.RawMessage(`{"type":"object"}`)}}, dragoman.Report{}, nil
 }
 
-// direct writes a definition of the plugin's format in another format.
-type direct struct{ to dragoman.Format }
+// directAdapter writes a definition of the plugin's format in another format.
+type directAdapter struct{ to dragoman.Format }
 
-func (direct) Kind() string          { return codes.SchemaObject }
-func (direct) From() dragoman.Format { return plugged }
-func (d direct) To() dragoman.Format { return d.to }
+func (directAdapter) Kind() string          { return codes.SchemaObject }
+func (directAdapter) From() dragoman.Format { return plugged }
+func (d directAdapter) To() dragoman.Format { return d.to }
 
-func (direct) Adapt(in dragoman.AdapterInput) (json.RawMessage, dragoman.Report, error) {
+func (directAdapter) Adapt(in dragoman.AdapterInput) (json.RawMessage, dragoman.Report, error) {
 	return json.RawMessage(`{"adapted":` + string(in.Native) + `}`), dragoman.Report{}, nil
 }
 
@@ -55,10 +55,10 @@ func (c contributing) Contribute(*extension.Exchange) []dragoman.Contribution {
 	return []dragoman.Contribution{c.contribution}
 }
 
-// scribbling is an extension that changes the bytes of the payload in place.
-type scribbling struct{ contributing }
+// payloadScribbler is an extension that changes the bytes of the payload in place.
+type payloadScribbler struct{ contributing }
 
-func (scribbling) Decorate(_ context.Context, x *extension.Exchange) error {
+func (payloadScribbler) Decorate(_ context.Context, x *extension.Exchange) error {
 	payload := x.Payload.JSON()
 	for i := range payload {
 		if payload[i] == 'o' {
@@ -90,10 +90,10 @@ func sentWith(t *testing.T, codec dialect.Codec, e extension.Extension, tools []
 	}
 	c.HTTP = &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
 		body, _ = io.ReadAll(r.Body)
-		enc, err := codec.EncodeResponse(textAnswer("Yes."), dialect.EncodeOptions{Seed: "s"})
+		enc, err := codec.EncodeResponse(textResponse("Yes."), dialect.EncodeOptions{Seed: "s"})
 		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(enc.Body)), Request: r}, err
 	})}
-	req := question()
+	req := newRequest()
 	req.Tools, req.Contributions = tools, []dragoman.Contribution{{Source: "tool", Schemas: []dragoman.SchemaAccessor{plugin{}}}}
 	if _, err := c.Generate(t.Context(), req); err != nil {
 		t.Fatal(err)
@@ -111,7 +111,7 @@ func TestR4_AcceptedFormatsFollowTheProviderAndItsEnabledExtensions(t *testing.T
 		}
 		tool = []dragoman.ToolSpec{{Name: "look", Source: &dragoman.ToolSource{Format: plugged, JSON: json.RawMessage(source)}}}
 		accepts := dragoman.Contribution{Source: "extension", Accepts: []dragoman.Format{plugged}}
-		adapts := dragoman.Contribution{Source: "extension", Adapters: []dragoman.Adapter{direct{own.Format}}}
+		adapts := dragoman.Contribution{Source: "extension", Adapters: []dragoman.Adapter{directAdapter{own.Format}}}
 		never := []extension.Tag{"never"}
 		for name, tc := range map[string]struct {
 			e    contributing
@@ -151,7 +151,7 @@ func TestR5_SourcesAreByteEqualAfterRequestsToEveryProvider(t *testing.T) {
 	}
 	for range 3 {
 		each(t, func(t *testing.T, codec dialect.Codec) {
-			sentWith(t, codec, scribbling{}, tools)
+			sentWith(t, codec, payloadScribbler{}, tools)
 			after, err := json.Marshal(tools)
 			if err != nil || !bytes.Equal(before, after) {
 				t.Fatalf("the tools became\n%s\nand were\n%s", after, before)

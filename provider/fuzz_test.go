@@ -7,8 +7,7 @@ import (
 	"github.com/dragoman-go/dragoman/provider"
 )
 
-// Whatever a config file says, it is read or every error has its line, and what
-// was read can be opened or says why not.
+// Any config file is parsed, or every error has a line. A parsed config opens or returns an error.
 func FuzzParseConfig(f *testing.F) {
 	for _, seed := range []string{
 		"version: 1\nproviders:\n  w: {type: compatible, base_url: \"http://u:p@h:1/v1?q=1\", api_key_env: [A, B], headers: {x-a: b}}\naliases: {a: w/x, b: [a, openai/y]}",

@@ -13,19 +13,19 @@ import (
 type Health struct {
 	// After is the number of failures in a row after which a model is skipped; 0 means 3.
 	After int
-	// Cooldown is how long a model is skipped. It doubles with each further failure and is reset
-	// by a success. 0 means 30 seconds.
+	// Cooldown is the time for which a model is skipped. It doubles with each further failure; a
+	// success resets it. 0 means 30 seconds.
 	Cooldown time.Duration
 	// MaxCooldown limits Cooldown; 0 means 10 minutes.
 	MaxCooldown time.Duration
 
 	testClock clock // nil means the system clock
 	mu        sync.Mutex
-	models    map[string]condition
+	models    map[string]modelHealth
 }
 
-// condition is the recorded state of a model.
-type condition struct {
+// modelHealth is the recorded state of a model.
+type modelHealth struct {
 	failures int
 	until    time.Time
 }
@@ -37,7 +37,7 @@ func (h *Health) SkippedUntil(name string) (until time.Time, skipped bool) {
 	until = h.models[name].until
 	// A time further away than the longest cooldown means that the clock was set back.
 	left := until.Sub(h.now())
-	return until, left > 0 && left <= h.cap()
+	return until, left > 0 && left <= h.maxCooldown()
 }
 
 // Succeeded records that a model responded. It clears all failures.
@@ -57,13 +57,13 @@ func (h *Health) Failed(name string, err error) {
 	wait := h.cooldown(c.failures)
 	var api *dragoman.APIError
 	if errors.As(err, &api) {
-		wait = max(wait, min(api.RetryAfter, h.cap()))
+		wait = max(wait, min(api.RetryAfter, h.maxCooldown()))
 	}
 	if wait > 0 {
 		c.until = h.now().Add(wait)
 	}
 	if h.models == nil || len(h.models) >= maxModels {
-		h.forget()
+		h.prune()
 	}
 	h.models[name] = c
 }
@@ -71,9 +71,9 @@ func (h *Health) Failed(name string, err error) {
 // maxModels limits the number of recorded models, because names may come from clients.
 const maxModels = 10_000
 
-// forget removes the models that are not skipped, or all of them if too many are skipped.
-func (h *Health) forget() {
-	now, skipped := h.now(), map[string]condition{}
+// prune removes the models that are not skipped, or all of them if too many are skipped.
+func (h *Health) prune() {
+	now, skipped := h.now(), map[string]modelHealth{}
 	for name, c := range h.models {
 		if c.until.After(now) {
 			skipped[name] = c
@@ -97,14 +97,14 @@ func (h *Health) cooldown(failures int) time.Duration {
 	if failures < after {
 		return 0
 	}
-	most := h.cap()
+	most := h.maxCooldown()
 	for ; failures > after && d < most; failures-- {
 		d *= 2
 	}
 	return min(d, most)
 }
 
-func (h *Health) cap() time.Duration {
+func (h *Health) maxCooldown() time.Duration {
 	if h.MaxCooldown <= 0 {
 		return 10 * time.Minute
 	}

@@ -66,15 +66,15 @@ var heartbeats = []struct {
 	},
 }
 
-// beating is the transport of a server that sends some bytes, and then heartbeats forever.
-type beating struct {
+// heartbeatTransport is a server that sends some bytes, and then heartbeats forever.
+type heartbeatTransport struct {
 	begin string
 	beat  string
 	every time.Duration
 	asked int
 }
 
-func (b *beating) RoundTrip(r *http.Request) (*http.Response, error) {
+func (b *heartbeatTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	b.asked++
 	body, w := io.Pipe()
 	go func() {
@@ -92,10 +92,10 @@ func (b *beating) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: body, Request: r}, nil
 }
 
-// consume takes an answer by one of the ways that there are.
+// consume reads a response in each of the possible ways.
 var consume = map[string]func(c *provider.Client) error{
 	"stream": func(c *provider.Client) error {
-		_, err := dragoman.Collect(c.Stream(context.Background(), question()))
+		_, err := dragoman.Collect(c.Stream(context.Background(), newRequest()))
 		return err
 	},
 	"pass": func(c *provider.Client) error {
@@ -119,7 +119,7 @@ func TestX13_HeartbeatsDoNotResetTimeouts(t *testing.T) {
 					d.content: {Phase: "idle", After: 5 * time.Minute},
 				} {
 					synctest.Test(t, func(t *testing.T) {
-						server := &beating{begin: begin, beat: beat, every: 9 * time.Second}
+						server := &heartbeatTransport{begin: begin, beat: beat, every: 9 * time.Second}
 						c := &provider.Client{Codec: d.codec, BaseURL: "http://model.test", Model: "m", HTTP: &http.Client{Transport: server}, Retry: provider.Retry{Max: -1}}
 						began := time.Now()
 						err := take(c)
@@ -142,7 +142,7 @@ func TestX13_ContentBetweenHeartbeatsKeepsTheResponseAlive(t *testing.T) {
 	for _, d := range heartbeats {
 		synctest.Test(t, func(t *testing.T) {
 			more := d.content[strings.LastIndex(strings.TrimSuffix(strings.TrimSuffix(d.content, "\n"), "\n"), "\n\n")+1:]
-			server := &beating{begin: d.content, beat: d.beats[0] + more, every: 4 * time.Minute}
+			server := &heartbeatTransport{begin: d.content, beat: d.beats[0] + more, every: 4 * time.Minute}
 			c := &provider.Client{Codec: d.codec, BaseURL: "http://model.test", Model: "m", HTTP: &http.Client{Transport: server}, Retry: provider.Retry{Max: -1}}
 			began := time.Now()
 			err := consume["pass"](c)
@@ -155,11 +155,11 @@ func TestX13_ContentBetweenHeartbeatsKeepsTheResponseAlive(t *testing.T) {
 	}
 }
 
-func TestX13_WhiteSpaceBeforeJSONIsAHeartbeat(t *testing.T) {
+func TestX13_WhitespaceBeforeJSONIsAHeartbeat(t *testing.T) {
 	for _, blank := range []string{" ", "\n", "\r\n\t", ": OPENROUTER PROCESSING\n\n"} {
 		for _, d := range heartbeats {
 			for name, take := range map[string]func(c *provider.Client) error{
-				"generate": func(c *provider.Client) error { _, err := c.Generate(context.Background(), question()); return err },
+				"generate": func(c *provider.Client) error { _, err := c.Generate(context.Background(), newRequest()); return err },
 				"pass": func(c *provider.Client) error {
 					got, err := c.Pass(context.Background(), passthrough.Request{Body: []byte("{}")})
 					if err == nil {
@@ -174,7 +174,7 @@ func TestX13_WhiteSpaceBeforeJSONIsAHeartbeat(t *testing.T) {
 						continue // no JSON
 					}
 					synctest.Test(t, func(t *testing.T) {
-						server := &beating{begin: begin, beat: blank, every: 10 * time.Second}
+						server := &heartbeatTransport{begin: begin, beat: blank, every: 10 * time.Second}
 						c := &provider.Client{Codec: d.codec, BaseURL: "http://model.test", Model: "m", HTTP: &http.Client{Transport: server}, Retry: provider.Retry{Max: -1}}
 						err := take(c)
 						var timeout *provider.TimeoutError
@@ -192,19 +192,19 @@ func TestX13_WhiteSpaceBeforeJSONIsAHeartbeat(t *testing.T) {
 func TestX13_OnlyHeartbeatsAreRetriedThenFailOver(t *testing.T) {
 	for _, stream := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
-			dead := &beating{beat: "\n", every: time.Second}
+			dead := &heartbeatTransport{beat: "\n", every: time.Second}
 			if stream {
 				dead.beat = ": ping\n\n"
 			}
 			chain := &provider.Chain{Links: []provider.Link{
 				{Name: "dead", Model: &provider.Client{BaseURL: "http://model.test", Model: "m", HTTP: &http.Client{Transport: dead}}},
-				{Name: "alive", Model: answers(textAnswer("hi"))},
+				{Name: "alive", Model: respondInOrder(textResponse("hi"))},
 			}}
 			var err error
 			if stream {
-				_, err = dragoman.Collect(chain.Stream(context.Background(), question()))
+				_, err = dragoman.Collect(chain.Stream(context.Background(), newRequest()))
 			} else {
-				_, err = chain.Generate(context.Background(), question())
+				_, err = chain.Generate(context.Background(), newRequest())
 			}
 			if err != nil || dead.asked != 3 {
 				t.Errorf("%v, asked %d times", err, dead.asked)
@@ -217,11 +217,11 @@ func TestX13_OnlyHeartbeatsAreRetriedThenFailOver(t *testing.T) {
 func TestX13_ATotalTimeoutIsOnByDefault(t *testing.T) {
 	for total, want := range map[time.Duration]time.Duration{0: time.Hour, -1: 0, time.Minute: time.Minute} {
 		synctest.Test(t, func(t *testing.T) {
-			server := &beating{begin: heartbeats[0].content, beat: heartbeats[0].content, every: time.Second}
+			server := &heartbeatTransport{begin: heartbeats[0].content, beat: heartbeats[0].content, every: time.Second}
 			c := &provider.Client{BaseURL: "http://model.test", Model: "m", HTTP: &http.Client{Transport: server}, Timeouts: provider.Timeouts{Total: total}}
 			began, n := time.Now(), 0
 			var failed error
-			for _, err := range c.Stream(context.Background(), question()) {
+			for _, err := range c.Stream(context.Background(), newRequest()) {
 				if n++; n > 20_000 {
 					break
 				}
@@ -237,7 +237,7 @@ func TestX13_ATotalTimeoutIsOnByDefault(t *testing.T) {
 	}
 }
 
-// What is taken for a heartbeat by mistake could end an answer that is well.
+// An event with content that is mistaken for a heartbeat could end a healthy response.
 func TestEventsWithContentAreNotHeartbeats(t *testing.T) {
 	for _, tc := range []struct {
 		codec dialect.Codec

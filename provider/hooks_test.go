@@ -93,10 +93,10 @@ func (e everyHook) Actions(extension.Env) []extension.Action {
 	}}}
 }
 
-// tagging is everyHook with Tags, which keeps Idle from being called.
-type tagging struct{ everyHook }
+// hookWithTags is everyHook with Tags: an extension with Tags is never idle.
+type hookWithTags struct{ everyHook }
 
-func (e tagging) Tags(extension.Env) []extension.Tag {
+func (e hookWithTags) Tags(extension.Env) []extension.Tag {
 	e.called("Tags")
 	return []extension.Tag{"dynamic"}
 }
@@ -133,14 +133,14 @@ func hookMethods(t *testing.T) (methods []string) {
 	return methods
 }
 
-// exercise does everything with a client that calls hooks of its extensions.
+// exercise calls all methods of a client that call hooks of extensions.
 func exercise(t *testing.T, c dialect.Codec, x provider.Extensions, on bool) {
 	t.Helper()
-	model := serve(t, c, say(textAnswer("Yes."))).client(&provider.Client{Extensions: x})
-	if _, err := model.Generate(t.Context(), question()); err != nil {
+	model := serve(t, c, respond(textResponse("Yes."))).client(&provider.Client{Extensions: x})
+	if _, err := model.Generate(t.Context(), newRequest()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := dragoman.Collect(model.Stream(t.Context(), question())); err != nil {
+	if _, err := dragoman.Collect(model.Stream(t.Context(), newRequest())); err != nil {
 		t.Fatal(err)
 	}
 	model.Transparent(t.Context(), "")
@@ -172,7 +172,7 @@ func exercise(t *testing.T, c dialect.Codec, x provider.Extensions, on bool) {
 	}
 }
 
-func TestX2_AnExtensionThatIsOffRunsNoneOfItsHooks(t *testing.T) {
+func TestX2_DisabledExtensionRunsNoHooks(t *testing.T) {
 	named := extension.Info{Name: "every"}
 	with := func(change func(*extension.Info)) extension.Info {
 		info := named
@@ -197,7 +197,7 @@ func TestX2_AnExtensionThatIsOffRunsNoneOfItsHooks(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				var log []string
 				every := everyHook{tc.info, &log}
-				for _, e := range []extension.Extension{every, tagging{every}} {
+				for _, e := range []extension.Extension{every, hookWithTags{every}} {
 					x := extensions(t, e)
 					x.Switches = tc.switches
 					exercise(t, c, x, tc.on)
@@ -223,12 +223,12 @@ func TestX2_AnExtensionThatIsOffRunsNoneOfItsHooks(t *testing.T) {
 func TestX2_HooksFollowTheTagsOfEachRequest(t *testing.T) {
 	each(t, func(t *testing.T, c dialect.Codec) {
 		var log []string
-		model := serve(t, c, say(textAnswer("Yes."))).client(&provider.Client{
+		model := serve(t, c, respond(textResponse("Yes."))).client(&provider.Client{
 			Extensions: extensions(t, everyHook{extension.Info{Name: "every", Requires: []extension.Tag{"tool:get_weather"}}, &log}),
 		})
 		for i, tools := range []bool{false, true, false} {
 			log = nil
-			req := question()
+			req := newRequest()
 			if !tools {
 				req.Tools = nil
 			}
@@ -277,18 +277,18 @@ func (hasElements) Elements(extension.Env) []extension.Element {
 
 func TestX3_EachHookIsOptional(t *testing.T) {
 	each(t, func(t *testing.T, c dialect.Codec) {
-		both(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
+		forGenerateAndStream(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
 			s := serve(t, c, func(s *server, w http.ResponseWriter, r *http.Request, got received) {
-				say(textAnswer("Yes."))(s, w, r, got)
+				respond(textResponse("Yes."))(s, w, r, got)
 			})
-			if _, err := ask(s.client(&provider.Client{Extensions: extensions(t, writesNative{})}), question()); err != nil {
+			if _, err := ask(s.client(&provider.Client{Extensions: extensions(t, writesNative{})}), newRequest()); err != nil {
 				t.Fatal(err)
 			}
 			if body := s.requests()[0].body; !bytes.Contains(body, []byte(`"mood":"curious"`)) {
 				t.Errorf("ToNative alone: %s", body)
 			}
 			plain := s.client(&provider.Client{Extensions: extensions(t, readsNative{})})
-			resp, err := ask(plain, question())
+			resp, err := ask(plain, newRequest())
 			if err != nil || len(resp.Output) != 1 || resp.Output[0].Phase != "read" {
 				t.Errorf("FromNative alone: %v, %v", resp, err)
 			}

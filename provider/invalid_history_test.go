@@ -65,7 +65,7 @@ func TestR7_InvalidArgumentsAreNotSentBackToTheirOrigin(t *testing.T) {
 					}
 					return resp
 				}
-				req := question()
+				req := newRequest()
 				resp := send(req)
 				calls := resp.ToolCalls()
 				if len(calls) != 1 || calls[0].Arguments != `{"city":` || calls[0].Problem == nil {

@@ -33,7 +33,7 @@ func TestWithKeySendsTheKeyInTheHeaderOfTheProvider(t *testing.T) {
 			t.Errorf("%s: %v", spec, err)
 			continue
 		}
-		_, _ = m.Generate(t.Context(), question())
+		_, _ = m.Generate(t.Context(), newRequest())
 		if v := got.Get(want); v != "from-a-vault" && v != "Bearer from-a-vault" {
 			t.Errorf("%s: header %s is %q", spec, want, v)
 		}
@@ -58,7 +58,7 @@ func TestSettingsKeyIsTheTokenOfVertex(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _ = m.Generate(t.Context(), question()); got != "Bearer of-the-provider" {
+	if _, _ = m.Generate(t.Context(), newRequest()); got != "Bearer of-the-provider" {
 		t.Errorf("Authorization is %q", got)
 	}
 }
@@ -82,7 +82,7 @@ func TestSettingsKeyUsesTheKeyHeader(t *testing.T) {
 	if calls != 0 {
 		t.Error("the key was read before a request")
 	}
-	if _, _ = m.Generate(t.Context(), question()); got != "secret" {
+	if _, _ = m.Generate(t.Context(), newRequest()); got != "secret" {
 		t.Errorf("header X-Team-Key is %q", got)
 	}
 }

@@ -28,7 +28,7 @@ import (
 	"github.com/dragoman-go/dragoman/provider"
 )
 
-// codecs are the wire languages.
+// codecs are the codecs of all dialects.
 var codecs = []dialect.Codec{openaichat.Codec{}, openairesponses.Codec{}, anthropic.Codec{}, gemini.Codec{}, ollama.Codec{}, bedrock.Codec{}, cohere.Codec{}}
 
 // each runs a test for every dialect.
@@ -39,16 +39,16 @@ func each(t *testing.T, test func(t *testing.T, codec dialect.Codec)) {
 	}
 }
 
-// server is an API that speaks a dialect, with the codec's other direction.
+// server is a scripted API of a dialect. It decodes and encodes with the codec.
 type server struct {
 	*httptest.Server
 	t     *testing.T
 	codec dialect.Codec
 
 	mu sync.Mutex
-	// got are the requests as they came.
+	// got are the received requests.
 	got []received
-	// steps answer one request each; the last answers all others.
+	// steps handle one request each; the last one handles all further requests.
 	steps []step
 }
 
@@ -61,7 +61,7 @@ type received struct {
 	stream bool
 }
 
-// step answers one request.
+// step handles one request.
 type step func(s *server, w http.ResponseWriter, r *http.Request, got received)
 
 func serve(t *testing.T, codec dialect.Codec, steps ...step) *server {
@@ -111,11 +111,11 @@ func (s *server) client(c *provider.Client) *provider.Client {
 	return c
 }
 
-// say answers with a response, whole or as a stream, as it was asked for.
-func say(resp *dragoman.Response) step {
+// respond sends a response, complete or as a stream, as requested.
+func respond(resp *dragoman.Response) step {
 	return func(s *server, w http.ResponseWriter, _ *http.Request, got received) {
 		if got.stream {
-			s.stream(w, eventsOf(resp))
+			s.writeEvents(w, eventsOf(resp))
 			return
 		}
 		enc, err := s.codec.EncodeResponse(resp, dialect.EncodeOptions{Seed: "s"})
@@ -128,8 +128,8 @@ func say(resp *dragoman.Response) step {
 	}
 }
 
-// stream writes events, each flushed.
-func (s *server) stream(w http.ResponseWriter, events []dragoman.Event) {
+// writeEvents writes events, each flushed.
+func (s *server) writeEvents(w http.ResponseWriter, events []dragoman.Event) {
 	s.part(w, s.codec.NewStreamEncoder(dialect.EncodeOptions{Seed: "s", StreamUsage: true}), events, true)
 }
 
@@ -149,8 +149,8 @@ func (s *server) part(w http.ResponseWriter, enc dialect.StreamEncoder, events [
 	}
 }
 
-// refuse answers with an error.
-func refuse(e *dragoman.APIError, header ...string) step {
+// respondError sends an error.
+func respondError(e *dragoman.APIError, header ...string) step {
 	return func(s *server, w http.ResponseWriter, _ *http.Request, _ received) {
 		status, body, _ := s.codec.EncodeError(e)
 		for i := 0; i+1 < len(header); i += 2 {
@@ -161,7 +161,7 @@ func refuse(e *dragoman.APIError, header ...string) step {
 	}
 }
 
-// eventsOf is a response as a stream would tell it.
+// eventsOf returns a response as events.
 func eventsOf(resp *dragoman.Response) []dragoman.Event {
 	head := *resp
 	head.Output, head.Stop = nil, dragoman.Stop{}
@@ -212,8 +212,8 @@ func grown(p dragoman.Part) string {
 
 var created = time.Unix(1_790_000_000, 0).UTC()
 
-// textAnswer says a text.
-func textAnswer(text string) *dragoman.Response {
+// textResponse returns a response with a text.
+func textResponse(text string) *dragoman.Response {
 	return &dragoman.Response{
 		ID: "resp_1", Model: "model-1", Created: created,
 		Output: []dragoman.Message{{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&dragoman.Text{Text: text}}}},
@@ -222,9 +222,9 @@ func textAnswer(text string) *dragoman.Response {
 	}
 }
 
-// callAnswer makes calls.
-func callAnswer(args ...string) *dragoman.Response {
-	resp := textAnswer("")
+// callResponse returns a response with calls.
+func callResponse(args ...string) *dragoman.Response {
+	resp := textResponse("")
 	resp.Output[0].Parts = nil
 	for i, a := range args {
 		resp.Output[0].Parts = append(resp.Output[0].Parts, &dragoman.ToolCall{
@@ -235,8 +235,8 @@ func callAnswer(args ...string) *dragoman.Response {
 	return resp
 }
 
-// question asks, with one tool.
-func question() *dragoman.Request {
+// newRequest returns a request with one tool.
+func newRequest() *dragoman.Request {
 	return &dragoman.Request{
 		Messages: []dragoman.Message{{Role: dragoman.RoleUser, Parts: []dragoman.Part{&dragoman.Text{Text: "Do I need a coat in Oslo?"}}}},
 		Tools: []dragoman.ToolSpec{{
@@ -246,13 +246,13 @@ func question() *dragoman.Request {
 	}
 }
 
-// badSpec reports whether a name leads to no model.
+// badSpec reports whether err is a SpecError.
 func badSpec(err error) bool {
 	var e *provider.SpecError
 	return errors.As(err, &e)
 }
 
-// fakeClock moves when it is told to.
+// fakeClock is a clock that advance moves.
 type fakeClock struct {
 	mu     sync.Mutex
 	now    time.Time
@@ -300,7 +300,7 @@ func (t *fakeTimer) Reset(d time.Duration) bool {
 	return was
 }
 
-// advance moves the clock and fires what is due.
+// advance moves the clock and fires the timers that are due.
 func (c *fakeClock) advance(d time.Duration) {
 	c.mu.Lock()
 	c.now = c.now.Add(d)
@@ -317,18 +317,18 @@ func (c *fakeClock) advance(d time.Duration) {
 	}
 }
 
-// asked reports whether somebody waits that long.
-func (c *fakeClock) asked(d time.Duration) bool {
+// hasWait reports whether a timer with this duration was started.
+func (c *fakeClock) hasWait(d time.Duration) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Contains(c.slept, d)
 }
 
-// eager is a clock on which waits are over at once. What is bounded by an hour
-// or more, as phases without a bound are, is no wait.
-type eager struct{ *fakeClock }
+// eagerClock ends waits at once, except for those of an hour or more, which stand for phases
+// without a limit.
+type eagerClock struct{ *fakeClock }
 
-func (c eager) AfterFunc(d time.Duration, f func()) provider.Timer {
+func (c eagerClock) AfterFunc(d time.Duration, f func()) provider.Timer {
 	t := c.fakeClock.AfterFunc(d, f)
 	if d < time.Hour {
 		go c.advance(d)
@@ -336,8 +336,8 @@ func (c eager) AfterFunc(d time.Duration, f func()) provider.Timer {
 	return t
 }
 
-// waits are the waits that were asked for.
-func (c eager) waits() (out []time.Duration) {
+// waits returns the durations of the waits.
+func (c eagerClock) waits() (out []time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, d := range c.slept {
@@ -348,10 +348,10 @@ func (c eager) waits() (out []time.Duration) {
 	return out
 }
 
-// unboundedPhases leave the clock to the waits between attempts.
+// unboundedPhases has no phase timeouts, so that only waits between attempts use the clock.
 var unboundedPhases = provider.Timeouts{Connect: -1, FirstByte: -1, Idle: -1, Total: -1}
 
-// dialNever dials until it is given up.
+// dialNever returns a dialer that blocks until its context ends.
 func dialNever(meanwhile func()) func(context.Context, string, string) (net.Conn, error) {
 	return func(ctx context.Context, _, _ string) (net.Conn, error) {
 		for ctx.Err() == nil {

@@ -19,25 +19,25 @@ import (
 	"github.com/dragoman-go/dragoman/provider"
 )
 
-// logs collects what is logged.
-type logs struct {
+// logBuffer collects log lines.
+type logBuffer struct {
 	mu sync.Mutex
 	bytes.Buffer
 }
 
-func (l *logs) Write(p []byte) (int, error) {
+func (l *logBuffer) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.Buffer.Write(p)
 }
 
-func debugLog() (*slog.Logger, *logs) {
-	var l logs
+func debugLog() (*slog.Logger, *logBuffer) {
+	var l logBuffer
 	return slog.New(slog.NewJSONHandler(&l, &slog.HandlerOptions{Level: slog.LevelDebug})), &l
 }
 
-// lines are the lines of a log with a message.
-func (l *logs) lines(t *testing.T, message string) (out []map[string]any) {
+// lines returns the log lines with a message.
+func (l *logBuffer) lines(t *testing.T, message string) (out []map[string]any) {
 	t.Helper()
 	for line := range strings.Lines(l.String()) {
 		var v map[string]any
@@ -51,12 +51,12 @@ func (l *logs) lines(t *testing.T, message string) (out []map[string]any) {
 	return out
 }
 
-func TestO2_TheDebugViewShowsBothWiresAndTheLosses(t *testing.T) {
+func TestO2_DebugLogShowsBothWiresAndLosses(t *testing.T) {
 	each(t, func(t *testing.T, codec dialect.Codec) {
-		both(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
+		forGenerateAndStream(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
 			log, seen := debugLog()
-			s := serve(t, codec, say(textAnswer("Yes, wear one.")))
-			req := question()
+			s := serve(t, codec, respond(textResponse("Yes, wear one.")))
+			req := newRequest()
 			req.ServiceTier = "cheapest" // most know none
 			resp, err := ask(s.client(&provider.Client{Log: log, Name: "here"}), req)
 			if err != nil {
@@ -84,8 +84,8 @@ func TestO2_TheDebugViewShowsBothWiresAndTheLosses(t *testing.T) {
 
 func TestO2_BodiesInTheLogAreBounded(t *testing.T) {
 	log, seen := debugLog()
-	s := serve(t, openaichat.Codec{}, say(textAnswer(strings.Repeat("x", 1<<20))))
-	req := question()
+	s := serve(t, openaichat.Codec{}, respond(textResponse(strings.Repeat("x", 1<<20))))
+	req := newRequest()
 	req.Messages[0].Parts = []dragoman.Part{&dragoman.Text{Text: strings.Repeat("y", 1<<20)}}
 	if _, err := s.client(&provider.Client{Log: log}).Generate(t.Context(), req); err != nil {
 		t.Fatal(err)
@@ -99,10 +99,10 @@ func TestO2_BodiesInTheLogAreBounded(t *testing.T) {
 }
 
 func TestWithoutDebugTheLogHoldsNoContent(t *testing.T) {
-	var l logs
+	var l logBuffer
 	log := slog.New(slog.NewJSONHandler(&l, nil))
-	s := serve(t, openaichat.Codec{}, say(textAnswer("private")))
-	if _, err := s.client(&provider.Client{Log: log}).Generate(t.Context(), question()); err != nil {
+	s := serve(t, openaichat.Codec{}, respond(textResponse("private")))
+	if _, err := s.client(&provider.Client{Log: log}).Generate(t.Context(), newRequest()); err != nil {
 		t.Fatal(err)
 	}
 	if strings.Contains(l.String(), "private") || strings.Contains(l.String(), "coat") || len(l.lines(t, "model answer")) != 1 {
@@ -110,7 +110,7 @@ func TestWithoutDebugTheLogHoldsNoContent(t *testing.T) {
 	}
 }
 
-// The credentials of the tests below, each where one can be.
+// Credentials, one for each place where a credential can be.
 const (
 	secretKey      = "sk-SECRET-in-auth"
 	secretHeader   = "SECRET-in-header"
@@ -118,8 +118,8 @@ const (
 	secretPassword = "SECRET-in-userinfo"
 )
 
-// leaky is a client that has a credential in every place.
-func leaky(s *server, log *slog.Logger) *provider.Client {
+// clientWithSecrets returns a client with a credential in every place.
+func clientWithSecrets(s *server, log *slog.Logger) *provider.Client {
 	c := s.client(&provider.Client{
 		Log: log, Auth: provider.Bearer(provider.FixedKey(secretKey)),
 		Header: http.Header{"x-team": {secretHeader}}, Retry: provider.Retry{Max: -1},
@@ -130,18 +130,18 @@ func leaky(s *server, log *slog.Logger) *provider.Client {
 
 func TestX13_NoCredentialIsInAnyLogOrError(t *testing.T) {
 	echo := func(_ *server, w http.ResponseWriter, r *http.Request, _ received) {
-		said := fmt.Sprintf("bad key %s for %v at %s", r.Header.Get("Authorization"), r.Header, r.URL)
+		text := fmt.Sprintf("bad key %s for %v at %s", r.Header.Get("Authorization"), r.Header, r.URL)
 		w.WriteHeader(http.StatusUnauthorized)
-		_, _ = fmt.Fprintf(w, `{"error":{"message":%q,"code":%q,"type":"t"},"seen":%q}`, said, r.Header.Get("x-team"), said)
+		_, _ = fmt.Fprintf(w, `{"error":{"message":%q,"code":%q,"type":"t"},"seen":%q}`, text, r.Header.Get("x-team"), text)
 	}
 	garbage := func(_ *server, w http.ResponseWriter, r *http.Request, _ received) {
 		_, _ = fmt.Fprintf(w, "<html>%s %v", r.URL, r.Header)
 	}
 	inStream := func(s *server, w http.ResponseWriter, r *http.Request, _ received) {
-		s.stream(w, []dragoman.Event{&dragoman.StreamError{Err: &dragoman.APIError{Class: dragoman.ErrorServer, Message: "for " + r.Header.Get("Authorization")}}})
+		s.writeEvents(w, []dragoman.Event{&dragoman.StreamError{Err: &dragoman.APIError{Class: dragoman.ErrorServer, Message: "for " + r.Header.Get("Authorization")}}})
 	}
 	inAnswer := func(s *server, w http.ResponseWriter, r *http.Request, got received) {
-		say(textAnswer("you sent "+r.Header.Get("Authorization")))(s, w, r, got)
+		respond(textResponse("you sent "+r.Header.Get("Authorization")))(s, w, r, got)
 	}
 	cut := func(_ *server, w http.ResponseWriter, _ *http.Request, _ received) {
 		conn, _, err := w.(http.Hijacker).Hijack()
@@ -149,23 +149,23 @@ func TestX13_NoCredentialIsInAnyLogOrError(t *testing.T) {
 			_ = conn.Close()
 		}
 	}
-	for name, answer := range map[string]step{"an error that repeats them": echo, "no JSON": garbage, "an error in a stream": inStream, "an answer that repeats them": inAnswer, "no answer": cut} {
+	for name, body := range map[string]step{"an error that repeats them": echo, "no JSON": garbage, "an error in a stream": inStream, "an answer that repeats them": inAnswer, "no answer": cut} {
 		t.Run(name, func(t *testing.T) {
 			each(t, func(t *testing.T, codec dialect.Codec) {
-				both(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
+				forGenerateAndStream(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
 					log, seen := debugLog()
-					s := serve(t, codec, answer)
-					c := leaky(s, log)
-					resp, err := ask(c, question())
+					s := serve(t, codec, body)
+					c := clientWithSecrets(s, log)
+					resp, err := ask(c, newRequest())
 					if resp != nil && resp.Error != nil && strings.Contains(resp.Error.Error(), secretKey) {
 						t.Errorf("the response tells it: %v", resp.Error)
 					}
 					log.LogAttrs(context.Background(), slog.LevelInfo, "the client", slog.Any("client", c), slog.Any("error", err))
 					stored, _ := json.Marshal(err)
-					told := fmt.Sprintf("%v %+v %#v %s", err, err, err, stored) + fmt.Sprintf("%v %+v %#v", c, c, c)
+					out := fmt.Sprintf("%v %+v %#v %s", err, err, err, stored) + fmt.Sprintf("%v %+v %#v", c, c, c)
 					for _, secret := range []string{secretKey, secretHeader, secretQuery, secretPassword} {
-						if strings.Contains(told, secret) {
-							t.Errorf("the error tells %s: %s", secret, told)
+						if strings.Contains(out, secret) {
+							t.Errorf("the error tells %s: %s", secret, out)
 						}
 						if strings.Contains(seen.String(), secret) {
 							t.Errorf("the log tells %s: %s", secret, seen)
@@ -180,14 +180,14 @@ func TestX13_NoCredentialIsInAnyLogOrError(t *testing.T) {
 	}
 }
 
-func TestX13_ASecretThatTheBoundOfTheLogCutsIsNotTold(t *testing.T) {
+func TestX13_TruncatedSecretIsRedacted(t *testing.T) {
 	for cut := 4; cut < len(secretKey); cut++ {
 		log, seen := debugLog()
 		s := serve(t, anthropic.Codec{}, func(_ *server, w http.ResponseWriter, _ *http.Request, _ received) {
 			w.WriteHeader(http.StatusBadRequest)
 			_, _ = fmt.Fprint(w, strings.Repeat("x", 16<<10-cut)+secretKey)
 		})
-		if _, err := leaky(s, log).Generate(t.Context(), question()); err == nil {
+		if _, err := clientWithSecrets(s, log).Generate(t.Context(), newRequest()); err == nil {
 			t.Fatal("no error")
 		}
 		if body := seen.lines(t, "model refused")[0]["body"].(string); strings.Contains(body, secretKey[:cut]) {

@@ -13,9 +13,9 @@ import (
 	"github.com/dragoman-go/dragoman/provider"
 )
 
-// TestARealOllamaAnswers asks an Ollama that runs, in its own dialect and in
-// OpenAI's: .ci/ollama starts one with a tiny model. It prints a table.
-func TestARealOllamaAnswers(t *testing.T) {
+// TestRealOllamaResponds calls a running Ollama, in its own dialect and in OpenAI Chat: .ci/ollama
+// starts one with a tiny model. It prints a table.
+func TestRealOllamaResponds(t *testing.T) {
 	host, name := os.Getenv("DRAGOMAN_OLLAMA_HOST"), os.Getenv("DRAGOMAN_OLLAMA_MODEL")
 	if host == "" || name == "" {
 		t.Skip("DRAGOMAN_OLLAMA_HOST and DRAGOMAN_OLLAMA_MODEL name no Ollama; .ci/ollama starts one")
@@ -36,13 +36,13 @@ func TestARealOllamaAnswers(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				said, err := tc.ask(t, m)
+				text, err := tc.ask(t, m)
 				word := "ok"
 				if err != nil {
 					word = "FAILED"
 					t.Error(err)
 				}
-				fmt.Fprintf(&table, "%-11s %-18s %-7s %.60q\n", server, tc.name, word, said)
+				fmt.Fprintf(&table, "%-11s %-18s %-7s %.60q\n", server, tc.name, word, text)
 			})
 		}
 	}
@@ -54,13 +54,13 @@ var realCases = []struct {
 	ask         func(t *testing.T, m dragoman.Model) (string, error)
 }{
 	{name: "text", ask: func(t *testing.T, m dragoman.Model) (string, error) {
-		resp, err := m.Generate(t.Context(), short("Once upon a time"))
-		return said(resp, err)
+		resp, err := m.Generate(t.Context(), shortRequest("Once upon a time"))
+		return textOf(resp, err)
 	}},
 	{name: "stream", ask: func(t *testing.T, m dragoman.Model) (string, error) {
 		deltas := 0
 		var whole dragoman.Collector
-		for ev, err := range m.Stream(t.Context(), short("Once upon a time")) {
+		for ev, err := range m.Stream(t.Context(), shortRequest("Once upon a time")) {
 			if err != nil {
 				return "", err
 			}
@@ -72,12 +72,12 @@ var realCases = []struct {
 		if deltas < 2 {
 			return "", fmt.Errorf("the answer came in %d pieces", deltas)
 		}
-		return said(whole.Response())
+		return textOf(whole.Response())
 	}},
 	{name: "structured output", ask: func(t *testing.T, m dragoman.Model) (string, error) {
-		req := short("Tell me of Tom")
+		req := shortRequest("Tell me of Tom")
 		req.Output = &dragoman.OutputFormat{Kind: codes.OutputSchema, Name: "answer", Schema: json.RawMessage(`{"type":"object","properties":{"ok":{"type":"boolean"}},"required":["ok"],"additionalProperties":false}`)}
-		text, err := said(m.Generate(t.Context(), req))
+		text, err := textOf(m.Generate(t.Context(), req))
 		var v struct{ OK *bool }
 		if err == nil && (json.Unmarshal([]byte(text), &v) != nil || v.OK == nil) {
 			err = fmt.Errorf("%q is not of the schema", text)
@@ -85,9 +85,9 @@ var realCases = []struct {
 		return text, err
 	}},
 	{name: "tool call", ask: func(t *testing.T, m dragoman.Model) (string, error) {
-		// The model is too small to choose: a form of the answer that is a call is
-		// what makes it call.
-		req := short("Tell me of Tom")
+		// The model is too small to choose a tool: an output format with the form of a call forces
+		// one.
+		req := shortRequest("Tell me of Tom")
 		req.MaxOutputTokens = new(int64(400)) // it likes white space
 		req.Tools = []dragoman.ToolSpec{{Name: "look", Description: "Looks.", Parameters: json.RawMessage(`{"type":"object","properties":{"deep":{"type":"boolean"}},"required":["deep"]}`)}}
 		req.Output = &dragoman.OutputFormat{Kind: codes.OutputSchema, Name: "call", Schema: json.RawMessage(`{"type":"object","properties":{"name":{"enum":["look"]},"arguments":{"type":"object","properties":{"deep":{"type":"boolean"}},"required":["deep"],"additionalProperties":false}},"required":["name","arguments"],"additionalProperties":false}`)}
@@ -102,7 +102,7 @@ var realCases = []struct {
 		return calls[0].Name + calls[0].Arguments, nil
 	}},
 	{name: "error", model: "no-such-model", ask: func(t *testing.T, m dragoman.Model) (string, error) {
-		_, err := m.Generate(t.Context(), short("hi"))
+		_, err := m.Generate(t.Context(), shortRequest("hi"))
 		var api *dragoman.APIError
 		if !errors.As(err, &api) || api.Class != dragoman.ErrorNotFound {
 			return "", fmt.Errorf("want that the model is not found, have %w", err)
@@ -111,12 +111,12 @@ var realCases = []struct {
 	}},
 }
 
-// short is a request that is answered soon.
-func short(prompt string) *dragoman.Request {
+// shortRequest returns a request with a short response.
+func shortRequest(prompt string) *dragoman.Request {
 	return &dragoman.Request{Messages: []dragoman.Message{dragoman.UserText(prompt)}, MaxOutputTokens: new(int64(40))}
 }
 
-func said(resp *dragoman.Response, err error) (string, error) {
+func textOf(resp *dragoman.Response, err error) (string, error) {
 	if err != nil {
 		return "", err
 	}

@@ -23,7 +23,7 @@ import (
 	"github.com/dragoman-go/dragoman/sim"
 )
 
-// env is an environment.
+// env returns a lookup function for an environment.
 func env(pairs ...string) func(string) string {
 	m := map[string]string{}
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -32,29 +32,29 @@ func env(pairs ...string) func(string) string {
 	return func(name string) string { return m[name] }
 }
 
-// wire is a transport that keeps what would be sent, and says no.
-type wire struct {
+// capturingTransport records the request and returns an error.
+type capturingTransport struct {
 	url    string
 	header http.Header
 	body   string
 }
 
-func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
+func (w *capturingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	body, err := io.ReadAll(r.Body)
 	w.url, w.header, w.body = r.URL.String(), r.Header, string(body)
 	return &http.Response{StatusCode: http.StatusTeapot, Body: http.NoBody, Header: http.Header{}}, err
 }
 
-// sent opens a model and returns what its request would be.
-func sent(t *testing.T, c *provider.Config, spec string) *wire {
+// captureRequest opens a model and returns the request that it sends.
+func captureRequest(t *testing.T, c *provider.Config, spec string) *capturingTransport {
 	t.Helper()
-	var w wire
+	var w capturingTransport
 	c.HTTP = &http.Client{Transport: &w}
 	m, err := c.Open(spec)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := m.Generate(t.Context(), question()); w.url == "" {
+	if _, err := m.Generate(t.Context(), newRequest()); w.url == "" {
 		t.Fatalf("%s: nothing was sent: %v", spec, err)
 	}
 	return &w
@@ -105,7 +105,7 @@ func TestX15_BuiltInProvidersAreKnownByName(t *testing.T) {
 		{"llamacpp/x", "http://127.0.0.1:8080/v1/chat/completions", bearer, "", nil},
 		{"lmstudio/x", "http://127.0.0.1:1234/v1/chat/completions", bearer, "", nil},
 	} {
-		w := sent(t, &provider.Config{Getenv: env(tc.env...)}, tc.spec)
+		w := captureRequest(t, &provider.Config{Getenv: env(tc.env...)}, tc.spec)
 		if w.url != tc.url {
 			t.Errorf("%s: sent to %s, want %s", tc.spec, w.url, tc.url)
 		}
@@ -115,14 +115,14 @@ func TestX15_BuiltInProvidersAreKnownByName(t *testing.T) {
 	}
 }
 
-func TestX15_AllBehindTheFirstSlashIsTheModel(t *testing.T) {
-	w := sent(t, &provider.Config{Getenv: env("OPENROUTER_API_KEY", "k")}, "openrouter/anthropic/claude-opus-5-5")
+func TestX15_ModelIsEverythingAfterTheFirstSlash(t *testing.T) {
+	w := captureRequest(t, &provider.Config{Getenv: env("OPENROUTER_API_KEY", "k")}, "openrouter/anthropic/claude-opus-5-5")
 	if !strings.Contains(w.body, `"model":"anthropic/claude-opus-5-5"`) {
 		t.Errorf("sent %s", w.body)
 	}
 }
 
-func TestX12_OpeningWithoutACredentialWorksAndAskingNamesTheVariable(t *testing.T) {
+func TestX12_MissingCredentialFailsTheFirstCall(t *testing.T) {
 	for spec, want := range map[string]string{
 		"openai/m": "OPENAI_API_KEY", "openai-chat/m": "OPENAI_API_KEY", "anthropic/m": "ANTHROPIC_API_KEY", "gemini/m": "GEMINI_API_KEY or GOOGLE_API_KEY",
 		"deepseek/m": "DEEPSEEK_API_KEY", "mistral/m": "MISTRAL_API_KEY", "groq/m": "GROQ_API_KEY", "openrouter/m": "OPENROUTER_API_KEY", "xai/m": "XAI_API_KEY",
@@ -134,7 +134,7 @@ func TestX12_OpeningWithoutACredentialWorksAndAskingNamesTheVariable(t *testing.
 			t.Errorf("%s: %v", spec, err)
 			continue
 		}
-		_, err = m.Generate(t.Context(), question())
+		_, err = m.Generate(t.Context(), newRequest())
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v does not name %s", spec, err, want)
 		}
@@ -151,20 +151,20 @@ func TestX12_OpeningWithoutACredentialWorksAndAskingNamesTheVariable(t *testing.
 			t.Fatal(err)
 		}
 		var key *provider.MissingKeyError
-		if _, err := m.Generate(t.Context(), question()); !errors.As(err, &key) {
+		if _, err := m.Generate(t.Context(), newRequest()); !errors.As(err, &key) {
 			t.Errorf("%s: %v", spec, err)
 		}
 	}
 }
 
-func TestX15_AliasesLeadToModels(t *testing.T) {
+func TestX15_AliasesResolveToModels(t *testing.T) {
 	c := &provider.Config{Getenv: env("OPENAI_API_KEY", "k"), Aliases: map[string]string{"best": "smart", "smart": "openai/gpt-5"}}
-	if w := sent(t, c, "best"); !strings.Contains(w.body, `"model":"gpt-5"`) {
+	if w := captureRequest(t, c, "best"); !strings.Contains(w.body, `"model":"gpt-5"`) {
 		t.Errorf("sent %s", w.body)
 	}
 }
 
-func TestX15_AListIsAChain(t *testing.T) {
+func TestX15_ListOpensAChain(t *testing.T) {
 	c := &provider.Config{Getenv: env(), Aliases: map[string]string{"spare": "groq/b , ollama/c", "more": "spare,openai/a"}}
 	m, err := c.Open("openai/a, more ,xai/d")
 	if err != nil {
@@ -192,7 +192,7 @@ func TestX15_AListIsAChain(t *testing.T) {
 	}
 }
 
-func TestX15_SpecsThatLeadNowhereSayWhy(t *testing.T) {
+func TestX15_InvalidSpecsAreExplained(t *testing.T) {
 	c := &provider.Config{Getenv: env(), Aliases: map[string]string{"a": "b", "b": "c, openai/x", "c": "a", "self": "self", "lost": "nowhere/x"}}
 	for spec, want := range map[string]string{
 		"":               "a name is missing",
@@ -249,7 +249,7 @@ aliases:
   best: [anthropic/claude-opus-5-5, openai/gpt-5, fast]
 `
 
-func TestX15_AConfigFileSaysWhatTheEnvironmentDoesNot(t *testing.T) {
+func TestX15_ConfigFileSetsProviders(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	if err := os.WriteFile(file, []byte(configFile), 0o600); err != nil {
 		t.Fatal(err)
@@ -262,7 +262,7 @@ func TestX15_AConfigFileSaysWhatTheEnvironmentDoesNot(t *testing.T) {
 		c.Getenv = env("OTHER_KEY", "k1", "WORK_KEY", "", "AWS_BEARER_TOKEN_BEDROCK", "k2", "GOOGLE_OAUTH_ACCESS_TOKEN", "k3")
 		return c
 	}
-	w := sent(t, load(), "fast")
+	w := captureRequest(t, load(), "fast")
 	if w.url != "https://llm.example.com/v1/deployments/llama-9b/chat?api-version=7" || w.header.Get("Api-Key") != "k1" || w.header.Get("Authorization") != "" || w.header.Get("X-Team") != "search" {
 		t.Errorf("sent to %s with %v", w.url, w.header)
 	}
@@ -271,7 +271,7 @@ func TestX15_AConfigFileSaysWhatTheEnvironmentDoesNot(t *testing.T) {
 		"cloud/m":     "https://europe-west4-aiplatform.googleapis.com/v1/projects/my-project/locations/europe-west4/publishers/google/models/m:generateContent",
 		"own/m":       "http://127.0.0.1:9/chat/completions",
 	} {
-		if w := sent(t, load(), spec); w.url != want {
+		if w := captureRequest(t, load(), spec); w.url != want {
 			t.Errorf("%s: sent to %s, want %s", spec, w.url, want)
 		}
 	}
@@ -294,12 +294,12 @@ func TestX15_AConfigFileSaysWhatTheEnvironmentDoesNot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := m.Generate(t.Context(), question()); err == nil || !strings.Contains(err.Error(), "WORK_KEY") {
+	if _, err := m.Generate(t.Context(), newRequest()); err == nil || !strings.Contains(err.Error(), "WORK_KEY") {
 		t.Errorf("the settings of a built-in name are not the file's: %v", err)
 	}
 }
 
-func TestX12_AKeyThatTheSettingsNameBeatsTheOneOfItsType(t *testing.T) {
+func TestX12_APIKeyEnvOverridesTheDefaultVariable(t *testing.T) {
 	c := &provider.Config{
 		Getenv:    env("MY_KEY", "mine", "AWS_BEARER_TOKEN_BEDROCK", "not-mine", "GOOGLE_OAUTH_ACCESS_TOKEN", "not-mine", "ANTHROPIC_API_KEY", "not-mine"),
 		Providers: map[string]provider.Settings{},
@@ -313,7 +313,7 @@ func TestX12_AKeyThatTheSettingsNameBeatsTheOneOfItsType(t *testing.T) {
 			s.Project = "p"
 		}
 		c.Providers[typ] = s
-		w := sent(t, c, typ+"/m")
+		w := captureRequest(t, c, typ+"/m")
 		key := w.header.Get("Authorization") + w.header.Get("X-Api-Key") + w.header.Get("X-Goog-Api-Key")
 		if strings.TrimPrefix(key, "Bearer ") != "mine" {
 			t.Errorf("%s: the key is %q", typ, key)
@@ -321,7 +321,7 @@ func TestX12_AKeyThatTheSettingsNameBeatsTheOneOfItsType(t *testing.T) {
 	}
 }
 
-func TestX14_AFileSaysHowChainsGoOnAndHowLargeBodiesMayBe(t *testing.T) {
+func TestX14_ConfigFileSetsFailoverAndBodyLimits(t *testing.T) {
 	c, err := provider.Parse("c.yaml", []byte("version: 1\nproviders:\n  openai: {max_request_bytes: 100, max_response_bytes: 200}\nfailover: {always_continue: true, after: 2, cooldown: 7s, max_cooldown: 9s}\n"))
 	if err != nil {
 		t.Fatal(err)
@@ -349,7 +349,7 @@ func TestX14_AFileSaysHowChainsGoOnAndHowLargeBodiesMayBe(t *testing.T) {
 	}
 }
 
-func TestX15_WhatIsWrongWithAFileIsSaidWithItsLine(t *testing.T) {
+func TestX15_FileErrorsHaveLines(t *testing.T) {
 	for text, want := range map[string][]string{
 		"providers: {}":            {"1:1", "version"},
 		"version: 2":               {"1:10", "version 1"},
@@ -398,7 +398,7 @@ func TestX15_WhatIsWrongWithAFileIsSaidWithItsLine(t *testing.T) {
 	}
 }
 
-func TestX15_OpenReadsTheFileThatTheEnvironmentNames(t *testing.T) {
+func TestX15_OpenReadsTheFileNamedByTheEnvironment(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	if err := os.WriteFile(file, []byte(configFile), 0o600); err != nil {
 		t.Fatal(err)
@@ -426,7 +426,7 @@ func TestMustOpenPanicsWithTheError(t *testing.T) {
 	provider.MustOpen("nowhere/x")
 }
 
-func TestX15_AFileMaySpeakOfExtensionsOfTheProgramsOwn(t *testing.T) {
+func TestX15_ConfigFileConfiguresOwnExtensions(t *testing.T) {
 	const text = "version: 1\nproviders:\n  acme:\n    type: compatible\n    base_url: http://127.0.0.1:1/v1\n    extensions: {acme.knob: {level: %s}}\n"
 	own := servers.Server{
 		Name: "acme.knob", Description: "A knob.", Requires: []extension.Tag{"server:acme"},
@@ -459,9 +459,9 @@ func TestX15_AFileMaySpeakOfExtensionsOfTheProgramsOwn(t *testing.T) {
 	}
 }
 
-func TestX12_CompatibleServersAreReachedByConfig(t *testing.T) {
+func TestX12_ConfigFileAddsCompatibleServers(t *testing.T) {
 	each(t, func(t *testing.T, codec dialect.Codec) {
-		s := serve(t, codec, say(textAnswer("hi")))
+		s := serve(t, codec, respond(textResponse("hi")))
 		typ := map[dragoman.Dialect]string{
 			dialectname.OpenAIChat: "compatible", dialectname.OpenAIResponses: "openai", dialectname.Anthropic: "anthropic",
 			dialectname.Gemini: "gemini", dialectname.Ollama: "ollama", dialectname.Bedrock: "bedrock", "cohere.chat": "cohere",
@@ -474,8 +474,8 @@ func TestX12_CompatibleServersAreReachedByConfig(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		both(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
-			resp, err := ask(m, question())
+		forGenerateAndStream(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
+			resp, err := ask(m, newRequest())
 			if err != nil || resp.Text() != "hi" || resp.Origin.Provider != "here" {
 				t.Errorf("%v, %v", resp, err)
 			}
@@ -490,7 +490,7 @@ func TestQuirkE12_OpenAIMeansResponses(t *testing.T) {
 	}
 }
 
-func TestCapabilitiesOfModelsAreKnownByTheirNames(t *testing.T) {
+func TestModelCapabilitiesAreLookedUpByName(t *testing.T) {
 	c := &provider.Config{Getenv: env()}
 	for spec, want := range map[string]bool{"gemini/gemini-2.5-flash": true, "gemini/gemini-3-pro": false, "vertex/gemini-2.5-pro": true} {
 		m, err := c.Open(spec)
@@ -504,7 +504,7 @@ func TestCapabilitiesOfModelsAreKnownByTheirNames(t *testing.T) {
 	}
 }
 
-func TestA2_ModelFileTakesCapabilitiesBack(t *testing.T) {
+func TestA2_ModelFileOverridesCapabilities(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "models.yaml")
 	facts := "version: 1\nmodels:\n  - {id: bedrock/amazon.nova-pro-v1:0, refuses: []}\n  - {id: bedrock/anthropic.claude-opus-4-7, refuses_together: null}\n  - {id: gemini/gemini-2.5-pro, refuses: null, ignores: [], refuses_together: []}\n"
 	if err := os.WriteFile(file, []byte(facts), 0o600); err != nil {
@@ -538,7 +538,7 @@ func TestA2_ModelFileTakesCapabilitiesBack(t *testing.T) {
 	}
 }
 
-func TestX7_WhatIsKnownOfAServerComesWithItsName(t *testing.T) {
+func TestX7_ServerTypeSelectsItsExtension(t *testing.T) {
 	c := &provider.Config{Getenv: env(), Providers: map[string]provider.Settings{
 		"own":  {Type: "vllm", BaseURL: "http://127.0.0.1:9/v1", Capabilities: map[string]string{"reasoning_field": "reasoning_content"}},
 		"bare": {Type: "compatible", BaseURL: "http://127.0.0.1:9/v1", Switches: extension.Switches{Off: []string{"openai.compatible"}}},
@@ -581,7 +581,7 @@ func TestX7_WhatIsKnownOfAServerComesWithItsName(t *testing.T) {
 	}
 }
 
-func TestX11_ExtensionsAreSetInTheFile(t *testing.T) {
+func TestX11_ConfigFileConfiguresExtensions(t *testing.T) {
 	c, err := provider.Parse("c.yaml", []byte("version: 1\nproviders:\n  deepseek:\n    extensions:\n      deepseek: {thinking: disabled}\n      openai.compatible: false\n      kimi.ids: true\n"))
 	if err != nil {
 		t.Fatal(err)
@@ -600,7 +600,7 @@ func TestX11_ExtensionsAreSetInTheFile(t *testing.T) {
 	}
 }
 
-func TestZ3_WhatIsNotRecordedIsNotAskedForAgain(t *testing.T) {
+func TestZ3_UnrecordedRequestIsNotRetried(t *testing.T) {
 	if provider.Retryable(&provider.TransportError{Err: &sim.MismatchError{}}) {
 		t.Error("asking again records nothing")
 	}
@@ -642,13 +642,13 @@ func TestX12_ErrorForAMissingKeySaysHowToSetIt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		both(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
-			_, err := ask(m, question())
+		forGenerateAndStream(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
+			_, err := ask(m, newRequest())
 			var api *dragoman.APIError
 			if !errors.As(err, &api) || api.Class != dragoman.ErrorAuth || !strings.Contains(err.Error(), "Unauthorized") {
 				t.Fatalf("%s: %v", tc.settings, err)
 			}
-			if said := strings.Contains(err.Error(), "no credential"); said != (tc.want != "") || !strings.Contains(err.Error(), tc.want) {
+			if text := strings.Contains(err.Error(), "no credential"); text != (tc.want != "") || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("%s: %v, want %q", tc.settings, err, tc.want)
 			}
 		})

@@ -30,8 +30,8 @@ import (
 	"github.com/dragoman-go/dragoman/provider"
 )
 
-// streamServer is the variable that makes a test binary the server of the
-// overhead's measurement: its CPU time must not be the client's.
+// streamServer is the variable that turns the test binary into the server of the overhead
+// measurement: the CPU time of the server must not count for the client.
 const streamServer = "DRAGOMAN_TEST_STREAM_SERVER"
 
 func TestMain(m *testing.M) {
@@ -67,7 +67,7 @@ func serveStream() {
 	fmt.Fprintln(os.Stderr, err)
 }
 
-// cpu is the time that this process has computed, on all threads.
+// cpu returns the CPU time of this process, of all threads.
 func cpu(tb testing.TB) time.Duration {
 	tb.Helper()
 	var u syscall.Rusage
@@ -77,7 +77,7 @@ func cpu(tb testing.TB) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// minimalChunk is what a program needs of a chunk at the very least.
+// minimalChunk has the fields of a chunk that every program needs.
 type minimalChunk struct {
 	Choices []struct {
 		Delta struct {
@@ -94,8 +94,8 @@ type minimalChunk struct {
 	} `json:"choices"`
 }
 
-// rivals are ways to make the same exchange; the first is ours.
-func rivals(tb testing.TB, url string) map[string]func() {
+// otherWays are ways to make the same call; the first is this package.
+func otherWays(tb testing.TB, url string) map[string]func() {
 	tb.Helper()
 	client := &provider.Client{BaseURL: url, Model: "model-1"}
 	body := []byte(`{"model":"model-1","stream":true,"messages":[{"role":"user","content":"Do I need a coat in Oslo?"}]}`)
@@ -140,7 +140,7 @@ func rivals(tb testing.TB, url string) map[string]func() {
 	}
 	return map[string]func(){
 		"ours": func() {
-			resp, err := dragoman.Collect(client.Stream(context.Background(), question()))
+			resp, err := dragoman.Collect(client.Stream(context.Background(), newRequest()))
 			if err != nil || len(resp.ToolCalls()) == 0 {
 				tb.Fatal(resp, err)
 			}
@@ -157,7 +157,7 @@ func rivals(tb testing.TB, url string) map[string]func() {
 	}
 }
 
-// overhead is the client's CPU time of each way, the best of some rounds in turn.
+// overhead returns the client's CPU time of each way: the best of some rounds.
 func overhead(tb testing.TB, ways map[string]func(), rounds, exchanges int) map[string]time.Duration {
 	tb.Helper()
 	best := map[string]time.Duration{}
@@ -177,11 +177,11 @@ func overhead(tb testing.TB, ways map[string]func(), rounds, exchanges int) map[
 	return best
 }
 
-// BenchmarkOverhead tells what a whole streamed exchange of two thousand events
-// costs the client, as ratios of CPU time, the server in another process.
+// BenchmarkOverhead measures a streamed call with two thousand events: ratios of CPU time of the
+// client, with the server in another process.
 func BenchmarkOverhead(b *testing.B) {
 	for b.Loop() {
-		best := overhead(b, rivals(b, testkit.ChildServer(b, streamServer)), 5, 10)
+		best := overhead(b, otherWays(b, testkit.ChildServer(b, streamServer)), 5, 10)
 		for name, d := range best {
 			if name != "ours" {
 				b.ReportMetric(float64(best["ours"])/float64(d), "x/"+strings.ReplaceAll(name, " ", "-"))
@@ -190,11 +190,11 @@ func BenchmarkOverhead(b *testing.B) {
 	}
 }
 
-func TestOverheadOfAStreamedExchange(t *testing.T) {
+func TestOverheadOfAStreamedCall(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it measures")
 	}
-	best := overhead(t, rivals(t, testkit.ChildServer(t, streamServer)), 5, 8)
+	best := overhead(t, otherWays(t, testkit.ChildServer(t, streamServer)), 5, 8)
 	ratio := func(name string) float64 { return float64(best["ours"]) / float64(best[name]) }
 	t.Logf("CPU of the client for one streamed tool-call exchange of %d events: %v; that is %.2f times net/http with encoding/json, %.2f times with json v2, %.2f times reading and discarding",
 		benchdata.StreamChunks, best["ours"], ratio("encoding/json"), ratio("json v2"), ratio("discard"))
@@ -203,7 +203,7 @@ func TestOverheadOfAStreamedExchange(t *testing.T) {
 	}
 }
 
-// sink takes an answer as the client of a proxy would, for nothing.
+// sink is a response writer that discards the response of a proxy.
 type sink struct{ header http.Header }
 
 func (s sink) Header() http.Header       { return s.header }
@@ -211,8 +211,8 @@ func (sink) Write(p []byte) (int, error) { return len(p), nil }
 func (sink) WriteHeader(int)             {}
 func (sink) Flush()                      {}
 
-// passing are ways to pass a stream on, each piece flushed when it comes.
-func passing(tb testing.TB, at string) map[string]func() {
+// passWays are ways to pass a stream through; each flushes every chunk.
+func passWays(tb testing.TB, at string) map[string]func() {
 	tb.Helper()
 	upstream, err := url.Parse(at)
 	if err != nil {
@@ -263,23 +263,23 @@ func passing(tb testing.TB, at string) map[string]func() {
 	}
 }
 
-// BenchmarkPass tells what passing on a stream of two thousand events costs, as ratios
-// of CPU time to other ways, the server in another process and no client there.
+// BenchmarkPass measures passing through a stream of two thousand events: ratios of CPU time to
+// other ways, with the server in another process and without a client.
 func BenchmarkPass(b *testing.B) {
 	for b.Loop() {
-		best := overhead(b, passing(b, testkit.ChildServer(b, streamServer)), 7, 20)
+		best := overhead(b, passWays(b, testkit.ChildServer(b, streamServer)), 7, 20)
 		for name, d := range best {
 			b.ReportMetric(float64(best["pass"])/float64(d), "x/"+name)
 		}
 	}
 }
 
-func TestPassingAStreamOnCostsLittleMoreThanAReverseProxy(t *testing.T) {
+func TestPassOverheadIsCloseToAReverseProxy(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it measures")
 	}
-	ways := passing(t, testkit.ChildServer(t, streamServer))
-	// How many events come in one piece is chance, the more the busier the machine is.
+	ways := passWays(t, testkit.ChildServer(t, streamServer))
+	// The number of events per chunk varies, the more the busier the machine is.
 	for tries := 5; ; tries-- {
 		best := overhead(t, ways, 7, 10)
 		r := float64(best["pass"]) / float64(best["ReverseProxy"])

@@ -31,17 +31,17 @@ import (
 	"github.com/dragoman-go/dragoman/provider"
 )
 
-// upstream is a server that keeps what it gets and answers as it is told, the last
-// way for all that follow.
-type upstream struct {
+// scriptedServer records requests and responds with the given handlers in order; the last one
+// handles all further requests.
+type scriptedServer struct {
 	*httptest.Server
 	mu  sync.Mutex
 	got []received
 }
 
-func upstreams(t *testing.T, steps ...http.HandlerFunc) *upstream {
+func upstreams(t *testing.T, steps ...http.HandlerFunc) *scriptedServer {
 	t.Helper()
-	u := &upstream{}
+	u := &scriptedServer{}
 	u.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
@@ -57,14 +57,14 @@ func upstreams(t *testing.T, steps ...http.HandlerFunc) *upstream {
 	return u
 }
 
-func (u *upstream) requests() []received {
+func (u *scriptedServer) requests() []received {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return slices.Clone(u.got)
 }
 
-// client asks it, with a key and waits that are over at once.
-func (u *upstream) client(c *provider.Client) *provider.Client {
+// client returns a client of the server, with a key and without waits.
+func (u *scriptedServer) client(c *provider.Client) *provider.Client {
 	c.BaseURL, c.HTTP = u.URL, u.Client()
 	if c.Codec == nil {
 		c.Codec = openaichat.Codec{}
@@ -76,13 +76,13 @@ func (u *upstream) client(c *provider.Client) *provider.Client {
 		c.Auth = provider.Bearer(provider.FixedKey("sk-the-key-of-the-gateway"))
 	}
 	if !c.HasClock() {
-		provider.OnClock(eager{newClock()}, c).Timeouts = unboundedPhases
+		provider.OnClock(eagerClock{newClock()}, c).Timeouts = unboundedPhases
 	}
 	return c
 }
 
-// answering answers with a status, a body and headers.
-func answering(status int, body string, header ...string) http.HandlerFunc {
+// respondWith returns a handler that responds with a status, a body and headers.
+func respondWith(status int, body string, header ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		for i := 0; i+1 < len(header); i += 2 {
 			w.Header().Set(header[i], header[i+1])
@@ -92,8 +92,8 @@ func answering(status int, body string, header ...string) http.HandlerFunc {
 	}
 }
 
-// breaking sends the beginning of an answer, and then the connection breaks.
-func breaking(body string) http.HandlerFunc {
+// breakAfter sends the beginning of a response, and closes the connection.
+func breakAfter(body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusOK)
 		_, _ = io.WriteString(w, body)
@@ -102,7 +102,7 @@ func breaking(body string) http.HandlerFunc {
 	}
 }
 
-func zipped(s string) string {
+func gzipped(s string) string {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
 	_, _ = io.WriteString(z, s)
@@ -110,8 +110,8 @@ func zipped(s string) string {
 	return b.String()
 }
 
-// passes passes a body on and reads the answer.
-func passes(t *testing.T, c *provider.Client, p passthrough.Request) (*passthrough.Response, string) {
+// passThrough passes a body through and reads the response.
+func passThrough(t *testing.T, c *provider.Client, p passthrough.Request) (*passthrough.Response, string) {
 	t.Helper()
 	got, err := c.Pass(t.Context(), p)
 	if err != nil {
@@ -125,7 +125,7 @@ func passes(t *testing.T, c *provider.Client, p passthrough.Request) (*passthrou
 	return got, string(body)
 }
 
-func TestPassingSendsTheBytesAndGivesTheBytes(t *testing.T) {
+func TestPassKeepsBytes(t *testing.T) {
 	const (
 		sent     = "{ \"unknown\" : 1.0 ,\n\t\"nonsense\":[\"\\u00e4\"] }\n"
 		answered = "data: {\"x\" : 1.0}\r\n\r\n: nothing\n\ndata: [DONE]"
@@ -141,9 +141,9 @@ func TestPassingSendsTheBytesAndGivesTheBytes(t *testing.T) {
 	}
 	each(t, func(t *testing.T, codec dialect.Codec) {
 		for i, stream := range []bool{false, true} {
-			u := upstreams(t, answering(http.StatusOK, answered, "Content-Type", "text/x-any"))
+			u := upstreams(t, respondWith(http.StatusOK, answered, "Content-Type", "text/x-any"))
 			c := u.client(&provider.Client{Codec: codec, Model: "asked:1", Header: http.Header{"x-team": {"search"}}})
-			got, body := passes(t, c, passthrough.Request{Model: "another", Body: []byte(sent), Stream: stream})
+			got, body := passThrough(t, c, passthrough.Request{Model: "another", Body: []byte(sent), Stream: stream})
 			if got.Status != http.StatusOK || got.Err != nil || body != answered || got.Header.Get("Content-Type") != "text/x-any" {
 				t.Errorf("%d %v %v %q", got.Status, got.Err, got.Header, body)
 			}
@@ -161,17 +161,17 @@ func TestPassingSendsTheBytesAndGivesTheBytes(t *testing.T) {
 	})
 }
 
-func TestPassingAsksTheModelOfThePassageWhereTheClientHasNone(t *testing.T) {
-	u := upstreams(t, answering(http.StatusOK, "{}"))
+func TestPassUsesItsOwnModelName(t *testing.T) {
+	u := upstreams(t, respondWith(http.StatusOK, "{}"))
 	c := u.client(&provider.Client{Codec: gemini.Codec{}})
 	c.Model = ""
-	passes(t, c, passthrough.Request{Model: "models/g-1", Body: []byte("{}")})
+	passThrough(t, c, passthrough.Request{Model: "models/g-1", Body: []byte("{}")})
 	if got := u.requests()[0].path; got != "/v1beta/models/g-1:generateContent" {
 		t.Errorf("sent to %s", got)
 	}
 }
 
-func TestJ16_WhatIsPassedOnIsSigned(t *testing.T) {
+func TestJ16_PassedRequestIsSigned(t *testing.T) {
 	host := ""
 	u := upstreams(t, func(_ http.ResponseWriter, r *http.Request) { host = r.Host })
 	keys := func(context.Context) (provider.AWSKeys, error) {
@@ -179,22 +179,22 @@ func TestJ16_WhatIsPassedOnIsSigned(t *testing.T) {
 	}
 	now := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
 	c := u.client(&provider.Client{Codec: bedrock.Codec{}, Auth: provider.SigV4{Region: "eu-north-1", Keys: keys, Now: func() time.Time { return now }}})
-	passes(t, c, passthrough.Request{Body: []byte(`{ "messages" : [] }`), Stream: true, Header: http.Header{"Traceparent": {"00-1"}, "Authorization": {"AWS4-HMAC-SHA256 theirs"}, "X-Amz-Date": {"theirs"}}})
+	passThrough(t, c, passthrough.Request{Body: []byte(`{ "messages" : [] }`), Stream: true, Header: http.Header{"Traceparent": {"00-1"}, "Authorization": {"AWS4-HMAC-SHA256 theirs"}, "X-Amz-Date": {"theirs"}}})
 	got := u.requests()[0]
-	if have, want := got.header.Get("Authorization"), signature(got, host, "wJalrXUtnFEMI/K7MDENG"); !strings.HasSuffix(have, "Signature="+want) {
+	if have, want := got.header.Get("Authorization"), awsSignature(got, host, "wJalrXUtnFEMI/K7MDENG"); !strings.HasSuffix(have, "Signature="+want) {
 		t.Errorf("sent %s, want the signature %s", have, want)
 	}
 }
 
-func TestJ16_OnlyHeadersThatMeanSomethingToTheDialectAreSentOn(t *testing.T) {
-	asked := http.Header{}
+func TestJ16_OnlyDialectHeadersAreForwarded(t *testing.T) {
+	called := http.Header{}
 	for _, name := range []string{
 		"Authorization", "Proxy-Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key", "X-Goog-Iam-Authorization-Token", "X-Amz-Security-Token", "Cookie",
 		"Connection", "Keep-Alive", "Te", "Upgrade", "X-Forwarded-For", "Forwarded", "Via", "Baggage", "User-Agent", "Accept-Encoding", "Content-Encoding", "Content-Length", "Host",
 		"Anthropic-Beta", "Anthropic-Version", "Openai-Beta", "Openai-Organization", "Openai-Project", "X-Goog-Api-Client", "X-Goog-User-Project",
 		"Idempotency-Key", "X-Idempotency-Key", "Traceparent", "Tracestate", "X-Stainless-Lang",
 	} {
-		asked.Set(name, "theirs")
+		called.Set(name, "theirs")
 	}
 	every := []string{"Idempotency-Key", "Traceparent", "Tracestate", "X-Idempotency-Key"}
 	for _, tc := range []struct {
@@ -208,8 +208,8 @@ func TestJ16_OnlyHeadersThatMeanSomethingToTheDialectAreSentOn(t *testing.T) {
 		{ollama.Codec{}, nil},
 		{bedrock.Codec{}, nil},
 	} {
-		u := upstreams(t, answering(http.StatusOK, "{}"))
-		passes(t, u.client(&provider.Client{Codec: tc.codec}), passthrough.Request{Body: []byte("{}"), Stream: true, Header: asked})
+		u := upstreams(t, respondWith(http.StatusOK, "{}"))
+		passThrough(t, u.client(&provider.Client{Codec: tc.codec}), passthrough.Request{Body: []byte("{}"), Stream: true, Header: called})
 		var got []string
 		for name, values := range u.requests()[0].header {
 			if slices.Equal(values, []string{"theirs"}) {
@@ -225,7 +225,7 @@ func TestJ16_OnlyHeadersThatMeanSomethingToTheDialectAreSentOn(t *testing.T) {
 	}
 }
 
-func TestJ16_TheQueryOfWhoAsksIsSentOnWithoutCredentialsAndWhatTheClientSets(t *testing.T) {
+func TestJ16_QueryIsForwardedWithoutCredentials(t *testing.T) {
 	for _, tc := range []struct {
 		codec            dialect.Codec
 		base, asks, want string
@@ -254,24 +254,24 @@ func TestJ16_TheQueryOfWhoAsksIsSentOnWithoutCredentialsAndWhatTheClientSets(t *
 	}
 }
 
-func TestPassingAsksForWhatAServerKeepsAndForNothingElse(t *testing.T) {
+func TestPassForwardsOnlyStoredResponsePaths(t *testing.T) {
 	u := upstreams(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "{}") })
 	c := &provider.Client{Codec: openairesponses.Codec{}, BaseURL: u.URL + "/v1?api-version=1", Model: "m"}
-	if _, err := c.Pass(t.Context(), passthrough.Request{Kept: "resp_1/input_items", Method: http.MethodGet}); err != nil {
+	if _, err := c.Pass(t.Context(), passthrough.Request{StoredPath: "resp_1/input_items", Method: http.MethodGet}); err != nil {
 		t.Fatal(err)
 	}
 	if got := u.requests()[0]; got.path != "/v1/responses/resp_1/input_items" || got.query != "api-version=1" || len(got.body) != 0 || got.header.Get("Content-Type") != "" {
 		t.Errorf("%+v", got)
 	}
-	for _, kept := range []string{"../files", "a?b", "a%2fb", "a b"} {
-		if _, err := c.Pass(t.Context(), passthrough.Request{Kept: kept, Method: http.MethodGet}); !errors.Is(err, dragoman.ErrInvalid) {
-			t.Errorf("%q: %v", kept, err)
+	for _, stored := range []string{"../files", "a?b", "a%2fb", "a b"} {
+		if _, err := c.Pass(t.Context(), passthrough.Request{StoredPath: stored, Method: http.MethodGet}); !errors.Is(err, dragoman.ErrInvalid) {
+			t.Errorf("%q: %v", stored, err)
 		}
 	}
 }
 
-func TestJ16_HeadersOfTheClientStayAndBetasAreJoined(t *testing.T) {
-	u := upstreams(t, answering(http.StatusOK, "{}"))
+func TestJ16_ClientHeadersStayAndBetasAreJoined(t *testing.T) {
+	u := upstreams(t, respondWith(http.StatusOK, "{}"))
 	for _, tc := range []struct {
 		codec        dialect.Codec
 		own, asked   http.Header
@@ -285,14 +285,14 @@ func TestJ16_HeadersOfTheClientStayAndBetasAreJoined(t *testing.T) {
 		{openaichat.Codec{}, nil, http.Header{"Openai-Organization": {"two\nlines"}}, "Openai-Organization", ""},
 	} {
 		before := len(u.requests())
-		passes(t, u.client(&provider.Client{Codec: tc.codec, Header: tc.own}), passthrough.Request{Body: []byte("{}"), Header: tc.asked})
+		passThrough(t, u.client(&provider.Client{Codec: tc.codec, Header: tc.own}), passthrough.Request{Body: []byte("{}"), Header: tc.asked})
 		if got := strings.Join(u.requests()[before].header.Values(tc.name), " | "); got != tc.expect {
 			t.Errorf("%v and %v: %q, want %q", tc.own, tc.asked, got, tc.expect)
 		}
 	}
 }
 
-func TestJ16_OnlyHeadersThatAreOfUseComeBack(t *testing.T) {
+func TestJ16_OnlyUsefulResponseHeadersAreReturned(t *testing.T) {
 	given := []string{
 		"Content-Type", "text/event-stream", "Retry-After", "7", "Retry-After-Ms", "7000", "X-Should-Retry", "false", "Request-Id", "r1", "X-Request-Id", "r2", "X-Amzn-Requestid", "r3",
 		"Anthropic-Ratelimit-Tokens-Remaining", "5", "X-Ratelimit-Limit-Requests", "9", "Openai-Processing-Ms", "3", "Openai-Version", "2020", "X-Amzn-Errortype", "Any",
@@ -301,8 +301,8 @@ func TestJ16_OnlyHeadersThatAreOfUseComeBack(t *testing.T) {
 	}
 	want := "Anthropic-Ratelimit-Tokens-Remaining Content-Type Openai-Processing-Ms Openai-Version Request-Id Retry-After Retry-After-Ms X-Amzn-Errortype X-Amzn-Requestid X-Ratelimit-Limit-Requests X-Request-Id X-Should-Retry"
 	for _, status := range []int{http.StatusOK, http.StatusBadRequest} {
-		u := upstreams(t, answering(status, "{}", given...))
-		got, _ := passes(t, u.client(&provider.Client{}), passthrough.Request{Body: []byte("{}")})
+		u := upstreams(t, respondWith(status, "{}", given...))
+		got, _ := passThrough(t, u.client(&provider.Client{}), passthrough.Request{Body: []byte("{}")})
 		var names []string
 		for name := range got.Header {
 			names = append(names, name)
@@ -314,23 +314,23 @@ func TestJ16_OnlyHeadersThatAreOfUseComeBack(t *testing.T) {
 	}
 }
 
-func TestPassingAsksAgainUntilTheFirstByte(t *testing.T) {
+func TestPassRetriesUntilTheFirstByte(t *testing.T) {
 	body := passthrough.Request{Body: []byte(`{"a":1}`), Stream: true}
 	for name, tc := range map[string]struct {
 		first http.HandlerFunc
 		wait  time.Duration
 	}{
-		"a server that is overloaded":      {answering(http.StatusServiceUnavailable, "{}"), 250 * time.Millisecond},
-		"a server that asks for a wait":    {answering(http.StatusTooManyRequests, "{}", "Retry-After", "7"), 7 * time.Second},
-		"a refusal that may be repeated":   {answering(http.StatusBadRequest, "{}", "X-Should-Retry", "true"), 250 * time.Millisecond},
+		"a server that is overloaded":      {respondWith(http.StatusServiceUnavailable, "{}"), 250 * time.Millisecond},
+		"a server that asks for a wait":    {respondWith(http.StatusTooManyRequests, "{}", "Retry-After", "7"), 7 * time.Second},
+		"a refusal that may be repeated":   {respondWith(http.StatusBadRequest, "{}", "X-Should-Retry", "true"), 250 * time.Millisecond},
 		"a connection that breaks at once": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, 250 * time.Millisecond},
-		"one that breaks behind the head":  {breaking(""), 250 * time.Millisecond},
+		"one that breaks behind the head":  {breakAfter(""), 250 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
-			u := upstreams(t, tc.first, answering(http.StatusOK, "data: fine\n\n"))
-			clock := eager{newClock()}
+			u := upstreams(t, tc.first, respondWith(http.StatusOK, "data: fine\n\n"))
+			clock := eagerClock{newClock()}
 			c := u.client(provider.OnClock(clock, &provider.Client{Timeouts: unboundedPhases, Retry: provider.Retry{Jitter: func() float64 { return 1 }}}))
-			if got, answer := passes(t, c, body); got.Status != http.StatusOK || answer != "data: fine\n\n" {
+			if got, answer := passThrough(t, c, body); got.Status != http.StatusOK || answer != "data: fine\n\n" {
 				t.Errorf("%d %q", got.Status, answer)
 			}
 			if waits := clock.waits(); !slices.Equal(waits, []time.Duration{tc.wait}) {
@@ -345,7 +345,7 @@ func TestPassingAsksAgainUntilTheFirstByte(t *testing.T) {
 
 func TestPassDoesNotRetryAfterContent(t *testing.T) {
 	const said = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hi\"}}]}\n\ndata: half"
-	u := upstreams(t, breaking(said))
+	u := upstreams(t, breakAfter(said))
 	got, err := u.client(&provider.Client{}).Pass(t.Context(), passthrough.Request{Body: []byte("{}"), Stream: true})
 	if err != nil {
 		t.Fatal(err)
@@ -358,7 +358,7 @@ func TestPassDoesNotRetryAfterContent(t *testing.T) {
 	}
 }
 
-func TestARefusalIsPassedOnInItsOwnBytes(t *testing.T) {
+func TestErrorIsPassedThroughUnchanged(t *testing.T) {
 	const own = "{\"error\" : {\"message\":\"so \\u0041\", \"type\":\"any\", \"more\":[1.0]}}\n"
 	for _, tc := range []struct {
 		status int
@@ -371,8 +371,8 @@ func TestARefusalIsPassedOnInItsOwnBytes(t *testing.T) {
 		{http.StatusTooManyRequests, dragoman.ErrorRateLimit, 3},
 		{http.StatusInternalServerError, dragoman.ErrorServer, 3},
 	} {
-		u := upstreams(t, answering(tc.status, own))
-		got, body := passes(t, u.client(&provider.Client{}), passthrough.Request{Body: []byte("{}"), Stream: true})
+		u := upstreams(t, respondWith(tc.status, own))
+		got, body := passThrough(t, u.client(&provider.Client{}), passthrough.Request{Body: []byte("{}"), Stream: true})
 		if got.Status != tc.status || body != own || got.Err == nil || got.Err.Class != tc.class || got.Err.Message != "so A" || len(u.requests()) != tc.asked {
 			t.Errorf("%d: %d, %q, %v, asked %d times", tc.status, got.Status, body, got.Err, len(u.requests()))
 		}
@@ -380,34 +380,34 @@ func TestARefusalIsPassedOnInItsOwnBytes(t *testing.T) {
 }
 
 func TestQuirkD23_PassedRequestsAreNotRepaired(t *testing.T) {
-	u := upstreams(t, answering(http.StatusBadRequest, `{"type":"error","error":{"type":"invalid_request_error","message":"Invalid signature in thinking block"}}`))
-	got, _ := passes(t, u.client(&provider.Client{Codec: anthropic.Codec{}}), passthrough.Request{Body: []byte("{}")})
+	u := upstreams(t, respondWith(http.StatusBadRequest, `{"type":"error","error":{"type":"invalid_request_error","message":"Invalid signature in thinking block"}}`))
+	got, _ := passThrough(t, u.client(&provider.Client{Codec: anthropic.Codec{}}), passthrough.Request{Body: []byte("{}")})
 	if got.Status != http.StatusBadRequest || len(u.requests()) != 1 {
 		t.Errorf("%d, asked %d times", got.Status, len(u.requests()))
 	}
 }
 
-func TestX13_ACredentialThatARefusalRepeatsIsNotPassedOn(t *testing.T) {
+func TestX13_PassedErrorIsRedacted(t *testing.T) {
 	for _, tc := range []struct{ key, body, want string }{
 		{"sk-a/secret+key", `{"error":{"message":"no such key sk-a\/secret+key"}}`, `{"error":{"message":"no such key [redacted]"}}`},
 		{"sk-a/secret+key", "<p>no such key: sk-a/secret+key</p>", "<p>no such key: [redacted]</p>"},
 	} {
-		u := upstreams(t, answering(http.StatusUnauthorized, tc.body))
-		got, body := passes(t, u.client(&provider.Client{Auth: provider.Bearer(provider.FixedKey(tc.key))}), passthrough.Request{Body: []byte("{}")})
+		u := upstreams(t, respondWith(http.StatusUnauthorized, tc.body))
+		got, body := passThrough(t, u.client(&provider.Client{Auth: provider.Bearer(provider.FixedKey(tc.key))}), passthrough.Request{Body: []byte("{}")})
 		if body != tc.want || strings.Contains(got.Err.Error(), tc.key) {
 			t.Errorf("%q, %v", body, got.Err)
 		}
 	}
 	t.Run("where that would break its JSON, it is told anew", func(t *testing.T) {
-		u := upstreams(t, answering(http.StatusUnauthorized, `{"error":{"message":"who are you?","code":null}}`))
-		_, body := passes(t, u.client(&provider.Client{Auth: provider.Bearer(provider.FixedKey("null"))}), passthrough.Request{Body: []byte("{}")})
+		u := upstreams(t, respondWith(http.StatusUnauthorized, `{"error":{"message":"who are you?","code":null}}`))
+		_, body := passThrough(t, u.client(&provider.Client{Auth: provider.Bearer(provider.FixedKey("null"))}), passthrough.Request{Body: []byte("{}")})
 		if !json.Valid([]byte(body)) || !strings.Contains(body, "who are you?") {
 			t.Errorf("%q", body)
 		}
 	})
 }
 
-func TestJ16_AnswersThatArePackedUnaskedAreUnpacked(t *testing.T) {
+func TestJ16_UnrequestedCompressionIsRemoved(t *testing.T) {
 	const stream, refusal = "data: {}\n\ndata: [DONE]\n\n", `{"error":{"message":"so"}}`
 	for _, tc := range []struct {
 		name               string
@@ -415,31 +415,31 @@ func TestJ16_AnswersThatArePackedUnaskedAreUnpacked(t *testing.T) {
 		body, encoding     string
 		want, wantEncoding string
 	}{
-		{"a stream", http.StatusOK, zipped(stream), "gzip", stream, ""},
-		{"a refusal", http.StatusBadRequest, zipped(refusal), "GZIP", refusal, ""},
+		{"a stream", http.StatusOK, gzipped(stream), "gzip", stream, ""},
+		{"a refusal", http.StatusBadRequest, gzipped(refusal), "GZIP", refusal, ""},
 		{"a stream in what we do not know is said to be", http.StatusOK, "\x01\x02", "br", "\x01\x02", "br"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			u := upstreams(t, answering(tc.status, tc.body, "Content-Encoding", tc.encoding))
-			got, body := passes(t, u.client(&provider.Client{}), passthrough.Request{Body: []byte("{}"), Stream: true})
+			u := upstreams(t, respondWith(tc.status, tc.body, "Content-Encoding", tc.encoding))
+			got, body := passThrough(t, u.client(&provider.Client{}), passthrough.Request{Body: []byte("{}"), Stream: true})
 			if body != tc.want || got.Header.Get("Content-Encoding") != tc.wantEncoding {
 				t.Errorf("%q, %v", body, got.Header)
 			}
 		})
 	}
 	t.Run("and so are those of Stream", func(t *testing.T) {
-		u := upstreams(t, answering(http.StatusOK, zipped("data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hi\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"), "Content-Encoding", "gzip"))
-		resp, err := dragoman.Collect(u.client(&provider.Client{}).Stream(t.Context(), question()))
+		u := upstreams(t, respondWith(http.StatusOK, gzipped("data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hi\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"), "Content-Encoding", "gzip"))
+		resp, err := dragoman.Collect(u.client(&provider.Client{}).Stream(t.Context(), newRequest()))
 		if err != nil || resp.Text() != "hi" {
 			t.Errorf("%v, %v", resp, err)
 		}
 	})
 }
 
-func TestARefusalThatCannotBePassedOnIsToldAnew(t *testing.T) {
+func TestUnpassableErrorIsReencoded(t *testing.T) {
 	for name, step := range map[string]http.HandlerFunc{
-		"it is packed in what we do not know": answering(http.StatusBadRequest, "\x01\x02", "Content-Encoding", "br", "Content-Type", "text/html"),
-		"it is too long":                      answering(http.StatusBadRequest, strings.Repeat("long ", 1<<18), "Content-Type", "text/html"),
+		"it is packed in what we do not know": respondWith(http.StatusBadRequest, "\x01\x02", "Content-Encoding", "br", "Content-Type", "text/html"),
+		"it is too long":                      respondWith(http.StatusBadRequest, strings.Repeat("long ", 1<<18), "Content-Type", "text/html"),
 		"it breaks": func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusBadRequest)
 			_, _ = io.WriteString(w, `{"error":`)
@@ -448,7 +448,7 @@ func TestARefusalThatCannotBePassedOnIsToldAnew(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, body := passes(t, upstreams(t, step).client(&provider.Client{}), passthrough.Request{Body: []byte("{}"), Stream: true})
+			got, body := passThrough(t, upstreams(t, step).client(&provider.Client{}), passthrough.Request{Body: []byte("{}"), Stream: true})
 			var e struct{ Error struct{ Message *string } }
 			if err := json.Unmarshal([]byte(body), &e); err != nil || e.Error.Message == nil || len(body) > 64<<10 {
 				t.Errorf("%.80q: %v", body, err)
@@ -460,8 +460,8 @@ func TestARefusalThatCannotBePassedOnIsToldAnew(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoAnswerIsAnErrorOfPassing(t *testing.T) {
-	u := upstreams(t, answering(http.StatusTemporaryRedirect, "", "Location", "http://elsewhere.invalid/"))
+func TestPassReportsInvalidResponses(t *testing.T) {
+	u := upstreams(t, respondWith(http.StatusTemporaryRedirect, "", "Location", "http://elsewhere.invalid/"))
 	nobody := httptest.NewServer(nil)
 	nobody.Close()
 	cancelled, cancel := context.WithCancel(t.Context())
@@ -490,7 +490,7 @@ func TestWhatIsNoAnswerIsAnErrorOfPassing(t *testing.T) {
 	}
 }
 
-func TestX13_EachPhaseOfPassingHasItsTimeout(t *testing.T) {
+func TestX13_EachPhaseOfPassHasItsTimeout(t *testing.T) {
 	const said = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hi\"}}]}\n\ndata: half"
 	for _, tc := range []struct {
 		phase    string
@@ -527,7 +527,7 @@ func TestX13_EachPhaseOfPassingHasItsTimeout(t *testing.T) {
 	}
 }
 
-func TestJ9_ClosingWhatIsPassedOnCancelsTheRequest(t *testing.T) {
+func TestJ9_ClosingThePassedBodyCancelsTheRequest(t *testing.T) {
 	gone := make(chan struct{})
 	u := upstreams(t, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, "data: 1\n\n")
@@ -557,7 +557,7 @@ func TestJ9_ClosingWhatIsPassedOnCancelsTheRequest(t *testing.T) {
 	}
 }
 
-func TestX13_PassedConnectionsAreUsedAgain(t *testing.T) {
+func TestX13_PassedConnectionsAreReused(t *testing.T) {
 	var conns sync.Map
 	u := upstreams(t, func(w http.ResponseWriter, r *http.Request) {
 		conns.Store(r.RemoteAddr, true)
@@ -565,7 +565,7 @@ func TestX13_PassedConnectionsAreUsedAgain(t *testing.T) {
 	})
 	c := u.client(&provider.Client{})
 	for range 5 {
-		passes(t, c, passthrough.Request{Body: []byte("{}"), Stream: true})
+		passThrough(t, c, passthrough.Request{Body: []byte("{}"), Stream: true})
 	}
 	n := 0
 	conns.Range(func(any, any) bool { n++; return true })
@@ -574,28 +574,28 @@ func TestX13_PassedConnectionsAreUsedAgain(t *testing.T) {
 	}
 }
 
-func TestO2_WhatIsPassedOnIsLoggedWithoutCredentials(t *testing.T) {
-	u := upstreams(t, answering(http.StatusOK, "data: sk-the-key-of-the-gateway and more\n\n"))
+func TestO2_PassedRequestIsLoggedWithoutCredentials(t *testing.T) {
+	u := upstreams(t, respondWith(http.StatusOK, "data: sk-the-key-of-the-gateway and more\n\n"))
 	log, lines := debugLog()
-	asked := passthrough.Request{Body: []byte(`{"words":"of the user, sk-the-key-of-the-gateway"}`), Stream: true, Header: http.Header{"Idempotency-Key": {"their-own-key"}}}
-	got, _ := passes(t, u.client(&provider.Client{Log: log}), asked)
+	called := passthrough.Request{Body: []byte(`{"words":"of the user, sk-the-key-of-the-gateway"}`), Stream: true, Header: http.Header{"Idempotency-Key": {"their-own-key"}}}
+	got, _ := passThrough(t, u.client(&provider.Client{Log: log}), called)
 	if err := got.Body.Close(); err != nil { // again, which says nothing
 		t.Error(err)
 	}
-	request, answer := lines.lines(t, "model request"), lines.lines(t, "model response passed through")
+	request, body := lines.lines(t, "model request"), lines.lines(t, "model response passed through")
 	if len(request) != 1 || request[0]["after"] != `{"words":"of the user, [redacted]"}` || request[0]["before"] != nil {
 		t.Errorf("request %v", request)
 	}
-	if len(answer) != 1 || answer[0]["body"] != "data: [redacted] and more\n\n" || fmt.Sprint(answer[0]["bytes"]) != "42" {
-		t.Errorf("answer %v", answer)
+	if len(body) != 1 || body[0]["body"] != "data: [redacted] and more\n\n" || fmt.Sprint(body[0]["bytes"]) != "42" {
+		t.Errorf("answer %v", body)
 	}
 	if strings.Contains(lines.String(), "their-own-key") {
 		t.Error("a header of who asked is in the log")
 	}
 
-	var quiet logs
-	passes(t, u.client(&provider.Client{Log: slog.New(slog.NewJSONHandler(&quiet, nil))}), asked)
-	if answer := quiet.lines(t, "model response passed through"); len(answer) != 1 || answer[0]["body"] != nil || strings.Contains(quiet.String(), "words") {
+	var quiet logBuffer
+	passThrough(t, u.client(&provider.Client{Log: slog.New(slog.NewJSONHandler(&quiet, nil))}), called)
+	if body := quiet.lines(t, "model response passed through"); len(body) != 1 || body[0]["body"] != nil || strings.Contains(quiet.String(), "words") {
 		t.Errorf("without debug: %s", quiet.String())
 	}
 }

@@ -27,7 +27,7 @@ func TestX13_ConcurrentRequestsReuseTheirConnections(t *testing.T) {
 		mu.Unlock()
 		round.Done()
 		round.Wait()
-		say(textAnswer("hi"))(s, w, r, got)
+		respond(textResponse("hi"))(s, w, r, got)
 	})
 	c := &provider.Client{Codec: openaichat.Codec{}, Model: "m", BaseURL: s.URL}
 	for range rounds {
@@ -35,7 +35,7 @@ func TestX13_ConcurrentRequestsReuseTheirConnections(t *testing.T) {
 		var done sync.WaitGroup
 		for range workers {
 			done.Go(func() {
-				if _, err := c.Generate(t.Context(), question()); err != nil {
+				if _, err := c.Generate(t.Context(), newRequest()); err != nil {
 					t.Error(err)
 				}
 			})
@@ -53,15 +53,15 @@ func TestX13_ReplacedDefaultTransportIsUsed(t *testing.T) {
 	t.Cleanup(func() { http.DefaultTransport = before })
 	used := errors.New("the transport of the program")
 	http.DefaultTransport = roundTrip(func(*http.Request) (*http.Response, error) { return nil, used })
-	_, err := (&provider.Client{Model: "m", Retry: provider.Retry{Max: -1}}).Generate(t.Context(), question())
+	_, err := (&provider.Client{Model: "m", Retry: provider.Retry{Max: -1}}).Generate(t.Context(), newRequest())
 	if !errors.Is(err, used) {
 		t.Error(err)
 	}
 }
 
-// deafBody is a body that ignores the context of its request: a read ends only when the body
+// ignoringBody is a body that ignores the context of its request: a read ends only when the body
 // is closed.
-type deafBody struct {
+type ignoringBody struct {
 	head    io.Reader
 	stalled func()
 	once    sync.Once
@@ -70,7 +70,7 @@ type deafBody struct {
 	left    bool  // a read was not ended
 }
 
-func (b *deafBody) Read(p []byte) (int, error) {
+func (b *ignoringBody) Read(p []byte) (int, error) {
 	if n, _ := b.head.Read(p); n > 0 {
 		return n, nil
 	}
@@ -84,7 +84,7 @@ func (b *deafBody) Read(p []byte) (int, error) {
 	}
 }
 
-func (b *deafBody) Close() error {
+func (b *ignoringBody) Close() error {
 	b.once.Do(func() { close(b.closed) })
 	return nil
 }
@@ -92,11 +92,11 @@ func (b *deafBody) Close() error {
 func TestX13_CancellationClosesTheBody(t *testing.T) {
 	const first = `data: {"id":"1","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"role":"assistant","content":"x"}}]}` + "\n\n"
 	generate := func(ctx context.Context, c *provider.Client) error {
-		_, err := c.Generate(ctx, question())
+		_, err := c.Generate(ctx, newRequest())
 		return err
 	}
 	stream := func(ctx context.Context, c *provider.Client) error {
-		_, err := dragoman.Collect(c.Stream(ctx, question()))
+		_, err := dragoman.Collect(c.Stream(ctx, newRequest()))
 		return err
 	}
 	pass := func(ctx context.Context, c *provider.Client) error {
@@ -124,7 +124,7 @@ func TestX13_CancellationClosesTheBody(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			clock := newClock()
-			body := &deafBody{head: strings.NewReader(first), closed: make(chan struct{}), stalled: cancel, ends: ends}
+			body := &ignoringBody{head: strings.NewReader(first), closed: make(chan struct{}), stalled: cancel, ends: ends}
 			timeouts := unboundedPhases
 			switch tc.timeout {
 			case "idle":

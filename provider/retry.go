@@ -44,7 +44,7 @@ func (r Retry) max() int {
 	}
 }
 
-func (r Retry) longest() time.Duration {
+func (r Retry) maxRetryAfter() time.Duration {
 	if r.MaxRetryAfter == 0 {
 		return time.Minute
 	}
@@ -71,26 +71,26 @@ func (r Retry) backoff(n int) time.Duration {
 	return d - time.Duration(float64(d)/2*min(max(jitter(), 0), 1))
 }
 
-// asked holds what the response headers say about a retry, except for the delay, which is in
+// retryAdvice holds what the response headers say about a retry, except for the delay, which is in
 // the error.
-type asked struct {
+type retryAdvice struct {
 	// should is "true" or "false" if the server sent it, otherwise empty.
 	should string
 }
 
-// again decides what to do after a failed attempt: it waits and returns true, or returns false
-// if the error is final. If the server refuses something that can be left out, the request is
-// sent without it, once.
-func (x *exchange) again(ctx context.Context, err error) bool {
+// waitToRetry decides what to do after a failed attempt: it waits and returns true, or returns
+// false if the error is final. If the server refuses something that can be left out, waitToRetry
+// removes it from the request, once.
+func (x *exchange) waitToRetry(ctx context.Context, err error) bool {
 	if ctx.Err() != nil {
 		return false
 	}
-	if x.cure(err) {
+	if x.fixRequest(err) {
 		x.logRetry(ctx, err, 0)
 		return true
 	}
 	retry := x.client.Retry
-	if x.tries == 0 || x.tries > retry.max()+x.cures() || !x.retryable(err) {
+	if x.attempts == 0 || x.attempts > retry.max()+x.fixes() || !x.retryable(err) {
 		return false
 	}
 	wait := time.Duration(0)
@@ -98,10 +98,10 @@ func (x *exchange) again(ctx context.Context, err error) bool {
 		wait = api.RetryAfter
 	}
 	switch {
-	case wait > retry.longest():
+	case wait > retry.maxRetryAfter():
 		return false
 	case wait == 0:
-		wait = retry.backoff(x.tries - x.cures())
+		wait = retry.backoff(x.attempts - x.fixes())
 	}
 	if x.endsWithin(ctx, wait) { // the time is better spent on another model
 		return false
@@ -112,7 +112,7 @@ func (x *exchange) again(ctx context.Context, err error) bool {
 
 // endsWithin reports whether the caller's deadline comes before the end of a wait.
 func (x *exchange) endsWithin(ctx context.Context, wait time.Duration) bool {
-	if !x.ends.IsZero() && x.ends.Sub(x.clock.Now()) <= wait {
+	if !x.deadline.IsZero() && x.deadline.Sub(x.clock.Now()) <= wait {
 		return true
 	}
 	deadline, ok := ctx.Deadline()
@@ -120,16 +120,16 @@ func (x *exchange) endsWithin(ctx context.Context, wait time.Duration) bool {
 	return ok && x.client.testClock == nil && time.Until(deadline) <= wait
 }
 
-// cures returns the number of attempts that do not count as retries.
-func (x *exchange) cures() int {
-	if x.cured {
+// fixes returns the number of attempts that do not count as retries.
+func (x *exchange) fixes() int {
+	if x.fixed {
 		return 1
 	}
 	return 0
 }
 
 func (x *exchange) retryable(err error) bool {
-	switch x.asked.should {
+	switch x.retryAdvice.should {
 	case "true":
 		return true
 	case "false":
@@ -139,12 +139,12 @@ func (x *exchange) retryable(err error) bool {
 	}
 }
 
-// told returns an error without secrets, for the caller.
-func (x *exchange) told(err error) error { return x.secrets.error(err) }
+// redactError returns an error without secrets, for the caller.
+func (x *exchange) redactError(err error) error { return x.secrets.error(err) }
 
-// readAsked reads what the server says about a retry. It completes the error with the delay if
+// readRetryAdvice reads what the server says about a retry. It completes the error with the delay if
 // that depends on the current time.
-func (x *exchange) readAsked(h http.Header, e *dragoman.APIError) asked {
+func (x *exchange) readRetryAdvice(h http.Header, e *dragoman.APIError) retryAdvice {
 	now := x.clock.Now()
 	if e.RetryAfter == 0 {
 		if at, err := http.ParseTime(h.Get("Retry-After")); err == nil && at.After(now) {
@@ -154,7 +154,7 @@ func (x *exchange) readAsked(h http.Header, e *dragoman.APIError) asked {
 	if e.RetryAfter == 0 && e.Class == dragoman.ErrorRateLimit {
 		e.RetryAfter = resetAfter(h, now)
 	}
-	return asked{should: strings.ToLower(strings.TrimSpace(h.Get("X-Should-Retry")))}
+	return retryAdvice{should: strings.ToLower(strings.TrimSpace(h.Get("X-Should-Retry")))}
 }
 
 // limitHeaders returns the rate limit headers of the dialects and of other servers.

@@ -26,21 +26,21 @@ var (
 	rateLimited = &dragoman.APIError{Class: dragoman.ErrorRateLimit, Message: "slow down"}
 )
 
-// steadily is a retry without chance.
-var steadily = provider.Retry{Jitter: func() float64 { return 0 }}
+// noJitter is a Retry without jitter.
+var noJitter = provider.Retry{Jitter: func() float64 { return 0 }}
 
-// hasty is a client whose waits are over at once.
-func hasty(s *server, retry provider.Retry) (*provider.Client, eager) {
-	clock := eager{newClock()}
+// noWaitClient returns a client whose waits end at once.
+func noWaitClient(s *server, retry provider.Retry) (*provider.Client, eagerClock) {
+	clock := eagerClock{newClock()}
 	return s.client(provider.OnClock(clock, &provider.Client{Timeouts: unboundedPhases, Retry: retry})), clock
 }
 
-func TestX14_AnErrorThatMayPassIsAskedAgain(t *testing.T) {
+func TestX14_TemporaryErrorIsRetried(t *testing.T) {
 	each(t, func(t *testing.T, codec dialect.Codec) {
-		both(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
-			s := serve(t, codec, refuse(overloaded), refuse(overloaded), say(textAnswer("at last")))
-			c, clock := hasty(s, steadily)
-			resp, err := ask(c, question())
+		forGenerateAndStream(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
+			s := serve(t, codec, respondError(overloaded), respondError(overloaded), respond(textResponse("at last")))
+			c, clock := noWaitClient(s, noJitter)
+			resp, err := ask(c, newRequest())
 			if err != nil || resp.Text() != "at last" {
 				t.Fatalf("%v, %v", resp, err)
 			}
@@ -57,9 +57,9 @@ func TestX14_AnErrorThatMayPassIsAskedAgain(t *testing.T) {
 
 func TestX14_RetriesEnd(t *testing.T) {
 	for _, tc := range []struct{ max, want int }{{0, 3}, {-1, 1}, {5, 6}} {
-		s := serve(t, openaichat.Codec{}, refuse(overloaded))
-		c, _ := hasty(s, provider.Retry{Max: tc.max})
-		if _, err := c.Generate(t.Context(), question()); !provider.Retryable(err) {
+		s := serve(t, openaichat.Codec{}, respondError(overloaded))
+		c, _ := noWaitClient(s, provider.Retry{Max: tc.max})
+		if _, err := c.Generate(t.Context(), newRequest()); !provider.Retryable(err) {
 			t.Errorf("error %v", err)
 		}
 		if n := len(s.requests()); n != tc.want {
@@ -68,18 +68,18 @@ func TestX14_RetriesEnd(t *testing.T) {
 	}
 }
 
-func TestX14_AnErrorThatStaysIsNotAskedAgain(t *testing.T) {
+func TestX14_PermanentErrorIsNotRetried(t *testing.T) {
 	for _, class := range []dragoman.ErrorClass{dragoman.ErrorBadRequest, dragoman.ErrorAuth, dragoman.ErrorNotFound, dragoman.ErrorQuota, dragoman.ErrorContextLength} {
 		code := map[dragoman.ErrorClass]string{dragoman.ErrorQuota: "insufficient_quota", dragoman.ErrorContextLength: "context_length_exceeded"}[class]
-		s := serve(t, openaichat.Codec{}, refuse(&dragoman.APIError{Class: class, Message: "no", Code: code}))
-		c, _ := hasty(s, steadily)
-		if _, err := c.Generate(t.Context(), question()); err == nil || len(s.requests()) != 1 {
+		s := serve(t, openaichat.Codec{}, respondError(&dragoman.APIError{Class: class, Message: "no", Code: code}))
+		c, _ := noWaitClient(s, noJitter)
+		if _, err := c.Generate(t.Context(), newRequest()); err == nil || len(s.requests()) != 1 {
 			t.Errorf("%s: %v after %d requests", class, err, len(s.requests()))
 		}
 	}
 }
 
-func TestX14_TheServersWordOnRetriesComesFirst(t *testing.T) {
+func TestX14_ServerRetryHeadersTakePrecedence(t *testing.T) {
 	now := created
 	for _, tc := range []struct {
 		name   string
@@ -103,9 +103,9 @@ func TestX14_TheServersWordOnRetriesComesFirst(t *testing.T) {
 		{"limits of an error that is none of a limit", overloaded, []string{"ratelimit-remaining", "0", "ratelimit-reset", "4"}, 500 * time.Millisecond},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			s := serve(t, openaichat.Codec{}, refuse(tc.err, tc.header...), say(textAnswer("hi")))
-			c, clock := hasty(s, steadily)
-			_, err := c.Generate(t.Context(), question())
+			s := serve(t, openaichat.Codec{}, respondError(tc.err, tc.header...), respond(textResponse("hi")))
+			c, clock := noWaitClient(s, noJitter)
+			_, err := c.Generate(t.Context(), newRequest())
 			if tc.want < 0 {
 				if err == nil || len(clock.waits()) != 0 {
 					t.Errorf("error %v, waits %v", err, clock.waits())
@@ -119,16 +119,16 @@ func TestX14_TheServersWordOnRetriesComesFirst(t *testing.T) {
 	}
 }
 
-func TestX14_AWaitThatAStreamAsksForIsKept(t *testing.T) {
+func TestX14_RetryAfterInAStreamIsFollowed(t *testing.T) {
 	const refusal = "data: " + `{"error":{"code":429,"message":"slow down","status":"RESOURCE_EXHAUSTED",` +
 		`"details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"11s"}]}}` + "\n\n"
 	limited := func(_ *server, w http.ResponseWriter, _ *http.Request, _ received) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		_, _ = w.Write([]byte(refusal))
 	}
-	s := serve(t, gemini.Codec{}, limited, say(textAnswer("at last")))
-	c, clock := hasty(s, steadily)
-	if resp, err := dragoman.Collect(c.Stream(t.Context(), question())); err != nil || resp.Text() != "at last" {
+	s := serve(t, gemini.Codec{}, limited, respond(textResponse("at last")))
+	c, clock := noWaitClient(s, noJitter)
+	if resp, err := dragoman.Collect(c.Stream(t.Context(), newRequest())); err != nil || resp.Text() != "at last" {
 		t.Fatalf("%v, %v", resp, err)
 	}
 	if want := []time.Duration{11 * time.Second}; !slices.Equal(clock.waits(), want) {
@@ -136,16 +136,16 @@ func TestX14_AWaitThatAStreamAsksForIsKept(t *testing.T) {
 	}
 
 	s = serve(t, gemini.Codec{}, limited)
-	c, _ = hasty(s, provider.Retry{MaxRetryAfter: 10 * time.Second})
-	if _, err := dragoman.Collect(c.Stream(t.Context(), question())); err == nil || len(s.requests()) != 1 {
+	c, _ = noWaitClient(s, provider.Retry{MaxRetryAfter: 10 * time.Second})
+	if _, err := dragoman.Collect(c.Stream(t.Context(), newRequest())); err == nil || len(s.requests()) != 1 {
 		t.Errorf("a wait above the longest: %d requests, %v", len(s.requests()), err)
 	}
 }
 
-func TestX14_WaitsDoubleUpToACapAndAreShortenedByChance(t *testing.T) {
-	s := serve(t, openaichat.Codec{}, refuse(overloaded))
-	c, clock := hasty(s, provider.Retry{Max: 4, Base: time.Second, Cap: 3 * time.Second, Jitter: func() float64 { return 1 }})
-	if _, err := c.Generate(t.Context(), question()); err == nil {
+func TestX14_BackoffDoublesWithJitterUpToACap(t *testing.T) {
+	s := serve(t, openaichat.Codec{}, respondError(overloaded))
+	c, clock := noWaitClient(s, provider.Retry{Max: 4, Base: time.Second, Cap: 3 * time.Second, Jitter: func() float64 { return 1 }})
+	if _, err := c.Generate(t.Context(), newRequest()); err == nil {
 		t.Fatal("no error")
 	}
 	want := []time.Duration{500 * time.Millisecond, time.Second, 1500 * time.Millisecond, 1500 * time.Millisecond}
@@ -154,16 +154,16 @@ func TestX14_WaitsDoubleUpToACapAndAreShortenedByChance(t *testing.T) {
 	}
 }
 
-func TestX14_AStreamThatFailsBeforeItsContentIsAskedAgain(t *testing.T) {
+func TestX14_StreamIsRetriedBeforeContent(t *testing.T) {
 	each(t, func(t *testing.T, codec dialect.Codec) {
-		start := eventsOf(textAnswer("x"))[:1]
+		start := eventsOf(textResponse("x"))[:1]
 		early := func(s *server, w http.ResponseWriter, _ *http.Request, _ received) {
-			s.stream(w, append(start[:1:1], &dragoman.StreamError{Err: overloaded}))
+			s.writeEvents(w, append(start[:1:1], &dragoman.StreamError{Err: overloaded}))
 		}
-		s := serve(t, codec, early, say(textAnswer("at last")))
-		c, _ := hasty(s, steadily)
+		s := serve(t, codec, early, respond(textResponse("at last")))
+		c, _ := noWaitClient(s, noJitter)
 		starts, text := 0, ""
-		for ev, err := range c.Stream(t.Context(), question()) {
+		for ev, err := range c.Stream(t.Context(), newRequest()) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -182,15 +182,15 @@ func TestX14_AStreamThatFailsBeforeItsContentIsAskedAgain(t *testing.T) {
 	})
 }
 
-func TestX14_AWaitThatIsCutShortEndsWithWhatTheServerSaid(t *testing.T) {
-	s := serve(t, openaichat.Codec{}, refuse(overloaded))
+func TestX14_CanceledWaitReturnsTheServerError(t *testing.T) {
+	s := serve(t, openaichat.Codec{}, respondError(overloaded))
 	clock := newClock()
-	c := s.client(provider.OnClock(clock, &provider.Client{Timeouts: unboundedPhases, Retry: steadily}))
+	c := s.client(provider.OnClock(clock, &provider.Client{Timeouts: unboundedPhases, Retry: noJitter}))
 	done := make(chan error)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	go func() {
-		_, err := c.Generate(ctx, question())
+		_, err := c.Generate(ctx, newRequest())
 		done <- err
 	}()
 	for {
@@ -202,7 +202,7 @@ func TestX14_AWaitThatIsCutShortEndsWithWhatTheServerSaid(t *testing.T) {
 			}
 			return
 		default:
-			if clock.asked(500 * time.Millisecond) { // it waits
+			if clock.hasWait(500 * time.Millisecond) { // it waits
 				cancel()
 			}
 			runtime.Gosched()
@@ -210,10 +210,10 @@ func TestX14_AWaitThatIsCutShortEndsWithWhatTheServerSaid(t *testing.T) {
 	}
 }
 
-// thoughtful is a conversation with the reasoning of an earlier turn.
-func thoughtful(codec dialect.Codec) *dragoman.Request {
+// reasoningConversation returns a conversation with reasoning in an earlier turn.
+func reasoningConversation(codec dialect.Codec) *dragoman.Request {
 	origin := &dragoman.Origin{Dialect: codec.Dialect()}
-	req := question()
+	req := newRequest()
 	req.Messages = append(req.Messages,
 		dragoman.Message{Role: dragoman.RoleAssistant, Origin: origin, Parts: []dragoman.Part{
 			&dragoman.Reasoning{Text: "Hm.", Signature: "c2ln", Encrypted: "ZW5j", Origin: origin},
@@ -227,7 +227,7 @@ func thoughtful(codec dialect.Codec) *dragoman.Request {
 	return req
 }
 
-func TestX14_ReasoningThatAServerDoesNotKnowIsLeftOutOnce(t *testing.T) {
+func TestX14_RefusedReasoningIsDroppedOnce(t *testing.T) {
 	for _, tc := range []struct {
 		codec   dialect.Codec
 		err     dragoman.APIError
@@ -240,11 +240,11 @@ func TestX14_ReasoningThatAServerDoesNotKnowIsLeftOutOnce(t *testing.T) {
 		{codecs[5], dragoman.APIError{Message: "messages.1.content.0: Invalid `signature` in `thinking` block"}, "c2ln"},
 	} {
 		t.Run(string(tc.codec.Dialect()), func(t *testing.T) {
-			both(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
+			forGenerateAndStream(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
 				tc.err.Class = dragoman.ErrorBadRequest
-				s := serve(t, tc.codec, refuse(&tc.err), refuse(overloaded), say(textAnswer("fine")))
-				c, clock := hasty(s, provider.Retry{Max: 1, Jitter: steadily.Jitter})
-				req := thoughtful(tc.codec)
+				s := serve(t, tc.codec, respondError(&tc.err), respondError(overloaded), respond(textResponse("fine")))
+				c, clock := noWaitClient(s, provider.Retry{Max: 1, Jitter: noJitter.Jitter})
+				req := reasoningConversation(tc.codec)
 				resp, err := ask(c, req)
 				if err != nil || resp.Text() != "fine" {
 					t.Fatalf("%v, %v", resp, err)
@@ -256,11 +256,11 @@ func TestX14_ReasoningThatAServerDoesNotKnowIsLeftOutOnce(t *testing.T) {
 				if len(clock.waits()) != 1 {
 					t.Errorf("waits %v: the cure takes none, and is no retry", clock.waits())
 				}
-				told := false
+				out := false
 				for _, l := range resp.Losses.Losses {
-					told = told || strings.HasPrefix(l.Path, "/messages/1/parts/") && l.Kind == dragoman.Dropped
+					out = out || strings.HasPrefix(l.Path, "/messages/1/parts/") && l.Kind == dragoman.Dropped
 				}
-				if !told {
+				if !out {
 					t.Errorf("losses %v", resp.Losses.Losses)
 				}
 				if len(req.Messages[1].Parts) != 3 {
@@ -271,32 +271,32 @@ func TestX14_ReasoningThatAServerDoesNotKnowIsLeftOutOnce(t *testing.T) {
 	}
 }
 
-func TestX14_ACureIsTriedOnce(t *testing.T) {
-	refusal := refuse(&dragoman.APIError{Class: dragoman.ErrorBadRequest, Message: "Invalid `signature` in `thinking` block"})
+func TestX14_RequestFixIsTriedOnce(t *testing.T) {
+	refusal := respondError(&dragoman.APIError{Class: dragoman.ErrorBadRequest, Message: "Invalid `signature` in `thinking` block"})
 	s := serve(t, anthropic.Codec{}, refusal)
-	c, _ := hasty(s, steadily)
-	if _, err := c.Generate(t.Context(), thoughtful(anthropic.Codec{})); err == nil || len(s.requests()) != 2 {
+	c, _ := noWaitClient(s, noJitter)
+	if _, err := c.Generate(t.Context(), reasoningConversation(anthropic.Codec{})); err == nil || len(s.requests()) != 2 {
 		t.Errorf("error %v after %d requests", err, len(s.requests()))
 	}
 	s = serve(t, anthropic.Codec{}, refusal)
-	c, _ = hasty(s, steadily)
-	if _, err := c.Generate(t.Context(), question()); err == nil || len(s.requests()) != 1 {
+	c, _ = noWaitClient(s, noJitter)
+	if _, err := c.Generate(t.Context(), newRequest()); err == nil || len(s.requests()) != 1 {
 		t.Errorf("nothing to leave out: error %v after %d requests", err, len(s.requests()))
 	}
 }
 
 // In Responses, reasoning is an item of its own: without it, no empty message remains.
-func TestX14_CureLeavesNoEmptyMessage(t *testing.T) {
+func TestX14_RequestFixLeavesNoEmptyMessage(t *testing.T) {
 	thinks := func(_ *server, w http.ResponseWriter, _ *http.Request, _ received) {
 		_, _ = w.Write([]byte(`{"id":"resp_1","object":"response","created_at":1,"model":"model-1","status":"completed","output":[
 			{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"ZW5j"},
 			{"type":"message","id":"msg_1","role":"assistant","status":"completed","content":[{"type":"output_text","text":"Yes.","annotations":[]}]}]}`))
 	}
-	refused := refuse(&dragoman.APIError{Class: dragoman.ErrorBadRequest, Code: "invalid_encrypted_content", Message: "The encrypted content could not be verified."})
-	both(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
-		s := serve(t, openairesponses.Codec{}, thinks, refused, say(textAnswer("fine")))
-		c, _ := hasty(s, steadily)
-		req := question()
+	refused := respondError(&dragoman.APIError{Class: dragoman.ErrorBadRequest, Code: "invalid_encrypted_content", Message: "The encrypted content could not be verified."})
+	forGenerateAndStream(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
+		s := serve(t, openairesponses.Codec{}, thinks, refused, respond(textResponse("fine")))
+		c, _ := noWaitClient(s, noJitter)
+		req := newRequest()
 		first, err := c.Generate(t.Context(), req)
 		if err != nil {
 			t.Fatal(err)
@@ -323,12 +323,12 @@ type ownDialect struct{ anthropic.Codec }
 
 func (ownDialect) ForeignReasoning(e *dragoman.APIError) bool { return e.Message == "alien thoughts" }
 
-func TestX14_ACodecKnowsWhatCanBeCured(t *testing.T) {
-	refused := refuse(&dragoman.APIError{Class: dragoman.ErrorBadRequest, Message: "alien thoughts"})
+func TestX14_CodecRecognizesRefusedReasoning(t *testing.T) {
+	refused := respondError(&dragoman.APIError{Class: dragoman.ErrorBadRequest, Message: "alien thoughts"})
 	for codec, want := range map[dialect.Codec]int{ownDialect{}: 2, anthropic.Codec{}: 1} {
-		s := serve(t, codec, refused, say(textAnswer("fine")))
-		c, _ := hasty(s, steadily)
-		if _, err := c.Generate(t.Context(), thoughtful(anthropic.Codec{})); len(s.requests()) != want || (err == nil) != (want == 2) {
+		s := serve(t, codec, refused, respond(textResponse("fine")))
+		c, _ := noWaitClient(s, noJitter)
+		if _, err := c.Generate(t.Context(), reasoningConversation(anthropic.Codec{})); len(s.requests()) != want || (err == nil) != (want == 2) {
 			t.Errorf("%T: %d requests, %v", codec, len(s.requests()), err)
 		}
 	}

@@ -41,38 +41,38 @@ func (s loggedSim) String() string { return s.name }
 
 // Generate implements [dragoman.Model].
 func (s loggedSim) Generate(ctx context.Context, req *dragoman.Request) (*dragoman.Response, error) {
-	s.asked(ctx, req)
+	s.logRequest(ctx, req)
 	resp, err := s.Model.Generate(ctx, req)
-	s.answered(ctx, resp, err)
+	s.logResponse(ctx, resp, err)
 	return resp, err
 }
 
 // Stream implements [dragoman.Model].
 func (s loggedSim) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[dragoman.Event, error] {
 	return func(yield func(dragoman.Event, error) bool) {
-		s.asked(ctx, req)
-		var whole dragoman.Collector
+		s.logRequest(ctx, req)
+		var complete dragoman.Collector
 		for ev, err := range s.Model.Stream(ctx, req) {
 			if err != nil {
-				s.answered(ctx, nil, err)
+				s.logResponse(ctx, nil, err)
 				yield(ev, err)
 				return
 			}
-			whole.Add(ev)
+			complete.Add(ev)
 			if !yield(ev, nil) {
 				return
 			}
 		}
-		resp, err := whole.Response()
-		s.answered(ctx, resp, err)
+		resp, err := complete.Response()
+		s.logResponse(ctx, resp, err)
 	}
 }
 
-func (s loggedSim) asked(ctx context.Context, req *dragoman.Request) {
+func (s loggedSim) logRequest(ctx context.Context, req *dragoman.Request) {
 	s.log.LogAttrs(ctx, slog.LevelDebug, "model request", slog.String("model", s.name), canonical("before", req))
 }
 
-func (s loggedSim) answered(ctx context.Context, resp *dragoman.Response, err error) {
+func (s loggedSim) logResponse(ctx context.Context, resp *dragoman.Response, err error) {
 	attrs := []slog.Attr{slog.String("model", s.name)}
 	if resp != nil {
 		attrs = append(attrs, slog.String("stop", string(resp.Stop.Reason)), canonical("body", resp))

@@ -14,15 +14,15 @@ const (
 )
 
 // startBuffer holds the events of a stream until one of them has content. Until then the caller
-// has seen nothing, so that another attempt or another model can respond. It is the only buffer
-// of events between a decoder and the caller: a [Chain] and its clients share one, and the
-// gateway has none of its own.
+// has seen nothing, so that another attempt or another model can respond. It is the only buffer of
+// events between a decoder and the caller: a [Chain] and its clients share one, and the gateway
+// does not buffer.
 type startBuffer struct {
 	yield func(dragoman.Event, error) bool
-	// open reports that events are passed on at once, left that the caller wants no more.
-	open, left bool
-	held       []dragoman.Event
-	bytes      int
+	// open reports that events are sent at once, stopped that the caller wants no more.
+	open, stopped bool
+	held          []dragoman.Event
+	bytes         int
 	// exchange sends its patches before an event; nil sends none.
 	exchange *exchange
 	// failover is set in the start and the end of the response if it is not nil.
@@ -42,17 +42,17 @@ func (b *startBuffer) add(ev dragoman.Event) bool {
 	if b.exchange != nil {
 		b.exchange.sendPatches()
 	}
-	b.left = b.left || !b.yield(ev, nil)
-	return !b.left
+	b.stopped = b.stopped || !b.yield(ev, nil)
+	return !b.stopped
 }
 
 // hold stores an event, and flushes the buffer if the event has content or the buffer is full.
 func (b *startBuffer) hold(ev dragoman.Event) bool {
 	if c, ok := ev.(*dragoman.Chunk); ok { // its bytes are valid until the next event
-		kept := *c
-		kept.Raw = bytes.Clone(c.Raw)
-		b.bytes += len(kept.Raw)
-		ev = &kept
+		stored := *c
+		stored.Raw = bytes.Clone(c.Raw)
+		b.bytes += len(stored.Raw)
+		ev = &stored
 	}
 	if end, ok := ev.(*dragoman.ResponseEnd); ok {
 		b.end = end
@@ -75,8 +75,7 @@ func (b *startBuffer) setFailover(ev dragoman.Event) {
 	}
 }
 
-// flush passes on the held events, and opens the buffer. It reports whether the caller
-// wants more.
+// flush sends the held events, and opens the buffer. It reports whether the caller wants more.
 func (b *startBuffer) flush() bool {
 	b.open = true
 	for _, ev := range b.held {
@@ -85,7 +84,7 @@ func (b *startBuffer) flush() bool {
 		}
 	}
 	b.held = nil
-	return !b.left
+	return !b.stopped
 }
 
 // isEmpty reports whether the response ended without content and without a reason.

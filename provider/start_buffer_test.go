@@ -10,12 +10,12 @@ import (
 	"github.com/dragoman-go/dragoman/provider"
 )
 
-// startOnly answers with the start of a stream and an error.
+// startOnly sends the start of a stream and an error.
 func startOnly(s *server, w http.ResponseWriter, _ *http.Request, _ received) {
-	s.stream(w, []dragoman.Event{eventsOf(textAnswer("x"))[0], &dragoman.StreamError{Err: overloaded}})
+	s.writeEvents(w, []dragoman.Event{eventsOf(textResponse("x"))[0], &dragoman.StreamError{Err: overloaded}})
 }
 
-func TestStreamWithoutContentHasEventsUnlessItIsRelayed(t *testing.T) {
+func TestEmptyStreamHasEventsUnlessRelayed(t *testing.T) {
 	for _, relayed := range []bool{false, true} {
 		s := serve(t, anthropic.Codec{}, startOnly)
 		ctx := t.Context()
@@ -23,8 +23,8 @@ func TestStreamWithoutContentHasEventsUnlessItIsRelayed(t *testing.T) {
 			ctx = callcontext.WithRelay(ctx, &callcontext.Relay{})
 		}
 		events, failures := 0, 0
-		client, _ := hasty(s, steadily)
-		for _, err := range client.Stream(ctx, question()) {
+		client, _ := noWaitClient(s, noJitter)
+		for _, err := range client.Stream(ctx, newRequest()) {
 			if err == nil {
 				events++
 			} else {
@@ -37,17 +37,17 @@ func TestStreamWithoutContentHasEventsUnlessItIsRelayed(t *testing.T) {
 	}
 }
 
-// A chain and its clients share the buffer: what an attempt sent before its content is
-// dropped with the attempt, and the rest comes once.
+// A chain and its clients share the buffer: the events of an attempt before its content are
+// dropped with the attempt, and others are sent once.
 func TestChainDropsTheEventsOfFailedAttempts(t *testing.T) {
 	retried := serve(t, anthropic.Codec{}, startOnly)
-	answered := serve(t, anthropic.Codec{}, startOnly, say(textAnswer("hello")))
-	first, _ := hasty(retried, steadily)
-	second, _ := hasty(answered, steadily)
+	answered := serve(t, anthropic.Codec{}, startOnly, respond(textResponse("hello")))
+	first, _ := noWaitClient(retried, noJitter)
+	second, _ := noWaitClient(answered, noJitter)
 	chain := &provider.Chain{Links: []provider.Link{{Name: "a", Model: first}, {Name: "b", Model: second}}}
 	var starts []*dragoman.ResponseStart
 	text := ""
-	for ev, err := range chain.Stream(t.Context(), question()) {
+	for ev, err := range chain.Stream(t.Context(), newRequest()) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/dragoman-go/dragoman/provider"
 )
 
-// losing is a request whose output format Anthropic has no place for, a serious loss.
-func losing() *dragoman.Request {
+// lossyRequest returns a request whose output format Anthropic does not support: a serious loss.
+func lossyRequest() *dragoman.Request {
 	return &dragoman.Request{Messages: []dragoman.Message{dragoman.UserText("hi")}, Output: &dragoman.OutputFormat{Kind: codes.OutputJSON}}
 }
 
@@ -26,11 +26,11 @@ func TestR11_StrictClientSendsNothingThatLoses(t *testing.T) {
 		{new(dragoman.Serious), false},
 		{new(dragoman.Warn), false},
 	} {
-		s := serve(t, anthropic.Codec{}, say(textAnswer("Yes.")))
+		s := serve(t, anthropic.Codec{}, respond(textResponse("Yes.")))
 		c := &provider.Client{Name: "anthropic", Codec: anthropic.Codec{}, BaseURL: s.URL, Model: "claude-opus-4-1", Strict: tc.strict, Auth: provider.Bearer(provider.FixedKey("k"))}
-		_, whole := c.Generate(t.Context(), losing())
+		_, whole := c.Generate(t.Context(), lossyRequest())
 		var streamed error
-		for _, err := range c.Stream(t.Context(), losing()) {
+		for _, err := range c.Stream(t.Context(), lossyRequest()) {
 			streamed = err
 		}
 		for how, err := range map[string]error{"whole": whole, "streamed": streamed} {
@@ -50,7 +50,7 @@ func TestR11_StrictClientSendsNothingThatLoses(t *testing.T) {
 }
 
 func TestR11_StrictModelOfAChainLeavesTheRequestToTheNext(t *testing.T) {
-	first, second := serve(t, anthropic.Codec{}, say(textAnswer("No."))), serve(t, openaichat.Codec{}, say(textAnswer("Yes.")))
+	first, second := serve(t, anthropic.Codec{}, respond(textResponse("No."))), serve(t, openaichat.Codec{}, respond(textResponse("Yes.")))
 	config, err := provider.Parse("f", []byte(`
 version: 1
 providers:
@@ -65,7 +65,7 @@ providers:
 	if err != nil {
 		t.Fatal(err)
 	}
-	resp, err := m.Generate(t.Context(), losing())
+	resp, err := m.Generate(t.Context(), lossyRequest())
 	if err != nil || resp.Text() != "Yes." || len(first.got) > 0 || resp.Failover.Model != "second/gpt-4.1" {
 		t.Errorf("%v, %d requests to the strict model, %+v", err, len(first.got), resp)
 	}

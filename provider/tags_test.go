@@ -14,7 +14,7 @@ import (
 	"github.com/dragoman-go/dragoman/provider/extension"
 )
 
-// tagMarker marks the requests for which it is on.
+// tagMarker marks requests while it is on.
 type tagMarker struct {
 	name string
 	on   []extension.Tag
@@ -26,7 +26,7 @@ func (m tagMarker) Decorate(_ context.Context, x *extension.Exchange) error {
 	return x.Payload.Set("mark_"+m.name, true)
 }
 
-// sentBodies serves answers and keeps the bodies of the requests.
+// sentBodies serves responses and records the request bodies.
 func sentBodies(t *testing.T) (url string, bodies *[]string) {
 	t.Helper()
 	bodies = new([]string)
@@ -60,7 +60,7 @@ providers:
 			t.Fatal(err)
 		}
 		*bodies = nil
-		if _, err := m.Generate(t.Context(), question()); err != nil {
+		if _, err := m.Generate(t.Context(), newRequest()); err != nil {
 			t.Fatal(err)
 		}
 		var got []string
@@ -103,7 +103,7 @@ func TestX1_ToolsAndProvidersGiveTagsToARequest(t *testing.T) {
 		t.Error("a client whose tags depend on tools is not transparent")
 	}
 	for _, tools := range [][]string{{"look"}, {"a", "b"}, nil} {
-		req := question()
+		req := newRequest()
 		req.Tools = nil
 		for _, name := range tools {
 			req.Tools = append(req.Tools, dragoman.ToolSpec{Name: name})

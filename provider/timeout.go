@@ -95,12 +95,12 @@ type watch struct {
 	limit   time.Duration
 	stopped bool
 
-	// since is the start of the current wait for the server, in nanoseconds after born; 0
-	// means that there is none. quiet is the time of earlier waits in this phase without
-	// content. They change with every chunk of a stream, and are atomic. Counting from born
-	// makes them independent of changes to the clock.
+	// since is the start of the current wait for the server, in nanoseconds after started; 0 means
+	// that there is no wait. quiet is the time of earlier waits in this phase without content.
+	// They change with every chunk of a stream, and are atomic. Counting from started makes them
+	// independent of changes to the clock.
 	since, quiet atomic.Int64
-	born         time.Time
+	started      time.Time
 }
 
 // newWatch returns a watch that has not started.
@@ -112,9 +112,9 @@ func newWatch(clock clock, limits Timeouts, cancel context.CancelCauseFunc) *wat
 func (w *watch) begin() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.born = w.clock.Now().Add(-1) // so that no phase begins at 0
+	w.started = w.clock.Now().Add(-1) // so that no phase begins at 0
 	w.phase, w.limit = phaseFirstByte, w.limits.of(phaseFirstByte)
-	w.wait()
+	w.beginWait()
 	w.timer = w.clock.AfterFunc(w.next(), w.fire)
 }
 
@@ -128,33 +128,33 @@ func (w *watch) next() time.Duration {
 }
 
 // enter starts a phase.
-func (w *watch) enter(p string) { w.bound(p, w.limits.of(p)) }
+func (w *watch) enter(p string) { w.enterWithLimit(p, w.limits.of(p)) }
 
-// bound starts a phase with its own limit.
-func (w *watch) bound(p string, limit time.Duration) {
+// enterWithLimit starts a phase with its own limit.
+func (w *watch) enterWithLimit(p string, limit time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.timer == nil { // an Auth asks for its token before the watch begins
 		return
 	}
 	w.quiet.Store(0)
-	w.wait()
+	w.beginWait()
 	if !w.stopped && (w.phase != p || w.limit != limit) {
 		w.phase, w.limit = p, limit
 		w.timer.Reset(w.next())
 	}
 }
 
-// wait begins a wait for the server in the current phase; rest ends it and returns its
+// beginWait begins a wait for the server in the current phase; endWait ends it and returns its
 // duration. Neither touches the timer, which reads since and quiet when it fires.
-func (w *watch) wait() { w.since.Store(int64(w.clock.Now().Sub(w.born))) }
+func (w *watch) beginWait() { w.since.Store(int64(w.clock.Now().Sub(w.started))) }
 
-func (w *watch) rest() time.Duration {
+func (w *watch) endWait() time.Duration {
 	since := w.since.Swap(0)
 	if since == 0 {
 		return 0
 	}
-	waited := max(0, int64(w.clock.Now().Sub(w.born))-since)
+	waited := max(0, int64(w.clock.Now().Sub(w.started))-since)
 	w.quiet.Add(waited)
 	return time.Duration(waited)
 }
@@ -162,9 +162,9 @@ func (w *watch) rest() time.Duration {
 // progress records that content has arrived.
 func (w *watch) progress() { w.quiet.Store(0) }
 
-// answered records that bytes without content have arrived. If the wait for content has no
-// bound, the bound on pauses applies from then on.
-func (w *watch) answered() {
+// bytesWithoutContent records that bytes without content have arrived. If the wait for content has
+// no limit, the limit on pauses applies from then on.
+func (w *watch) bytesWithoutContent() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.phase == phaseFirstByte && w.limit <= 0 {
@@ -176,15 +176,15 @@ func (w *watch) answered() {
 	}
 }
 
-// current returns the bound of the current phase; zero or less means none.
-func (w *watch) current() time.Duration {
+// currentLimit returns the bound of the current phase; zero or less means none.
+func (w *watch) currentLimit() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.limit
 }
 
-// overdue ends the attempt if the waits without content exceed the bound of the phase.
-func (w *watch) overdue() {
+// checkQuiet ends the attempt if the waits without content exceed the bound of the phase.
+func (w *watch) checkQuiet() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if quiet := time.Duration(w.quiet.Load()); !w.stopped && w.limit > 0 && quiet >= w.limit {
@@ -196,7 +196,7 @@ func (w *watch) overdue() {
 func (w *watch) fire() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	since, now := w.since.Load(), int64(w.clock.Now().Sub(w.born))
+	since, now := w.since.Load(), int64(w.clock.Now().Sub(w.started))
 	if since > now { // the clock went backwards: restart the phase
 		w.since.CompareAndSwap(since, now)
 		since = now

@@ -19,17 +19,17 @@ import (
 // model means the client's own, which is checked only once.
 func (c *Client) Transparent(_ context.Context, model string) bool {
 	if c.Model == "" {
-		return c.looksThrough(model)
+		return c.checkTransparent(model)
 	}
-	c.looked.Do(func() { c.through = c.looksThrough(c.Model) })
-	return c.through
+	c.transparentOnce.Do(func() { c.transparent = c.checkTransparent(c.Model) })
+	return c.transparent
 }
 
-func (c *Client) looksThrough(model string) bool {
+func (c *Client) checkTransparent(model string) bool {
 	if c.ThinkTags != thinkTagsOff || len(c.Contributions) > 0 || c.Override != nil {
 		return false
 	}
-	if c.Capabilities != nil && !reflect.DeepEqual(c.Capabilities(model), c.known(model)) {
+	if c.Capabilities != nil && !reflect.DeepEqual(c.Capabilities(model), c.tableCapabilities(model)) {
 		return false
 	}
 	x := newExchange(c, nil, false)
@@ -39,7 +39,7 @@ func (c *Client) looksThrough(model string) bool {
 	if c.Extensions.TagsFor != nil || slices.ContainsFunc(c.Extensions.Set.All(), addsTags) {
 		return false
 	}
-	tools := append(slices.Concat(c.Extensions.named(formatTag), c.Extensions.named(toolTag)), toolsTag)
+	tools := append(slices.Concat(c.Extensions.tagsWithPrefix(formatTag), c.Extensions.tagsWithPrefix(toolTag)), toolsTag)
 	for _, more := range [][]extension.Tag{nil, {toolsTag}, tools} {
 		r, err := c.Extensions.Set.ResolveFor(slices.Concat(base, more), c.Extensions.Switches, x.setup())
 		if err != nil || !r.Idle() {
@@ -49,8 +49,8 @@ func (c *Client) looksThrough(model string) bool {
 	return true
 }
 
-// named returns the tags with a prefix that extensions require or forbid.
-func (e *Extensions) named(prefix string) []extension.Tag {
+// tagsWithPrefix returns the tags with a prefix that extensions require or forbid.
+func (e *Extensions) tagsWithPrefix(prefix string) []extension.Tag {
 	var out []extension.Tag
 	for _, ext := range e.Set.All() {
 		info := ext.Info()

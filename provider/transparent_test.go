@@ -15,12 +15,12 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// bystander has no hook at all.
-type bystander struct{}
+// noHooks has no hook at all.
+type noHooks struct{}
 
-func (bystander) Info() extension.Info { return extension.Info{Name: "bystander"} }
+func (noHooks) Info() extension.Info { return extension.Info{Name: "bystander"} }
 
-func TestAClientIsTransparentWhereNothingIsChangedOnTheWay(t *testing.T) {
+func TestClientWithoutChangesIsTransparent(t *testing.T) {
 	settings := func(s provider.Settings) *provider.Config {
 		return &provider.Config{Providers: map[string]provider.Settings{"mine": s}}
 	}
@@ -45,8 +45,8 @@ func TestAClientIsTransparentWhereNothingIsChangedOnTheWay(t *testing.T) {
 		{"a capability that is set", settings(provider.Settings{Type: "anthropic", Capabilities: map[string]string{"no_images": "true"}}), "mine/m", false},
 		{"a capability of another model", settings(provider.Settings{Type: "anthropic", Models: map[string]provider.ModelSettings{"x": {Capabilities: map[string]string{"no_images": "true"}}}}), "mine/m", true},
 		{"tags of thinking", settings(provider.Settings{Type: "anthropic", ThinkTags: "marked"}), "mine/m", false},
-		{"an extension that finishes answers", &provider.Config{Extensions: []extension.Extension{adder{}}}, "anthropic/m", false},
-		{"one without a hook", &provider.Config{Extensions: []extension.Extension{bystander{}}}, "anthropic/m", true},
+		{"an extension that finishes answers", &provider.Config{Extensions: []extension.Extension{partAdder{}}}, "anthropic/m", false},
+		{"one without a hook", &provider.Config{Extensions: []extension.Extension{noHooks{}}}, "anthropic/m", true},
 		{"one that a tool switches on", &provider.Config{Extensions: []extension.Extension{marker{"tooled", []extension.Tag{"tools"}}}}, "anthropic/m", false},
 		{"one that a format switches on", &provider.Config{Extensions: []extension.Extension{marker{"acme", []extension.Tag{"format:acme.tool"}}}}, "anthropic/m", false},
 		{"one that is off", &provider.Config{Extensions: []extension.Extension{marker{"other", []extension.Tag{"server:other"}}}}, "anthropic/m", true},
@@ -66,7 +66,7 @@ func TestAClientIsTransparentWhereNothingIsChangedOnTheWay(t *testing.T) {
 	}
 }
 
-func TestAClientOfOnesOwnIsTransparentWhereNothingIsSet(t *testing.T) {
+func TestZeroClientIsTransparent(t *testing.T) {
 	same := func(string) targets.Capabilities { return targets.Capabilities{} }
 	other := func(m string) targets.Capabilities { return targets.Capabilities{NoImages: m == "blind"} }
 	for _, tc := range []struct {
@@ -91,7 +91,7 @@ func TestAClientOfOnesOwnIsTransparentWhereNothingIsSet(t *testing.T) {
 	}
 }
 
-func TestADialectIsThatOfTheCodec(t *testing.T) {
+func TestClientDialectIsTheCodecs(t *testing.T) {
 	if got := (&provider.Client{}).Dialect(); got != dialectname.OpenAIChat {
 		t.Errorf("of none: %s", got)
 	}
@@ -100,7 +100,7 @@ func TestADialectIsThatOfTheCodec(t *testing.T) {
 	}
 }
 
-func TestEveryClientThatIsOpenedCanBeChangedFirst(t *testing.T) {
+func TestOpenedClientsCanBeConfigured(t *testing.T) {
 	var seen []string
 	c := &provider.Config{Getenv: env(), Client: func(c *provider.Client) {
 		seen = append(seen, c.String())
@@ -120,22 +120,22 @@ func TestEveryClientThatIsOpenedCanBeChangedFirst(t *testing.T) {
 	}
 }
 
-func TestAFileMayHaveASectionForTheGateway(t *testing.T) {
+func TestConfigFileMayHaveAGatewaySection(t *testing.T) {
 	c, err := provider.Parse("f.yaml", []byte("version: 1\naliases: {fast: openai/a}\ngateway:\n  listen: 127.0.0.1:8088\n  anything: [1, {a: b}]\n"))
 	if err != nil || c.Aliases["fast"] != "openai/a" {
 		t.Errorf("%v, %v", c, err)
 	}
 }
 
-func TestTheStartOfAStreamHasTheLossesOfTheRequest(t *testing.T) {
+func TestResponseStartHasRequestLosses(t *testing.T) {
 	unstreamed := func(s *server, w http.ResponseWriter, r *http.Request, got received) {
 		got.stream = false
-		say(textAnswer("hi"))(s, w, r, got)
+		respond(textResponse("hi"))(s, w, r, got)
 	}
-	for name, step := range map[string]step{"a stream": say(textAnswer("hi")), "an answer that came at once": unstreamed} {
+	for name, step := range map[string]step{"a stream": respond(textResponse("hi")), "an answer that came at once": unstreamed} {
 		t.Run(name, func(t *testing.T) {
 			s := serve(t, anthropic.Codec{}, step)
-			req := question()
+			req := newRequest()
 			req.MaxOutputTokens, req.Sampling.Seed = new(int64(100)), new(int64(7)) // Messages has no seed
 			var whole dragoman.Collector
 			var start, end []dragoman.Loss

@@ -38,53 +38,54 @@ type TransportError struct {
 func (e *TransportError) Error() string { return fmt.Sprintf("provider: %s: %v", e.Host, e.Err) }
 func (e *TransportError) Unwrap() error { return e.Err }
 
-// answer is the response to one attempt while it is read.
-type answer struct {
+// attemptResponse is the response to one attempt while it is read. It is not safe for concurrent
+// use and must be closed.
+type attemptResponse struct {
 	*http.Response
-	x      *exchange
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	watch  *watch
-	begun  bool // some content has arrived
-	// pulse looks for content; unseen is the time of the waits since the last content.
-	pulse  pulse
-	unseen time.Duration
-	// last, if set, limits the time of all further reads, whatever arrives.
-	last   time.Duration
-	bounds bool    // the limit last is running
-	seen   *sample // the body for the log; nil if it is not logged
-	// waiting is called before the body is read; nil means no call.
-	waiting func()
+	x          *exchange
+	ctx        context.Context
+	cancel     context.CancelCauseFunc
+	watch      *watch
+	hasContent bool // some content has arrived
+	// detector looks for content; sinceContent is the time of the waits since the last content.
+	detector     contentDetector
+	sinceContent time.Duration
+	// drainLimit, if set, limits the time of all further reads, whatever arrives.
+	drainLimit time.Duration
+	draining   bool    // drainLimit is running
+	sample     *sample // the body for the log; nil if it is not logged
+	// beforeRead is called before each read of the body; nil means no call.
+	beforeRead func()
 	// head holds bytes that were read to detect the type of the body and must be read again;
-	// after is the error that followed them.
-	head  []byte
-	after error
-	// keepBody stops cancellation from closing the body.
-	keepBody func() bool
+	// headErr is the error that followed them.
+	head    []byte
+	headErr error
+	// stopClosing keeps cancellation from closing the body.
+	stopClosing func() bool
 }
 
 // send makes one attempt: it sends the payload and returns the response if it is successful.
 // The caller must close the response.
-func (x *exchange) send(ctx context.Context) (*answer, error) {
+func (x *exchange) send(ctx context.Context) (*attemptResponse, error) {
 	if err := x.prepare(ctx); err != nil {
 		return nil, err
 	}
 	a, err := x.attempt(ctx)
-	if err != nil || a.good() {
+	if err != nil || a.isSuccess() {
 		return a, err
 	}
 	defer a.Close()
-	_, err = a.refusal()
+	_, err = a.readError()
 	return nil, err
 }
 
 // attempt sends the payload and returns the response, whatever its status. The caller must
 // close it.
-func (x *exchange) attempt(ctx context.Context) (*answer, error) {
-	x.tries++
-	x.asked = asked{}
+func (x *exchange) attempt(ctx context.Context) (*attemptResponse, error) {
+	x.attempts++
+	x.retryAdvice = retryAdvice{}
 	ctx, cancel := context.WithCancelCause(ctx)
-	a := &answer{x: x, ctx: ctx, cancel: cancel, watch: newWatch(x.clock, x.client.Timeouts, cancel), pulse: newPulse(x)}
+	a := &attemptResponse{x: x, ctx: ctx, cancel: cancel, watch: newWatch(x.clock, x.client.Timeouts, cancel), detector: newContentDetector(x)}
 	req, err := x.request(ctx, a.watch.trace(ctx))
 	if err != nil {
 		cancel(nil)
@@ -95,24 +96,25 @@ func (x *exchange) attempt(ctx context.Context) (*answer, error) {
 	contexts.Called(ctx)
 	a.Response, err = x.client.http().Do(req) //nolint:bodyclose // answer.Close closes it
 	if err != nil {
-		err = a.failed(err)
+		err = a.transportError(err)
 		a.Close()
 		return nil, err
 	}
 	// The caller's transport may return a body that ignores the context of its request.
 	body := a.Body
-	a.keepBody = context.AfterFunc(ctx, func() { _ = body.Close() })
+	a.stopClosing = context.AfterFunc(ctx, func() { _ = body.Close() })
 	a.unpack()
-	a.sample()
+	a.startSample()
 	return a, nil
 }
 
-// good reports whether the status is successful.
-func (a *answer) good() bool { return a.StatusCode >= 200 && a.StatusCode <= 299 }
+// isSuccess reports whether the status is successful.
+func (a *attemptResponse) isSuccess() bool { return a.StatusCode >= 200 && a.StatusCode <= 299 }
 
 // unpack decompresses a response whose server sent gzip without being asked, because streams do
-// not ask for it (quirk J16). net/http has already decompressed what it asked for itself.
-func (a *answer) unpack() {
+// not ask for it (quirk J16). net/http itself decompresses responses for which it requested
+// compression.
+func (a *attemptResponse) unpack() {
 	if strings.EqualFold(strings.TrimSpace(a.Header.Get("Content-Encoding")), "gzip") {
 		a.Header.Del("Content-Encoding")
 		a.Body = &gunzip{packed: a.Body}
@@ -141,11 +143,11 @@ func (g *gunzip) Close() error { return g.packed.Close() }
 // request returns the payload with its address, headers and credential. It is sent with the
 // context sending; ctx is used to build it.
 func (x *exchange) request(ctx, sending context.Context) (*http.Request, error) {
-	req, err := x.client.addressed(sending, x.model, x.stream)
+	req, err := x.client.newRequest(sending, x.model, x.stream)
 	if err != nil {
 		return nil, err
 	}
-	x.about(req)
+	x.applyPath(req)
 	if len(x.payload) > 0 {
 		req.ContentLength = int64(len(x.payload))
 		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(x.payload)), nil }
@@ -163,7 +165,7 @@ func (x *exchange) request(ctx, sending context.Context) (*http.Request, error) 
 	for name, values := range x.client.Header { // each request has its own, to which an Auth may add
 		req.Header[http.CanonicalHeaderKey(name)] = slices.Clone(values)
 	}
-	x.forward(req.Header)
+	x.forwardHeaders(req.Header)
 	if version := x.wire.Headers.Version; version != "" {
 		if _, set := req.Header[version]; !set {
 			req.Header.Set(version, x.wire.Headers.VersionValue)
@@ -173,7 +175,7 @@ func (x *exchange) request(ctx, sending context.Context) (*http.Request, error) 
 		return nil, badHeader(name)
 	}
 	x.forwardQuery(req.URL)
-	x.secrets.url(req.URL, x.params)
+	x.secrets.url(req.URL, x.clientParams)
 	x.secrets.headers(x.client.Header, nil, minSetting)
 	if x.client.Auth != nil {
 		before := req.Header.Clone()
@@ -181,9 +183,9 @@ func (x *exchange) request(ctx, sending context.Context) (*http.Request, error) 
 			return nil, err
 		}
 		x.secrets.headers(req.Header, before, minSecret)
-		x.secrets.url(req.URL, x.params)
+		x.secrets.url(req.URL, x.clientParams)
 		if unsendable(req.Header) != "" {
-			return nil, unusable(errBadKey)
+			return nil, unusableKeyError(errBadKey)
 		}
 	}
 	return req, nil
@@ -194,7 +196,7 @@ func (x *exchange) request(ctx, sending context.Context) (*http.Request, error) 
 func unsendable(h http.Header) string {
 	first, found := "", false
 	for name, values := range h {
-		if (!found || name < first) && (!isToken(name) || slices.ContainsFunc(values, unprintable)) {
+		if (!found || name < first) && (!isToken(name) || slices.ContainsFunc(values, hasControlChars)) {
 			first, found = name, true
 		}
 	}
@@ -213,8 +215,8 @@ func isToken(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, other)
 }
 
-// unprintable reports whether a text has characters that are not allowed in a header.
-func unprintable(s string) bool {
+// hasControlChars reports whether a text has characters that are not allowed in a header.
+func hasControlChars(s string) bool {
 	return strings.ContainsFunc(s, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }
 
@@ -232,7 +234,7 @@ func (c *Client) http() *http.Client {
 }
 
 // Read reads the body. The timeout of the current phase applies.
-func (a *answer) Read(p []byte) (int, error) {
+func (a *attemptResponse) Read(p []byte) (int, error) {
 	if len(a.head) > 0 {
 		n := copy(p, a.head)
 		if a.head = a.head[n:]; len(a.head) == 0 {
@@ -240,66 +242,66 @@ func (a *answer) Read(p []byte) (int, error) {
 		}
 		return n, nil
 	}
-	if a.after != nil {
-		return 0, a.after
+	if a.headErr != nil {
+		return 0, a.headErr
 	}
 	return a.read(p)
 }
 
 // read reads the bytes that have not been read yet.
-func (a *answer) read(p []byte) (int, error) {
-	if a.last > 0 {
-		return a.readLast(p)
+func (a *attemptResponse) read(p []byte) (int, error) {
+	if a.drainLimit > 0 {
+		return a.readRest(p)
 	}
-	if a.waiting != nil {
-		a.waiting()
+	if a.beforeRead != nil {
+		a.beforeRead()
 	}
-	a.watch.wait()
+	a.watch.beginWait()
 	n, err := a.Body.Read(p)
-	a.arrived(p[:n], a.watch.rest())
-	return a.saw(p, n, err)
+	a.noteArrival(p[:n], a.watch.endWait())
+	return a.afterRead(p, n, err)
 }
 
-// readLast reads and discards the rest of the body. One timeout applies to all of it, so that
+// readRest reads and discards the rest of the body. One timeout applies to all of it, so that
 // a server that keeps sending does not delay the caller.
-func (a *answer) readLast(p []byte) (int, error) {
-	if !a.bounds {
-		a.bounds = true
-		a.watch.bound(phaseIdle, a.last)
+func (a *attemptResponse) readRest(p []byte) (int, error) {
+	if !a.draining {
+		a.draining = true
+		a.watch.enterWithLimit(phaseIdle, a.drainLimit)
 	}
-	if a.waiting != nil {
-		a.waiting()
+	if a.beforeRead != nil {
+		a.beforeRead()
 	}
 	n, err := a.Body.Read(p)
-	return a.saw(p, n, err)
+	return a.afterRead(p, n, err)
 }
 
-func (a *answer) saw(p []byte, n int, err error) (int, error) {
-	if a.seen != nil {
-		a.seen.add(p[:n])
+func (a *attemptResponse) afterRead(p []byte, n int, err error) (int, error) {
+	if a.sample != nil {
+		a.sample.add(p[:n])
 	}
 	// A body that was closed on cancellation may look complete.
 	if err != nil && (!errors.Is(err, io.EOF) || a.ctx.Err() != nil) {
-		err = a.failed(err)
+		err = a.transportError(err)
 	}
 	return n, err
 }
 
 // Close ends the attempt. If the body was not read to its end, the connection is closed.
-func (a *answer) Close() {
+func (a *attemptResponse) Close() {
 	a.watch.stop()
-	if a.keepBody != nil {
-		a.keepBody()
+	if a.stopClosing != nil {
+		a.stopClosing()
 	}
 	if a.Response != nil {
-		_ = a.Body.Close() // it was read as far as anybody wants
+		_ = a.Body.Close() // read as far as needed
 	}
 	a.cancel(nil)
 }
 
-// failed returns why the transport failed: a timeout, cancellation by the caller, or an error
+// transportError returns why the transport failed: a timeout, cancellation by the caller, or an error
 // of the transport itself. The error has no URL, which may hold a secret.
-func (a *answer) failed(err error) error {
+func (a *attemptResponse) transportError(err error) error {
 	if a.ctx.Err() != nil {
 		return context.Cause(a.ctx)
 	}
@@ -314,8 +316,8 @@ func (a *answer) failed(err error) error {
 	return &TransportError{Host: u.Host, Err: err}
 }
 
-// bare reports whether a request was sent without a credential.
-func bare(r *http.Request) bool {
+// hasNoCredential reports whether a request was sent without a credential.
+func hasNoCredential(r *http.Request) bool {
 	for name := range r.Header {
 		if !isPublic(name) {
 			return false
@@ -324,8 +326,8 @@ func bare(r *http.Request) bool {
 	return r.URL.User == nil && r.URL.RawQuery == ""
 }
 
-// body reads the whole body.
-func (a *answer) body(most int) ([]byte, error) {
+// readBody reads the whole body.
+func (a *attemptResponse) readBody(most int) ([]byte, error) {
 	b, err := bodies.ReadAll(io.LimitReader(a, int64(most)+1), a.ContentLength)
 	if err == nil && len(b) > most {
 		err = fmt.Errorf("provider: an answer of more than %d bytes: %w", most, dragoman.ErrTooLarge)
@@ -333,13 +335,13 @@ func (a *answer) body(most int) ([]byte, error) {
 	return b, err
 }
 
-// refusal reads an error response. It returns the body, or nil if the body is incomplete, and
+// readError reads an error response. It returns the body, or nil if the body is incomplete, and
 // the decoded error, or why it cannot be decoded. The status is usually enough, so refusal does
 // not wait long for the end of the body.
-func (a *answer) refusal() ([]byte, error) {
-	a.last = errorWait
+func (a *attemptResponse) readError() ([]byte, error) {
+	a.drainLimit = errorWait
 	if idle := a.x.client.Timeouts.of(phaseIdle); idle > 0 {
-		a.last = min(a.last, idle)
+		a.drainLimit = min(a.drainLimit, idle)
 	}
 	body, err := io.ReadAll(io.LimitReader(a, maxErrorBytes))
 	var slow *TimeoutError
@@ -356,12 +358,12 @@ func (a *answer) refusal() ([]byte, error) {
 			e.Message = "the server redirects to " + u.Host + ", which is not followed; set the base URL to where it is"
 		}
 	}
-	if e.Class == dragoman.ErrorAuth && a.x.client.setKey != "" && bare(a.Request) {
-		e.Message = strings.TrimRight(e.Message, ". \n") + "; the request had no credential: " + a.x.client.setKey
+	if e.Class == dragoman.ErrorAuth && a.x.client.keyAdvice != "" && hasNoCredential(a.Request) {
+		e.Message = strings.TrimRight(e.Message, ". \n") + "; the request had no credential: " + a.x.client.keyAdvice
 	}
-	a.x.asked = a.x.readAsked(a.Header, e)
+	a.x.retryAdvice = a.x.readRetryAdvice(a.Header, e)
 	e = a.x.secrets.apiError(e)
-	a.x.logRefusal(a, e)
+	a.x.logError(a, e)
 	if err != nil || len(body) == maxErrorBytes {
 		body = nil
 	}

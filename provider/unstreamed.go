@@ -18,17 +18,17 @@ const maxPeek = 512
 // unstreamed reports whether the body, which begins with this byte, is one JSON object instead
 // of the requested stream. The content type is not reliable: streams have any. A complete
 // response that is a stream of one line needs no conversion.
-func (a *answer) unstreamed(first byte) bool {
+func (a *attemptResponse) unstreamed(first byte) bool {
 	return first == '{' && !a.x.wire.Stream.Framing.Begins(first)
 }
 
 // peek returns the first byte of the body that is not white space, or 0 if there is none. The
 // bytes stay available to Read.
-func (a *answer) peek() byte {
+func (a *attemptResponse) peek() byte {
 	head := make([]byte, 0, maxPeek)
-	for a.after == nil && len(head) < cap(head) {
+	for a.headErr == nil && len(head) < cap(head) {
 		n, err := a.read(head[len(head):cap(head)])
-		head, a.after = head[:len(head)+n], err
+		head, a.headErr = head[:len(head)+n], err
 		a.head = head
 		if text := bytes.TrimLeft(head, " \t\r\n"); len(text) > 0 {
 			return text[0]
@@ -37,27 +37,27 @@ func (a *answer) peek() byte {
 	return 0
 }
 
-// streamWhole reads the complete response and adds the events that a stream would have to out.
+// streamUnstreamed reads the complete response and adds the events that a stream would have to out.
 // A body that is not a response is left to the decoder of streams, which recognizes errors.
-func (x *exchange) streamWhole(ctx context.Context, a *answer, out *startBuffer) error {
-	body, err := a.body(x.client.maxResponse())
+func (x *exchange) streamUnstreamed(ctx context.Context, a *attemptResponse, out *startBuffer) error {
+	body, err := a.readBody(x.client.maxResponse())
 	if err != nil {
-		return broken(err, nil)
+		return brokenStreamError(err, nil)
 	}
-	resp, err := x.understand(ctx, a, body)
+	resp, err := x.decodeWhole(ctx, a, body)
 	switch {
 	case resp == nil && ctx.Err() == nil && !isExtensionError(err):
-		return x.decode(ctx, a, bytes.NewReader(body), out)
+		return x.decodeStream(ctx, a, bytes.NewReader(body), out)
 	case resp == nil:
 		return err
 	}
-	for ev := range stream.EventsOf(resp, x.lost(dragoman.Report{})) {
+	for ev := range stream.EventsOf(resp, x.allLosses(dragoman.Report{})) {
 		if !out.add(ev) {
-			return errLeft
+			return errCallerStopped
 		}
 	}
 	if resp.Error != nil && !out.add(&dragoman.StreamError{Err: resp.Error, Usage: resp.Usage}) {
-		return errLeft
+		return errCallerStopped
 	}
 	return err
 }

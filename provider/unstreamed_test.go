@@ -20,8 +20,8 @@ import (
 	"github.com/dragoman-go/dragoman/provider/extension"
 )
 
-// sayWhole answers at once, whatever was asked for, behind some white space.
-func sayWhole(resp *dragoman.Response, contentType string) step {
+// respondUnstreamed sends a complete response after some white space, whatever was requested.
+func respondUnstreamed(resp *dragoman.Response, contentType string) step {
 	return func(s *server, w http.ResponseWriter, _ *http.Request, _ received) {
 		enc, err := s.codec.EncodeResponse(resp, dialect.EncodeOptions{Seed: "s"})
 		if err != nil {
@@ -37,27 +37,27 @@ func sayWhole(resp *dragoman.Response, contentType string) step {
 	}
 }
 
-// A server that ignores that a stream was asked for is understood all the same.
-func TestAWholeAnswerWhereAStreamWasAskedForIsToldAsOne(t *testing.T) {
-	answers := map[string]*dragoman.Response{
-		"text":           textAnswer("Take a coat, and an umbrella: it rains."),
-		"parallel calls": callAnswer(`{"city":"Oslo"}`, `{"city":"Bergen"}`),
+// A complete response to a request for a stream is converted to a stream.
+func TestUnstreamedResponseIsStreamed(t *testing.T) {
+	responses := map[string]*dragoman.Response{
+		"text":           textResponse("Take a coat, and an umbrella: it rains."),
+		"parallel calls": callResponse(`{"city":"Oslo"}`, `{"city":"Bergen"}`),
 	}
-	both := callAnswer(`{"city":"Oslo"}`)
+	both := callResponse(`{"city":"Oslo"}`)
 	both.Output[0].Parts = slices.Insert(both.Output[0].Parts, 0, dragoman.Part(&dragoman.Text{Text: "Let me look."}))
-	answers["text and a call"] = both
+	responses["text and a call"] = both
 	each(t, func(t *testing.T, codec dialect.Codec) {
-		for name, want := range answers {
+		for name, want := range responses {
 			for _, contentType := range []string{"application/json", "text/event-stream", ""} {
-				s := serve(t, codec, sayWhole(want, contentType))
+				s := serve(t, codec, respondUnstreamed(want, contentType))
 				c := s.client(&provider.Client{})
-				whole, err := c.Generate(t.Context(), question())
+				whole, err := c.Generate(t.Context(), newRequest())
 				if err != nil {
 					t.Fatal(err)
 				}
 				var kinds []string
 				var collected dragoman.Collector
-				for ev, err := range c.Stream(t.Context(), question()) {
+				for ev, err := range c.Stream(t.Context(), newRequest()) {
 					if err != nil {
 						t.Fatalf("%s as %q: %v", name, contentType, err)
 					}
@@ -88,21 +88,21 @@ func TestAWholeAnswerWhereAStreamWasAskedForIsToldAsOne(t *testing.T) {
 	})
 }
 
-// What is no answer is told as before: an error of the server's with its class, a
-// body that breaks off as an incomplete stream.
-func TestAWholeBodyThatIsNoAnswerIsAnErrorOfTheStream(t *testing.T) {
+// A body that is not a response is an error: a server error with its class, or an incomplete
+// stream.
+func TestInvalidUnstreamedBodyIsAStreamError(t *testing.T) {
 	each(t, func(t *testing.T, codec dialect.Codec) {
 		status, failure, _ := codec.EncodeError(&dragoman.APIError{Class: dragoman.ErrorRateLimit, Message: "slow down, please"})
 		if status == 0 {
 			t.Fatal("no status")
 		}
-		enc, err := codec.EncodeResponse(callAnswer(`{"city":"Oslo"}`), dialect.EncodeOptions{Seed: "s"})
+		enc, err := codec.EncodeResponse(callResponse(`{"city":"Oslo"}`), dialect.EncodeOptions{Seed: "s"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for name, body := range map[string][]byte{"an error": failure, "half an answer": enc.Body[:len(enc.Body)*2/3], "another object": []byte(`{"hello":"world"}`)} {
 			s := serve(t, codec, func(_ *server, w http.ResponseWriter, _ *http.Request, _ received) { _, _ = w.Write(body) })
-			resp, err := dragoman.Collect(s.client(&provider.Client{Retry: provider.Retry{Max: -1}}).Stream(t.Context(), question()))
+			resp, err := dragoman.Collect(s.client(&provider.Client{Retry: provider.Retry{Max: -1}}).Stream(t.Context(), newRequest()))
 			if err == nil && (name != "another object" || resp.Stop.Reason == dragoman.StopEnd) {
 				t.Errorf("%s: %+v", name, resp)
 			}
@@ -119,10 +119,10 @@ func TestAWholeBodyThatIsNoAnswerIsAnErrorOfTheStream(t *testing.T) {
 	})
 }
 
-// What was lost on the way is told at the end, as of any stream.
-func TestTheLossesOfAWholeAnswerAreToldWithItsEnd(t *testing.T) {
-	s := serve(t, openaichat.Codec{}, sayWhole(textAnswer("Yes."), "application/json"))
-	req := question()
+// The losses are in the end of the response, as for any stream.
+func TestUnstreamedLossesAreInResponseEnd(t *testing.T) {
+	s := serve(t, openaichat.Codec{}, respondUnstreamed(textResponse("Yes."), "application/json"))
+	req := newRequest()
 	req.Sampling.TopK = new(int64(7))
 	resp, err := dragoman.Collect(s.client(&provider.Client{}).Stream(t.Context(), req))
 	if err != nil || !slices.ContainsFunc(resp.Losses.Losses, func(l dragoman.Loss) bool { return l.Path == "/sampling/top_k" }) {
@@ -130,31 +130,31 @@ func TestTheLossesOfAWholeAnswerAreToldWithItsEnd(t *testing.T) {
 	}
 }
 
-// Extensions see the answer as one chunk, and what they add is told.
-func TestX3_ExtensionsFinishAWholeAnswerWhereAStreamWasAskedFor(t *testing.T) {
-	s := serve(t, openaichat.Codec{}, sayWhole(textAnswer("Yes."), "application/json"))
-	watch := &watcher{}
+// Extensions get the response as one chunk, and their additions are emitted.
+func TestX3_ExtensionsFinishUnstreamedResponses(t *testing.T) {
+	s := serve(t, openaichat.Codec{}, respondUnstreamed(textResponse("Yes."), "application/json"))
+	watch := &chunkWatcher{}
 	c := s.client(&provider.Client{Extensions: provider.Extensions{Set: mustSet(t, watch)}})
-	resp, err := dragoman.Collect(c.Stream(t.Context(), question()))
+	resp, err := dragoman.Collect(c.Stream(t.Context(), newRequest()))
 	if err != nil || watch.chunks != 1 || !bytes.Contains(watch.last, []byte("Yes.")) || resp.Text() != "Yes. Really." {
 		t.Errorf("%v: %d chunks, the last %s: %q", err, watch.chunks, watch.last, resp.Text())
 	}
 }
 
-type watcher struct {
+type chunkWatcher struct {
 	chunks int
 	last   []byte
 }
 
-func (*watcher) Info() extension.Info { return extension.Info{Name: "watch"} }
+func (*chunkWatcher) Info() extension.Info { return extension.Info{Name: "watch"} }
 
-func (w *watcher) ReadChunk(_ context.Context, _ *extension.Exchange, chunk json.RawMessage) error {
+func (w *chunkWatcher) ReadChunk(_ context.Context, _ *extension.Exchange, chunk json.RawMessage) error {
 	w.chunks++
 	w.last = bytes.Clone(chunk)
 	return nil
 }
 
-func (*watcher) Finish(_ context.Context, _ *extension.Exchange, resp *dragoman.Response) error {
+func (*chunkWatcher) Finish(_ context.Context, _ *extension.Exchange, resp *dragoman.Response) error {
 	resp.Output[0].Parts = append(resp.Output[0].Parts, &dragoman.Text{Text: " Really."})
 	return nil
 }
@@ -168,12 +168,11 @@ func mustSet(t *testing.T, extensions ...extension.Extension) *extension.Set {
 	return set
 }
 
-// The events of an answer that was not streamed are held back and left as those of
-// any other.
-func TestLeavingAStreamThatIsNoneEndsIt(t *testing.T) {
-	s := serve(t, openaichat.Codec{}, sayWhole(textAnswer("Yes."), "application/json"))
+// The events of an unstreamed response are held back, and the caller may leave, as with a stream.
+func TestBreakEndsAnUnstreamedResponse(t *testing.T) {
+	s := serve(t, openaichat.Codec{}, respondUnstreamed(textResponse("Yes."), "application/json"))
 	n := 0
-	for range s.client(&provider.Client{}).Stream(t.Context(), question()) {
+	for range s.client(&provider.Client{}).Stream(t.Context(), newRequest()) {
 		n++
 		break
 	}

@@ -33,8 +33,8 @@ type wireStream struct {
 	crlf, open, bytewise, nameless bool
 }
 
-// takeApart encodes events and splits the result into frames.
-func takeApart(codec dialect.Codec, o dialect.EncodeOptions, events []dragoman.Event) (*wireStream, error) {
+// splitStream encodes events and splits the result into frames.
+func splitStream(codec dialect.Codec, o dialect.EncodeOptions, events []dragoman.Event) (*wireStream, error) {
 	w := wire.Of(codec)
 	s := &wireStream{wire: w, framing: w.Stream.Framing}
 	enc := codec.NewStreamEncoder(o)

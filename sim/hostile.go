@@ -59,7 +59,7 @@ func hostileChunks(codec dialect.Codec, o dialect.EncodeOptions, events []dragom
 	if f.events != nil {
 		events = f.events(events)
 	}
-	s, err := takeApart(codec, o, events)
+	s, err := splitStream(codec, o, events)
 	if err != nil {
 		return nil, err
 	}

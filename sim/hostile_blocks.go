@@ -29,7 +29,7 @@ func hugeIndex(s *wireStream) {
 
 // inputDelta returns the object and the field of an event that hold a fragment of a call's
 // input, or nil.
-func (s *wireStream) inputDelta(f *frame) (of *object, member string) {
+func (s *wireStream) inputDelta(f *frame) (of *object, field string) {
 	in := &s.wire.Simulator.Input
 	if of := fragment(f, in); of.has(in.Field) {
 		return of, in.Field
@@ -42,14 +42,14 @@ func (s *wireStream) withInput(text string) {
 	done := map[string]bool{}
 	for i := len(s.frames) - 1; i >= 0; i-- {
 		f := &s.frames[i]
-		of, member := s.inputDelta(f)
+		of, field := s.inputDelta(f)
 		if of == nil || done[s.blockOf(f)] {
 			continue
 		}
 		done[s.blockOf(f)] = true
 		more := frame{name: f.name, data: clone(f.data)}
 		o, _ := s.inputDelta(&more)
-		o.set(member, text)
+		o.set(field, text)
 		s.insert(i+1, more)
 	}
 }
@@ -59,11 +59,11 @@ func emptyInputs(s *wireStream) {
 	seen := map[string]bool{}
 	for i := 0; i < len(s.frames); i++ {
 		f := &s.frames[i]
-		if of, member := s.inputDelta(f); of != nil && !seen[s.blockOf(f)] {
+		if of, field := s.inputDelta(f); of != nil && !seen[s.blockOf(f)] {
 			seen[s.blockOf(f)] = true
 			empty := frame{name: f.name, data: clone(f.data)}
 			o, _ := s.inputDelta(&empty)
-			o.set(member, "")
+			o.set(field, "")
 			s.insert(i, empty)
 			i++
 		}

@@ -31,7 +31,7 @@ func (s *wireStream) chatCalls() []chatCall {
 }
 
 // payload returns the object that holds the arguments, and the name of their field.
-func (c chatCall) payload() (of *object, member string) {
+func (c chatCall) payload() (of *object, field string) {
 	if custom := objectAt(c.call, "custom"); custom != nil {
 		return custom, "input"
 	}
@@ -39,8 +39,8 @@ func (c chatCall) payload() (of *object, member string) {
 }
 
 func (c chatCall) arguments() string {
-	of, member := c.payload()
-	text, _ := of.get(member).(string)
+	of, field := c.payload()
+	text, _ := of.get(field).(string)
 	return text
 }
 
@@ -113,7 +113,7 @@ func chatNameAgain(s *wireStream) {
 func (s *wireStream) chatHalfName() {
 	calls := s.chatCalls()
 	for _, c := range slices.Backward(calls) {
-		of, member := c.payload()
+		of, field := c.payload()
 		name, _ := of.get("name").(string)
 		if !c.opens() || len(name) < 2 {
 			continue
@@ -123,7 +123,7 @@ func (s *wireStream) chatHalfName() {
 			rest, _ := other.payload()
 			other.call.remove("id")
 			rest.set("name", name[len(name)/2:])
-			rest.set(member, "")
+			rest.set(field, "")
 		}
 		of.set("name", name[:len(name)/2])
 		s.insert(c.frame+1, more)
@@ -151,10 +151,10 @@ func chatBundled(s *wireStream, all bool, object bool) {
 				break
 			}
 		}
-		of, member := first.payload()
-		of.set(member, text)
-		if tree, err := parseTree([]byte(text)); err == nil && object && member == "arguments" {
-			of.set(member, tree)
+		of, field := first.payload()
+		of.set(field, text)
+		if tree, err := parseTree([]byte(text)); err == nil && object && field == "arguments" {
+			of.set(field, tree)
 		}
 	}
 	n := -1
@@ -208,8 +208,8 @@ func chatBlankTail(s *wireStream) {
 	for _, index := range order {
 		f := frame{data: clone(s.frames[last[index].frame].data)}
 		for _, c := range (&wireStream{frames: []frame{f}}).chatCalls() {
-			of, member := c.payload()
-			of.set(member, " \n")
+			of, field := c.payload()
+			of.set(field, " \n")
 			c.call.remove("id")
 			of.remove("name")
 		}

@@ -6,15 +6,15 @@ import "strings"
 func wholeDeltas(s *wireStream) {
 	texts, first := map[string]string{}, map[string]*object{}
 	s.keep(func(f *frame) bool {
-		of, member := s.inputDelta(f)
+		of, field := s.inputDelta(f)
 		if of == nil {
 			return true
 		}
 		b := s.blockOf(f)
-		text, _ := of.get(member).(string)
+		text, _ := of.get(field).(string)
 		texts[b] += text
 		if first[b] != nil {
-			first[b].set(member, texts[b])
+			first[b].set(field, texts[b])
 			return false
 		}
 		first[b] = of

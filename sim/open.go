@@ -135,7 +135,7 @@ func (s *modelSpec) set(key, value string) error {
 	default:
 		return fmt.Errorf("unknown setting %.40q: known settings are fault, first, rate, reasoning_field, seed", key)
 	}
-	if err != nil || !s.pace.sensible() {
+	if err != nil || !s.pace.isValid() {
 		return fmt.Errorf("invalid value %s=%.40s", key, value)
 	}
 	return nil
@@ -149,7 +149,7 @@ func isName(s string) bool {
 // model returns the model of a parsed name.
 func (c Config) model(spec modelSpec) (dragoman.Model, error) {
 	settings := c.Settings
-	settings.Pace = spec.pace.or(c.Pace)
+	settings.Pace = spec.pace.orElse(c.Pace)
 	if spec.seed != "" {
 		settings.Seed = spec.seed
 	}
@@ -171,6 +171,6 @@ func (c Config) model(spec modelSpec) (dragoman.Model, error) {
 	if own.Seed == "" {
 		own.Seed = settings.Seed
 	}
-	own.Pace, own.origin = own.Pace.or(settings.Pace), settings.origin
+	own.Pace, own.origin = own.Pace.orElse(settings.Pace), settings.origin
 	return &own, nil
 }

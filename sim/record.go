@@ -118,15 +118,15 @@ type recordedBody struct {
 
 func (b *recordedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	b.keep(p[:n])
+	b.record(p[:n])
 	if err != nil {
 		b.finish(!errors.Is(err, io.EOF))
 	}
 	return n, err
 }
 
-// keep adds to the copy. It drops the copy once that is too large.
-func (b *recordedBody) keep(p []byte) {
+// record adds to the copy. It drops the copy once that is too large.
+func (b *recordedBody) record(p []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.done {

@@ -22,8 +22,8 @@ type response struct {
 	usage dragoman.Usage
 	// pace overrides the pace of the model, for the fields that it sets.
 	pace Pace
-	// broken ends the stream with an error after the parts. Nil means a normal end.
-	broken *dragoman.APIError
+	// truncated ends the stream with an error after the parts. Nil means a normal end.
+	truncated *dragoman.APIError
 }
 
 // actor is one model: its name, and how it makes a response. The parts that all models share
@@ -53,7 +53,7 @@ func (a actor) stream(ctx context.Context, req *dragoman.Request) iter.Seq2[drag
 			return
 		}
 		bound(&resp, req)
-		t := emitter{ctx: ctx, yield: yield, pace: resp.pace.or(a.settings.Pace), origin: a.settings.origin}
+		t := emitter{ctx: ctx, yield: yield, pace: resp.pace.orElse(a.settings.Pace), origin: a.settings.origin}
 		t.emitResponse(&resp, dragoman.Response{
 			ID: m.id(a.settings.idKind(), 0), Model: cmp.Or(req.Model, a.name), Created: time.Unix(created, 0).UTC(),
 			Usage: dragoman.Usage{Input: dragoman.Counted(serving.CountTokens(req))}.Merge(dragoman.Usage{Input: resp.usage.Input, CacheRead: resp.usage.CacheRead, CacheWrite: resp.usage.CacheWrite}),
@@ -192,9 +192,9 @@ func (t *emitter) emitResponse(a *response, head dragoman.Response, n int) {
 		}
 	}
 	usage := head.Usage.Merge(counted(a.parts, n)).Merge(a.usage)
-	if a.broken != nil {
-		t.emit(&dragoman.StreamError{Err: a.broken, Usage: usage})
-		t.fail(a.broken)
+	if a.truncated != nil {
+		t.emit(&dragoman.StreamError{Err: a.truncated, Usage: usage})
+		t.fail(a.truncated)
 		return
 	}
 	stop := t.withNativeReason(a.stop)

@@ -186,7 +186,7 @@ func (t *turn) respond(req *dragoman.Request, m mint) (response, error) {
 		e := *t.err
 		return response{}, &e
 	}
-	a := response{usage: t.usage, pace: t.pace, broken: t.err, stop: dragoman.Stop{Reason: t.stop}}
+	a := response{usage: t.usage, pace: t.pace, truncated: t.err, stop: dragoman.Stop{Reason: t.stop}}
 	calls := 0
 	for _, p := range t.parts {
 		switch p := p.(type) {
@@ -238,8 +238,8 @@ func resolveCall(req *dragoman.Request, c *dragoman.ToolCall) {
 				continue
 			}
 			c.Namespace, c.Name = t.Namespace, t.Name
-			if member := onlyText(t); c.Payload == codes.PayloadText && member != "" {
-				b, _ := json.Marshal(map[string]string{member: c.Arguments}) // marshaling strings cannot fail
+			if field := onlyText(t); c.Payload == codes.PayloadText && field != "" {
+				b, _ := json.Marshal(map[string]string{field: c.Arguments}) // marshaling strings cannot fail
 				c.Arguments, c.Payload = string(b), codes.PayloadObject
 			}
 			return

@@ -288,7 +288,7 @@ func (p *scriptParser) pace(t *turn, rest string) {
 		default:
 			p.wrong("unknown pace setting %s: known settings are first, rate", pair[0])
 		}
-		if err != nil || !t.pace.sensible() {
+		if err != nil || !t.pace.isValid() {
 			p.wrong("invalid pace %s=%s", pair[0], pair[1])
 		}
 	}

@@ -65,8 +65,8 @@ func (p Pace) next(ctx context.Context) error {
 	return p.wait(ctx, time.Duration(min(float64(time.Second)/p.TokensPerSecond, float64(stallTime))))
 }
 
-// sensible reports whether a pace is valid.
-func (p Pace) sensible() bool {
+// isValid reports whether a pace is valid.
+func (p Pace) isValid() bool {
 	return p.FirstToken >= 0 && p.TokensPerSecond >= 0 && !math.IsInf(p.TokensPerSecond, 0)
 }
 
@@ -87,8 +87,8 @@ func (p Pace) wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// or returns the pace with unset fields taken from other.
-func (p Pace) or(other Pace) Pace {
+// orElse returns the pace with unset fields taken from other.
+func (p Pace) orElse(other Pace) Pace {
 	if p.FirstToken == 0 {
 		p.FirstToken = other.FirstToken
 	}

@@ -142,8 +142,8 @@ func (s callStream) write(w io.Writer, calls, size int) error {
 
 // callStreams returns a callStream for each language.
 func callStreams() map[string]callStream {
-	block := func(kind string, i int, member string) string {
-		return fmt.Sprintf("event: content_block_%[1]s\ndata: {\"type\":\"content_block_%[1]s\",\"index\":%[2]d%[3]s}\n\n", kind, i, member)
+	block := func(kind string, i int, field string) string {
+		return fmt.Sprintf("event: content_block_%[1]s\ndata: {\"type\":\"content_block_%[1]s\",\"index\":%[2]d%[3]s}\n\n", kind, i, field)
 	}
 	fragment := func(i int, text string) string {
 		return block("delta", i, `,"delta":{"type":"input_json_delta","partial_json":"`+text+`"}`)

@@ -43,7 +43,7 @@ func TestFileErrorNamesFlagOrVariable(t *testing.T) {
 	}
 }
 
-func TestAModelFileErrorNamesItsOwnModel(t *testing.T) {
+func TestModelFileErrorNamesItsOwnModel(t *testing.T) {
 	runs(t)
 	file := filepath.Join(t.TempDir(), "facts.yaml")
 	if err := os.WriteFile(file, []byte("version: 1\nmodels:\n  - id: vllm/our-model\n    like: openai/gpt-4.1\n    contxt: 5\n"), 0o600); err != nil {

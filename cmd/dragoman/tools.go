@@ -62,14 +62,14 @@ func readTools(data []byte, from dragoman.Dialect) ([]dragoman.ToolSpec, dragoma
 		return nil, dragoman.Report{}, err
 	}
 	l := languageOf(from)
-	member := string(list)
+	field := string(list)
 	path := strings.Split(strings.TrimPrefix(at.Tools, "/"), "/")
 	for i, name := range slices.Backward(path) {
-		if member = `"` + name + `":` + member; i > 0 {
-			member = "{" + member + "}"
+		if field = `"` + name + `":` + field; i > 0 {
+			field = "{" + field + "}"
 		}
 	}
-	req, rep, err := l.DecodeRequest([]byte(`{"`+l.list+`":[],`+member+`}`), dialect.DecodeOptions{})
+	req, rep, err := l.DecodeRequest([]byte(`{"`+l.list+`":[],`+field+`}`), dialect.DecodeOptions{})
 	if err != nil {
 		if at := new(*dragoman.DecodeError); errors.As(err, at) {
 			in := **at

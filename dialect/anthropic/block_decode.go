@@ -90,12 +90,12 @@ func (d *blockDecoder) block(block jsonwire.Value, at extra.Path, place ...int) 
 	case "text", "image", "document":
 		p := readPart(raw)
 		if t, ok := p.(*dragoman.Text); ok {
-			d.DropTwins(&t.Extra, "", at.String(), modeledBlockFields)
+			d.DropCaseVariants(&t.Extra, "", at.String(), modeledBlockFields)
 		}
 		return p
 	case "thinking", "redacted_thinking":
 		if p := readReasoning(raw, typ); p != nil {
-			d.DropTwins(&p.Extra, "", at.String(), modeledBlockFields)
+			d.DropCaseVariants(&p.Extra, "", at.String(), modeledBlockFields)
 			return p
 		}
 		return opaque(raw, typ)

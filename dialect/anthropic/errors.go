@@ -134,7 +134,7 @@ func (Codec) EncodeError(e *dragoman.APIError) (int, []byte, dragoman.Report) {
 // nil if the error is of another dialect, was changed, or could be mistaken for
 // a response.
 func nativeError(e *dragoman.APIError) []byte {
-	return wirekit.OwnError{Format: formatError, Decode: Codec{}.DecodeError, Answer: []string{"content"}}.JSON(e)
+	return wirekit.OwnError{Format: formatError, Decode: Codec{}.DecodeError, ResponseFields: []string{"content"}}.JSON(e)
 }
 
 // writeError writes the error envelope, which is the same in a body and in a

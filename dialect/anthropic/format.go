@@ -16,10 +16,10 @@ var format = &blockwire.Format{
 	Messages: messagesAt, Literal: literal,
 	DecodeError: Codec{}.DecodeError, EncodeError: Codec{}.EncodeError,
 
-	IDPrefix: "toolu_", Content: "/content", StrayFields: forbiddenFields,
+	IDPrefix: "toolu_", Content: "/content", UnsendableFields: forbiddenFields,
 	StopField: "stop_reason", StopAt: "/stop", StopWord: nearestStop,
 	MaxTokens: "max_tokens", Thinker: "the API", NotWhileThinking: "the API does not accept it while the model thinks",
-	AnswerSchema: func() schema.Profile { return strictProfile.ForOutput() },
+	ResponseSchema: func() schema.Profile { return strictProfile.ForOutput() },
 
 	WriteText: func(_ toolwire.View, w *jsonwire.Writer, t *dragoman.Text, at extra.Path, rep *dragoman.Report) {
 		writeText(w, t, at, rep)
@@ -28,7 +28,7 @@ var format = &blockwire.Format{
 }
 
 // literal lists the fields whose contents are read literally.
-var literal = jsonwire.Literal{Members: []string{"input", "input_schema", "schema"}}
+var literal = jsonwire.Literal{Fields: []string{"input", "input_schema", "schema"}}
 
 // nearestStop returns the nearest stop reason for a reason that not every Claude
 // API has.

@@ -104,7 +104,7 @@ func (d *requestDecoder) message(elem jsonwire.Value, pos int) (dragoman.Message
 						stripped = true
 						continue
 					}
-					stripped = d.WithoutStrays(part, at.Elem("parts", i)) || stripped
+					stripped = d.DropUnsendable(part, at.Elem("parts", i)) || stripped
 					m.Parts = append(m.Parts, part)
 				}
 			}

@@ -78,7 +78,7 @@ func (a *responseDecoder) read(r *jsonwire.Reader) (content jsonwire.Value) {
 		case "error":
 			raw := r.Raw()
 			a.Failed = a.Failed || string(raw) != "null"
-			a.Keep.Member(&a.Resp.Extra, name, "", key, raw)
+			a.Keep.Field(&a.Resp.Extra, name, "", key, raw)
 		case "role":
 			r.Skip()
 		case "content":
@@ -89,10 +89,10 @@ func (a *responseDecoder) read(r *jsonwire.Reader) (content jsonwire.Value) {
 		case "stop_reason", "stop_sequence", "stop_details":
 			a.readStop(r, k)
 		default:
-			a.Keep.Member(&a.Resp.Extra, name, "", key, r.Raw())
+			a.Keep.Field(&a.Resp.Extra, name, "", key, r.Raw())
 		}
 	}
-	a.Decoder.DropTwins(&a.Resp.Extra, "", "", responseFields)
+	a.Decoder.DropCaseVariants(&a.Resp.Extra, "", "", responseFields)
 	a.Resp.ServiceTier = a.counters.tier
 	return content
 }
@@ -107,7 +107,7 @@ func (a *responseDecoder) readStop(r *jsonwire.Reader, key string) {
 	if r.Kind() == 'n' {
 		raw := r.Raw()
 		if key == "stop_details" && a.Details == nil {
-			a.Keep.Member(&a.Resp.Extra, name, "", []byte(key), raw)
+			a.Keep.Field(&a.Resp.Extra, name, "", []byte(key), raw)
 		}
 		return
 	}
@@ -144,7 +144,7 @@ func (a *responseDecoder) finish(content jsonwire.Value) {
 	a.Resp.Stop = a.Stop(true, m.ToolCalls())
 	a.Resp.Usage = a.counters.usage()
 	// A response may have these fields, a request may not.
-	changed = d.AllWithoutStrays(parts, d.Content) || changed
+	changed = d.DropAllUnsendable(parts, d.Content) || changed
 	if changed || len(parts) > 0 && content.Raw[0] != '[' {
 		a.Message(m, nil)
 		return

@@ -23,7 +23,7 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 		if err != nil {
 			return err
 		}
-		effective := wirekit.EffectiveStop(resp.Stop, resp.ToolCalls(), wirekit.Blocked)
+		effective := wirekit.EffectiveStop(resp.Stop, resp.ToolCalls(), wirekit.BlockedReason)
 		note, rest := e.failure(effective, calls, resp.Extra)
 		if note != "" {
 			writeText(w, &dragoman.Text{Text: note}, extra.At("/stop"), e.Rep)
@@ -31,7 +31,7 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 		w.EndArray()
 		e.stop(w, resp.Stop, effective, resp.Origin, calls, refused)
 		w.Key("usage")
-		writeUsage(w, resp.Usage, responseTiers().Answer(resp.ServiceTier, resp.Origin, e.Rep), e.Rep)
+		writeUsage(w, resp.Usage, responseTiers().ResponseTier(resp.ServiceTier, resp.Origin, e.Rep), e.Rep)
 		extra.WriteUnless(w, resp.Extra, name, func(path string) bool { return path == "/stop_details" && resp.Stop.Details != nil })
 		w.EndObject()
 		e.reportResponse(resp, rest)

@@ -52,8 +52,8 @@ func (d *streamDecoder) startContent(content []byte) error {
 		if err != nil {
 			return err
 		}
-		if b.Twice = d.duplicate; d.response.contents > 1 {
-			b.Twice = "content"
+		if b.Duplicate = d.duplicate; d.response.contents > 1 {
+			b.Duplicate = "content"
 		}
 		d.Finish(b)
 	}
@@ -75,7 +75,7 @@ func (d *streamDecoder) blockStart(index int64, raw []byte) error {
 	if err != nil {
 		return err
 	}
-	b.Twice = d.duplicate
+	b.Duplicate = d.duplicate
 	d.OpenAt(index, b)
 	return nil
 }
@@ -87,9 +87,9 @@ func (d *streamDecoder) begin(raw []byte) (*streamBlock, error) {
 		return nil, err
 	}
 	b := &streamBlock{Incoming: next}
-	quiet := blockDecoder{d.Quiet()}
+	quiet := blockDecoder{d.WithoutReport()}
 	whole := quiet.block(jsonwire.Value{Raw: b.Raw}, d.At(b.At), b.At)
-	quiet.WithoutStrays(whole, d.At(b.At))
+	quiet.DropUnsendable(whole, d.At(b.At))
 	d.Ambiguous = d.Ambiguous || quiet.Ambiguous
 	switch p := whole.(type) {
 	case *dragoman.Text:
@@ -134,7 +134,7 @@ func (d *streamDecoder) blockDelta(index int64) {
 		b = d.Open[index]
 	}
 	if d.duplicate != "" {
-		b.Twice = d.duplicate
+		b.Duplicate = d.duplicate
 	}
 	d.mistyped(b)
 	text := d.delta.text
@@ -233,8 +233,8 @@ func (d *streamDecoder) carryDelta() {
 	}
 	d.Held.Field("/delta", []byte("type"), jsonwire.Quote(string(d.kind)))
 	for _, m := range d.delta.fields {
-		var seen wirekit.Members
-		if !seen.Repeats(deltaFields, []byte(m.name)) && !slices.Contains(deltaFields, m.name) {
+		var seen wirekit.KnownFields
+		if !seen.IsRepeated(deltaFields, []byte(m.name)) && !slices.Contains(deltaFields, m.name) {
 			d.Held.Field("/delta", []byte(m.name), m.value())
 		}
 	}
@@ -247,7 +247,7 @@ func (d *streamDecoder) setExtras(e **dragoman.Extra, b *streamBlock) {
 	}
 	for _, m := range d.delta.fields {
 		if !d.isProtected(b, m.name) {
-			d.response.Keep.Member(e, name, "", []byte(m.name), m.value())
+			d.response.Keep.Field(e, name, "", []byte(m.name), m.value())
 		}
 	}
 }
@@ -335,7 +335,7 @@ func (m *field) value() []byte {
 
 func (d *streamDecoder) blockStop(index int64) {
 	if b := d.Open[index]; b != nil && d.duplicate != "" {
-		b.Twice = d.duplicate
+		b.Duplicate = d.duplicate
 	}
 	d.Stop(index)
 }
@@ -455,7 +455,7 @@ func (d *streamDecoder) WholeCall(b *streamBlock, at extra.Path) *dragoman.ToolC
 	block := jsonwire.Value{Raw: d.assembled(b)}
 	_, repeated := typeAndDuplicate(block)
 	if repeated == "" {
-		repeated = b.Twice
+		repeated = b.Duplicate
 	}
 	return d.blocks.call(block, repeated, at)
 }

@@ -178,7 +178,7 @@ func (d *streamDecoder) messageStart(raw []byte) error {
 	if d.started {
 		// A gateway may repeat the same message_start. Another message would be
 		// merged into the first (quirk C37).
-		second := newResponseDecoder(blockDecoder{d.Quiet()})
+		second := newResponseDecoder(blockDecoder{d.WithoutReport()})
 		second.read(r)
 		if second.Resp.ID != d.response.Resp.ID {
 			return blockwire.ErrSpliced
@@ -244,5 +244,5 @@ func (d *streamDecoder) storeField(key, raw []byte) {
 			return
 		}
 	}
-	d.response.Keep.Member(&d.response.Resp.Extra, name, "", key, raw)
+	d.response.Keep.Field(&d.response.Resp.Extra, name, "", key, raw)
 }

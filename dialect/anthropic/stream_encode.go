@@ -81,7 +81,7 @@ func (e *streamEncoder) WriteStart(dst []byte, resp *dragoman.Response, fields *
 	w.NullField("stop_sequence")
 	extra.Write(w, resp.Extra, name, "")
 	w.Key("usage")
-	tier := responseTiers().Answer(resp.ServiceTier, resp.Origin, e.Rep)
+	tier := responseTiers().ResponseTier(resp.ServiceTier, resp.Origin, e.Rep)
 	writeUsage(w, resp.Usage, tier, new(dragoman.Report)) // message_delta reports the losses
 	w.EndObject()
 	extra.WriteBelow(w, fields, name, "")
@@ -193,7 +193,7 @@ func (e *streamEncoder) WriteEnd(dst []byte, ev *dragoman.ResponseEnd) (_ []byte
 	if resp.Extra == nil {
 		resp.Extra = e.First.Extra
 	}
-	note, rest := e.response.failure(wirekit.EffectiveStop(ev.Stop, e.Ended(), wirekit.Blocked), e.Calls, resp.Extra)
+	note, rest := e.response.failure(wirekit.EffectiveStop(ev.Stop, e.Ended(), wirekit.BlockedReason), e.Calls, resp.Extra)
 	if e.Next == 0 || note != "" { // some clients treat a message without blocks as broken
 		if dst, err = e.wholeText(dst, note); err != nil {
 			return dst, err
@@ -233,7 +233,7 @@ func (e *streamEncoder) messageDelta(dst []byte, ev *dragoman.ResponseEnd) []byt
 	w := e.frame("message_delta")
 	w.Key("delta")
 	w.BeginObject()
-	e.response.stop(w, ev.Stop, wirekit.EffectiveStop(ev.Stop, e.Ended(), wirekit.Blocked), origin, e.Calls, e.Refused)
+	e.response.stop(w, ev.Stop, wirekit.EffectiveStop(ev.Stop, e.Ended(), wirekit.BlockedReason), origin, e.Calls, e.Refused)
 	news := unwrittenFields(e.First.Extra, ev.Response.Extra)
 	inside := func(path string) bool {
 		return path == "/container" || path == "/stop_details" && ev.Stop.Details == nil

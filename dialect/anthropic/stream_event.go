@@ -90,7 +90,7 @@ func (v *wireEvent) readAny(data, name []byte) error {
 	r.Reset(data)
 	v.clear(name)
 	typed := false
-	var seen wirekit.Members
+	var seen wirekit.KnownFields
 	for key := range r.Object() {
 		again := v.checkDuplicate(&seen, eventFields, key)
 		switch string(key) {
@@ -164,8 +164,8 @@ func rawAt(r *jsonwire.Reader) (raw []byte, at int64) {
 // checkDuplicate records the next key of an object. It reports whether the key repeats a
 // known field, or is another letter case of one, which many readers ignore: two
 // readers could see different values.
-func (v *wireEvent) checkDuplicate(seen *wirekit.Members, known []string, key []byte) bool {
-	again := seen.Repeats(known, key)
+func (v *wireEvent) checkDuplicate(seen *wirekit.KnownFields, known []string, key []byte) bool {
+	again := seen.IsRepeated(known, key)
 	if again {
 		v.duplicate = string(key)
 	}
@@ -192,7 +192,7 @@ func readIndex(r *jsonwire.Reader) int64 {
 func (v *wireEvent) readDelta(r *jsonwire.Reader) {
 	v.hasDelta, v.kind = true, v.kind[:0]
 	v.delta = delta{fields: v.delta.fields[:0]}
-	var seen wirekit.Members
+	var seen wirekit.KnownFields
 	for key := range r.Object() {
 		again := v.checkDuplicate(&seen, deltaFields, key)
 		switch string(key) { // no copy of the key, because this runs for every fragment

@@ -181,7 +181,7 @@ func faithful(evs []dragoman.Event) (rep dragoman.Report, err error) {
 // response is always written as cut off by its limit, and that is reported.
 func mustNotRun(r *dragoman.Response) bool {
 	return slices.ContainsFunc(r.ToolCalls(), func(c *dragoman.ToolCall) bool {
-		_, blocked := wirekit.Blocked(c)
+		_, blocked := wirekit.BlockedReason(c)
 		return blocked
 	})
 }

@@ -27,11 +27,11 @@ var toolTraits = toolwire.Traits{
 		"anthropic.messages.bash_", "anthropic.messages.text_editor_", "anthropic.messages.memory_",
 		"anthropic.messages.computer_", "anthropic.messages.browser_toolset_",
 	},
-	StrictLimits:  toolwire.ClaudeStrictLimits(),
-	CacheInTool:   true,
-	CallSays:      toolwire.CallFields{Cache: true},
-	CallFields:    []toolwire.Fields{{Path: "/", Names: toolUseFields}},
-	ResultOutcome: true, ResultFlag: true,
+	StrictLimits:       toolwire.ClaudeStrictLimits(),
+	CacheInTool:        true,
+	OptionalCallFields: toolwire.CallFields{Cache: true},
+	CallFields:         []toolwire.Fields{{Path: "/", Names: toolUseFields}},
+	ResultOutcome:      true, ResultFlag: true,
 }
 
 var _ toolwire.Recognizer = toolCodec{}

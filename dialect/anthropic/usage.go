@@ -38,24 +38,24 @@ func (c *counters) read(r *jsonwire.Reader, keep wirekit.Keeper, rep *dragoman.R
 			count(&c.output, key)
 		case "output_tokens_details":
 			if r.Kind() != '{' {
-				keep.Member(&c.extra, name, "", key, r.Raw())
+				keep.Field(&c.extra, name, "", key, r.Raw())
 				continue
 			}
 			for key := range r.Object() {
 				if string(key) == "thinking_tokens" {
 					count(&c.thinking, key)
 				} else {
-					keep.Member(&c.extra, name, "/output_tokens_details", key, r.Raw())
+					keep.Field(&c.extra, name, "/output_tokens_details", key, r.Raw())
 				}
 			}
 		case "service_tier":
 			if r.Kind() == '"' {
 				c.tier = r.String()
 			} else {
-				keep.Member(&c.extra, name, "", key, r.Raw())
+				keep.Field(&c.extra, name, "", key, r.Raw())
 			}
 		default:
-			keep.Member(&c.extra, name, "", key, r.Raw())
+			keep.Field(&c.extra, name, "", key, r.Raw())
 		}
 	}
 }

@@ -99,7 +99,7 @@ var described = wire.Wire{
 				return wire.Any(m.List("tools"), func(t wire.Object) bool { return t.Has("input_schema") })
 			}}}, messageSigns...),
 			{
-				wire.SystemBeside,
+				wire.SystemField,
 				{Rank: 20, Because: `it has "stop_sequences", "anthropic_version" or another Anthropic setting`, Holds: func(m wire.Object) bool {
 					return m.Has("stop_sequences", "anthropic_version", "anthropic_beta", "mcp_servers", "context_management", "output_config", "output_format")
 				}},
@@ -179,7 +179,7 @@ func readThread(r *jsonwire.Reader) (t wire.Thread) {
 		r.Skip()
 		return t
 	}
-	t.Asked = true
+	t.Requested = true
 	for key := range r.Object() {
 		if string(key) == "previous_message_id" && r.Kind() == '"' {
 			t.Previous = r.String()

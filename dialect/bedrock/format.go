@@ -14,23 +14,23 @@ var format = &blockwire.Format{
 	Messages: messagesAt, Literal: literal,
 	DecodeError: Codec{}.DecodeError, EncodeError: Codec{}.EncodeError,
 
-	IDPrefix: "tooluse_", CallPlace: []int{0}, Content: "/output/message/content", StrayFields: forbiddenFields,
+	IDPrefix: "tooluse_", CallPlace: []int{0}, Content: "/output/message/content", UnsendableFields: forbiddenFields,
 	StopField: "stopReason", StopAt: "/stopReason", StopWord: nearestStop,
 	StopWords: map[string]dragoman.StopReason{
 		"guardrail_intervened": dragoman.StopContentFilter,
 		"malformed_tool_use":   dragoman.StopMalformedCall, "malformed_model_output": dragoman.StopError,
 	},
 	MaxTokens: "maxTokens", Thinker: "the model", NotWhileThinking: "the model does not accept it while it thinks",
-	AnswerSchema: func() schema.Profile { return strictProfile.ForOutput() }, SchemaNames: true,
+	ResponseSchema: func() schema.Profile { return strictProfile.ForOutput() }, SchemaNames: true,
 
 	WriteText: writeText, WriteMedia: writeMedia, WriteReasoning: writeReasoning,
 	WriteCachePoint: writeCachePoint,
 	IsCachePoint:    func(raw []byte) bool { return cacheHint(raw) != nil },
-	AnswerMedia:     true,
+	ResponseMedia:   true,
 }
 
 // literal lists the fields whose contents are read literally.
-var literal = jsonwire.Literal{Members: []string{"input", "json"}}
+var literal = jsonwire.Literal{Fields: []string{"input", "json"}}
 
 // nearestStop returns the nearest stop reason for a reason that not every Claude
 // API has.

@@ -51,7 +51,7 @@ func (d *requestDecoder) model(key string) {
 	d.KeepField("", key, raw)
 	model := jsonwire.Unquote(raw)
 	if d.Req.Model != "" && model != "" && model != d.Req.Model {
-		d.Unsure = true
+		d.NotReplayable = true
 		d.Rep.Addf(dragoman.Lowered, dragoman.Warn, "/"+key, "the body also names model %.60q; this one is used for both fields", d.Req.Model)
 	}
 	if model != "" {
@@ -122,7 +122,7 @@ func (d *requestDecoder) message(elem jsonwire.Value, pos int) (dragoman.Message
 			return m, jsonwire.PlaceAt("/content", base, err)
 		}
 	}
-	changed := d.AllWithoutStrays(m.Parts, at.String()+"/content") || d.blocks.moved
+	changed := d.DropAllUnsendable(m.Parts, at.String()+"/content") || d.blocks.moved
 	d.Settle(&m, elem.Raw, at, "content", contents, changed)
 	return m, nil
 }

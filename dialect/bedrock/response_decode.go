@@ -60,8 +60,8 @@ func (a *responseDecoder) read(r *jsonwire.Reader) {
 			a.sharedField(key, r.Raw())
 		}
 	}
-	a.Decoder.DropTwins(&a.Resp.Extra, "", "", []string{"output", "stopReason", "__type", "usage", "metrics", "serviceTier", "trace", "performanceConfig"})
-	a.Decoder.DropTwins(&a.Resp.Extra, "/output", "/output", []string{"message"})
+	a.Decoder.DropCaseVariants(&a.Resp.Extra, "", "", []string{"output", "stopReason", "__type", "usage", "metrics", "serviceTier", "trace", "performanceConfig"})
+	a.Decoder.DropCaseVariants(&a.Resp.Extra, "/output", "/output", []string{"message"})
 }
 
 func (a *responseDecoder) output(r *jsonwire.Reader) {
@@ -77,7 +77,7 @@ func (a *responseDecoder) output(r *jsonwire.Reader) {
 }
 
 func (a *responseDecoder) extra(prefix string, key, raw []byte) {
-	a.Keep.Member(&a.Resp.Extra, name, prefix, key, raw)
+	a.Keep.Field(&a.Resp.Extra, name, prefix, key, raw)
 }
 
 // sharedField reads a field that responses and streams share.
@@ -165,7 +165,7 @@ func (a *responseDecoder) readMessage() (m dragoman.Message, changed bool, err e
 			extra.Add(&m.Extra, name, "", key, r.Raw())
 		}
 	}
-	d.DropTwins(&m.Extra, "", "", []string{"role", "content"})
+	d.DropCaseVariants(&m.Extra, "", "", []string{"role", "content"})
 	if err := r.Err(); err != nil {
 		return m, true, err
 	}
@@ -176,7 +176,7 @@ func (a *responseDecoder) readMessage() (m dragoman.Message, changed bool, err e
 	}
 	m.Parts, changed = d.SettleDuplicates(m.Parts)
 	// A response may have these fields, a request may not.
-	changed = d.AllWithoutStrays(m.Parts, d.Content) || changed
+	changed = d.DropAllUnsendable(m.Parts, d.Content) || changed
 	switch {
 	case contents > 1:
 		a.Repeated(m.Parts, "content")

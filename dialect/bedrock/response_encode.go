@@ -25,7 +25,7 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 		extra.WriteBut(w, resp.Extra, name, "/output", func(f dragoman.Field) bool { return f.Path == "/output/message" })
 		w.EndObject()
 		wirekit.ReportDetails(e.Rep, resp.Stop, "")
-		w.StringField("stopReason", e.stopReason(resp.Stop, wirekit.EffectiveStop(resp.Stop, resp.ToolCalls(), wirekit.Blocked), resp.Origin, calls, refused))
+		w.StringField("stopReason", e.stopReason(resp.Stop, wirekit.EffectiveStop(resp.Stop, resp.ToolCalls(), wirekit.BlockedReason), resp.Origin, calls, refused))
 		w.Key("usage")
 		writeUsage(w, resp.Usage, e.Rep)
 		e.trailer(w, resp)
@@ -100,7 +100,7 @@ func (e *responseEncoder) sequence(w *jsonwire.Writer, s dragoman.Stop, x *drago
 
 func (e *responseEncoder) tier(w *jsonwire.Writer, tier string, origin *dragoman.Origin) {
 	tiers := wirekit.Tiers{Dialect: name, Ordinary: "default", Known: knownTier}
-	if tier = tiers.Answer(tier, origin, e.Rep); tier != "" {
+	if tier = tiers.ResponseTier(tier, origin, e.Rep); tier != "" {
 		w.Key("serviceTier")
 		w.BeginObject()
 		w.StringField("type", tier)

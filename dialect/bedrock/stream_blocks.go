@@ -72,7 +72,7 @@ func (d *streamDecoder) begin(kind blockKind, raw []byte) (*streamBlock, error) 
 	if err != nil {
 		return nil, err
 	}
-	next.Twice = d.duplicate
+	next.Duplicate = d.duplicate
 	b := &streamBlock{Incoming: next, index: d.index, kind: kind}
 	d.OpenAt(d.index, b)
 	d.lastBlock = b
@@ -92,7 +92,7 @@ func (d *streamDecoder) beginOpaque(kind blockKind, raw []byte, key string) erro
 }
 
 func (d *streamDecoder) beginCall(raw []byte) error {
-	q := blockDecoder{Decoder: d.Quiet()}
+	q := blockDecoder{Decoder: d.WithoutReport()}
 	c := q.call(d.Clone(raw), extra.At(""))
 	if c.Hosted && c.Problem == nil {
 		return d.beginOpaque(blockHosted, raw, keyCall)
@@ -102,7 +102,7 @@ func (d *streamDecoder) beginCall(raw []byte) error {
 		return err
 	}
 	d.Ambiguous = d.Ambiguous || q.Ambiguous
-	q.WithoutStrays(c, extra.At(""))
+	q.DropUnsendable(c, extra.At(""))
 	q.Identify(c, extra.At(""), 0, b.At)
 	d.StartCall(b, c)
 	return nil
@@ -145,7 +145,7 @@ func (d *streamDecoder) blockDelta() error {
 		}
 	}
 	if d.duplicate != "" {
-		b.Twice = d.duplicate
+		b.Duplicate = d.duplicate
 	}
 	d.apply(b)
 	return nil
@@ -407,5 +407,5 @@ func withInner(raw []byte, key, inner string, value []byte) []byte {
 
 // WholeCall implements [blockwire.BlockReader].
 func (d *streamDecoder) WholeCall(b *streamBlock, at extra.Path) *dragoman.ToolCall {
-	return d.Called(d.blocks.call(d.assembled(b), at), b.Twice)
+	return d.Called(d.blocks.call(d.assembled(b), at), b.Duplicate)
 }

@@ -184,7 +184,7 @@ func (e *streamEncoder) WriteEnd(dst []byte, ev *dragoman.ResponseEnd) ([]byte, 
 	resp := ev.Response
 	resp.Alternatives = nil
 	resp.Extra = cmp.Or(resp.Extra, e.First.Extra)
-	resp.Stop = wirekit.EffectiveStop(ev.Stop, e.Ended(), wirekit.Blocked)
+	resp.Stop = wirekit.EffectiveStop(ev.Stop, e.Ended(), wirekit.BlockedReason)
 	resp.ID, resp.Model = cmp.Or(resp.ID, e.First.ID), cmp.Or(resp.Model, e.First.Model)
 	if resp.Created.IsZero() {
 		resp.Created = e.First.Created

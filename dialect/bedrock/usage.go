@@ -44,7 +44,7 @@ func (c *counters) read(r *jsonwire.Reader, keep wirekit.Keeper, rep *dragoman.R
 				c.totalRaw = keep.Bytes(c.totalRaw, raw)
 			}
 		default:
-			keep.Member(&c.extra, name, "", key, r.Raw())
+			keep.Field(&c.extra, name, "", key, r.Raw())
 		}
 	}
 }

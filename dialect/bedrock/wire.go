@@ -57,7 +57,7 @@ var described = wire.Wire{
 			append([]wire.Sign{{Rank: 150, Because: `its "system" is made of blocks without a type`, Holds: func(m wire.Object) bool {
 				return wire.Any(m.List("system"), isBlock)
 			}}}, messageSigns...),
-			{wire.SystemBeside},
+			{wire.SystemField},
 		},
 		Messages: [3][]wire.Sign{{wire.RolesAndContent}, messageSigns},
 	},

@@ -88,6 +88,6 @@ func messageOf(e *dragoman.APIError) string {
 // ownError returns the original body of an unchanged error of this dialect; nil
 // for others.
 func ownError(e *dragoman.APIError) []byte {
-	own := wirekit.OwnError{Format: formatError, Decode: Codec{}.DecodeError, Answer: []string{"finish_reason"}}
+	own := wirekit.OwnError{Format: formatError, Decode: Codec{}.DecodeError, ResponseFields: []string{"finish_reason"}}
 	return own.JSON(e)
 }

@@ -141,11 +141,11 @@ var errContent = errors.New("want a string or a list of blocks")
 func (d *messageDecoder) plain(raw []byte, m *dragoman.Message, at extra.Path, pos int) (same bool, err error) {
 	var plan, content, calls []dragoman.Part
 	lists := 0
-	var seen wirekit.Members
+	var seen wirekit.KnownFields
 	r := jsonwire.Borrow(raw)
 	defer r.Return()
 	for key := range r.Object() {
-		if seen.Repeats(messageKeyFields, key) && !d.ambiguousMessage {
+		if seen.IsRepeated(messageKeyFields, key) && !d.ambiguousMessage {
 			d.ambiguous(at.String(), fmt.Sprintf("duplicate field %.40s", key))
 		}
 		switch string(key) {
@@ -183,7 +183,7 @@ func (d *messageDecoder) plain(raw []byte, m *dragoman.Message, at extra.Path, p
 			extra.Add(&m.Extra, name, "", key, r.Raw())
 		}
 	}
-	wirekit.DropTwins(&m.Extra, "", messageKeyFields)
+	wirekit.DropCaseVariants(&m.Extra, "", messageKeyFields)
 	if err := r.End(); err != nil {
 		return false, err
 	}

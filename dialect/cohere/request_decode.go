@@ -18,7 +18,7 @@ func (c Codec) DecodeRequest(body []byte, o dialect.DecodeOptions) (*dragoman.Re
 }
 
 // literal lists the fields whose contents are read literally.
-var literal = jsonwire.Literal{Members: []string{"arguments", "parameters", "json_schema", "data", "documents"}}
+var literal = jsonwire.Literal{Fields: []string{"arguments", "parameters", "json_schema", "data", "documents"}}
 
 type requestDecoder struct {
 	messageDecoder

@@ -30,14 +30,14 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 	defer r.Return()
 	d.r, d.ambiguousInput = r, !sure
 	rewritten := d.reg.Rewritten()
-	var seen wirekit.Members
+	var seen wirekit.KnownFields
 	for key := range r.Object() {
-		if seen.Repeats(responseFields, key) {
+		if seen.IsRepeated(responseFields, key) {
 			d.ambiguous("/"+extra.Escape(string(key)), "duplicate field")
 		}
 		d.field(key)
 	}
-	wirekit.DropTwins(&resp.Extra, "", responseFields)
+	wirekit.DropCaseVariants(&resp.Extra, "", responseFields)
 	if err = r.End(); err == nil {
 		err = d.err
 	}

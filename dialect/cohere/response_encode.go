@@ -21,7 +21,7 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 	}
 	limits := c.Limits()
 	reg := wirekit.ResponseRegistry(resp, limits, toolCodecs, o)
-	if body, ok := wirekit.ReplayResponse(resp, name, o); ok && !unreadable(resp) && !wirekit.MustRebuild(resp, wirekit.Blocked) {
+	if body, ok := wirekit.ReplayResponse(resp, name, o); ok && !unreadable(resp) && !wirekit.MustRebuild(resp, wirekit.BlockedReason) {
 		return dialect.Encoded{Body: body, Registry: reg}, nil
 	}
 	e := messageEncoder{list: "/output", reg: reg, limits: limits, target: reg.Target(), o: o, rep: new(dragoman.Report)}
@@ -40,7 +40,7 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 		return dialect.Encoded{Report: *e.rep, Registry: reg}, err
 	}
 	calls := resp.ToolCalls()
-	e.finish(w, resp.Stop, wirekit.EffectiveStop(resp.Stop, calls, wirekit.BlockedBy(reg)), ownResponse(resp), countCalls(calls), resp.Extra)
+	e.finish(w, resp.Stop, wirekit.EffectiveStop(resp.Stop, calls, wirekit.BlockedWith(reg)), ownResponse(resp), countCalls(calls), resp.Extra)
 	if hasUsage(resp.Usage) {
 		w.Key("usage")
 		writeUsage(w, resp.Usage, e.rep)

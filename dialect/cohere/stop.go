@@ -53,7 +53,7 @@ type callCount struct{ all, whole int }
 
 func countCalls(calls []*dragoman.ToolCall) (n callCount) {
 	for _, c := range calls {
-		if n.all++; !wirekit.Cut(c) {
+		if n.all++; !wirekit.IsTruncated(c) {
 			n.whole++
 		}
 	}

@@ -168,7 +168,7 @@ func (d *streamDecoder) unmodeled(chunk *dragoman.Chunk, eventName []byte) {
 	v := &d.ev
 	switch v.typ {
 	case eventStart, eventContent, eventText, eventTextEnd, eventPlan, eventCall, eventArguments, eventCallEnd, eventEnd:
-		loss = d.unknown.Members([]byte(v.typ), &v.unknownFields)
+		loss = d.unknown.Fields([]byte(v.typ), &v.unknownFields)
 		for _, f := range v.unread {
 			d.held.Field(f.place, f.name, f.raw)
 		}
@@ -186,7 +186,7 @@ func (d *streamDecoder) unmodeled(chunk *dragoman.Chunk, eventName []byte) {
 		}
 	}
 	if chunk == nil {
-		d.pendingLosses.Lose(loss, d.rep)
+		d.pendingLosses.Drop(loss, d.rep)
 	} else {
 		chunk.Loss = loss
 	}
@@ -387,7 +387,7 @@ func (d *streamDecoder) callStart() error {
 	if len(d.calls) >= stream.MaxParts {
 		return fmt.Errorf("%w: more than %d calls", dragoman.ErrTooLarge, stream.MaxParts)
 	}
-	b := &streamCall{blockwire.Incoming{At: len(d.calls), Raw: bytes.Clone(v.call), Call: true, Twice: v.duplicate}}
+	b := &streamCall{blockwire.Incoming{At: len(d.calls), Raw: bytes.Clone(v.call), Call: true, Duplicate: v.duplicate}}
 	d.bound.Take(len(v.call))
 	d.calls = append(d.calls, b)
 	if d.open == nil {
@@ -437,7 +437,7 @@ func (d *streamDecoder) callDelta() {
 		return
 	}
 	if v.duplicate != "" {
-		b.Twice = v.duplicate
+		b.Duplicate = v.duplicate
 	}
 	b.Joins(v.arguments, v.whole, "arguments")
 	d.appendArguments(b, v.arguments)
@@ -450,7 +450,7 @@ func (d *streamDecoder) callEnd() {
 		return
 	}
 	if d.ev.duplicate != "" {
-		b.Twice = d.ev.duplicate
+		b.Duplicate = d.ev.duplicate
 	}
 	delete(d.open, d.ev.index)
 	if b.Part != nil { // it ends later
@@ -491,8 +491,8 @@ func (d *streamDecoder) readCall(obj []byte, at int) *dragoman.ToolCall {
 // wholeCall decodes a call with the arguments of its deltas.
 func (d *streamDecoder) wholeCall(b *streamCall) *dragoman.ToolCall {
 	c := d.readCall(withArguments(b.Raw, string(b.Fragments())), b.At)
-	if b.Twice != "" {
-		c.Problem = wirekit.RepeatedField(b.Twice)
+	if b.Duplicate != "" {
+		c.Problem = wirekit.RepeatedField(b.Duplicate)
 	}
 	return c
 }

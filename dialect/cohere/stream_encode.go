@@ -386,7 +386,7 @@ func (e *streamEncoder) responseEnd(dst []byte, ev *dragoman.ResponseEnd) ([]byt
 	w.Key("delta")
 	w.BeginObject()
 	calls := e.Ended()
-	e.finish(w, ev.Stop, wirekit.EffectiveStop(ev.Stop, calls, wirekit.Blocked), ownResponse(&resp), countCalls(calls), nil)
+	e.finish(w, ev.Stop, wirekit.EffectiveStop(ev.Stop, calls, wirekit.BlockedReason), ownResponse(&resp), countCalls(calls), nil)
 	if usage := e.first.Usage.Merge(ev.Usage); hasUsage(usage) {
 		w.Key("usage")
 		writeUsage(w, usage, e.rep)

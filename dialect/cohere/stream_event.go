@@ -94,8 +94,8 @@ func (v *streamEvent) addUnread(place string, key, raw []byte) {
 
 // checkDuplicate records the next key of an object, and notes a known field that occurs
 // twice.
-func (v *streamEvent) checkDuplicate(seen *wirekit.Members, known []string, key []byte) {
-	if seen.Repeats(known, key) {
+func (v *streamEvent) checkDuplicate(seen *wirekit.KnownFields, known []string, key []byte) {
+	if seen.IsRepeated(known, key) {
 		v.duplicate = string(key)
 	}
 }
@@ -114,7 +114,7 @@ func (v *streamEvent) read(data, eventName []byte) error {
 		return &jsonwire.Error{Err: wirekit.ErrNotObject}
 	}
 	v.typ = typ
-	var seen wirekit.Members
+	var seen wirekit.KnownFields
 	for key := range r.Object() {
 		v.checkDuplicate(&seen, eventFields, key)
 		switch string(key) {
@@ -171,7 +171,7 @@ func (v *streamEvent) delta() {
 		return
 	}
 	r := &v.r
-	var seen wirekit.Members
+	var seen wirekit.KnownFields
 	for key := range r.Object() {
 		v.checkDuplicate(&seen, deltaFields, key)
 		switch string(key) {
@@ -205,7 +205,7 @@ func (v *streamEvent) deltaMessage() {
 		return
 	}
 	r := &v.r
-	var seen wirekit.Members
+	var seen wirekit.KnownFields
 	for key := range r.Object() {
 		v.checkDuplicate(&seen, messageFields, key)
 		switch k := string(key); k {
@@ -266,7 +266,7 @@ func (v *streamEvent) text(field string) string {
 func (v *streamEvent) readContent() {
 	r := &v.r
 	v.content = block{found: true}
-	var seen wirekit.Members
+	var seen wirekit.KnownFields
 	for key := range r.Object() {
 		v.checkDuplicate(&seen, contentFields, key)
 		switch k := string(key); k {
@@ -292,7 +292,7 @@ func (v *streamEvent) readContent() {
 // readFragment reads a fragment of the arguments of a call.
 func (v *streamEvent) readFragment() {
 	r := &v.r
-	var seen wirekit.Members
+	var seen wirekit.KnownFields
 	for key := range r.Object() {
 		v.checkDuplicate(&seen, fragmentFields, key)
 		if string(key) != "function" || r.Kind() != '{' {
@@ -300,7 +300,7 @@ func (v *streamEvent) readFragment() {
 			v.addUnread("/delta/message/tool_calls", key, raw)
 			continue
 		}
-		var inner wirekit.Members
+		var inner wirekit.KnownFields
 		for key := range r.Object() {
 			v.checkDuplicate(&inner, functionFields, key)
 			switch {

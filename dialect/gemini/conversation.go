@@ -121,7 +121,7 @@ func (c *conversation) Add(out []blockwire.Block, m *dragoman.Message, p dragoma
 	case *dragoman.Data:
 		b.Part = &dragoman.Text{Text: string(p.JSON)}
 	case *dragoman.Reasoning:
-		if blockwire.Visible(p) == "" && !c.target.Caps.NoReasoning && c.records(m).Carried(p) {
+		if blockwire.Visible(p) == "" && !c.target.Caps.NoReasoning && c.records(m).InCalls(p) {
 			return out // the calls carry its records
 		}
 		if role != wireModel || !c.mayReturn(m, p) {

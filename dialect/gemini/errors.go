@@ -194,7 +194,7 @@ func (Codec) EncodeError(e *dragoman.APIError) (int, []byte, dragoman.Report) {
 // nil if the error is of another dialect, was changed, or could be mistaken for
 // a response.
 func nativeError(e *dragoman.APIError) []byte {
-	return wirekit.OwnError{Format: formatError, Decode: Codec{}.DecodeError, Answer: []string{"candidates"}, Snake: true}.JSON(e)
+	return wirekit.OwnError{Format: formatError, Decode: Codec{}.DecodeError, ResponseFields: []string{"candidates"}, Snake: true}.JSON(e)
 }
 
 // writtenError describes the fields that writeError writes, so that the rest can

@@ -239,7 +239,7 @@ func (d *partDecoder) call(p *rawPart, at extra.Path) *dragoman.ToolCall {
 	case p.kinds > 0:
 		c.Problem = wirekit.RepeatedField("functionCall") // the part is also something else
 	}
-	if wirekit.Cut(c) {
+	if wirekit.IsTruncated(c) {
 		d.rep.Addf(dragoman.Lowered, dragoman.Warn, at.String(), "%s", c.Problem.Message)
 	}
 	if q := c.Problem; q != nil && q.Code == codes.ProblemDuplicateKey && q.Offset < 0 {

@@ -25,7 +25,7 @@ func (c Codec) DecodeRequest(body []byte, o dialect.DecodeOptions) (*dragoman.Re
 // literal lists the fields whose contents are read literally, and the maps
 // whose keys belong to the user. All other fields have two spellings.
 var literal = jsonwire.Literal{
-	Members: []string{
+	Fields: []string{
 		"args", "parameters", "parametersJsonSchema", "response", "responseSchema", "responseJsonSchema", "_responseJsonSchema",
 		"schema",
 	},

@@ -119,7 +119,7 @@ func (e *requestEncoder) encode() error {
 	if err := settings.Encode(e, to); err != nil {
 		return err
 	}
-	settings.WriteKept(e, to)
+	settings.WriteStored(e, to)
 	extra.Report(e.rep, e.req.Extra, name, extra.At(""))
 	e.w.EndObject()
 	return nil

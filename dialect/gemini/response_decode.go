@@ -45,7 +45,7 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 		}
 		a.field(r, key, string(camel))
 	}
-	wirekit.DropTwins(&a.resp.Extra, "", responseFields)
+	wirekit.DropCaseVariants(&a.resp.Extra, "", responseFields)
 	if err = r.End(); err == nil {
 		err = a.err
 	}
@@ -208,7 +208,7 @@ func (a *responseDecoder) candidate(raw json.RawMessage, i int) error {
 			extra.Add(&a.resp.Extra, name, prefix, key, r.Raw())
 		}
 	}
-	wirekit.DropTwins(&a.resp.Extra, prefix, candidateFields)
+	wirekit.DropCaseVariants(&a.resp.Extra, prefix, candidateFields)
 	if err := r.End(); err != nil {
 		return err
 	}
@@ -286,7 +286,7 @@ func (a *responseDecoder) content(c *candidate, raw json.RawMessage, index int) 
 			extra.Add(&m.Extra, name, "", key, r.Raw())
 		}
 	}
-	wirekit.DropTwins(&m.Extra, "", contentFields)
+	wirekit.DropCaseVariants(&m.Extra, "", contentFields)
 	if err := r.End(); err != nil {
 		return err
 	}

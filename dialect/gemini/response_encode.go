@@ -43,7 +43,7 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 	}
 	e.feedback(&w, resp.Stop)
 	w.Key("usageMetadata")
-	writeUsage(&w, resp.Usage, responseTiers().Answer(resp.ServiceTier, resp.Origin, rep), rep)
+	writeUsage(&w, resp.Usage, responseTiers().ResponseTier(resp.ServiceTier, resp.Origin, rep), rep)
 	e.identity(&w, resp)
 	extra.WriteBut(&w, resp.Extra, name, "", func(f dragoman.Field) bool { return responseFieldWritten(f, resp.Stop, &resp.Created) })
 	w.EndObject()
@@ -54,7 +54,7 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 // replayResponse returns the original body of an unchanged response. It only
 // replaces the model.
 func replayResponse(resp *dragoman.Response, o dialect.EncodeOptions) ([]byte, bool) {
-	if o.Rebuild || !resp.Native.Current(name, resp.Fingerprint) || wirekit.MustRebuild(resp, wirekit.Blocked) {
+	if o.Rebuild || !resp.Native.Current(name, resp.Fingerprint) || wirekit.MustRebuild(resp, wirekit.BlockedReason) {
 		return nil, false
 	}
 	model := resp.Model
@@ -69,7 +69,7 @@ func replayResponse(resp *dragoman.Response, o dialect.EncodeOptions) ([]byte, b
 // stop after which calls run is replaced.
 func effectiveStop(stop dragoman.Stop, out []dragoman.Message) dragoman.Stop {
 	for i := range out {
-		stop = wirekit.EffectiveStop(stop, out[i].ToolCalls(), wirekit.Blocked)
+		stop = wirekit.EffectiveStop(stop, out[i].ToolCalls(), wirekit.BlockedReason)
 	}
 	return stop
 }
@@ -208,7 +208,7 @@ func (e *responseEncoder) finish(w *jsonwire.Writer, index int, original, s drag
 
 func (e *responseEncoder) reportMessage(m *dragoman.Message, at extra.Path) {
 	extra.Report(e.rep, m.Extra, name, at)
-	wirekit.ReportSpeaker(e.rep, m, at)
+	wirekit.ReportName(e.rep, m, at)
 	if m.Phase != "" {
 		e.rep.Addf(dragoman.Dropped, dragoman.Info, at.String()+"/phase", "phase %q", m.Phase)
 	}
@@ -265,7 +265,7 @@ func (e *responseEncoder) reasoning(w *jsonwire.Writer, origin *dragoman.Origin,
 		origin = p.Origin
 	}
 	signature := e.signature(origin, p.Signature, at)
-	e.reportReasoning(p, e.recorded.Carried(p), at)
+	e.reportReasoning(p, e.recorded.InCalls(p), at)
 	if blockwire.Visible(p) != "" || signature != "" {
 		writeText(w, blockwire.Visible(p), true, signature, p.Extra)
 	}

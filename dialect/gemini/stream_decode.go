@@ -187,10 +187,10 @@ func (d *streamDecoder) event(ev sse.Event) error {
 			k.problem = wirekit.RepeatedField(d.repeated)
 		}
 	}
-	loss := d.unknown.Members([]byte("candidates"), &d.unknownFields)
+	loss := d.unknown.Fields([]byte("candidates"), &d.unknownFields)
 	var chunk *dragoman.Chunk
 	if torn := d.Closing && len(ev.Data) > 0 && string(ev.Data) != "[DONE]" && !json.Valid(ev.Data); d.o.NoNative || torn {
-		d.pendingLosses.Lose(loss, d.rep)
+		d.pendingLosses.Drop(loss, d.rep)
 	} else {
 		chunk = &dragoman.Chunk{Dialect: name, Raw: ev.Raw, Loss: loss}
 	}

@@ -276,7 +276,7 @@ func (e *streamEncoder) partEnd(dst []byte, ev *dragoman.PartEnd) ([]byte, error
 
 // callEnd writes a call.
 func (e *streamEncoder) callEnd(dst []byte, choice int, p *sentPart, c *dragoman.ToolCall) ([]byte, error) {
-	e.blockedCalls.Of(choice).Call(c, wirekit.Blocked)
+	e.blockedCalls.Of(choice).Call(c, wirekit.BlockedReason)
 	e.recorded = e.records.with(choice, c)
 	var err error
 	dst = e.part(dst, choice, func(w *jsonwire.Writer) {
@@ -320,7 +320,7 @@ func (e *streamEncoder) responseEnd(dst []byte, ev *dragoman.ResponseEnd) []byte
 		e.feedback(w, ev.Stop)
 		w.Key("usageMetadata")
 		tier := orElse(resp.ServiceTier, e.head.ServiceTier)
-		writeUsage(w, ev.Usage, responseTiers().Answer(tier, cmp.Or(resp.Origin, e.head.Origin), e.rep), e.rep)
+		writeUsage(w, ev.Usage, responseTiers().ResponseTier(tier, cmp.Or(resp.Origin, e.head.Origin), e.rep), e.rep)
 		extra.WriteBut(w, resp.Extra, name, "", func(f dragoman.Field) bool {
 			return responseFieldWritten(f, ev.Stop, &e.head.Created) || e.fields.Known(f.Path) && (e.fields.Has(f.Path) || e.fields.Written(f))
 		})
@@ -331,7 +331,7 @@ func (e *streamEncoder) responseEnd(dst []byte, ev *dragoman.ResponseEnd) []byte
 
 // effectiveStop returns the stop to write for a candidate.
 func (e *streamEncoder) effectiveStop(i int, stop dragoman.Stop) dragoman.Stop {
-	return e.blockedCalls.Of(i).Standing(stop)
+	return e.blockedCalls.Of(i).EffectiveStop(stop)
 }
 
 // endCandidate writes the final chunk of one candidate.

@@ -34,7 +34,7 @@ func (r *records) hold(choice int, p *dragoman.Reasoning, at extra.Path) bool {
 		}
 		r.known[choice] = known
 	}
-	if !known.Tell(p) {
+	if !known.AddReasoning(p) {
 		return false
 	}
 	r.held = append(r.held, heldRecord{choice, p, at})
@@ -46,7 +46,7 @@ func (r *records) hold(choice int, p *dragoman.Reasoning, at extra.Path) bool {
 func (r *records) with(choice int, c *dragoman.ToolCall) *wirekit.Records {
 	known := r.known[choice]
 	if known != nil {
-		known.Call(c)
+		known.AddCall(c)
 	}
 	return known
 }
@@ -55,7 +55,7 @@ func (r *records) with(choice int, c *dragoman.ToolCall) *wirekit.Records {
 // end of the stream.
 func (r *records) report(rep *dragoman.Report) {
 	for _, h := range r.held {
-		if !r.known[h.choice].Carried(h.part) {
+		if !r.known[h.choice].InCalls(h.part) {
 			extra.ReportOpaque(rep, h.at.String())
 		}
 	}

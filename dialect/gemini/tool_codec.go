@@ -378,7 +378,7 @@ func writeCall(v toolwire.View, w *jsonwire.Writer, c *dragoman.ToolCall, id, na
 // stores all numbers as doubles. Clients of a response read the number that is
 // written.
 func reportInexact(v toolwire.View, raw []byte, at extra.Path, field string, rep *dragoman.Report) {
-	if v.Answer() {
+	if v.ForClient() {
 		return
 	}
 	if n := jsonwire.Inexact(raw); n != nil {

@@ -106,6 +106,6 @@ func writeError(w *jsonwire.Writer, e *dragoman.APIError) {
 // ownError returns an error that came from this dialect as its original bytes; nil for other
 // errors.
 func ownError(e *dragoman.APIError) []byte {
-	own := wirekit.OwnError{Format: formatError, Decode: Codec{}.DecodeError, Answer: []string{"message"}}
+	own := wirekit.OwnError{Format: formatError, Decode: Codec{}.DecodeError, ResponseFields: []string{"message"}}
 	return own.JSON(e)
 }

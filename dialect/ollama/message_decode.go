@@ -162,9 +162,9 @@ type body struct {
 var messageKeys = []string{"role", "content", "thinking", "images", "tool_calls"}
 
 func (b *body) read(d *messageDecoder, r *jsonwire.Reader, m *dragoman.Message, at extra.Path, pos int) {
-	var seen wirekit.Members
+	var seen wirekit.KnownFields
 	for key := range r.Object() {
-		if seen.Repeats(messageKeys, key) && !d.messageUnclear {
+		if seen.IsRepeated(messageKeys, key) && !d.messageUnclear {
 			d.ambiguous(at.String(), fmt.Sprintf("the message has a duplicate field %.40q", key))
 		}
 		switch string(key) {
@@ -198,7 +198,7 @@ func (b *body) read(d *messageDecoder, r *jsonwire.Reader, m *dragoman.Message, 
 			extra.Add(&m.Extra, name, "", key, r.Raw())
 		}
 	}
-	wirekit.DropTwins(&m.Extra, "", messageKeys)
+	wirekit.DropCaseVariants(&m.Extra, "", messageKeys)
 	b.err = r.End()
 }
 

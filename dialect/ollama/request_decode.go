@@ -22,7 +22,7 @@ func (c Codec) DecodeRequest(body []byte, o dialect.DecodeOptions) (*dragoman.Re
 }
 
 // literal lists the fields whose raw JSON is kept.
-var literal = jsonwire.Literal{Members: []string{"arguments", "parameters", "format"}}
+var literal = jsonwire.Literal{Fields: []string{"arguments", "parameters", "format"}}
 
 func (d *requestDecoder) read(r *jsonwire.Reader) (sure bool, err error) {
 	d.r = r

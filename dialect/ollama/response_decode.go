@@ -29,14 +29,14 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 	defer r.Return()
 	d.r, d.unclear = r, !sure
 	rewritten := d.reg.Rewritten()
-	var seen wirekit.Members
+	var seen wirekit.KnownFields
 	for key := range r.Object() {
-		if seen.Repeats(responseKeys, key) {
+		if seen.IsRepeated(responseKeys, key) {
 			d.ambiguous("/"+extra.Escape(string(key)), "the response has this field twice")
 		}
 		d.decodeField(key)
 	}
-	wirekit.DropTwins(&resp.Extra, "", responseKeys)
+	wirekit.DropCaseVariants(&resp.Extra, "", responseKeys)
 	if err = r.End(); err == nil {
 		err = d.err
 	}

@@ -78,7 +78,7 @@ func ownResponse(resp *dragoman.Response) bool {
 func countCalls(out []dragoman.Message) (n int) {
 	for i := range out {
 		for _, c := range out[i].ToolCalls() {
-			if !wirekit.Cut(c) {
+			if !wirekit.IsTruncated(c) {
 				n++
 			}
 		}

@@ -161,9 +161,9 @@ func (d *streamDecoder) read(data []byte) error {
 	}
 	var msg []byte // decoded after ResponseStart, which needs the model
 	var at int64
-	var seen wirekit.Members
+	var seen wirekit.KnownFields
 	for key := range r.Object() {
-		duplicate := seen.Repeats(responseKeys, key)
+		duplicate := seen.IsRepeated(responseKeys, key)
 		d.line.duplicate = d.line.duplicate || duplicate
 		if string(key) == "message" {
 			msg = r.Raw()
@@ -278,9 +278,9 @@ func (d *streamDecoder) message(r *jsonwire.Reader) {
 	var content, thinking string
 	var images []string
 	var calls [][]byte
-	var seen wirekit.Members
+	var seen wirekit.KnownFields
 	for key := range r.Object() {
-		duplicate := seen.Repeats(messageKeys, key)
+		duplicate := seen.IsRepeated(messageKeys, key)
 		d.line.duplicate = duplicate || d.line.duplicate
 		switch string(key) {
 		case "role":
@@ -439,7 +439,7 @@ func (d *streamDecoder) end() {
 // endParts ends the open parts. The last ones carry the unknown fields of the message.
 func (d *streamDecoder) endParts() {
 	fields := d.fields.Extra(name)
-	wirekit.DropTwins(&fields, "", messageKeys)
+	wirekit.DropCaseVariants(&fields, "", messageKeys)
 	d.parts.Finish(fields, d.origin)
 	d.parts.EndAll()
 	if d.parts.Unfinished() {

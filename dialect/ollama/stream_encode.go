@@ -296,7 +296,7 @@ func (e *streamEncoder) partEnd(dst []byte, ev *dragoman.PartEnd) ([]byte, error
 		e.queueRest(p, visible(part))
 		return e.writePending(dst, &e.thoughts), nil
 	case *dragoman.ToolCall:
-		if !wirekit.Cut(part) { // written at the end of the response, if calls may run
+		if !wirekit.IsTruncated(part) { // written at the end of the response, if calls may run
 			e.whole++
 		}
 		return dst, nil

@@ -187,7 +187,7 @@ func orElse(s, other string) string {
 // ownError returns an error that came from this dialect as its original bytes; nil for other
 // errors.
 func ownError(e *dragoman.APIError) []byte {
-	own := wirekit.OwnError{Format: dragoman.Format(name), Decode: Codec{}.DecodeError, Answer: []string{"choices"}}
+	own := wirekit.OwnError{Format: dragoman.Format(name), Decode: Codec{}.DecodeError, ResponseFields: []string{"choices"}}
 	return own.JSON(e)
 }
 

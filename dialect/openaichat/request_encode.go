@@ -49,7 +49,7 @@ func (e *requestEncoder) encode() error {
 	if err := settings.Encode(e, to); err != nil {
 		return err
 	}
-	settings.WriteKept(e, to)
+	settings.WriteStored(e, to)
 	e.siblings()
 	e.w.EndObject()
 	return nil
@@ -82,7 +82,7 @@ func (e *requestEncoder) siblings() {
 	if top && !e.shared.Logprobs {
 		e.rep.Add(dragoman.Synthesized, dragoman.Info, "/logprobs", "Chat requires logprobs with top_logprobs; true is written")
 	}
-	for _, f := range e.shared.Members {
+	for _, f := range e.shared.Fields {
 		e.w.RawField(f.Path[1:], f.Value)
 	}
 	extra.Report(e.rep, e.shared.Lost, name, extra.At(""))

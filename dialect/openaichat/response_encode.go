@@ -25,7 +25,7 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 	o = legacyOptions(o)
 	limits := c.Limits()
 	reg := wirekit.ResponseRegistry(resp, limits, toolCodecs, o)
-	if body, ok := wirekit.ReplayResponse(resp, name, o); ok && !hasMalformedCall(resp) && !wirekit.MustRebuild(resp, wirekit.Blocked) {
+	if body, ok := wirekit.ReplayResponse(resp, name, o); ok && !hasMalformedCall(resp) && !wirekit.MustRebuild(resp, wirekit.BlockedReason) {
 		return dialect.Encoded{Body: body, Registry: reg}, nil
 	}
 	e := messageEncoder{list: "/output", reg: reg, limits: limits, target: reg.Target(), o: o, rep: new(dragoman.Report), legacy: o.LegacyFunctions}
@@ -59,7 +59,7 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 		w.Key("usage")
 		writeUsage(w, resp.Usage, e.rep)
 	}
-	w.StringFieldIf("service_tier", wirekit.OpenAITiers(name).Answer(resp.ServiceTier, resp.Origin, e.rep))
+	w.StringFieldIf("service_tier", wirekit.OpenAITiers(name).ResponseTier(resp.ServiceTier, resp.Origin, e.rep))
 	extra.Write(w, resp.Extra, name, "")
 	w.EndObject()
 	extra.ReportEcho(e.rep, resp.Extra, name, extra.At(""))
@@ -119,7 +119,7 @@ func (e *messageEncoder) candidate(index int, out []dragoman.Message, stop drago
 		}
 		w.EndObject()
 		for i := range out {
-			wirekit.ReportSpeaker(e.rep, &out[i], extra.Elem(e.list, i))
+			wirekit.ReportName(e.rep, &out[i], extra.Elem(e.list, i))
 		}
 	}
 	calls := countCalls(out)
@@ -166,7 +166,7 @@ func without(e *dragoman.Extra, path string) *dragoman.Extra {
 // never a stop after which clients run calls.
 func allowedStop(reg *interop.Registry, stop dragoman.Stop, out []dragoman.Message) dragoman.Stop {
 	for i := range out {
-		stop = wirekit.EffectiveStop(stop, out[i].ToolCalls(), wirekit.BlockedBy(reg))
+		stop = wirekit.EffectiveStop(stop, out[i].ToolCalls(), wirekit.BlockedWith(reg))
 	}
 	return stop
 }

@@ -84,7 +84,7 @@ type callCount struct {
 
 func (n *callCount) add(c *dragoman.ToolCall) {
 	n.all++
-	if !wirekit.Cut(c) {
+	if !wirekit.IsTruncated(c) {
 		n.whole++
 	}
 }

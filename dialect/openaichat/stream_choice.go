@@ -163,7 +163,7 @@ func (c *choice) delta() {
 	var content, calls []byte // deferred until the parts before them are read
 	before := c.d.lookAhead(r)
 	var callsAt int64
-	var seen wirekit.Members
+	var seen wirekit.KnownFields
 	for key := range r.Object() {
 		nonEmpty = nonEmpty || isContentField(key) && string(key) != "function_call" && nonEmptyValue(r)
 		switch string(key) {
@@ -336,7 +336,7 @@ func (c *choice) toolCall(r *jsonwire.Reader, pos int) {
 	f := fragment{pos: pos}
 	f.index = -1
 	payloads := 0
-	var seen wirekit.Members
+	var seen wirekit.KnownFields
 	for key := range r.Object() {
 		switch string(key) {
 		case "index":
@@ -393,7 +393,7 @@ func (c *choice) toolCall(r *jsonwire.Reader, pos int) {
 // payload reads the name and the payload of a call. It reports false for an object whose fields
 // are all empty: Snowflake Cortex sends one for the kind of tool that the call is not.
 func (c *choice) payload(r *jsonwire.Reader, f *fragment, known []string, payload, place string) (filled bool) {
-	var seen wirekit.Members
+	var seen wirekit.KnownFields
 	for key := range r.Object() {
 		switch string(key) {
 		case "name":
@@ -702,7 +702,7 @@ func payloadText(r *jsonwire.Reader) string {
 func (c *choice) legacyCall() {
 	r := &c.d.reader
 	f := fragment{index: -2, legacy: true}
-	var seen wirekit.Members
+	var seen wirekit.KnownFields
 	for key := range r.Object() {
 		switch string(key) {
 		case "name":

@@ -238,7 +238,7 @@ func (d *streamDecoder) chunk(data []byte, flat bool) error {
 		d.peekHead(data)
 	}
 	var failure *dragoman.APIError
-	var seen wirekit.Members
+	var seen wirekit.KnownFields
 	id := ""
 	for key := range r.Object() {
 		switch string(key) {
@@ -377,7 +377,7 @@ func (d *streamDecoder) choice(pos int) {
 		}
 		return choicePath(index)
 	}
-	var seen wirekit.Members
+	var seen wirekit.KnownFields
 	for key := range r.Object() {
 		if first && string(key) != "index" {
 			// Servers that sort their keys send the delta before its index.
@@ -529,7 +529,7 @@ func (d *streamDecoder) reportUncollectedAs(sev dragoman.Severity, key, detail s
 		d.uncollected = map[string]bool{}
 	}
 	d.uncollected[key] = true
-	d.unwritten.Lose(&dragoman.Loss{Kind: dragoman.Dropped, Severity: sev, Path: "/choices", Detail: detail}, &d.rep)
+	d.unwritten.Drop(&dragoman.Loss{Kind: dragoman.Dropped, Severity: sev, Path: "/choices", Detail: detail}, &d.rep)
 }
 
 func (d *streamDecoder) choiceAt(index int) *choice {

@@ -12,8 +12,8 @@ var (
 )
 
 // markSeen records field i of an object, and whether it is a duplicate.
-func (d *streamDecoder) markSeen(seen *wirekit.Members, i int) {
-	d.duplicate = seen.Again(i) || d.duplicate
+func (d *streamDecoder) markSeen(seen *wirekit.KnownFields, i int) {
+	d.duplicate = seen.IsRepeatedAt(i) || d.duplicate
 }
 
 // caseVariant reports whether an unknown field differs only in case from a known one, so that

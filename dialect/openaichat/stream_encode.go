@@ -164,7 +164,7 @@ func (e *streamEncoder) write(dst []byte, choice int, finish string, fill func(w
 	e.fields.Write(w, "")
 	if e.tail != nil {
 		tier, origin := orElse(e.tail.ServiceTier, e.head.ServiceTier), cmp.Or(e.tail.Origin, e.head.Origin)
-		w.StringFieldIf("service_tier", wirekit.OpenAITiers(name).Answer(tier, origin, e.rep))
+		w.StringFieldIf("service_tier", wirekit.OpenAITiers(name).ResponseTier(tier, origin, e.rep))
 		extra.WriteBut(w, e.tail.Extra, name, "", e.fields.Written)
 	}
 	w.EndObject()
@@ -193,7 +193,7 @@ func (e *streamEncoder) partStart(dst []byte, ev *dragoman.PartStart) []byte {
 	var message extra.Path
 	if p.at, message = e.places.Next(ev); ev.Header != nil {
 		e.reportMessageLosses(ev.Header, message, false)
-		wirekit.ReportSpeaker(e.rep, ev.Header, message)
+		wirekit.ReportName(e.rep, ev.Header, message)
 	}
 	e.parts[[2]int{ev.Choice, ev.Index}] = p
 	switch part := ev.Part.(type) {
@@ -327,14 +327,14 @@ func (e *streamEncoder) partEnd(dst []byte, ev *dragoman.PartEnd) []byte {
 			extra.ReportOpaque(e.rep, p.at.String())
 		}
 	case *dragoman.ToolCall:
-		part = wirekit.Judged(part)
+		part = wirekit.Checked(part)
 		if begun, ok := p.part.(*dragoman.ToolCall); ok && (begun.Name != part.Name || begun.Namespace != part.Namespace) {
 			e.blockChoice(ev.Choice, p.at.String(), "the name of a call changed while it was streamed")
 		}
-		if wirekit.Cut(part) {
+		if wirekit.IsTruncated(part) {
 			inc(&e.cut, ev.Choice)
 		}
-		e.blockedCalls.Of(ev.Choice).Call(part, wirekit.Blocked)
+		e.blockedCalls.Of(ev.Choice).Call(part, wirekit.BlockedReason)
 		full = argumentsOf(p, part)
 		wirekit.ReportCall(e.reg, part, p.sent.Len() > 0, p.at, e.rep)
 		if part.Extra.For(name) != nil {
@@ -441,7 +441,7 @@ func (e *streamEncoder) responseEnd(dst []byte, ev *dragoman.ResponseEnd) []byte
 		calls := callCount{all: e.calls[i], whole: e.calls[i] - e.cut[i]}
 		wirekit.ReportDetails(e.rep, stop, extra.Choice(i))
 		original := stop
-		stop = e.blockedCalls.Of(i).Standing(stop)
+		stop = e.blockedCalls.Of(i).EffectiveStop(stop)
 		word, exact := finishReasonOf(stop, own, calls)
 		if !exact {
 			e.rep.Addf(dragoman.Lowered, dragoman.Warn, extra.Choice(i)+"/stop", "stop reason %s is written as %q", stop.Reason, word)

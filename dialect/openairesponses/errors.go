@@ -204,7 +204,7 @@ func (Codec) EncodeError(e *dragoman.APIError) (int, []byte, dragoman.Report) {
 // of another dialect, an error that was changed, and an error that was not a response body but an
 // event, a field of a response, or part of a whole response.
 func nativeBody(e *dragoman.APIError) []byte {
-	own := wirekit.OwnError{Format: dragoman.Format(name), Decode: Codec{}.DecodeError, Answer: []string{"type", "output", "response"}}
+	own := wirekit.OwnError{Format: dragoman.Format(name), Decode: Codec{}.DecodeError, ResponseFields: []string{"type", "output", "response"}}
 	raw := own.JSON(e)
 	if r := jsonwire.NewReader(raw); raw == nil || r.Kind() != '{' || !hasEnvelope(r) {
 		return nil

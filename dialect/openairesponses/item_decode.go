@@ -98,10 +98,10 @@ func (d *itemDecoder) head(raw []byte) (h itemHead) {
 	if r.Kind() != '{' {
 		return h
 	}
-	var seen wirekit.Members
+	var seen wirekit.KnownFields
 	var arguments, input, nonStringID bool
 	for key := range r.Object() {
-		h.duplicate = seen.Repeats(itemKeys, key) || h.duplicate
+		h.duplicate = seen.IsRepeated(itemKeys, key) || h.duplicate
 		var into *string
 		switch string(key) {
 		case "arguments":
@@ -148,9 +148,9 @@ func (d *itemDecoder) contentPart(raw []byte) dragoman.Part {
 	d.ambiguousPart = true
 	switch p := p.(type) {
 	case *dragoman.Text:
-		wirekit.DropTwins(&p.Extra, "", partKeys)
+		wirekit.DropCaseVariants(&p.Extra, "", partKeys)
 	case *dragoman.Refusal:
-		wirekit.DropTwins(&p.Extra, "", partKeys)
+		wirekit.DropCaseVariants(&p.Extra, "", partKeys)
 	}
 	return p
 }

@@ -165,7 +165,7 @@ func (e *outputEncoder) writeMessage(w *jsonwire.Writer, it *outputItem) {
 // reportMessageLosses reports the fields of an output message that are not written. If only its
 // calls or reasoning are written, there is no message item for its other fields.
 func (e *outputEncoder) reportMessageLosses(m *dragoman.Message, written bool, at extra.Path) {
-	wirekit.ReportSpeaker(e.rep, m, at)
+	wirekit.ReportName(e.rep, m, at)
 	if written {
 		return
 	}
@@ -299,7 +299,7 @@ func payloadOf(c *dragoman.ToolCall, freeform bool) *payload {
 
 // callStatus returns the status of a call item.
 func callStatus(c *dragoman.ToolCall) string {
-	if _, blocked := wirekit.Blocked(c); blocked || c.Status == codes.StatusIncomplete {
+	if _, blocked := wirekit.BlockedReason(c); blocked || c.Status == codes.StatusIncomplete {
 		return "incomplete"
 	}
 	return "completed"

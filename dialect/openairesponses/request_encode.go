@@ -55,7 +55,7 @@ func (e *requestEncoder) encode() error {
 	if err := settings.Encode(e, to); err != nil {
 		return err
 	}
-	settings.WriteKept(e, to)
+	settings.WriteStored(e, to)
 	e.siblings()
 	e.w.EndObject()
 	return nil
@@ -70,7 +70,7 @@ func (e *requestEncoder) siblings() {
 		e.w.RawField("include_obfuscation", shared.Obfuscation)
 		e.w.EndObject()
 	}
-	for _, f := range shared.Members {
+	for _, f := range shared.Fields {
 		e.w.RawField(f.Path[1:], f.Value)
 	}
 	extra.Report(e.rep, shared.Lost, name, extra.At(""))

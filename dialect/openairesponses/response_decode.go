@@ -59,7 +59,7 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 		if repeated {
 			continue
 		}
-		if wirekit.DropTwins(&m.Extra, "", itemKeys) {
+		if wirekit.DropCaseVariants(&m.Extra, "", itemKeys) {
 			d.unambiguous = false
 			d.rep.Add(dragoman.Dropped, dragoman.Warn, at.String(), "a field differs only in case from a known field; the native form is not kept")
 		} else {
@@ -154,9 +154,9 @@ func (e *ending) compacted(s *dragoman.Stop) {
 // decodeFields decodes the fields of a response object into resp, except its output, which is returned
 // as raw items. Echoed request fields are stored as extras.
 func (d *responseDecoder) decodeFields(r *jsonwire.Reader, resp *dragoman.Response) (end ending) {
-	var seen wirekit.Members
+	var seen wirekit.KnownFields
 	for key := range r.Object() {
-		duplicate := seen.Repeats(responseKeys, key)
+		duplicate := seen.IsRepeated(responseKeys, key)
 		end.duplicate = end.duplicate || duplicate
 		switch k := string(key); {
 		case k == "object":

@@ -24,7 +24,7 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 	}
 	reg := wirekit.ResponseRegistry(resp, c.Limits(), toolCodecs, o)
 	body, replays := wirekit.ReplayResponse(resp, name, o)
-	if replays && !wirekit.MustRebuild(resp, wirekit.Blocked) {
+	if replays && !wirekit.MustRebuild(resp, wirekit.BlockedReason) {
 		return dialect.Encoded{Body: body, Registry: reg}, nil
 	}
 	e := outputEncoder{reg: reg, o: o, rep: new(dragoman.Report), seed: cmp.Or(o.Seed, resp.ID)}
@@ -58,7 +58,7 @@ func (e *outputEncoder) items(resp *dragoman.Response) []*outputItem {
 	for i := range resp.Output {
 		m := &resp.Output[i]
 		at := extra.Elem("/output", i)
-		if !e.o.Rebuild && m.Native.Current(name, m.Fingerprint) && wirekit.EffectiveStop(resp.Stop, m.ToolCalls(), wirekit.Blocked).Reason == resp.Stop.Reason {
+		if !e.o.Rebuild && m.Native.Current(name, m.Fingerprint) && wirekit.EffectiveStop(resp.Stop, m.ToolCalls(), wirekit.BlockedReason).Reason == resp.Stop.Reason {
 			items = append(items, &outputItem{json: m.Native.Raw})
 			replayed[i] = true
 			continue
@@ -265,7 +265,7 @@ func (e *outputEncoder) writeCompletedAt(w *jsonwire.Writer, resp *dragoman.Resp
 // the default one.
 func (e *outputEncoder) writeTier(w *jsonwire.Writer, resp *dragoman.Response) {
 	tiers := wirekit.OpenAITiers(name)
-	tier := tiers.Answer(resp.ServiceTier, resp.Origin, e.rep)
+	tier := tiers.ResponseTier(resp.ServiceTier, resp.Origin, e.rep)
 	if raw, ok := extra.Get(resp.Extra, name, "/service_tier"); tier == "" && ok && len(raw) > 0 && raw[0] == '"' {
 		w.RawField("service_tier", raw)
 		return

@@ -87,8 +87,8 @@ func (e *outputEncoder) ending(resp *dragoman.Response, calls []*dragoman.ToolCa
 	}
 	runs := resp.Stop.Reason == dragoman.StopNone || resp.Stop.Reason.Runs()
 	for _, c := range calls {
-		_, blocked := wirekit.Blocked(c)
-		if blocked = blocked && !wirekit.Cut(c); blocked || !c.Hosted && !runs { // a truncated call has its own status (quirk C26)
+		_, blocked := wirekit.BlockedReason(c)
+		if blocked = blocked && !wirekit.IsTruncated(c); blocked || !c.Hosted && !runs { // a truncated call has its own status (quirk C26)
 			return "incomplete", "content_filter", false
 		}
 	}

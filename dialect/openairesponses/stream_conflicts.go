@@ -232,8 +232,8 @@ var eventKeys = []string{
 }
 
 // markSeen records field i of an event, and whether it is a duplicate.
-func (d *streamDecoder) markSeen(seen *wirekit.Members, i int) {
-	d.duplicate = seen.Again(i) || d.duplicate
+func (d *streamDecoder) markSeen(seen *wirekit.KnownFields, i int) {
+	d.duplicate = seen.IsRepeatedAt(i) || d.duplicate
 }
 
 // checkDuplicate marks the call of an event that has a duplicate field.
@@ -280,8 +280,8 @@ func withoutDuplicates(raw []byte) []byte {
 	var fields []field
 	at := map[string]int{}
 	for key := range r.Object() {
-		var seen wirekit.Members
-		if key = bytes.Clone(key); seen.Repeats(itemKeys, key) {
+		var seen wirekit.KnownFields
+		if key = bytes.Clone(key); seen.IsRepeated(itemKeys, key) {
 			r.Skip()
 			continue
 		}

@@ -232,7 +232,7 @@ func (d *streamDecoder) event(ev sse.Event) error {
 // chunk returns the raw form of the current event; nil with NoNative.
 func (d *streamDecoder) chunk(ev sse.Event) *dragoman.Chunk {
 	if d.o.NoNative {
-		d.unwritten.Lose(d.loss, d.rep)
+		d.unwritten.Drop(d.loss, d.rep)
 		return nil
 	}
 	return &dragoman.Chunk{Dialect: name, Raw: ev.Raw, Opaque: d.opaque && !d.duplicate, Loss: d.loss}
@@ -302,7 +302,7 @@ func (d *streamDecoder) read(ev sse.Event) error {
 	r, e := &d.r, &d.ev
 	r.Reset(ev.Data)
 	*e = wireEvent{unread: e.unread[:0]}
-	var seen wirekit.Members
+	var seen wirekit.KnownFields
 	if r.Kind() != '{' {
 		if r.Err() != nil {
 			return r.Err()
@@ -373,7 +373,7 @@ func (d *streamDecoder) read(ev sse.Event) error {
 				continue
 			}
 			if r.Kind() != 'n' && (e.typ == nil || wholeDelta(e.typ)) {
-				e.unknownLoss = d.unknown.Member(e.unknownLoss, key)
+				e.unknownLoss = d.unknown.Field(e.unknownLoss, key)
 			}
 			if member := string(key); !r.Null() {
 				e.unread = append(e.unread, unknownField{member, r.Raw()})

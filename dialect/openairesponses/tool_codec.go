@@ -25,13 +25,13 @@ var toolTraits = toolwire.Traits{
 	RequiresIDs: true,
 	Function:    toolformat.ResponsesFunction, Freeform: toolformat.ResponsesCustom, Namespace: toolformat.ResponsesNamespace,
 	Call: toolformat.ResponsesFunctionCall, TextCall: toolformat.ResponsesCustomCall,
-	Result:          toolformat.ResponsesResult,
-	ClientRun:       []string{"openai.responses.local_shell", "openai.responses.apply_patch", "openai.responses.computer"},
-	StrictByDefault: true,
-	CallSays:        toolwire.CallFields{Async: true, ItemID: true},
-	CallFields:      []toolwire.Fields{{Path: "/", Names: callFields}},
-	ArgumentsPath:   []string{"arguments"},
-	ResultItemID:    true,
+	Result:             toolformat.ResponsesResult,
+	ClientRun:          []string{"openai.responses.local_shell", "openai.responses.apply_patch", "openai.responses.computer"},
+	StrictByDefault:    true,
+	OptionalCallFields: toolwire.CallFields{Async: true, ItemID: true},
+	CallFields:         []toolwire.Fields{{Path: "/", Names: callFields}},
+	ArgumentsPath:      []string{"arguments"},
+	ResultItemID:       true,
 }
 
 var (

@@ -6,9 +6,9 @@ import "bytes"
 // value, or of the objects in its value if that is a list.
 type Known map[string]Known
 
-// twin reports whether name differs from a known field only in case, which many readers
+// caseVariant reports whether name differs from a known field only in case, which many readers
 // ignore.
-func (k Known) twin(name []byte) bool {
+func (k Known) caseVariant(name []byte) bool {
 	if _, exact := k[string(name)]; exact {
 		return false
 	}
@@ -21,9 +21,9 @@ func (k Known) twin(name []byte) bool {
 	return false
 }
 
-// anyTwin reports whether a valid document may have a twin of a known field anywhere.
+// anyCaseVariant reports whether a valid document may have a case variant of a known field.
 // It allocates nothing and looks only at the names.
-func anyTwin(doc []byte, k Known) bool {
+func anyCaseVariant(doc []byte, k Known) bool {
 	g := glance{doc: doc}
 	g.value(k)
 	return g.found
@@ -81,7 +81,7 @@ func (g *glance) object(k Known) {
 			continue
 		}
 		name := g.text()
-		if bytes.IndexByte(name, '\\') >= 0 || k.twin(name) {
+		if bytes.IndexByte(name, '\\') >= 0 || k.caseVariant(name) {
 			g.found = true // otherwise a full read of the name decides
 		}
 		g.next() // the colon

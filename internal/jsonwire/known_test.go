@@ -16,7 +16,7 @@ var conversation = jsonwire.Known{
 }
 
 func TestSettleCutsTwins(t *testing.T) {
-	literal := jsonwire.Literal{Members: []string{"args"}, Known: conversation}
+	literal := jsonwire.Literal{Fields: []string{"args"}, Known: conversation}
 	proto := literal
 	proto.Same = jsonwire.Camel
 	for _, tt := range []struct {
@@ -46,8 +46,8 @@ func TestSettleCutsTwins(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, at := jsonwire.Settle([]byte(tt.doc), tt.literal)
-			if string(got) != tt.want || !slices.Equal(at.Twins, tt.at) {
-				t.Errorf("Settle(%s)\n got %s at %q\nwant %s at %q", tt.doc, got, at.Twins, tt.want, tt.at)
+			if string(got) != tt.want || !slices.Equal(at.CaseVariants, tt.at) {
+				t.Errorf("Settle(%s)\n got %s at %q\nwant %s at %q", tt.doc, got, at.CaseVariants, tt.want, tt.at)
 			}
 		})
 	}

@@ -12,14 +12,14 @@ import (
 // Literal describes the fields of a document whose values are not interpreted: call
 // arguments, schemas, documents.
 type Literal struct {
-	Members []string
+	Fields []string
 	// Same returns the normal form of a name, for readers that accept several
 	// spellings. If nil, each spelling is a different name.
 	Same func(name []byte) []byte
 	// Maps are the fields in whose values each spelling is a different name, even with
 	// Same: the author of the document chose these names.
 	Maps []string
-	// Known are the fields that are read, to detect twins. If nil, twins are not
+	// Known are the fields that are read, to detect case variants. If nil, they are not
 	// checked.
 	Known Known
 }
@@ -32,15 +32,15 @@ func (l Literal) With(k Known) Literal {
 
 // Cut lists the fields that Settle removed.
 type Cut struct {
-	// Repeats are the paths of duplicate fields, Twins the paths of fields that differ
+	// Repeats are the paths of duplicate fields, CaseVariants the paths of fields that differ
 	// from a known one only in case.
-	Repeats, Twins []string
+	Repeats, CaseVariants []string
 }
 
 // None reports whether nothing was removed.
-func (c Cut) None() bool { return len(c.Repeats)+len(c.Twins) == 0 }
+func (c Cut) None() bool { return len(c.Repeats)+len(c.CaseVariants) == 0 }
 
-// Settle removes duplicate fields and twins of known fields from a document. Of
+// Settle removes duplicate fields and case variants of known fields from a document. Of
 // duplicate fields it keeps the last one. Literal values stay unchanged. at lists the
 // paths of the removed fields, or the first of them if there are many. A document
 // without such fields, and one that is not valid JSON, is returned unchanged.
@@ -83,7 +83,7 @@ func settleSlowly(doc []byte, l Literal) (settled []byte, at Cut) {
 // readers disagree which duplicate counts.
 func Unambiguous(doc []byte) bool { return readsOneWay(doc, nil) }
 
-// readsOneWay is like ReadsOneWay, and also requires that no field is a twin of a known
+// readsOneWay is like ReadsOneWay, and also requires that no field is a case variant of a known
 // one.
 func readsOneWay(doc []byte, k Known) bool {
 	s := scan[[]byte]{doc: doc}
@@ -91,7 +91,7 @@ func readsOneWay(doc []byte, k Known) bool {
 }
 
 func readsOneWaySlowly(doc []byte, k Known) bool {
-	return jsontext.Value(doc).IsValid(jsontext.AllowInvalidUTF8(true)) && !anyTwin(doc, k)
+	return jsontext.Value(doc).IsValid(jsontext.AllowInvalidUTF8(true)) && !anyCaseVariant(doc, k)
 }
 
 // maxRepeats limits how many paths are listed: a hostile document must not determine
@@ -113,13 +113,13 @@ type settler struct {
 
 // container is an object or a list that is being read.
 type container struct {
-	// members maps the names of an object's fields to their indexes in begins.
-	members map[string]int
-	begins  []int64
-	known   Known
-	own     bool
-	// twin means that the last field is a twin.
-	twin bool
+	// fields maps the names of an object's fields to their indexes in begins.
+	fields map[string]int
+	begins []int64
+	known  Known
+	own    bool
+	// isVariant means that the last field is a case variant.
+	isVariant bool
 }
 
 // cut is the range of a removed field, from its name to the next name.
@@ -140,7 +140,7 @@ func (s *settler) walk() bool {
 		}
 		switch kind {
 		case '{':
-			s.open = append(s.open, container{members: s.index(), known: s.next, own: s.own})
+			s.open = append(s.open, container{fields: s.index(), known: s.next, own: s.own})
 		case '[':
 			s.open = append(s.open, container{known: s.next, own: s.own})
 		case '}', ']':
@@ -156,9 +156,9 @@ func (s *settler) walk() bool {
 func (s *settler) close() {
 	last := len(s.open) - 1
 	o := &s.open[last]
-	if o.members != nil {
-		o.cutTwin(s, s.dec.InputOffset()-1)
-		s.spare = append(s.spare, o.members)
+	if o.fields != nil {
+		o.cutCaseVariant(s, s.dec.InputOffset()-1)
+		s.spare = append(s.spare, o.fields)
 	}
 	s.open = s.open[:last]
 	if last > 0 {
@@ -166,11 +166,11 @@ func (s *settler) close() {
 	}
 }
 
-// cutTwin removes the last field, up to offset to, if it is a twin.
-func (o *container) cutTwin(s *settler, to int64) {
-	if o.twin {
+// cutCaseVariant removes the last field, up to offset to, if it is a case variant.
+func (o *container) cutCaseVariant(s *settler, to int64) {
+	if o.isVariant {
 		s.cuts = append(s.cuts, cut{o.begins[len(o.begins)-1], to})
-		o.twin = false
+		o.isVariant = false
 	}
 }
 
@@ -200,29 +200,29 @@ func (s *settler) name() bool {
 	}
 	begins := s.dec.InputOffset() - int64(len(quoted))
 	key, _ := jsontext.AppendUnquote(nil, quoted) // replaces text that is not UTF-8, like the reader
-	literal := slices.Contains(s.literal.Members, string(key))
+	literal := slices.Contains(s.literal.Fields, string(key))
 	o := &s.open[len(s.open)-1]
 	if s.literal.Same != nil && !o.own {
 		key = s.literal.Same(key)
-		literal = literal || slices.Contains(s.literal.Members, string(key))
+		literal = literal || slices.Contains(s.literal.Fields, string(key))
 	}
 	s.own = o.own || slices.Contains(s.literal.Maps, string(key))
-	o.cutTwin(s, begins)
+	o.cutCaseVariant(s, begins)
 	o.begins = append(o.begins, begins)
-	if o.twin = o.known.twin(key); o.twin {
-		if len(s.at.Twins) < maxRepeats {
-			s.at.Twins = append(s.at.Twins, clip(s.dec.StackPointer()))
+	if o.isVariant = o.known.caseVariant(key); o.isVariant {
+		if len(s.at.CaseVariants) < maxRepeats {
+			s.at.CaseVariants = append(s.at.CaseVariants, clip(s.dec.StackPointer()))
 		}
 		return s.dec.SkipValue() == nil
 	}
 	s.next = o.known[string(key)]
-	if i, duplicate := o.members[string(key)]; duplicate {
+	if i, duplicate := o.fields[string(key)]; duplicate {
 		s.cuts = append(s.cuts, cut{o.begins[i], o.begins[i+1]})
 		if len(s.at.Repeats) < maxRepeats {
 			s.at.Repeats = append(s.at.Repeats, clip(s.dec.StackPointer()))
 		}
 	}
-	o.members[string(key)] = len(o.begins) - 1
+	o.fields[string(key)] = len(o.begins) - 1
 	return !literal || s.dec.SkipValue() == nil
 }
 

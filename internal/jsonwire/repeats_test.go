@@ -13,8 +13,8 @@ import (
 )
 
 func TestR7_SettleKeepsLastDuplicate(t *testing.T) {
-	literal := jsonwire.Literal{Members: []string{"args"}}
-	proto := jsonwire.Literal{Members: []string{"args"}, Same: jsonwire.Camel, Maps: []string{"ownKeys"}}
+	literal := jsonwire.Literal{Fields: []string{"args"}}
+	proto := jsonwire.Literal{Fields: []string{"args"}, Same: jsonwire.Camel, Maps: []string{"ownKeys"}}
 	for _, tt := range []struct {
 		name, doc string
 		literal   jsonwire.Literal

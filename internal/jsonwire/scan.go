@@ -333,7 +333,7 @@ func (s *scan[T]) object(i, depth int, k Known) int {
 		var below Known
 		if k != nil {
 			var known bool
-			if below, known = k[string(name)]; !known && k.twin([]byte(name)) {
+			if below, known = k[string(name)]; !known && k.caseVariant([]byte(name)) {
 				return none
 			}
 		}

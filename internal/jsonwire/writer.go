@@ -148,15 +148,15 @@ var escaped = func() (by [256]byte) {
 func (w *Writer) Raw(v []byte) {
 	if !valid(v) {
 		if w.err == nil {
-			w.err = fmt.Errorf("%w: %.60q%s", ErrNotJSON, v, w.member())
+			w.err = fmt.Errorf("%w: %.60q%s", ErrNotJSON, v, w.field())
 		}
 		v = []byte("null")
 	}
 	w.Known(v)
 }
 
-// member returns the field name for which a value is being written, for errors.
-func (w *Writer) member() string {
+// field returns the field name for which a value is being written, for errors.
+func (w *Writer) field() string {
 	name, ok := bytes.CutSuffix(w.Buf, []byte(`":`))
 	if !ok {
 		return ""

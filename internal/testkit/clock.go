@@ -11,7 +11,7 @@ type Clock struct {
 	at time.Time
 }
 
-// NewClock returns a clock that stands at some time.
+// NewClock returns a stopped clock with a fixed time.
 func NewClock() *Clock { return &Clock{at: time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC)} }
 
 // Now is the time.

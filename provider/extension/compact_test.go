@@ -11,16 +11,16 @@ import (
 	"github.com/dragoman-go/dragoman/provider/extension"
 )
 
-// stored is a session.
-type stored []dragoman.Message
+// storedSession is a session with these messages.
+type storedSession []dragoman.Message
 
-func (stored) ID() string                           { return "s" }
-func (s stored) Messages() []dragoman.Message       { return s }
-func (stored) Metadata() map[string]json.RawMessage { return nil }
+func (storedSession) ID() string                           { return "s" }
+func (s storedSession) Messages() []dragoman.Message       { return s }
+func (storedSession) Metadata() map[string]json.RawMessage { return nil }
 
-func TestX9_CompactingCutsWhereNoCallIsPartedFromItsResult(t *testing.T) {
+func TestX9_CompactKeepsCallsWithTheirResults(t *testing.T) {
 	asks := dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&dragoman.ToolCall{ID: "1", Name: "f", Arguments: "{}"}}}
-	session := stored{
+	session := storedSession{
 		dragoman.SystemText("be brief"), dragoman.UserText("a"), dragoman.AssistantText("b"),
 		dragoman.UserText("c"), asks, dragoman.ToolResults(&dragoman.ToolResult{CallID: "1", Name: "f"}), dragoman.AssistantText("d"),
 		dragoman.UserText("e"), dragoman.AssistantText("f"),
@@ -61,7 +61,7 @@ func TestX9_CompactingCutsWhereNoCallIsPartedFromItsResult(t *testing.T) {
 	if _, _, err := run("", extension.ActionInput{Session: session, Native: native[1:]}); !errors.As(err, &coded) || coded.Code != "not_aligned" {
 		t.Error(err)
 	}
-	r := resolve(t, set(t, extension.Compact{Keep: 2, OnSave: true}, extension.Extension(plain{Name: "x"})), extension.Switches{})
+	r := resolve(t, set(t, extension.Compact{Keep: 2, OnSave: true}, extension.Extension(infoExtension{Name: "x"})), extension.Switches{})
 	if res, err := r.Triggered(t.Context(), extension.BeforeSave, whole); err != nil || len(res.Native) != 3 || !strings.Contains(string(res.Metadata), `"dropped":6`) {
 		t.Errorf("%v %s %s", err, res.Native, res.Metadata)
 	}

@@ -11,14 +11,14 @@ import (
 	"github.com/dragoman-go/dragoman/provider/extension"
 )
 
-// adaptive is an extension whose tags and elements depend on where it is used.
-type adaptive struct{ panics bool }
+// adaptiveExtension is an extension whose tags and elements depend on where it is used.
+type adaptiveExtension struct{ panics bool }
 
-func (adaptive) Info() extension.Info {
+func (adaptiveExtension) Info() extension.Info {
 	return extension.Info{Name: "adaptive", Provides: []extension.Tag{"adaptive"}}
 }
 
-func (a adaptive) Tags(env extension.Env) []extension.Tag {
+func (a adaptiveExtension) Tags(env extension.Env) []extension.Tag {
 	if a.panics {
 		panic("no")
 	}
@@ -33,9 +33,9 @@ func (a adaptive) Tags(env extension.Env) []extension.Tag {
 	return tags
 }
 
-func (adaptive) ConfigSchema() json.RawMessage { return json.RawMessage(`{"type":"object"}`) }
+func (adaptiveExtension) ConfigSchema() json.RawMessage { return json.RawMessage(`{"type":"object"}`) }
 
-func (a adaptive) Elements(env extension.Env) []extension.Element {
+func (a adaptiveExtension) Elements(env extension.Env) []extension.Element {
 	if env.Model == "none" {
 		panic("no")
 	}
@@ -50,7 +50,7 @@ func (a adaptive) Elements(env extension.Env) []extension.Element {
 }
 
 func TestX1_TagsOfExtensionsDependOnConfigModelAndTools(t *testing.T) {
-	s := set(t, adaptive{}, plain{Name: "needs", Requires: []extension.Tag{"deep", "has:look", "model:m"}})
+	s := set(t, adaptiveExtension{}, infoExtension{Name: "needs", Requires: []extension.Tag{"deep", "has:look", "model:m"}})
 	setup := extension.Setup{Config: map[string]json.RawMessage{"adaptive": json.RawMessage(`{"deep":true}`)}, Model: "m", Tools: []dragoman.ToolSpec{{Name: "look"}}}
 	r, err := s.ResolveFor(nil, extension.Switches{}, setup)
 	if err != nil || len(r.On) != 2 || !slices.Equal(r.Tags, []extension.Tag{"adaptive", "deep", "has:look", "model:m"}) {
@@ -71,13 +71,13 @@ func TestX1_TagsOfExtensionsDependOnConfigModelAndTools(t *testing.T) {
 		t.Errorf("an extension that is off has tags: %v %+v", err, r)
 	}
 	var whose *extension.Error
-	if _, err := set(t, adaptive{panics: true}).Resolve(nil, extension.Switches{}); !errors.As(err, &whose) || whose.Hook != "tags" {
+	if _, err := set(t, adaptiveExtension{panics: true}).Resolve(nil, extension.Switches{}); !errors.As(err, &whose) || whose.Hook != "tags" {
 		t.Errorf("%v", err)
 	}
 }
 
 func TestX11_ElementsDependOnConfigModelAndTools(t *testing.T) {
-	s := set(t, adaptive{}, plain{Name: "no settings"})
+	s := set(t, adaptiveExtension{}, infoExtension{Name: "no settings"})
 	panels := func(setup extension.Setup) string {
 		r, err := s.ResolveFor(nil, extension.Switches{}, setup)
 		if err != nil {

@@ -30,8 +30,8 @@ type Exchange struct {
 	// Report collects the losses of an extension's changes to the request. They are reported
 	// with all other losses.
 	Report dragoman.Report
-	// partial is what was collected; sums are the sums that accumulators have not written into
-	// it yet, in order.
+	// partial is the collected object; sums are the sums that accumulators have not written into
+	// it yet.
 	partial Object
 	sums    []sum
 	// failed is the error of the first sum that could not be written.

@@ -15,15 +15,14 @@ import (
 	"github.com/dragoman-go/dragoman/provider/extension"
 )
 
-// all is an extension with every hook of a request, which writes down what it is
-// called for.
-type all struct {
-	plain
+// everyHook has every hook of a request and records its calls.
+type everyHook struct {
+	infoExtension
 	log  *[]string
 	fail string
 }
 
-func (a all) note(hook string) error {
+func (a everyHook) note(hook string) error {
 	*a.log = append(*a.log, a.Name+" "+hook)
 	switch a.fail {
 	case hook:
@@ -34,33 +33,33 @@ func (a all) note(hook string) error {
 	return nil
 }
 
-func (a all) Prepare(_ context.Context, x *extension.Exchange) error {
+func (a everyHook) Prepare(_ context.Context, x *extension.Exchange) error {
 	x.Target.Caps.NoStrict = true
 	return a.note("prepare")
 }
 
-func (a all) Contribute(*extension.Exchange) []dragoman.Contribution {
+func (a everyHook) Contribute(*extension.Exchange) []dragoman.Contribution {
 	if a.note("contribute") != nil {
 		return nil
 	}
 	return []dragoman.Contribution{{Accepts: []dragoman.Format{"acme.tool"}}}
 }
 
-func (a all) Decorate(_ context.Context, x *extension.Exchange) error {
+func (a everyHook) Decorate(_ context.Context, x *extension.Exchange) error {
 	return errors.Join(a.note("decorate"), x.Payload.Set(a.Name, true))
 }
 
-func (a all) ReadChunk(_ context.Context, x *extension.Exchange, chunk json.RawMessage) error {
+func (a everyHook) ReadChunk(_ context.Context, x *extension.Exchange, chunk json.RawMessage) error {
 	return errors.Join(a.note("chunk"), x.Partial().Merge(chunk))
 }
 
-func (a all) Finish(_ context.Context, _ *extension.Exchange, resp *dragoman.Response) error {
+func (a everyHook) Finish(_ context.Context, _ *extension.Exchange, resp *dragoman.Response) error {
 	resp.ID += a.Name
 	return a.note("finish")
 }
 
-// through takes a request all the way.
-func through(t testing.TB, r *extension.Resolution) (payload json.RawMessage, resp *dragoman.Response, err error) {
+// runRequest runs a request through all hooks.
+func runRequest(t testing.TB, r *extension.Resolution) (payload json.RawMessage, resp *dragoman.Response, err error) {
 	t.Helper()
 	x := extension.NewExchange(extension.Options{Request: &dragoman.Request{}, Resolution: r})
 	resp = &dragoman.Response{}
@@ -70,10 +69,10 @@ func through(t testing.TB, r *extension.Resolution) (payload json.RawMessage, re
 	return payload, resp, err
 }
 
-func TestX2_AnExtensionThatIsOffRunsNoneOfItsHooks(t *testing.T) {
+func TestX2_DisabledExtensionRunsNoHooks(t *testing.T) {
 	var log []string
-	r := resolve(t, set(t, all{plain: plain{Name: "on"}, log: &log}, all{plain: needs("off", "x"), log: &log}), extension.Switches{})
-	payload, resp, err := through(t, r)
+	r := resolve(t, set(t, everyHook{infoExtension: infoExtension{Name: "on"}, log: &log}, everyHook{infoExtension: needs("off", "x"), log: &log}), extension.Switches{})
+	payload, resp, err := runRequest(t, r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,22 +89,22 @@ func TestX2_AnExtensionThatIsOffRunsNoneOfItsHooks(t *testing.T) {
 	}
 }
 
-func TestX3_HooksRunInTheOrderOfRegistrationAndAFailureNamesItsOwner(t *testing.T) {
+func TestX3_HooksRunInRegistrationOrder(t *testing.T) {
 	var log []string
-	r := resolve(t, set(t, all{plain: plain{Name: "b"}, log: &log}, plain{Name: "none"}, all{plain: plain{Name: "a"}, log: &log}), extension.Switches{})
-	if payload, resp, err := through(t, r); err != nil || string(payload) != `{"model":"m","b":true,"a":true}` || resp.ID != "ba" {
+	r := resolve(t, set(t, everyHook{infoExtension: infoExtension{Name: "b"}, log: &log}, infoExtension{Name: "none"}, everyHook{infoExtension: infoExtension{Name: "a"}, log: &log}), extension.Switches{})
+	if payload, resp, err := runRequest(t, r); err != nil || string(payload) != `{"model":"m","b":true,"a":true}` || resp.ID != "ba" {
 		t.Errorf("%v %s %s", err, payload, resp.ID)
 	}
 	for _, how := range []string{"decorate", "prepare panics", "finish panics", "chunk"} {
-		r := resolve(t, set(t, all{plain: plain{Name: "bad"}, log: &log, fail: how}), extension.Switches{})
-		_, _, err := through(t, r)
+		r := resolve(t, set(t, everyHook{infoExtension: infoExtension{Name: "bad"}, log: &log, fail: how}), extension.Switches{})
+		_, _, err := runRequest(t, r)
 		var whose *extension.Error
 		if !errors.As(err, &whose) || whose.Extension != "bad" || whose.Hook == "" {
 			t.Errorf("%s: %v", how, err)
 		}
 	}
-	// Without anybody to decorate it, a payload is not even read.
-	r = resolve(t, set(t, plain{Name: "none"}), extension.Switches{})
+	// Without a Decorate hook, the payload is not even parsed.
+	r = resolve(t, set(t, infoExtension{Name: "none"}), extension.Switches{})
 	x := extension.NewExchange(extension.Options{Resolution: r})
 	if out, err := x.Decorate(t.Context(), json.RawMessage(`not json`)); err != nil || string(out) != "not json" || x.ReadsChunks() {
 		t.Errorf("%s %v", out, err)
@@ -124,13 +123,13 @@ func TestX4_ValuesBelongToTheirKey(t *testing.T) {
 	}
 }
 
-// configured reads its settings.
-type configured struct {
-	plain
+// settingsReader reads its settings.
+type settingsReader struct {
+	infoExtension
 	got *string
 }
 
-func (c configured) Decorate(_ context.Context, x *extension.Exchange) error {
+func (c settingsReader) Decorate(_ context.Context, x *extension.Exchange) error {
 	var s struct{ Effort string }
 	found, err := x.Config(&s)
 	if *c.got = s.Effort; found && err == nil {
@@ -139,10 +138,10 @@ func (c configured) Decorate(_ context.Context, x *extension.Exchange) error {
 	return err
 }
 
-func TestX8_AKnobIsAddedOnlyWhereTheConfigurationAsksForIt(t *testing.T) {
+func TestX8_SettingIsAddedOnlyIfConfigured(t *testing.T) {
 	for config, want := range map[string]string{"": `{"model":"m"}`, `{"effort":"high"}`: `{"model":"m","effort":"high"}`} {
 		var got string
-		r := resolve(t, set(t, configured{plain{Name: "knob"}, &got}), extension.Switches{})
+		r := resolve(t, set(t, settingsReader{infoExtension{Name: "knob"}, &got}), extension.Switches{})
 		settings := map[string]json.RawMessage{"other": json.RawMessage(`{"effort":"low"}`)}
 		if config != "" {
 			settings["knob"] = json.RawMessage(config)
@@ -154,26 +153,26 @@ func TestX8_AKnobIsAddedOnlyWhereTheConfigurationAsksForIt(t *testing.T) {
 	}
 }
 
-// gatherer gathers a text and a list.
-type gatherer struct {
-	plain
+// textAccumulator accumulates a text and a list.
+type textAccumulator struct {
+	infoExtension
 	text  *extension.Accumulator[extension.Text]
 	calls *extension.Accumulator[[]string]
 }
 
-func (g gatherer) ReadChunk(_ context.Context, x *extension.Exchange, chunk json.RawMessage) error {
+func (g textAccumulator) ReadChunk(_ context.Context, x *extension.Exchange, chunk json.RawMessage) error {
 	return errors.Join(g.text.Read(x, chunk), g.calls.Read(x, chunk))
 }
 
-func newGatherer() gatherer {
+func newTextAccumulator() textAccumulator {
 	field := func(chunk json.RawMessage, name string) (string, bool, error) {
 		var v map[string]string
 		err := json.Unmarshal(chunk, &v)
 		s, ok := v[name]
 		return s, ok, err
 	}
-	return gatherer{
-		plain{Name: "g"},
+	return textAccumulator{
+		infoExtension{Name: "g"},
 		&extension.Accumulator[extension.Text]{
 			Path: "/message/thinking", Fold: extension.Append, Fragments: true,
 			Extract: func(c json.RawMessage) (extension.Text, bool, error) {
@@ -191,8 +190,8 @@ func newGatherer() gatherer {
 	}
 }
 
-func TestX5_PiecesAreGatheredAndToldWhileTheyCome(t *testing.T) {
-	g := newGatherer()
+func TestX5_FragmentsAreAccumulatedAndPatched(t *testing.T) {
+	g := newTextAccumulator()
 	var told []string
 	x := extension.NewExchange(extension.Options{
 		Resolution: resolve(t, set(t, g), extension.Switches{}),
@@ -220,10 +219,10 @@ func TestX5_PiecesAreGatheredAndToldWhileTheyCome(t *testing.T) {
 	}
 }
 
-func TestX5_GatheringIsLinear(t *testing.T) {
+func TestX5_AccumulationIsLinear(t *testing.T) {
 	work := func(n int) float64 {
 		return testing.AllocsPerRun(1, func() {
-			x := extension.NewExchange(extension.Options{Resolution: resolve(t, set(t, newGatherer()), extension.Switches{})})
+			x := extension.NewExchange(extension.Options{Resolution: resolve(t, set(t, newTextAccumulator()), extension.Switches{})})
 			for range n {
 				if err := x.ReadChunk(t.Context(), json.RawMessage(`{"t":"0123456789"}`)); err != nil {
 					t.Fatal(err)
@@ -239,13 +238,13 @@ func TestX5_GatheringIsLinear(t *testing.T) {
 	}
 }
 
-// actor has actions.
-type actor struct {
-	plain
+// actionExtension has actions.
+type actionExtension struct {
+	infoExtension
 	actions []extension.Action
 }
 
-func (a actor) Actions(extension.Env) []extension.Action { return a.actions }
+func (a actionExtension) Actions(extension.Env) []extension.Action { return a.actions }
 
 func TestX9_ActionsReplaceTheNativeHistoryAndPatchTheMetadata(t *testing.T) {
 	drop := func(_ context.Context, in extension.ActionInput) (extension.ActionResult, error) {
@@ -254,12 +253,12 @@ func TestX9_ActionsReplaceTheNativeHistoryAndPatchTheMetadata(t *testing.T) {
 		}
 		return extension.ActionResult{Native: in.Native[1:], Metadata: json.RawMessage(`{"dropped":{"` + string(in.Native[0]) + `":true}}`)}, nil
 	}
-	mine := actor{plain{Name: "mine"}, []extension.Action{
+	mine := actionExtension{infoExtension{Name: "mine"}, []extension.Action{
 		{ID: "drop", Label: "Drop one", Triggers: []string{extension.BeforeSave}, Run: drop},
 		{ID: "panics", Label: "Panics", Run: func(context.Context, extension.ActionInput) (extension.ActionResult, error) { panic("no") }},
 	}}
-	other := actor{plain{Name: "other"}, []extension.Action{{ID: "drop", Label: "Drop another", Triggers: []string{extension.BeforeSave}, Run: drop}}}
-	off := actor{needs("off", "x"), []extension.Action{{ID: "drop", Label: "Never", Triggers: []string{extension.BeforeSave}, Run: drop}}}
+	other := actionExtension{infoExtension{Name: "other"}, []extension.Action{{ID: "drop", Label: "Drop another", Triggers: []string{extension.BeforeSave}, Run: drop}}}
+	off := actionExtension{needs("off", "x"), []extension.Action{{ID: "drop", Label: "Never", Triggers: []string{extension.BeforeSave}, Run: drop}}}
 	r := resolve(t, set(t, mine, other, off), extension.Switches{})
 	if got, err := r.Actions(); err != nil || len(got) != 3 || got[2].Extension != "other" {
 		t.Errorf("%+v", got)
@@ -283,14 +282,14 @@ func TestX9_ActionsReplaceTheNativeHistoryAndPatchTheMetadata(t *testing.T) {
 	}
 }
 
-func TestX10_WhatACallerSuppliesIsAddedAndReservedNamesKeepTheirOwn(t *testing.T) {
+func TestX10_CallerContextKeepsReservedNames(t *testing.T) {
 	var log bytes.Buffer
 	var got map[string]json.RawMessage
 	look := func(_ context.Context, in extension.ActionInput) (extension.ActionResult, error) {
 		got = in.Context
 		return extension.ActionResult{}, nil
 	}
-	r := resolve(t, set(t, actor{plain{Name: "mine"}, []extension.Action{{ID: "look", Run: look}}}), extension.Switches{})
+	r := resolve(t, set(t, actionExtension{infoExtension{Name: "mine"}, []extension.Action{{ID: "look", Run: look}}}), extension.Switches{})
 	caller := map[string]json.RawMessage{"core": json.RawMessage(`"mine"`), "app": json.RawMessage(`1`), "page": json.RawMessage(`2`)}
 	in := extension.ActionInput{Context: caller, Log: slog.New(slog.NewTextHandler(&log, nil))}
 	if _, err := r.Run(t.Context(), "mine", "look", in); err != nil {
@@ -304,23 +303,23 @@ func TestX10_WhatACallerSuppliesIsAddedAndReservedNamesKeepTheirOwn(t *testing.T
 	}
 }
 
-// talk is a session.
-type talk struct{}
+// fixedSession is a session.
+type fixedSession struct{}
 
-func (talk) ID() string { return "s1" }
-func (talk) Messages() []dragoman.Message {
+func (fixedSession) ID() string { return "s1" }
+func (fixedSession) Messages() []dragoman.Message {
 	return []dragoman.Message{dragoman.UserText("a"), dragoman.AssistantText("b")}
 }
-func (talk) Metadata() map[string]json.RawMessage { return nil }
+func (fixedSession) Metadata() map[string]json.RawMessage { return nil }
 
-func TestX10_EveryActionIsToldTheLayersOfTheLibraryAndThoseOfTheApplicationWhereItHasSome(t *testing.T) {
+func TestX10_ActionsGetContextLayers(t *testing.T) {
 	var seen map[string]json.RawMessage
 	look := func(_ context.Context, in extension.ActionInput) (extension.ActionResult, error) {
 		seen = in.Context
 		return extension.ActionResult{}, nil
 	}
-	mine := actor{plain{Name: "mine", Version: "2"}, []extension.Action{{ID: "look", Triggers: []string{extension.BeforeSave}, Run: look}}}
-	r, err := set(t, mine, plain{Name: "other"}).Resolve([]extension.Tag{"server:acme"}, extension.Switches{})
+	mine := actionExtension{infoExtension{Name: "mine", Version: "2"}, []extension.Action{{ID: "look", Triggers: []string{extension.BeforeSave}, Run: look}}}
+	r, err := set(t, mine, infoExtension{Name: "other"}).Resolve([]extension.Tag{"server:acme"}, extension.Switches{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -335,7 +334,7 @@ func TestX10_EveryActionIsToldTheLayersOfTheLibraryAndThoseOfTheApplicationWhere
 			t.Errorf("%s: the layers are %s", when, seen)
 		}
 	}
-	// Core: always, whatever the caller gives.
+	// The core layer is always present, whatever the caller passes.
 	if _, err := r.Run(t.Context(), "mine", "look", extension.ActionInput{}); err != nil {
 		t.Fatal(err)
 	}
@@ -346,10 +345,10 @@ func TestX10_EveryActionIsToldTheLayersOfTheLibraryAndThoseOfTheApplicationWhere
 	}
 	want("asked for", core)
 
-	// The application adds its own; a caller adds, and replaces nothing.
+	// The application adds a layer. A caller adds values and replaces none.
 	var log bytes.Buffer
 	in := extension.ActionInput{
-		Session: talk{}, Native: []json.RawMessage{json.RawMessage(`{}`)}, Origin: dragoman.Origin{Dialect: dialectname.Ollama, Provider: "ollama", Model: "m"},
+		Session: fixedSession{}, Native: []json.RawMessage{json.RawMessage(`{}`)}, Origin: dragoman.Origin{Dialect: dialectname.Ollama, Provider: "ollama", Model: "m"},
 		Settings: map[string]json.RawMessage{"mine": json.RawMessage(`{"keep":3}`), "other": json.RawMessage(`{"secret":1}`)},
 		App:      json.RawMessage(`{"name":"desk"}`), Base: json.RawMessage(`{"theme":"dark"}`),
 		Context: map[string]json.RawMessage{"page": json.RawMessage(`2`), "session": json.RawMessage(`"forged"`), "app": json.RawMessage(`"forged"`)},
@@ -367,15 +366,15 @@ func TestX10_EveryActionIsToldTheLayersOfTheLibraryAndThoseOfTheApplicationWhere
 	}
 }
 
-// Nobody is given a partial answer that lacks what was gathered, in silence.
-func TestX4_ASumThatCannotBeWrittenFailsWhoeverLooks(t *testing.T) {
-	x := extension.NewExchange(extension.Options{Resolution: resolve(t, set(t, newGatherer(), trampler{}), extension.Switches{})})
+// A partial response that lacks accumulated values is an error.
+func TestX4_UnencodableSumIsAnError(t *testing.T) {
+	x := extension.NewExchange(extension.Options{Resolution: resolve(t, set(t, newTextAccumulator(), overwriter{}), extension.Switches{})})
 	if err := x.ReadChunk(t.Context(), json.RawMessage(`{"t":"a"}`)); err != nil {
 		t.Fatal(err)
 	}
 	err := x.Finish(t.Context(), &dragoman.Response{})
 	var whose *extension.Error
-	if !errors.As(err, &whose) || whose.Extension != newGatherer().Info().Name || whose.Hook != "accumulate" || !errors.Is(err, extension.ErrNoPath) {
+	if !errors.As(err, &whose) || whose.Extension != newTextAccumulator().Info().Name || whose.Hook != "accumulate" || !errors.Is(err, extension.ErrNoPath) {
 		t.Errorf("%v", err)
 	}
 	x.Restart()
@@ -384,12 +383,12 @@ func TestX4_ASumThatCannotBeWrittenFailsWhoeverLooks(t *testing.T) {
 	}
 }
 
-// trampler puts something else where the gatherer's sum belongs.
-type trampler struct{}
+// overwriter writes another value where the accumulated sum belongs.
+type overwriter struct{}
 
-func (trampler) Info() extension.Info { return extension.Info{Name: "trampler"} }
+func (overwriter) Info() extension.Info { return extension.Info{Name: "trampler"} }
 
-func (trampler) Finish(_ context.Context, x *extension.Exchange, _ *dragoman.Response) error {
+func (overwriter) Finish(_ context.Context, x *extension.Exchange, _ *dragoman.Response) error {
 	if err := x.Partial().Set("message", "mine"); err != nil {
 		return err
 	}
@@ -397,13 +396,13 @@ func (trampler) Finish(_ context.Context, x *extension.Exchange, _ *dragoman.Res
 	return nil
 }
 
-func TestX9_TheParametersOfAnActionAreHeldAgainstItsInputs(t *testing.T) {
+func TestX9_ActionParametersAreValidated(t *testing.T) {
 	ran := 0
 	run := func(context.Context, extension.ActionInput) (extension.ActionResult, error) {
 		ran++
 		return extension.ActionResult{}, nil
 	}
-	mine := actor{plain{Name: "mine"}, []extension.Action{
+	mine := actionExtension{infoExtension{Name: "mine"}, []extension.Action{
 		{ID: "strict", Inputs: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}`), Run: run},
 		{ID: "none", Run: run},
 	}}

@@ -11,7 +11,7 @@ import (
 	"github.com/dragoman-go/dragoman/provider/extension"
 )
 
-func TestX6_AMappingThatDoesNotLineUpReturnsWhatItWasGiven(t *testing.T) {
+func TestX6_MismatchedMappingReturnsItsInput(t *testing.T) {
 	messages := []dragoman.Message{dragoman.UserText("a"), dragoman.AssistantText("b")}
 	native := []json.RawMessage{json.RawMessage(`{"role":"user"}`), json.RawMessage(`{"role":"assistant","mood":"good"}`)}
 	add := func(m *dragoman.Message, o *extension.Object) error { return o.Set("says", m.Text()) }
@@ -31,7 +31,7 @@ func TestX6_AMappingThatDoesNotLineUpReturnsWhatItWasGiven(t *testing.T) {
 	if back[1].Text() != "bgood" || len(messages[1].Parts) != 1 {
 		t.Errorf("%q, and what was given is %q", back[1].Text(), messages[1].Text())
 	}
-	// A part that is replaced is replaced in what is returned alone.
+	// A replaced part changes only the returned messages.
 	back = extension.FromNative(native, messages, func(_ *extension.Object, m *dragoman.Message) error {
 		m.Parts[0] = &dragoman.Text{Text: "other"}
 		return nil

@@ -18,7 +18,7 @@ func object(t testing.TB, text string) extension.Object {
 	return o
 }
 
-func TestX8_AnObjectIsChangedWhereItIsAskedAndNowhereElse(t *testing.T) {
+func TestX8_ObjectEditsKeepOtherBytes(t *testing.T) {
 	const body = `{"model":"m", "n":1.50 ,"messages":[ {"role":"user"},{"role":"assistant"} ],"options":{"a":"\u0041"}}`
 	for name, tc := range map[string]struct {
 		place string
@@ -77,7 +77,7 @@ func object2(text string) *extension.Object {
 	return &o
 }
 
-func TestX4_WhatOthersWroteSurvivesEveryMerge(t *testing.T) {
+func TestX4_MergeKeepsOtherFields(t *testing.T) {
 	var o extension.Object
 	for _, patch := range []string{`{"a":{"x":1},"mine":[1,2]}`, `{"a":{"y":2}}`, `{"a":{"x":{"deep":true}},"b":null}`, `{"a":{"x":{"more":1}}}`} {
 		if err := o.Merge(json.RawMessage(patch)); err != nil {

@@ -13,12 +13,14 @@ import (
 	"github.com/dragoman-go/dragoman/provider/extension"
 )
 
-// plain is an extension without hooks.
-type plain extension.Info
+// infoExtension is an extension without hooks.
+type infoExtension extension.Info
 
-func (p plain) Info() extension.Info { return extension.Info(p) }
+func (p infoExtension) Info() extension.Info { return extension.Info(p) }
 
-func needs(name string, tags ...extension.Tag) plain { return plain{Name: name, Requires: tags} }
+func needs(name string, tags ...extension.Tag) infoExtension {
+	return infoExtension{Name: name, Requires: tags}
+}
 
 func set(t testing.TB, extensions ...extension.Extension) *extension.Set {
 	t.Helper()
@@ -47,11 +49,11 @@ func names(r *extension.Resolution) string {
 }
 
 func TestX1_TagsSwitchExtensionsOnAndOff(t *testing.T) {
-	never := plain{Name: "optin", OptIn: true}
+	never := infoExtension{Name: "optin", OptIn: true}
 	chain := []extension.Extension{
-		plain{Name: "third", Requires: []extension.Tag{"b"}},
-		plain{Name: "second", Requires: []extension.Tag{"a"}, Provides: []extension.Tag{"b"}},
-		plain{Name: "first", Requires: []extension.Tag{"x"}, Provides: []extension.Tag{"a"}},
+		infoExtension{Name: "third", Requires: []extension.Tag{"b"}},
+		infoExtension{Name: "second", Requires: []extension.Tag{"a"}, Provides: []extension.Tag{"b"}},
+		infoExtension{Name: "first", Requires: []extension.Tag{"x"}, Provides: []extension.Tag{"a"}},
 	}
 	for name, tc := range map[string]struct {
 		extensions []extension.Extension
@@ -59,10 +61,10 @@ func TestX1_TagsSwitchExtensionsOnAndOff(t *testing.T) {
 		sw         extension.Switches
 		want       string
 	}{
-		"no tags are needed":                   {extensions: []extension.Extension{plain{Name: "feature"}}, want: "feature"},
+		"no tags are needed":                   {extensions: []extension.Extension{infoExtension{Name: "feature"}}, want: "feature"},
 		"all required tags":                    {extensions: []extension.Extension{needs("a", "x", "y")}, tags: []extension.Tag{"x", "y"}, want: "a"},
 		"one is missing":                       {extensions: []extension.Extension{needs("a", "x", "y")}, tags: []extension.Tag{"x"}},
-		"a forbidden one":                      {extensions: []extension.Extension{plain{Name: "a", Forbids: []extension.Tag{"x"}}}, tags: []extension.Tag{"x"}},
+		"a forbidden one":                      {extensions: []extension.Extension{infoExtension{Name: "a", Forbids: []extension.Tag{"x"}}}, tags: []extension.Tag{"x"}},
 		"tags of one switch on the next":       {extensions: chain, tags: []extension.Tag{"x"}, want: "third second first"},
 		"nothing begins the chain":             {extensions: chain},
 		"opt-in is off":                        {extensions: []extension.Extension{never}},
@@ -71,12 +73,12 @@ func TestX1_TagsSwitchExtensionsOnAndOff(t *testing.T) {
 		"off beats tags":                       {extensions: []extension.Extension{needs("a", "x")}, tags: []extension.Tag{"x"}, sw: extension.Switches{Off: []string{"a"}}},
 		"off beats on":                         {extensions: []extension.Extension{needs("a", "x")}, sw: extension.Switches{On: []string{"a"}, Off: []string{"a"}}},
 		"force beats all":                      {extensions: []extension.Extension{needs("a", "x")}, sw: extension.Switches{Off: []string{"a"}, Force: []string{"a"}}, want: "a"},
-		"one that forbids its own tag":         {extensions: []extension.Extension{plain{Name: "a", Provides: []extension.Tag{"x"}, Forbids: []extension.Tag{"x"}}}},
-		"two that switch each other off":       {extensions: []extension.Extension{plain{Name: "a", Provides: []extension.Tag{"x"}, Forbids: []extension.Tag{"y"}}, plain{Name: "b", Provides: []extension.Tag{"y"}, Forbids: []extension.Tag{"x"}}}},
-		"a dispute does not touch others":      {extensions: []extension.Extension{plain{Name: "a", Provides: []extension.Tag{"x"}, Forbids: []extension.Tag{"x"}}, needs("b", "z")}, tags: []extension.Tag{"z"}, want: "b"},
-		"who needs a disputed tag stays off":   {extensions: []extension.Extension{plain{Name: "a", Provides: []extension.Tag{"x"}, Forbids: []extension.Tag{"x"}}, needs("b", "x")}},
-		"forced ones settle a dispute":         {extensions: []extension.Extension{plain{Name: "a", Provides: []extension.Tag{"x"}, Forbids: []extension.Tag{"y"}}, plain{Name: "b", Provides: []extension.Tag{"y"}, Forbids: []extension.Tag{"x"}}}, sw: extension.Switches{Force: []string{"b"}}, want: "b"},
-		"a tag that keeps itself is not there": {extensions: []extension.Extension{plain{Name: "a", Requires: []extension.Tag{"x"}, Provides: []extension.Tag{"x"}}}},
+		"one that forbids its own tag":         {extensions: []extension.Extension{infoExtension{Name: "a", Provides: []extension.Tag{"x"}, Forbids: []extension.Tag{"x"}}}},
+		"two that switch each other off":       {extensions: []extension.Extension{infoExtension{Name: "a", Provides: []extension.Tag{"x"}, Forbids: []extension.Tag{"y"}}, infoExtension{Name: "b", Provides: []extension.Tag{"y"}, Forbids: []extension.Tag{"x"}}}},
+		"a dispute does not touch others":      {extensions: []extension.Extension{infoExtension{Name: "a", Provides: []extension.Tag{"x"}, Forbids: []extension.Tag{"x"}}, needs("b", "z")}, tags: []extension.Tag{"z"}, want: "b"},
+		"who needs a disputed tag stays off":   {extensions: []extension.Extension{infoExtension{Name: "a", Provides: []extension.Tag{"x"}, Forbids: []extension.Tag{"x"}}, needs("b", "x")}},
+		"forced ones settle a dispute":         {extensions: []extension.Extension{infoExtension{Name: "a", Provides: []extension.Tag{"x"}, Forbids: []extension.Tag{"y"}}, infoExtension{Name: "b", Provides: []extension.Tag{"y"}, Forbids: []extension.Tag{"x"}}}, sw: extension.Switches{Force: []string{"b"}}, want: "b"},
+		"a tag that keeps itself is not there": {extensions: []extension.Extension{infoExtension{Name: "a", Requires: []extension.Tag{"x"}, Provides: []extension.Tag{"x"}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := resolve(t, set(t, tc.extensions...), tc.sw, tc.tags...)
@@ -90,29 +92,28 @@ func TestX1_TagsSwitchExtensionsOnAndOff(t *testing.T) {
 	}
 }
 
-func TestX1_NamesThatNobodyHasAndNamesThatTwoHaveAreErrors(t *testing.T) {
-	s := set(t, plain{Name: "a"})
+func TestX1_UnknownAndDuplicateNamesAreErrors(t *testing.T) {
+	s := set(t, infoExtension{Name: "a"})
 	if _, err := s.Resolve(nil, extension.Switches{On: []string{"b"}, Force: []string{"c"}}); !errors.Is(err, extension.ErrExtensions) || !strings.Contains(err.Error(), `"b"`) || !strings.Contains(err.Error(), `"c"`) {
 		t.Errorf("%v", err)
 	}
-	if _, err := extension.NewSet(plain{Name: "a"}, plain{Name: "a"}, plain{}, nil); !errors.Is(err, extension.ErrExtensions) || strings.Count(err.Error(), "\n") != 2 {
+	if _, err := extension.NewSet(infoExtension{Name: "a"}, infoExtension{Name: "a"}, infoExtension{}, nil); !errors.Is(err, extension.ErrExtensions) || strings.Count(err.Error(), "\n") != 2 {
 		t.Errorf("%v", err)
 	}
-	if _, err := s.With(plain{Name: "a"}); !errors.Is(err, extension.ErrExtensions) {
+	if _, err := s.With(infoExtension{Name: "a"}); !errors.Is(err, extension.ErrExtensions) {
 		t.Errorf("%v", err)
 	}
 }
 
-// Whatever the tags are: it ends, the order does not matter, and what is on agrees
-// with the tags.
-func TestX1_AnySetComesToRestInOneWay(t *testing.T) {
+// For any tags, resolution ends, does not depend on the order, and agrees with the tags.
+func TestX1_ResolutionIsDeterministic(t *testing.T) {
 	tag := rapid.SampledFrom([]extension.Tag{"a", "b", "c", "d", "e", "f"})
 	tags := rapid.SliceOfNDistinct(tag, 0, 3, rapid.ID[extension.Tag])
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 12).Draw(t, "extensions")
 		var all []extension.Extension
 		for i := range n {
-			all = append(all, plain{
+			all = append(all, infoExtension{
 				Name: fmt.Sprint("x", i), Requires: tags.Draw(t, "requires"), Forbids: tags.Draw(t, "forbids"), Provides: tags.Draw(t, "provides"),
 			})
 		}
@@ -143,10 +144,10 @@ func TestX1_AnySetComesToRestInOneWay(t *testing.T) {
 	})
 }
 
-func TestX1_AnExtensionThatOnlyFollowsADisputeIsOn(t *testing.T) {
+func TestX1_DependentOfAResolvedConflictIsOn(t *testing.T) {
 	s := set(t,
-		plain{Name: "unstable", Forbids: []extension.Tag{"a"}, Provides: []extension.Tag{"a"}},
-		plain{Name: "follower", Forbids: []extension.Tag{"a"}, Provides: []extension.Tag{"f"}},
+		infoExtension{Name: "unstable", Forbids: []extension.Tag{"a"}, Provides: []extension.Tag{"a"}},
+		infoExtension{Name: "follower", Forbids: []extension.Tag{"a"}, Provides: []extension.Tag{"f"}},
 		needs("last", "f"),
 		needs("needs", "a"),
 	)
@@ -165,25 +166,25 @@ func TestX1_AnExtensionThatOnlyFollowsADisputeIsOn(t *testing.T) {
 	}
 }
 
-type wrongHook struct{ plain }
+type wrongHook struct{ infoExtension }
 
 func (wrongHook) Prepare(*extension.Exchange) error { return nil }
 
-type pointerHook struct{ plain }
+type pointerHook struct{ infoExtension }
 
 func (*pointerHook) Decorate(context.Context, *extension.Exchange) error { return nil }
 
 func TestHooksWithOtherSignaturesAreRefused(t *testing.T) {
 	for want, e := range map[string]extension.Extension{
-		"method Prepare of extension_test.wrongHook is a func(*extension.Exchange) error, want a func(context.Context, *extension.Exchange) error": wrongHook{plain{Name: "a"}},
-		"method Decorate is only on the pointer: register a pointer to extension_test.pointerHook":                                                 pointerHook{plain{Name: "a"}},
+		"method Prepare of extension_test.wrongHook is a func(*extension.Exchange) error, want a func(context.Context, *extension.Exchange) error": wrongHook{infoExtension{Name: "a"}},
+		"method Decorate is only on the pointer: register a pointer to extension_test.pointerHook":                                                 pointerHook{infoExtension{Name: "a"}},
 	} {
 		_, err := extension.NewSet(e)
 		if !errors.Is(err, extension.ErrExtensions) || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("%T: %v, want %s", e, err, want)
 		}
 	}
-	if _, err := extension.NewSet(&pointerHook{plain{Name: "a"}}, plain{Name: "b"}); err != nil {
+	if _, err := extension.NewSet(&pointerHook{infoExtension{Name: "a"}}, infoExtension{Name: "b"}); err != nil {
 		t.Error(err)
 	}
 }

@@ -33,7 +33,8 @@ func newKeys(t *testing.T, keys ...access.Key) *access.Keys {
 	return k
 }
 
-// admit asks for a model with the team's key, and says why not; "" where it may.
+// admit requests a model with the team's key, and returns the reason of a refusal; "" if it is
+// admitted.
 func admit(t *testing.T, k *access.Keys) (*access.Lease, access.Reason, time.Duration) {
 	t.Helper()
 	lease, err := k.Admit(t.Context(), secret, "m", 0)
@@ -65,7 +66,7 @@ func used(tokens int64) dragoman.Usage {
 	return dragoman.Usage{Input: dragoman.Counted(tokens / 2), Output: dragoman.Counted(tokens - tokens/2)}
 }
 
-// want holds a refusal against what it should be.
+// want compares the refusal of a request.
 func want(t *testing.T, k *access.Keys, reason access.Reason, after time.Duration) {
 	t.Helper()
 	lease, why, wait := admit(t, k)
@@ -75,7 +76,7 @@ func want(t *testing.T, k *access.Keys, reason access.Reason, after time.Duratio
 	}
 }
 
-func TestG3_OnlyKnownKeysGetInAndOnlyToTheirModels(t *testing.T) {
+func TestG3_OnlyKnownKeysAreAdmittedToTheirModels(t *testing.T) {
 	one := key("one", "secret-one")
 	one.Models = []string{"fast", "openai/*"}
 	k := newKeys(t, one, key("two", "secret-two"))
@@ -128,7 +129,7 @@ func TestG3_OnlyKnownKeysGetInAndOnlyToTheirModels(t *testing.T) {
 }
 
 // A refusal lists at most twenty of the models that a key may use, and counts the others.
-func TestARefusalListsTwentyModels(t *testing.T) {
+func TestRefusalListsAtMostTwentyModels(t *testing.T) {
 	for _, tc := range []struct {
 		models int
 		want   string
@@ -148,8 +149,8 @@ func TestARefusalListsTwentyModels(t *testing.T) {
 	}
 }
 
-// While a secret is being changed, the old and the new are one key with one account.
-func TestG3_AKeyMayHaveTwoSecretsWhileItIsChanged(t *testing.T) {
+// During a rotation the old and the new secret are one key with one account.
+func TestG3_KeyHasTwoSecretsDuringRotation(t *testing.T) {
 	one := key("one", "secret-old")
 	one.Parallel = 1
 	k := newKeys(t, one, key("two", "secret-two"))
@@ -191,7 +192,7 @@ func TestG3_AKeyMayHaveTwoSecretsWhileItIsChanged(t *testing.T) {
 	}
 }
 
-func TestWithoutKeysEverybodyIsAdmitted(t *testing.T) {
+func TestWithoutKeysEveryClientIsAdmitted(t *testing.T) {
 	k := newKeys(t)
 	lease, err := k.Admit(t.Context(), "anything", "m", 0)
 	if err != nil || lease.Key() != "" || !k.Open() {
@@ -211,7 +212,7 @@ func TestWithoutKeysEverybodyIsAdmitted(t *testing.T) {
 	}
 }
 
-func TestG3_RequestsPerMinuteComeBackEvenly(t *testing.T) {
+func TestG3_RequestsPerMinuteRefillEvenly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		team := key("team", secret)
 		team.RequestsPerMinute = 3
@@ -219,7 +220,7 @@ func TestG3_RequestsPerMinuteComeBackEvenly(t *testing.T) {
 		for range 3 {
 			want(t, k, "", 0)
 		}
-		for range 5 { // who is refused does not pay
+		for range 5 { // refused requests are not counted
 			want(t, k, access.TooManyRequests, 20*time.Second)
 		}
 		time.Sleep(20 * time.Second)
@@ -233,7 +234,7 @@ func TestG3_RequestsPerMinuteComeBackEvenly(t *testing.T) {
 	})
 }
 
-// The wait that is told is enough, whatever the numbers.
+// Waiting for RetryAfter is enough, for all numbers.
 func TestRetryAfterIsSufficient(t *testing.T) {
 	for _, perMinute := range []int{1, 7, 59, 61, 1009} {
 		synctest.Test(t, func(t *testing.T) {
@@ -260,7 +261,7 @@ func TestRetryAfterIsSufficient(t *testing.T) {
 	}
 }
 
-func TestG3_TokensAreTakenAfterwardsAndADebtMustBePaid(t *testing.T) {
+func TestG3_TokenDebtBlocksUntilPaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		team := key("team", secret)
 		team.TokensPerMinute = 600
@@ -275,8 +276,8 @@ func TestG3_TokensAreTakenAfterwardsAndADebtMustBePaid(t *testing.T) {
 	})
 }
 
-// What an upstream says it counted is its word only.
-func TestADebtOfTokensLastsADayAtMost(t *testing.T) {
+// An upstream may report any count.
+func TestTokenDebtLastsAtMostADay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		team := key("team", secret)
 		team.TokensPerMinute = 1
@@ -297,7 +298,7 @@ func TestADebtOfTokensLastsADayAtMost(t *testing.T) {
 	})
 }
 
-func TestNumbersThatAreTooLargeAreTakenAsTheLargest(t *testing.T) {
+func TestTooLargeNumbersSaturate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		team := key("team", secret)
 		team.Budget = access.Budget{Tokens: math.MaxInt64, Per: access.Day}
@@ -308,7 +309,7 @@ func TestNumbersThatAreTooLargeAreTakenAsTheLargest(t *testing.T) {
 	})
 }
 
-func TestTokensCountWhenTheyAreKnown(t *testing.T) {
+func TestUnknownTokensAreNotCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		team := key("team", secret)
 		team.Budget = access.Budget{Tokens: 10, Per: access.Hour}
@@ -320,7 +321,7 @@ func TestTokensCountWhenTheyAreKnown(t *testing.T) {
 	})
 }
 
-func TestSpendTakesOnlyWhatIsMoreThanWasSaid(t *testing.T) {
+func TestSpendCountsOnlyTheIncrease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		team := key("team", secret)
 		team.Budget = access.Budget{Tokens: 100, Per: access.Hour}
@@ -356,12 +357,12 @@ func TestG3_ParallelRequestsAreBounded(t *testing.T) {
 	want(t, k, access.TooManyAtOnce, time.Second)
 }
 
-func TestG3_WhatUsesNoTokensIsBoundByTheRequestsOfAMinuteAlone(t *testing.T) {
+func TestG3_VisitIsLimitedByRequestsPerMinuteOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		team := key("team", secret)
 		team.RequestsPerMinute, team.TokensPerMinute, team.Parallel, team.Budget = 4, 10, 1, access.Budget{Tokens: 10, Per: access.Day}
 		k := newKeys(t, team)
-		if _, why, _ := admit(t, k); why != "" { // which is under way to the end
+		if _, why, _ := admit(t, k); why != "" { // in progress until the end
 			t.Fatal(why)
 		}
 		want(t, k, access.TooManyAtOnce, time.Second)
@@ -462,7 +463,7 @@ func TestG4_ReplacedKeysKeepTheirCounts(t *testing.T) {
 		team.RequestsPerMinute = 0
 		replace(t, k, team)
 		want(t, k, "", 0)
-		lease.Spend(used(100)) // of a request that began before
+		lease.Spend(used(100)) // of an earlier request
 		want(t, k, access.BudgetSpent, 24*time.Hour)
 		team.Budget.Per = access.Hour
 		replace(t, k, team)
@@ -473,7 +474,7 @@ func TestG4_ReplacedKeysKeepTheirCounts(t *testing.T) {
 
 		replace(t, k, other)
 		replace(t, k, team)
-		spend(t, k, 100) // what was counted of a key that was gone is forgotten
+		spend(t, k, 100) // the counts of a removed key are dropped
 		want(t, k, "", 0)
 	})
 }
@@ -485,7 +486,7 @@ func replace(t *testing.T, k *access.Keys, keys ...access.Key) {
 	}
 }
 
-func TestLoweredBoundsHoldAtOnce(t *testing.T) {
+func TestLoweredLimitsApplyAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		team := key("team", secret)
 		team.RequestsPerMinute, team.TokensPerMinute = 1000, 1_000_000
@@ -503,7 +504,7 @@ func TestLoweredBoundsHoldAtOnce(t *testing.T) {
 	})
 }
 
-func TestKeysThatCannotBeUsedAreRefused(t *testing.T) {
+func TestInvalidKeysAreRefused(t *testing.T) {
 	good := key("team", secret)
 	with := func(change func(*access.Key)) access.Key {
 		k := key("other", "secret-two")
@@ -529,7 +530,7 @@ func TestKeysThatCannotBeUsedAreRefused(t *testing.T) {
 			t.Errorf("%v, want %s", err, reason)
 		}
 	}
-	want(t, k, "", 0) // those that were there stay
+	want(t, k, "", 0) // existing counts stay
 }
 
 func TestDisconnectedClientIsNotCounted(t *testing.T) {
@@ -545,7 +546,7 @@ func TestDisconnectedClientIsNotCounted(t *testing.T) {
 	want(t, k, "", 0)
 }
 
-func TestParallelUseLosesNoCount(t *testing.T) {
+func TestConcurrentUseLosesNoCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const workers, each = 8, 50
 		team := key("team", secret)
@@ -585,7 +586,7 @@ func TestParallelUseLosesNoCount(t *testing.T) {
 	})
 }
 
-func TestTheKeyOfARequestIsWhereItsClientPutsIt(t *testing.T) {
+func TestFromRequestReadsEveryPlace(t *testing.T) {
 	for _, tc := range []struct {
 		target string
 		header []string
@@ -601,7 +602,7 @@ func TestTheKeyOfARequestIsWhereItsClientPutsIt(t *testing.T) {
 		{"/", []string{"Api-Key", "abc"}, "abc"},
 		{"/m:generateContent?alt=sse&key=a%2Bc", nil, "a+c"},
 		{"/?monkey=abc", nil, ""},
-		// Several: the first in this order, unless it is empty.
+		// Several keys: the first in this order that is not empty.
 		{"/?key=4", []string{"Api-Key", "3", "X-Goog-Api-Key", "2", "X-Api-Key", "1", "Authorization", "Bearer 0"}, "0"},
 		{"/?key=4", []string{"Api-Key", "3", "X-Goog-Api-Key", "2", "X-Api-Key", "1", "Authorization", "Bearer "}, "1"},
 		{"/?key=4", []string{"Api-Key", "3", "X-Goog-Api-Key", "2"}, "2"},
@@ -640,7 +641,7 @@ func BenchmarkAdmitOneOfAThousand(b *testing.B) {
 	}
 }
 
-func TestG3_AKeyIsKnownByAllOfItsHash(t *testing.T) {
+func TestG3_WholeHashIsCompared(t *testing.T) {
 	const secret = "the-secret-of-this-test"
 	for i := range 32 {
 		hash := access.HashOf(secret)
@@ -655,7 +656,7 @@ func TestG3_AKeyIsKnownByAllOfItsHash(t *testing.T) {
 	}
 }
 
-func TestG3_ABudgetIsReservedUntilRequestsEnd(t *testing.T) {
+func TestG3_BudgetIsReservedUntilRequestsEnd(t *testing.T) {
 	team := key("team", secret)
 	team.Budget = access.Budget{Tokens: 100, Per: access.Day}
 	k := newKeys(t, team)
@@ -699,7 +700,7 @@ func TestG3_ABudgetIsReservedUntilRequestsEnd(t *testing.T) {
 	}
 }
 
-func TestG3_AReservationIsNotForgottenWithItsPeriodOrItsKeysBounds(t *testing.T) {
+func TestG3_ReservationSurvivesNewPeriodAndNewLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		team := key("team", secret)
 		team.Budget = access.Budget{Tokens: 100, Per: access.Hour}
@@ -719,7 +720,7 @@ func TestG3_AReservationIsNotForgottenWithItsPeriodOrItsKeysBounds(t *testing.T)
 	})
 }
 
-func TestG3_ReservedRequestsAtOnceExceedNoBudgetByMoreThanOneEstimate(t *testing.T) {
+func TestG3_BudgetIsExceededByLessThanOneEstimate(t *testing.T) {
 	team := key("team", secret)
 	team.Budget = access.Budget{Tokens: 10_000, Per: access.Month}
 	k := newKeys(t, team)
@@ -749,7 +750,7 @@ func TestG3_ReservedRequestsAtOnceExceedNoBudgetByMoreThanOneEstimate(t *testing
 	}
 }
 
-func TestG3_ASlotIsHeldFromTheHeadersOn(t *testing.T) {
+func TestG3_EnterTakesASlot(t *testing.T) {
 	team := key("team", secret)
 	team.Parallel, team.RequestsPerMinute, team.Models = 1, 2, []string{"m"}
 	k := newKeys(t, team)
@@ -768,7 +769,7 @@ func TestG3_ASlotIsHeldFromTheHeadersOn(t *testing.T) {
 	if err := one.Admit("other", 0); err == nil || one.Key() != "team" {
 		t.Errorf("another model: %v", err)
 	}
-	for range 3 { // one request is one, however often it is admitted
+	for range 3 { // a second Admit counts nothing
 		if err := errors.Join(one.Ready(), one.Admit("m", 0)); err != nil {
 			t.Error(err)
 		}
@@ -794,7 +795,7 @@ func TestG3_ASlotIsHeldFromTheHeadersOn(t *testing.T) {
 	}
 }
 
-func TestAKeyWithModelsMayUseOnlyTheFieldsItLists(t *testing.T) {
+func TestKeyWithModelsMayUseOnlyListedFields(t *testing.T) {
 	for _, tc := range []struct {
 		key  access.Key
 		want bool
@@ -811,8 +812,8 @@ func TestAKeyWithModelsMayUseOnlyTheFieldsItLists(t *testing.T) {
 	}
 }
 
-// A request may state the largest bound there is. What it reserves is given back exactly.
-func TestG3_AHugeEstimateIsReleasedExactly(t *testing.T) {
+// A request may state the largest possible maximum. Its reservation is released exactly.
+func TestG3_HugeEstimateIsReleasedExactly(t *testing.T) {
 	team := key("team", secret)
 	team.Budget = access.Budget{Tokens: 100, Per: access.Day}
 	k := newKeys(t, team)
@@ -826,7 +827,7 @@ func TestG3_AHugeEstimateIsReleasedExactly(t *testing.T) {
 	}
 	endless.Release()
 	one.Release()
-	for range 10 { // neither locked out nor admitted for nothing
+	for range 10 { // neither locked out nor admitted for free
 		lease, err := k.Admit(t.Context(), secret, "m", 10)
 		if err != nil {
 			t.Fatal(err)
@@ -838,13 +839,13 @@ func TestG3_AHugeEstimateIsReleasedExactly(t *testing.T) {
 	}
 }
 
-func TestARefusedModelSuggestsASimilarName(t *testing.T) {
+func TestRefusedModelSuggestsASimilarName(t *testing.T) {
 	e := &access.RefusedError{Reason: access.ModelNotAllowed, Key: "team", Model: "fats", Allowed: []string{"fast"}}
 	const want = `the key team may not use the model "fats"; it may use fast`
 	if got := e.API().Message; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	e.Meant = "fast"
+	e.Suggestion = "fast"
 	if got := e.API().Message; got != want+"; did you mean fast?" {
 		t.Errorf("%q", got)
 	}

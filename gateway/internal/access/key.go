@@ -70,7 +70,7 @@ func check(keys []Key) error {
 	names, owners := map[string]bool{}, map[[sha256.Size]byte]string{}
 	for i := range keys {
 		k := &keys[i]
-		bad := wrong(k)
+		bad := keyProblem(k)
 		if bad == "" && names[k.Name] {
 			bad = "the name is there twice"
 		}
@@ -93,8 +93,8 @@ func hashes(k *Key) [][sha256.Size]byte {
 	return slices.Concat([][sha256.Size]byte{k.Hash}, k.MoreHashes)
 }
 
-// wrong returns what is wrong with a single key, or "".
-func wrong(k *Key) string {
+// keyProblem returns what is wrong with a single key, or "".
+func keyProblem(k *Key) string {
 	switch {
 	case k.Name == "":
 		return "the name is missing"
@@ -115,8 +115,8 @@ func wrong(k *Key) string {
 	}
 }
 
-// some lists names, up to a readable number.
-func some(names []string) string {
+// joinSome lists names, up to a readable number.
+func joinSome(names []string) string {
 	const most = 20
 	if len(names) > most {
 		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)

@@ -45,8 +45,8 @@ type RefusedError struct {
 	// Reason is ModelNotAllowed.
 	Model   string
 	Allowed []string
-	// Meant is a similar name that the key may use; empty if there is none.
-	Meant string
+	// Suggestion is a similar name that the key may use; empty if there is none.
+	Suggestion string
 	// Field is the body field, for FieldNotAllowed.
 	Field string
 	// Limit is the limit that was reached, if any.
@@ -68,9 +68,9 @@ func (e *RefusedError) message() string {
 	case UnknownKey:
 		return "unknown API key"
 	case ModelNotAllowed:
-		text := fmt.Sprintf("the key %s may not use the model %.200q; it may use %s", e.Key, e.Model, some(e.Allowed))
-		if e.Meant != "" {
-			text += "; did you mean " + e.Meant + "?"
+		text := fmt.Sprintf("the key %s may not use the model %.200q; it may use %s", e.Key, e.Model, joinSome(e.Allowed))
+		if e.Suggestion != "" {
+			text += "; did you mean " + e.Suggestion + "?"
 		}
 		return text
 	case TooManyRequests:
@@ -82,7 +82,7 @@ func (e *RefusedError) message() string {
 	case TooManyBytes:
 		return fmt.Sprintf("the request bodies of the key %s have reached its limit of %s; wait for a request to end", e.Key, words.Count(e.Limit, "buffered byte"))
 	case FieldNotAllowed:
-		return fmt.Sprintf("%s chooses models or their servers in addition to model, and the key %s may use only %s; remove the field, or ask the operator to list it under fields of the key", e.Field, e.Key, some(e.Allowed))
+		return fmt.Sprintf("%s chooses models or their servers in addition to model, and the key %s may use only %s; remove the field, or ask the operator to list it under fields of the key", e.Field, e.Key, joinSome(e.Allowed))
 	case BudgetReserved:
 		return fmt.Sprintf("requests under way have reserved the rest of the budget of the key %s, %s per %s; wait for one to end", e.Key, words.Count(e.Limit, "token"), e.Per)
 	default:

@@ -7,20 +7,19 @@ import (
 	"github.com/dragoman-go/dragoman/internal/dialects"
 )
 
-// azureKey is the header of a server that has no dialect of its own.
+// azureKey is the key header of Azure, which has no dialect of its own.
 const azureKey = "Api-Key"
 
-// FromRequest is the key that a client presents, or nothing. Clients put it where
-// their own provider wants it. Where there are several, the first of these that is
-// not empty is taken, whatever the others say, so that a request has one owner:
+// FromRequest returns the key that a client presents, or "". Clients send it where their own
+// provider expects it. The first of these places with a value counts, so that a request has one
+// owner:
 //
 //   - Authorization: Bearer …
 //   - the key headers of the dialects, such as x-api-key
 //   - api-key, of Azure
 //   - the key parameters of the dialects, such as ?key=…
 //
-// Only [Keys.Admit] and [Keys.Identify] should see it. A URL with such a parameter must
-// not be logged as it is.
+// Pass the result only to methods of [Keys]. Do not log a URL with such a parameter.
 func FromRequest(r *http.Request) string {
 	scheme, token, _ := strings.Cut(strings.TrimSpace(r.Header.Get("Authorization")), " ")
 	if token = strings.TrimSpace(token); strings.EqualFold(scheme, "Bearer") && token != "" {

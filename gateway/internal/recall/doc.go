@@ -9,8 +9,8 @@
 // # Reasoning
 //
 // Providers sign and encrypt the reasoning of their models and require it back, on the part it
-// came with; most clients drop what they do not know (quirk B17). [Recall.Keep] stores the
-// opaque parts of an answer, and [Recall.Restore] puts them back into the history that a client
+// came with; most clients drop what they do not know (quirk B17). [Recall.StoreState] stores the
+// opaque parts of an answer, and [Recall.RestoreState] puts them back into the history that a client
 // sends, unchanged and with their origin. Package history decides what may be sent to which
 // target.
 //
@@ -27,7 +27,7 @@
 //
 // # Responses
 //
-// [Recall.Save], [Recall.Load] and [Recall.Delete] store the conversations that OpenAI
+// [Recall.SaveResponse], [Recall.LoadResponse] and [Recall.DeleteResponse] store the conversations that OpenAI
 // Responses clients continue by previous_response_id, if the provider stores none (requirement
 // G7).
 //

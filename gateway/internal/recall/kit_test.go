@@ -7,14 +7,14 @@ import (
 	"github.com/dragoman-go/dragoman/session"
 )
 
-// counting counts what is done with notes, or fails.
-type counting struct {
+// countingNotes counts the calls of notes, or fails.
+type countingNotes struct {
 	session.Notes
 	err          error
 	reads, bytes int
 }
 
-func (c *counting) Put(ctx context.Context, key string, value []byte, expires time.Time) error {
+func (c *countingNotes) Put(ctx context.Context, key string, value []byte, expires time.Time) error {
 	if c.err != nil {
 		return c.err
 	}
@@ -22,7 +22,7 @@ func (c *counting) Put(ctx context.Context, key string, value []byte, expires ti
 	return c.Notes.Put(ctx, key, value, expires)
 }
 
-func (c *counting) Get(ctx context.Context, key string) ([]byte, bool, error) {
+func (c *countingNotes) Get(ctx context.Context, key string) ([]byte, bool, error) {
 	c.reads++
 	if c.err != nil {
 		return nil, false, c.err
@@ -30,7 +30,7 @@ func (c *counting) Get(ctx context.Context, key string) ([]byte, bool, error) {
 	return c.Notes.Get(ctx, key)
 }
 
-func (c *counting) GetAll(ctx context.Context, keys []string) ([][]byte, error) {
+func (c *countingNotes) GetAll(ctx context.Context, keys []string) ([][]byte, error) {
 	c.reads++
 	if c.err != nil {
 		return nil, c.err

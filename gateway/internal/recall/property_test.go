@@ -13,17 +13,17 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A client may write a conversation anew each time: split, join and trim texts, leave
-// empty parts, move cache markers, send other instructions, order members as it likes and make
-// new ids for calls that have none. It is the same conversation.
-func TestQuirkB17_AConversationIsTheSameHoweverItIsWritten(t *testing.T) {
+// A client may change the form of a conversation: split, join and trim texts, leave out empty
+// parts, move cache markers, change instructions, reorder fields, and synthesize missing call ids.
+// The conversation stays the same.
+func TestQuirkB17_ConversationHashIgnoresSpelling(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		r, _ := newRecall(t)
-		var said []dragoman.Message
+		var messages []dragoman.Message
 		var want []string
 		turns := rapid.IntRange(1, 4).Draw(rt, "turns")
 		for n := range turns {
-			said = append(said, dragoman.UserText(rapid.SampledFrom([]string{"hi", "and now?", "a b"}).Draw(rt, "user")))
+			messages = append(messages, dragoman.UserText(rapid.SampledFrom([]string{"hi", "and now?", "a b"}).Draw(rt, "user")))
 			signature := fmt.Sprint("signature ", n)
 			text := rapid.SampledFrom([]string{"", "one two", " three\n\n four "}).Draw(rt, "text")
 			var calls []*dragoman.ToolCall
@@ -33,18 +33,18 @@ func TestQuirkB17_AConversationIsTheSameHoweverItIsWritten(t *testing.T) {
 			if text == "" && len(calls) == 0 {
 				text = "nothing"
 			}
-			keep(t, r, scope, ask(rewrite(rt, said, n)...), minted(signature, text, calls...))
-			said = append(said, turn(text, calls...))
+			storeState(t, r, scope, newRequest(rewriteMessages(rt, messages, n)...), signedResponse(signature, text, calls...))
+			messages = append(messages, assistantTurn(text, calls...))
 			want = append(want, signature)
 			if len(calls) > 0 {
 				var results []*dragoman.ToolResult
 				for _, c := range calls {
 					results = append(results, c.ResultText("found it"))
 				}
-				said = append(said, dragoman.ToolResults(results...))
+				messages = append(messages, dragoman.ToolResults(results...))
 			}
 		}
-		req := ask(rewrite(rt, said, turns)...)
+		req := newRequest(rewriteMessages(rt, messages, turns)...)
 		got, rep := signatures(t, r, scope, req)
 		if strings.Join(got, ",") != strings.Join(want, ",") || len(rep.Losses) > 0 {
 			rt.Fatalf("%q, want %q; %v", got, want, rep)
@@ -57,8 +57,8 @@ func TestQuirkB17_AConversationIsTheSameHoweverItIsWritten(t *testing.T) {
 	})
 }
 
-// rewrite is a conversation in other words of the same meaning.
-func rewrite(t *rapid.T, said []dragoman.Message, seed int) []dragoman.Message {
+// rewriteMessages returns a conversation in another form with the same meaning.
+func rewriteMessages(t *rapid.T, messages []dragoman.Message, seed int) []dragoman.Message {
 	flip := func(what string) bool { return rapid.Bool().Draw(t, what) }
 	bare := flip("no ids")
 	name := func(id string) string {
@@ -71,7 +71,7 @@ func rewrite(t *rapid.T, said []dragoman.Message, seed int) []dragoman.Message {
 	if flip("system") {
 		out = append(out, dragoman.SystemText(fmt.Sprint("be kind ", seed)))
 	}
-	for _, m := range said {
+	for _, m := range messages {
 		var parts []dragoman.Part
 		if flip("empty") {
 			parts = append(parts, &dragoman.Text{})
@@ -108,9 +108,9 @@ func rewrite(t *rapid.T, said []dragoman.Message, seed int) []dragoman.Message {
 	return out
 }
 
-// Whatever clients send and models answer: nothing breaks, and what could be sent can
-// still be sent when something is restored.
-func TestAnyConversationIsKeptAndRestored(t *testing.T) {
+// For any conversation: nothing breaks, and a request that could be sent can still be sent after
+// state is restored.
+func TestAnyConversationIsStoredAndRestored(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		r, _ := newRecall(t)
 		req := gen.Options{}.Request().Draw(rt, "request")
@@ -123,7 +123,7 @@ func TestAnyConversationIsKeptAndRestored(t *testing.T) {
 				before := *req
 				before.Messages = req.Messages[:first]
 				resp := &dragoman.Response{Output: req.Messages[first : i+1]}
-				if err := r.Keep(t.Context(), scope, &before, resp); err != nil {
+				if err := r.StoreState(t.Context(), scope, &before, resp); err != nil {
 					rt.Fatal(err)
 				}
 			}
@@ -137,11 +137,11 @@ func TestAnyConversationIsKeptAndRestored(t *testing.T) {
 			_, err = up.codec.EncodeRequest(out, dialect.EncodeOptions{})
 			return err
 		}
-		unsaid := encode() // there are requests that a wire cannot say
-		if _, err := r.Restore(t.Context(), scope, req); err != nil {
+		encodeErr := encode() // some requests cannot be encoded
+		if _, err := r.RestoreState(t.Context(), scope, req); err != nil {
 			rt.Fatal(err)
 		}
-		if err := encode(); err != nil && unsaid == nil {
+		if err := encode(); err != nil && encodeErr == nil {
 			rt.Fatal(err)
 		}
 	})
@@ -175,10 +175,10 @@ func FuzzRestoringBreaksNothing(f *testing.F) {
 		before := *req
 		before.Messages = req.Messages[:first]
 		resp := &dragoman.Response{Output: req.Messages[first:last], Origin: &origin}
-		if err := r.Keep(t.Context(), scope, &before, resp); err != nil {
+		if err := r.StoreState(t.Context(), scope, &before, resp); err != nil {
 			return
 		}
-		if rep, err := r.Restore(t.Context(), scope, req); err != nil || len(rep.Losses) > 0 {
+		if rep, err := r.RestoreState(t.Context(), scope, req); err != nil || len(rep.Losses) > 0 {
 			t.Fatalf("%v %v", rep, err)
 		}
 	})

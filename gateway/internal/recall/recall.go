@@ -15,9 +15,9 @@ import (
 // Options configure where and how long to store state. Notes is required.
 type Options struct {
 	Notes session.Notes
-	// TTL is how long unused state is stored; zero means 24 hours.
+	// TTL is the lifetime of unused state; zero means 24 hours.
 	TTL time.Duration
-	// MaxState is the maximum size, in bytes, of the state of one answer; zero means 2 MiB.
+	// MaxState is the maximum size, in bytes, of the state of one response; zero means 2 MiB.
 	MaxState int
 	// MaxSaved is the maximum size, in bytes, that one response adds to a conversation stored
 	// for previous_response_id; zero means 4 MiB. A whole conversation may have eight times as
@@ -31,8 +31,8 @@ const (
 	defaultTTL      = 24 * time.Hour
 	defaultMaxState = 2 << 20
 	defaultMaxSaved = 4 << 20
-	// wholes is the maximum size of a conversation in multiples of MaxSaved.
-	wholes = 8
+	// maxConversationFactor is the maximum size of a conversation in multiples of MaxSaved.
+	maxConversationFactor = 8
 )
 
 // Recall stores and restores state. It is safe for concurrent use if its notes are.

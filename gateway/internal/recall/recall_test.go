@@ -22,12 +22,12 @@ var (
 	chat   = &dragoman.Origin{Dialect: dialectname.OpenAIChat}
 )
 
-func ask(messages ...dragoman.Message) *dragoman.Request {
+func newRequest(messages ...dragoman.Message) *dragoman.Request {
 	return &dragoman.Request{Model: "m", Messages: messages}
 }
 
-// minted is an answer of the provider's, with a signature on its first call.
-func minted(signature, text string, calls ...*dragoman.ToolCall) *dragoman.Response {
+// signedResponse returns a response with a signature on its first call.
+func signedResponse(signature, text string, calls ...*dragoman.ToolCall) *dragoman.Response {
 	m := dragoman.Message{Role: dragoman.RoleAssistant, Origin: &origin}
 	if text != "" {
 		m.Parts = append(m.Parts, &dragoman.Text{Text: text})
@@ -45,12 +45,12 @@ func minted(signature, text string, calls ...*dragoman.ToolCall) *dragoman.Respo
 	return &dragoman.Response{Output: []dragoman.Message{m}, Origin: &origin}
 }
 
-func call(id, where string) *dragoman.ToolCall {
+func newCall(id, where string) *dragoman.ToolCall {
 	return &dragoman.ToolCall{ID: id, Name: "find", Arguments: `{"where":"` + where + `"}`}
 }
 
-// turn is an answer as a client of Chat returns it.
-func turn(text string, calls ...*dragoman.ToolCall) dragoman.Message {
+// assistantTurn returns a response as a Chat client sends it back.
+func assistantTurn(text string, calls ...*dragoman.ToolCall) dragoman.Message {
 	m := dragoman.Message{Role: dragoman.RoleAssistant, Origin: chat}
 	if text != "" {
 		m.Parts = append(m.Parts, &dragoman.Text{Text: text})
@@ -61,17 +61,17 @@ func turn(text string, calls ...*dragoman.ToolCall) dragoman.Message {
 	return m
 }
 
-func keep(t testing.TB, r *recall.Recall, scope recall.Scope, req *dragoman.Request, resp *dragoman.Response) {
+func storeState(t testing.TB, r *recall.Recall, scope recall.Scope, req *dragoman.Request, resp *dragoman.Response) {
 	t.Helper()
-	if err := r.Keep(t.Context(), scope, req, resp); err != nil {
+	if err := r.StoreState(t.Context(), scope, req, resp); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// signatures are those of a request after it was restored.
+// signatures returns the signatures in a request after state is restored.
 func signatures(t testing.TB, r *recall.Recall, scope recall.Scope, req *dragoman.Request) (got []string, rep dragoman.Report) {
 	t.Helper()
-	rep, err := r.Restore(t.Context(), scope, req)
+	rep, err := r.RestoreState(t.Context(), scope, req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,38 +96,38 @@ func signatures(t testing.TB, r *recall.Recall, scope recall.Scope, req *dragoma
 
 var hi = dragoman.UserText("hi")
 
-func TestQuirkB17_TwoKeysWithEqualCallIDsNeverSeeEachOthersState(t *testing.T) {
+func TestQuirkB17_KeysDoNotShareState(t *testing.T) {
 	r, _ := newRecall(t)
 	other := []recall.Scope{{Key: "team", Route: "slow"}, {Key: "other", Route: "fast"}, {Key: "teamf", Route: "ast"}, {}}
-	keep(t, r, scope, ask(hi), minted(sigA, "", call("call_1", "a")))
-	keep(t, r, other[0], ask(hi), minted(sigB, "", call("call_1", "a")))
+	storeState(t, r, scope, newRequest(hi), signedResponse(sigA, "", newCall("call_1", "a")))
+	storeState(t, r, other[0], newRequest(hi), signedResponse(sigB, "", newCall("call_1", "a")))
 	for i, want := range []string{sigB, "", "", ""} {
-		got, rep := signatures(t, r, other[i], ask(hi, turn("", call("call_1", "a"))))
+		got, rep := signatures(t, r, other[i], newRequest(hi, assistantTurn("", newCall("call_1", "a"))))
 		if strings.Join(got, " ") != want || len(rep.Losses) > 0 {
 			t.Errorf("%v: %q %v", other[i], got, rep)
 		}
 	}
-	if got, _ := signatures(t, r, scope, ask(hi, turn("", call("call_1", "a")))); strings.Join(got, " ") != sigA {
+	if got, _ := signatures(t, r, scope, newRequest(hi, assistantTurn("", newCall("call_1", "a")))); strings.Join(got, " ") != sigA {
 		t.Errorf("%q", got)
 	}
 }
 
-func TestQuirkB17_ChangedAnswersAreNotRestored(t *testing.T) {
+func TestQuirkB17_ChangedResponseIsNotRestored(t *testing.T) {
 	r, _ := newRecall(t)
-	keep(t, r, scope, ask(hi), minted(sigA, "I look.", call("call_1", "a"), call("call_2", "b")))
+	storeState(t, r, scope, newRequest(hi), signedResponse(sigA, "I look.", newCall("call_1", "a"), newCall("call_2", "b")))
 	for what, m := range map[string]dragoman.Message{
-		"another text":       turn("I looked.", call("call_1", "a"), call("call_2", "b")),
-		"no text":            turn("", call("call_1", "a"), call("call_2", "b")),
-		"a call less":        turn("I look.", call("call_1", "a")),
-		"a call more":        turn("I look.", call("call_1", "a"), call("call_2", "b"), call("call_3", "c")),
-		"other arguments":    turn("I look.", call("call_1", "a"), call("call_2", "B")),
-		"another order":      turn("I look.", call("call_2", "b"), call("call_1", "a")),
-		"another id":         turn("I look.", call("call_1", "a"), call("call_9", "b")),
-		"another tool":       turn("I look.", call("call_1", "a"), &dragoman.ToolCall{ID: "call_2", Name: "seek", Arguments: `{"where":"b"}`}),
-		"an image":           {Role: dragoman.RoleAssistant, Parts: append([]dragoman.Part{dragoman.Image("image/png", []byte("x"))}, turn("I look.", call("call_1", "a"), call("call_2", "b")).Parts...)},
-		"a block of its own": {Role: dragoman.RoleAssistant, Parts: append([]dragoman.Part{&dragoman.Opaque{Dialect: dialectname.OpenAIChat, Type: "x", JSON: []byte(`{"type":"x"}`)}}, turn("I look.", call("call_1", "a"), call("call_2", "b")).Parts...)},
+		"another text":       assistantTurn("I looked.", newCall("call_1", "a"), newCall("call_2", "b")),
+		"no text":            assistantTurn("", newCall("call_1", "a"), newCall("call_2", "b")),
+		"a call less":        assistantTurn("I look.", newCall("call_1", "a")),
+		"a call more":        assistantTurn("I look.", newCall("call_1", "a"), newCall("call_2", "b"), newCall("call_3", "c")),
+		"other arguments":    assistantTurn("I look.", newCall("call_1", "a"), newCall("call_2", "B")),
+		"another order":      assistantTurn("I look.", newCall("call_2", "b"), newCall("call_1", "a")),
+		"another id":         assistantTurn("I look.", newCall("call_1", "a"), newCall("call_9", "b")),
+		"another tool":       assistantTurn("I look.", newCall("call_1", "a"), &dragoman.ToolCall{ID: "call_2", Name: "seek", Arguments: `{"where":"b"}`}),
+		"an image":           {Role: dragoman.RoleAssistant, Parts: append([]dragoman.Part{dragoman.Image("image/png", []byte("x"))}, assistantTurn("I look.", newCall("call_1", "a"), newCall("call_2", "b")).Parts...)},
+		"a block of its own": {Role: dragoman.RoleAssistant, Parts: append([]dragoman.Part{&dragoman.Opaque{Dialect: dialectname.OpenAIChat, Type: "x", JSON: []byte(`{"type":"x"}`)}}, assistantTurn("I look.", newCall("call_1", "a"), newCall("call_2", "b")).Parts...)},
 	} {
-		req := ask(hi, m)
+		req := newRequest(hi, m)
 		got, rep := signatures(t, r, scope, req)
 		if len(got) > 0 || !reflect.DeepEqual(req.Messages[1], m) {
 			t.Errorf("%s: %q restored", what, got)
@@ -136,43 +136,43 @@ func TestQuirkB17_ChangedAnswersAreNotRestored(t *testing.T) {
 			t.Errorf("%s: %v", what, rep)
 		}
 	}
-	// Another conversation is another one, and nothing is known of it.
-	got, rep := signatures(t, r, scope, ask(dragoman.UserText("Hi"), turn("I look.", call("call_1", "a"), call("call_2", "b"))))
+	// Another conversation has no stored state.
+	got, rep := signatures(t, r, scope, newRequest(dragoman.UserText("Hi"), assistantTurn("I look.", newCall("call_1", "a"), newCall("call_2", "b"))))
 	if len(got) > 0 || len(rep.Losses) > 0 {
 		t.Errorf("%q %v", got, rep)
 	}
 }
 
-func TestQuirkB17_OfAnswersToOneConversationEachHasItsOwnState(t *testing.T) {
+func TestQuirkB17_EachResponseHasItsOwnState(t *testing.T) {
 	r, _ := newRecall(t)
-	keep(t, r, scope, ask(hi), minted(sigA, "one", call("call_1", "a")))
-	keep(t, r, scope, ask(hi), minted(sigB, "two", call("call_1", "a")))
-	keep(t, r, scope, ask(hi), minted(sigC, "two", call("call_2", "a"))) // looks the same but for the id
-	bare := call("made_here", "a")
+	storeState(t, r, scope, newRequest(hi), signedResponse(sigA, "one", newCall("call_1", "a")))
+	storeState(t, r, scope, newRequest(hi), signedResponse(sigB, "two", newCall("call_1", "a")))
+	storeState(t, r, scope, newRequest(hi), signedResponse(sigC, "two", newCall("call_2", "a"))) // differs only in the id
+	bare := newCall("made_here", "a")
 	bare.Synthetic = true
 	for _, c := range []struct {
 		m    dragoman.Message
 		want string
 	}{
-		{turn("one", call("call_1", "a")), sigA},
-		{turn("two", call("call_1", "a")), sigB},
-		{turn("two", call("call_2", "a")), sigC},
-		{turn("two", bare), sigC}, // the newest, where no id tells
-		{turn("one", call("call_2", "a")), ""},
+		{assistantTurn("one", newCall("call_1", "a")), sigA},
+		{assistantTurn("two", newCall("call_1", "a")), sigB},
+		{assistantTurn("two", newCall("call_2", "a")), sigC},
+		{assistantTurn("two", bare), sigC}, // the newest, where no id tells
+		{assistantTurn("one", newCall("call_2", "a")), ""},
 	} {
-		if got, _ := signatures(t, r, scope, ask(hi, c.m)); strings.Join(got, " ") != c.want {
+		if got, _ := signatures(t, r, scope, newRequest(hi, c.m)); strings.Join(got, " ") != c.want {
 			t.Errorf("%s %s: %q, want %q", c.m.Text(), c.m.ToolCalls()[0].ID, got, c.want)
 		}
 	}
 }
 
-func TestQuirkB17_AlternativesAreKeptToo(t *testing.T) {
+func TestQuirkB17_AlternativesAreStored(t *testing.T) {
 	r, _ := newRecall(t)
-	resp := minted(sigA, "one")
-	resp.Alternatives = []dragoman.Candidate{{Index: 1, Output: minted(sigB, "two").Output}}
-	keep(t, r, scope, ask(hi), resp)
+	resp := signedResponse(sigA, "one")
+	resp.Alternatives = []dragoman.Candidate{{Index: 1, Output: signedResponse(sigB, "two").Output}}
+	storeState(t, r, scope, newRequest(hi), resp)
 	for text, want := range map[string]string{"one": sigA, "two": sigB} {
-		if got, _ := signatures(t, r, scope, ask(hi, turn(text), hi)); strings.Join(got, " ") != want {
+		if got, _ := signatures(t, r, scope, newRequest(hi, assistantTurn(text), hi)); strings.Join(got, " ") != want {
 			t.Errorf("%s: %q", text, got)
 		}
 	}
@@ -180,48 +180,48 @@ func TestQuirkB17_AlternativesAreKeptToo(t *testing.T) {
 
 func TestQuirkB17_NoSignatureIsSentTwice(t *testing.T) {
 	signed := func(path, value string) *dragoman.ToolCall {
-		c := call("call_1", "a")
+		c := newCall("call_1", "a")
 		c.Extra = &dragoman.Extra{Dialect: dialectname.OpenAIChat, Fields: []dragoman.Field{{Path: path, Value: []byte(value)}}}
 		return c
 	}
-	own := call("call_1", "a")
+	own := newCall("call_1", "a")
 	own.Signature = sigA
-	details := turn("", call("call_1", "a"))
+	details := assistantTurn("", newCall("call_1", "a"))
 	details.Parts = append([]dragoman.Part{&dragoman.Reasoning{Details: []json.RawMessage{[]byte(`{"type":"reasoning.encrypted","format":"google-gemini-v1","id":"call_1","data":"` + sigA + `"}`)}}}, details.Parts...)
 	r, _ := newRecall(t)
-	keep(t, r, scope, ask(hi), minted(sigA, "", call("call_1", "a")))
+	storeState(t, r, scope, newRequest(hi), signedResponse(sigA, "", newCall("call_1", "a")))
 	for what, m := range map[string]dragoman.Message{
-		"on the call":     turn("", own),
-		"as Google does":  turn("", signed("/extra_content", `{"google":{"thought_signature":"`+sigA+`"}}`)),
-		"as LiteLLM does": turn("", signed("/provider_specific_fields", `{"thought_signature":"`+sigA+`"}`)),
-		"as others do":    turn("", signed("/function/thought_signature", `"`+sigA+`"`)),
+		"on the call":     assistantTurn("", own),
+		"as Google does":  assistantTurn("", signed("/extra_content", `{"google":{"thought_signature":"`+sigA+`"}}`)),
+		"as LiteLLM does": assistantTurn("", signed("/provider_specific_fields", `{"thought_signature":"`+sigA+`"}`)),
+		"as others do":    assistantTurn("", signed("/function/thought_signature", `"`+sigA+`"`)),
 		"in a record":     details,
 	} {
-		req := ask(hi, m)
+		req := newRequest(hi, m)
 		if _, rep := signatures(t, r, scope, req); !reflect.DeepEqual(req.Messages[1], m) || len(rep.Losses) > 0 {
 			t.Errorf("%s: the message was changed: %v", what, rep)
 		}
 	}
-	// One that stands for none, or is another's, is not it.
-	other := call("call_1", "a")
+	// A call that is missing, or of another response, does not match.
+	other := newCall("call_1", "a")
 	other.Signature = "skip_thought_signature_validator"
-	if got, _ := signatures(t, r, scope, ask(hi, turn("", other))); strings.Join(got, " ") != sigA {
+	if got, _ := signatures(t, r, scope, newRequest(hi, assistantTurn("", other))); strings.Join(got, " ") != sigA {
 		t.Errorf("%q", got)
 	}
 }
 
-func TestRestoringChangesNothingThatIsShared(t *testing.T) {
+func TestRestoreDoesNotChangeSharedValues(t *testing.T) {
 	r, _ := newRecall(t)
-	bare := call("made_here", "a")
+	bare := newCall("made_here", "a")
 	bare.Synthetic = true
-	answer := minted(sigA, "I look.", call("call_1", "a"))
-	history := []dragoman.Message{hi, turn("I look.", bare), dragoman.ToolResults(bare.ResultText("x")), turn("done"), hi}
+	answer := signedResponse(sigA, "I look.", newCall("call_1", "a"))
+	history := []dragoman.Message{hi, assistantTurn("I look.", bare), dragoman.ToolResults(bare.ResultText("x")), assistantTurn("done"), hi}
 	before, err := json.Marshal([]any{history, answer})
 	if err != nil {
 		t.Fatal(err)
 	}
-	keep(t, r, scope, ask(hi), answer)
-	req := ask(history...)
+	storeState(t, r, scope, newRequest(hi), answer)
+	req := newRequest(history...)
 	if got, _ := signatures(t, r, scope, req); strings.Join(got, " ") != sigA {
 		t.Fatalf("%q", got)
 	}
@@ -236,51 +236,51 @@ func TestRestoringChangesNothingThatIsShared(t *testing.T) {
 	}
 }
 
-func TestOnlyAnswersWithSomethingToLoseAreKept(t *testing.T) {
+func TestResponsesWithoutStateAreNotStored(t *testing.T) {
 	notes := &memorynotes.Notes{MaxEntries: 1}
 	r, err := recall.New(recall.Options{Notes: notes})
 	if err != nil {
 		t.Fatal(err)
 	}
 	put := notes.Put(t.Context(), "canary", nil, time.Now().Add(time.Hour))
-	keep(t, r, scope, ask(hi), minted("", "words", call("call_1", "a")))
-	failed := minted(sigA, "words")
+	storeState(t, r, scope, newRequest(hi), signedResponse("", "words", newCall("call_1", "a")))
+	failed := signedResponse(sigA, "words")
 	failed.Error = &dragoman.APIError{Class: dragoman.ErrorServer}
-	keep(t, r, scope, ask(hi), failed)
+	storeState(t, r, scope, newRequest(hi), failed)
 	if _, found, err := notes.Get(t.Context(), "canary"); !found || err != nil || put != nil {
 		t.Error("something was kept")
 	}
 }
 
-// What the client has anyway is not stored once more, nor are images.
-func TestLittleIsStored(t *testing.T) {
-	notes := &counting{Notes: &memorynotes.Notes{}}
+// Content that the client has is not stored, nor are images.
+func TestStoredStateIsSmall(t *testing.T) {
+	notes := &countingNotes{Notes: &memorynotes.Notes{}}
 	r, err := recall.New(recall.Options{Notes: notes})
 	if err != nil {
 		t.Fatal(err)
 	}
 	long := strings.Repeat("words ", 10_000)
-	resp := minted(sigA, long, &dragoman.ToolCall{ID: "call_1", Name: "write", Arguments: `{"text":"` + long + `"}`})
+	resp := signedResponse(sigA, long, &dragoman.ToolCall{ID: "call_1", Name: "write", Arguments: `{"text":"` + long + `"}`})
 	resp.Output[0].Parts = append(resp.Output[0].Parts, dragoman.Image("image/png", []byte(long)))
 	resp.Output[0].Native = &dragoman.Sidecar{Dialect: dialectname.Gemini, Raw: []byte(`"` + long + `"`)}
-	keep(t, r, scope, ask(hi), resp)
+	storeState(t, r, scope, newRequest(hi), resp)
 	if notes.bytes > 2000 || notes.bytes < len(sigA) {
 		t.Errorf("%d bytes were stored", notes.bytes)
 	}
 }
 
-func TestQuirkB17_MediaKeepsItsSignatureWhereTheClientKeepsTheMedia(t *testing.T) {
+func TestQuirkB17_ReturnedMediaGetsItsSignature(t *testing.T) {
 	r, _ := newRecall(t)
 	image := dragoman.Image("image/png", []byte("x"))
-	resp := minted(sigA, "look")
+	resp := signedResponse(sigA, "look")
 	signed := *image
 	signed.Extra = &dragoman.Extra{Dialect: dialectname.Gemini, Fields: []dragoman.Field{{Path: "/thoughtSignature", Value: []byte(`"` + sigB + `"`)}}}
 	resp.Output[0].Parts = append(resp.Output[0].Parts, &signed)
-	keep(t, r, scope, ask(hi), resp)
-	with := turn("look")
+	storeState(t, r, scope, newRequest(hi), resp)
+	with := assistantTurn("look")
 	with.Parts = append(with.Parts, image)
-	for _, m := range []dragoman.Message{with, turn("look")} {
-		req := ask(hi, m, hi)
+	for _, m := range []dragoman.Message{with, assistantTurn("look")} {
+		req := newRequest(hi, m, hi)
 		if got, _ := signatures(t, r, scope, req); strings.Join(got, " ") != sigA {
 			t.Fatalf("%q", got)
 		}
@@ -291,17 +291,17 @@ func TestQuirkB17_MediaKeepsItsSignatureWhereTheClientKeepsTheMedia(t *testing.T
 	}
 }
 
-func TestStateExpiresUnlessItIsAskedFor(t *testing.T) {
+func TestUseExtendsTheLifetimeOfState(t *testing.T) {
 	r, clock := newRecall(t)
-	keep(t, r, scope, ask(hi), minted(sigA, "one"))
-	for range 5 { // an hour is all it has
+	storeState(t, r, scope, newRequest(hi), signedResponse(sigA, "one"))
+	for range 5 { // its TTL is an hour
 		clock.Move(40 * time.Minute)
-		if got, rep := signatures(t, r, scope, ask(hi, turn("one"), hi)); len(got) != 1 || len(rep.Losses) > 0 {
+		if got, rep := signatures(t, r, scope, newRequest(hi, assistantTurn("one"), hi)); len(got) != 1 || len(rep.Losses) > 0 {
 			t.Fatalf("%q %v", got, rep)
 		}
 	}
 	clock.Move(time.Hour)
-	if got, rep := signatures(t, r, scope, ask(hi, turn("one"), hi)); len(got) > 0 || len(rep.Losses) > 0 {
+	if got, rep := signatures(t, r, scope, newRequest(hi, assistantTurn("one"), hi)); len(got) > 0 || len(rep.Losses) > 0 {
 		t.Errorf("%q %v", got, rep)
 	}
 }
@@ -311,26 +311,26 @@ func TestTooLargeStateIsAnErrorAndALoss(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = r.Keep(t.Context(), scope, ask(hi), minted(strings.Repeat(sigA, 20), "one"))
+	err = r.StoreState(t.Context(), scope, newRequest(hi), signedResponse(strings.Repeat(sigA, 20), "one"))
 	var large *recall.TooLargeError
 	if !errors.Is(err, recall.ErrTooLarge) || !errors.As(err, &large) || large.Size < 1000 || large.Max != 1000 {
 		t.Error(err)
 	}
-	if got, rep := signatures(t, r, scope, ask(hi, turn("one"), hi)); len(got) > 0 || len(rep.Losses) != 1 {
+	if got, rep := signatures(t, r, scope, newRequest(hi, assistantTurn("one"), hi)); len(got) > 0 || len(rep.Losses) != 1 {
 		t.Errorf("%q %v", got, rep)
 	}
 }
 
-func TestAStoreThatFailsLeavesTheRequestAlone(t *testing.T) {
-	r, err := recall.New(recall.Options{Notes: &counting{Notes: &memorynotes.Notes{}, err: errors.New("down")}})
+func TestFailedStoreDoesNotChangeTheRequest(t *testing.T) {
+	r, err := recall.New(recall.Options{Notes: &countingNotes{Notes: &memorynotes.Notes{}, err: errors.New("down")}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	req := ask(hi, turn("one"), hi)
-	if _, err := r.Restore(t.Context(), scope, req); err == nil || len(req.Messages) != 3 {
+	req := newRequest(hi, assistantTurn("one"), hi)
+	if _, err := r.RestoreState(t.Context(), scope, req); err == nil || len(req.Messages) != 3 {
 		t.Error(err)
 	}
-	if err := r.Keep(t.Context(), scope, ask(hi), minted(sigA, "one")); err == nil {
+	if err := r.StoreState(t.Context(), scope, newRequest(hi), signedResponse(sigA, "one")); err == nil {
 		t.Error("no error")
 	}
 	if _, err := recall.New(recall.Options{}); err == nil {
@@ -338,33 +338,33 @@ func TestAStoreThatFailsLeavesTheRequestAlone(t *testing.T) {
 	}
 }
 
-func TestNothingIsReadForAConversationThatBegins(t *testing.T) {
-	notes := &counting{Notes: &memorynotes.Notes{}}
+func TestNewConversationReadsNothing(t *testing.T) {
+	notes := &countingNotes{Notes: &memorynotes.Notes{}}
 	r, err := recall.New(recall.Options{Notes: notes})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Restore(t.Context(), scope, ask(hi, hi)); err != nil || notes.reads > 0 {
+	if _, err := r.RestoreState(t.Context(), scope, newRequest(hi, hi)); err != nil || notes.reads > 0 {
 		t.Errorf("%d %v", notes.reads, err)
 	}
 	var long []dragoman.Message
 	for range 100 {
-		long = append(long, hi, turn("one"))
+		long = append(long, hi, assistantTurn("one"))
 	}
-	if _, err := r.Restore(t.Context(), scope, ask(long...)); err != nil || notes.reads != 1 {
+	if _, err := r.RestoreState(t.Context(), scope, newRequest(long...)); err != nil || notes.reads != 1 {
 		t.Errorf("%d reads for a hundred turns, %v", notes.reads, err)
 	}
 }
 
-func TestAHistoryIsReadInLinearTime(t *testing.T) {
+func TestRestoreIsLinear(t *testing.T) {
 	r, _ := newRecall(t)
 	codectest.Linear(t, "turns", 8000, func(n int) error {
 		var messages []dragoman.Message
 		for i := range n {
-			c := call(fmt.Sprint("call_", i), fmt.Sprint(i))
-			messages = append(messages, hi, turn("words", c), dragoman.ToolResults(c.ResultText("found")))
+			c := newCall(fmt.Sprint("call_", i), fmt.Sprint(i))
+			messages = append(messages, hi, assistantTurn("words", c), dragoman.ToolResults(c.ResultText("found")))
 		}
-		_, err := r.Restore(t.Context(), scope, ask(messages...))
+		_, err := r.RestoreState(t.Context(), scope, newRequest(messages...))
 		return err
 	})
 	codectest.Linear(t, "parts", 200_000, func(n int) error {
@@ -373,32 +373,32 @@ func TestAHistoryIsReadInLinearTime(t *testing.T) {
 		for range n {
 			m.Parts = append(m.Parts, &dragoman.Text{Text: "x"})
 		}
-		_, err := r.Restore(t.Context(), scope, ask(m, turn("one"), hi))
+		_, err := r.RestoreState(t.Context(), scope, newRequest(m, assistantTurn("one"), hi))
 		return err
 	})
 	codectest.Linear(t, "arguments", 200_000, func(n int) error {
 		c := &dragoman.ToolCall{ID: "c", Name: "f", Arguments: `{"a":[` + strings.Repeat("1,", n) + `1]}`}
-		_, err := r.Restore(t.Context(), scope, ask(hi, turn("one", c), dragoman.ToolResults(c.ResultText("x"))))
+		_, err := r.RestoreState(t.Context(), scope, newRequest(hi, assistantTurn("one", c), dragoman.ToolResults(c.ResultText("x"))))
 		return err
 	})
 }
 
-func TestQuirkD26_ReasoningThatAnybodyCanReadIsRestoredToo(t *testing.T) {
+func TestQuirkD26_PlainReasoningIsRestored(t *testing.T) {
 	r, _ := newRecall(t)
 	think := &dragoman.Reasoning{Text: "hm", Field: "reasoning_content"}
 	from := dragoman.Origin{Dialect: dialectname.OpenAIChat, Provider: "deepseek", Model: "m"}
-	keep(t, r, scope, ask(hi), &dragoman.Response{Output: []dragoman.Message{{Role: dragoman.RoleAssistant, Origin: &from, Parts: []dragoman.Part{think, &dragoman.Text{Text: "one"}}}}})
-	req := ask(hi, turn("one"), hi)
+	storeState(t, r, scope, newRequest(hi), &dragoman.Response{Output: []dragoman.Message{{Role: dragoman.RoleAssistant, Origin: &from, Parts: []dragoman.Part{think, &dragoman.Text{Text: "one"}}}}})
+	req := newRequest(hi, assistantTurn("one"), hi)
 	if _, rep := signatures(t, r, scope, req); len(rep.Losses) > 0 || len(req.Messages[1].Parts) != 2 || *req.Messages[1].Origin != from {
 		t.Errorf("%v %v", req.Messages[1], rep)
 	}
-	returned := turn("one")
+	returned := assistantTurn("one")
 	returned.Parts = append([]dragoman.Part{&dragoman.Reasoning{Text: "hm", Field: "reasoning_content"}}, returned.Parts...)
-	req = ask(hi, returned, hi)
+	req = newRequest(hi, returned, hi)
 	if _, rep := signatures(t, r, scope, req); !reflect.DeepEqual(req.Messages[1], returned) || len(rep.Losses) > 0 {
 		t.Errorf("%v %v", req.Messages[1], rep)
 	}
-	if _, rep := signatures(t, r, scope, ask(hi, turn("two"), hi)); len(rep.Losses) != 1 || rep.Losses[0].Severity != dragoman.Info {
+	if _, rep := signatures(t, r, scope, newRequest(hi, assistantTurn("two"), hi)); len(rep.Losses) != 1 || rep.Losses[0].Severity != dragoman.Info {
 		t.Error(rep)
 	}
 }

@@ -10,30 +10,30 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// Restore restores the state that [Recall.Keep] stored in the history of a request, and reports
-// losses: answers that are known to have state and that the client did not return unchanged. It
-// reads all notes at once.
+// RestoreState restores the state that [Recall.StoreState] stored in the history of a request, and
+// reports losses: responses that had state and that the client did not return unchanged. It reads
+// all notes at once.
 //
 // The request must be one that a codec decoded. If something is restored, it gets a new list of
 // messages; shared values are not changed. On an error the request is not changed.
-func (r *Recall) Restore(ctx context.Context, scope Scope, req *dragoman.Request) (dragoman.Report, error) {
+func (r *Recall) RestoreState(ctx context.Context, scope Scope, req *dragoman.Request) (dragoman.Report, error) {
 	h := history{scope: scope}
 	h.read(req.Messages)
-	if len(h.asked) == 0 {
+	if len(h.lookups) == 0 {
 		return dragoman.Report{}, nil
 	}
-	keys := make([]string, 0, 2*len(h.asked))
-	for i := range h.asked {
-		keys = append(keys, h.asked[i].entry, h.asked[i].mark)
+	keys := make([]string, 0, 2*len(h.lookups))
+	for i := range h.lookups {
+		keys = append(keys, h.lookups[i].entry, h.lookups[i].mark)
 	}
 	notes, err := r.o.Notes.GetAll(ctx, keys)
 	if err != nil {
 		return dragoman.Report{}, err
 	}
 	rest := restorer{messages: req.Messages}
-	for i := range h.asked {
-		q := &h.asked[i]
-		found := readAnswers(notes[2*i])
+	for i := range h.lookups {
+		q := &h.lookups[i]
+		found := readOutputs(notes[2*i])
 		rest.turn(q, found.List, string(notes[2*i+1]))
 		r.renew(ctx, q, found, notes[2*i+1])
 	}
@@ -44,14 +44,14 @@ func (r *Recall) Restore(ctx context.Context, scope Scope, req *dragoman.Request
 	return rest.rep, nil
 }
 
-// renew extends the lifetime of used answers, if half of it is over.
-func (r *Recall) renew(ctx context.Context, q *question, found answers, mark []byte) {
+// renew extends the lifetime of used outputs if half of it is over.
+func (r *Recall) renew(ctx context.Context, q *lookup, found storedOutputs, mark []byte) {
 	now := r.o.Now()
 	if len(found.List) == 0 || mark == nil || found.Until.Sub(now) > r.o.TTL/2 {
 		return
 	}
 	until := now.Add(r.o.TTL)
-	raw, err := encode(found.List, until, r.o.MaxState)
+	raw, err := encodeOutputs(found.List, until, r.o.MaxState)
 	if err == nil {
 		err = r.o.Notes.Put(ctx, q.entry, raw, until)
 	}
@@ -60,29 +60,29 @@ func (r *Recall) renew(ctx context.Context, q *question, found answers, mark []b
 	} // if this fails, it expires: no reason to refuse a request
 }
 
-// question asks for the stored answers to one turn of a history.
-type question struct {
-	stretch
-	seen        *seen
+// lookup is a turn of a history, and the keys of the outputs stored for it.
+type lookup struct {
+	turnRange
+	seen        *visible
 	entry, mark string
 }
 
 // history is the history of a request, read once.
 type history struct {
-	scope Scope
-	asked []question
+	scope   Scope
+	lookups []lookup
 }
 
 func (h *history) read(messages []dragoman.Message) {
 	var c identity
 	for _, t := range turns(messages) {
-		s := look(messages[t.first:t.end])
+		s := visibleOf(messages[t.first:t.end])
 		if !s.empty() {
-			before := c.now()
-			h.asked = append(h.asked, question{t, s, h.scope.entryKey(before, s.sum()), h.scope.markKey(before)})
+			before := c.sum()
+			h.lookups = append(h.lookups, lookup{t, s, h.scope.entryKey(before, s.sum()), h.scope.markKey(before)})
 		}
-		c.turn(s)
-		c.others(messages[t.end:t.next])
+		c.addTurn(s)
+		c.addOthers(messages[t.end:t.next])
 	}
 }
 
@@ -96,16 +96,16 @@ type restorer struct {
 	rep      dragoman.Report
 }
 
-// turn restores one turn, if it is one of the answers.
-func (r *restorer) turn(q *question, alike []answer, mark string) {
+// turn restores one turn, if it matches one of the stored outputs.
+func (r *restorer) turn(q *lookup, alike []storedOutput, mark string) {
 	turn := r.messages[q.first:q.end]
-	have, _ := state(turn)
+	have, _ := stateOf(turn)
 	for i := range alike {
 		a := &alike[i]
-		if !a.fits(q.seen, turn) {
+		if !a.matches(q.seen, turn) {
 			continue
 		}
-		if a.Plain || a.returned(turn, have) {
+		if a.Plain || a.wasReturned(turn, have) {
 			return
 		}
 		r.copy(q.first)
@@ -152,9 +152,9 @@ func (r *restorer) rename(m dragoman.Message) dragoman.Message {
 	return m
 }
 
-// fits reports whether a turn that looks like the answer is that answer: its calls have the
+// matches reports whether a turn with the same visible content is this output: its calls have the
 // same ids, if the client's dialect has ids, and the client added nothing.
-func (a *answer) fits(s *seen, turn []dragoman.Message) bool {
+func (a *storedOutput) matches(s *visible, turn []dragoman.Message) bool {
 	minted := a.calls()
 	if len(minted) != len(s.calls) {
 		return false
@@ -165,12 +165,12 @@ func (a *answer) fits(s *seen, turn []dragoman.Message) bool {
 		}
 	}
 	known := map[sum]bool{}
-	shown := 0 // media of the answer, less that of the turn
+	shown := 0 // media of the output, less that of the turn
 	for i := range a.Messages {
 		for _, p := range a.Messages[i].Parts {
 			switch p := p.(type) {
 			case *dragoman.Opaque:
-				known[sameBlock(p.JSON)] = true
+				known[hashBlock(p.JSON)] = true
 			case *dragoman.Media:
 				shown++
 			}
@@ -181,7 +181,7 @@ func (a *answer) fits(s *seen, turn []dragoman.Message) bool {
 		for _, p := range turn[i].Parts {
 			switch p := p.(type) {
 			case *dragoman.Opaque:
-				if !known[sameBlock(p.JSON)] {
+				if !known[hashBlock(p.JSON)] {
 					return false
 				}
 			case *dragoman.Media:
@@ -194,8 +194,8 @@ func (a *answer) fits(s *seen, turn []dragoman.Message) bool {
 	return left == 0 || left == shown // all of it, or none
 }
 
-// spokenBy returns the dialect of a turn.
-func spokenBy(turn []dragoman.Message) dragoman.Dialect {
+// dialectOf returns the dialect of a turn; empty if unknown.
+func dialectOf(turn []dragoman.Message) dragoman.Dialect {
 	for i := range turn {
 		if turn[i].Origin != nil {
 			return turn[i].Origin.Dialect
@@ -204,14 +204,14 @@ func spokenBy(turn []dragoman.Message) dragoman.Dialect {
 	return ""
 }
 
-// returned reports whether a turn already has some of the answer's state in a form that reaches
-// the provider: in the provider's own dialect, or in a field of a call that names the signer.
-// The client then handles state itself.
-func (a *answer) returned(turn []dragoman.Message, have map[sum]bool) bool {
-	kept, _ := state(a.Messages)
+// wasReturned reports whether a turn already has some of the output's state in a form that reaches
+// the provider: in the provider's own dialect, or in a field of a call that names the signer. The
+// client then handles state itself.
+func (a *storedOutput) wasReturned(turn []dragoman.Message, have map[sum]bool) bool {
+	kept, _ := stateOf(a.Messages)
 	if len(kept) == 0 { // only plain thinking
-		_, thinks := state(turn)
-		return thinks && spokenBy(turn) == spokenBy(a.Messages)
+		_, thinks := stateOf(turn)
+		return thinks && dialectOf(turn) == dialectOf(a.Messages)
 	}
 	for s := range kept {
 		if _, ok := have[s]; ok {
@@ -231,10 +231,10 @@ func signedTurn(have map[sum]bool) bool {
 	return false
 }
 
-// fill returns the answer, filled in with the content that the client returned.
-func (r *restorer) fill(a *answer, s *seen, turn []dragoman.Message) []dragoman.Message {
+// fill returns the output, filled in with the content that the client returned.
+func (r *restorer) fill(a *storedOutput, s *visible, turn []dragoman.Message) []dragoman.Message {
 	f := filler{r: r, texts: a.Texts, calls: s.calls}
-	f.take(turn)
+	f.collect(turn)
 	out := make([]dragoman.Message, 0, len(a.Messages))
 	for i := range a.Messages {
 		m := a.Messages[i]
@@ -249,26 +249,26 @@ func (r *restorer) fill(a *answer, s *seen, turn []dragoman.Message) []dragoman.
 			out = append(out, m)
 		}
 	}
-	f.mark(out)
+	f.setCacheHints(out)
 	return out
 }
 
-// filler returns the client's content, in order.
+// filler takes the client's content from a turn and hands it out in order.
 type filler struct {
 	r     *restorer
 	text  string
-	texts []piece
+	texts []textShape
 	calls []*dragoman.ToolCall
 	media []*dragoman.Media
-	// cache is the client's cache hint after its last text, behind the one after the turn.
-	cache, behind *dragoman.CacheHint
+	// cache is the client's cache hint after its last text, cacheAfterTurn the one after the turn.
+	cache, cacheAfterTurn *dragoman.CacheHint
 }
 
-func (f *filler) take(turn []dragoman.Message) {
+func (f *filler) collect(turn []dragoman.Message) {
 	var b strings.Builder
 	for i := range turn {
 		for _, p := range turn[i].Parts {
-			if text, ok := words(p); ok {
+			if text, ok := visibleText(p); ok {
 				b.WriteString(text)
 			}
 			switch p := p.(type) {
@@ -281,7 +281,7 @@ func (f *filler) take(turn []dragoman.Message) {
 			}
 		}
 		if turn[i].Cache != nil {
-			f.behind = turn[i].Cache
+			f.cacheAfterTurn = turn[i].Cache
 		}
 	}
 	f.text = b.String()
@@ -290,10 +290,10 @@ func (f *filler) take(turn []dragoman.Message) {
 func (f *filler) part(p dragoman.Part) dragoman.Part {
 	switch p := p.(type) {
 	case *dragoman.Text:
-		p.Text = f.words()
+		p.Text = f.nextText()
 		return p
 	case *dragoman.Refusal:
-		p.Text = f.words()
+		p.Text = f.nextText()
 		return p
 	case *dragoman.Media:
 		if len(f.media) == 0 {
@@ -329,8 +329,8 @@ func (f *filler) call(p *dragoman.ToolCall) dragoman.Part {
 	return p
 }
 
-// words returns the next text.
-func (f *filler) words() string {
+// nextText returns the next text.
+func (f *filler) nextText() string {
 	if len(f.texts) == 0 {
 		return ""
 	}
@@ -354,11 +354,11 @@ func (f *filler) words() string {
 	return p.Lead + rest[:end] + p.Trail
 }
 
-// mark sets the client's cache hint, at the nearest possible place.
-func (f *filler) mark(out []dragoman.Message) {
+// setCacheHints sets the client's cache hint, at the nearest possible place.
+func (f *filler) setCacheHints(out []dragoman.Message) {
 	for i := range slices.Backward(out) {
-		if f.behind != nil {
-			out[i].Cache, f.behind = f.behind, nil
+		if f.cacheAfterTurn != nil {
+			out[i].Cache, f.cacheAfterTurn = f.cacheAfterTurn, nil
 		}
 		for _, p := range slices.Backward(out[i].Parts) {
 			if t, ok := p.(*dragoman.Text); ok && f.cache != nil {

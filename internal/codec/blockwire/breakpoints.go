@@ -17,9 +17,9 @@ type Breakpoints struct {
 	// Marker is the field that makes a breakpoint. Breakpoints in blocks and tools that
 	// are never rewritten are counted, but not dropped.
 	Marker string
-	// Apart means that the breakpoint of a tool follows it instead of being part of it.
+	// Separate means that the breakpoint of a tool follows it instead of being part of it.
 	// If it is part of the tool, a deferred tool cannot have one.
-	Apart bool
+	Separate bool
 	// None means that the target refuses all breakpoints.
 	None bool
 
@@ -60,7 +60,7 @@ func (c *Breakpoints) Plan(limit int, tools []dragoman.ToolSpec, atEnd bool, pla
 
 // carries reports whether a tool is written with a breakpoint.
 func (c *Breakpoints) carries(t *dragoman.ToolSpec) bool {
-	return t.Cache != nil && t.Kind != codes.ToolHosted && (c.Apart || !t.Deferred)
+	return t.Cache != nil && t.Kind != codes.ToolHosted && (c.Separate || !t.Deferred)
 }
 
 // hints counts the hints of a block: its own and those of a result's content.
@@ -110,7 +110,7 @@ func (c *Breakpoints) Tools(tools []dragoman.ToolSpec, rep *dragoman.Report) []d
 			tools, copied = slices.Clone(tools), true
 		}
 		t := &tools[i]
-		unedited := c.Apart && t.Source != nil && t.Source.Mirror == t.Fingerprint()
+		unedited := c.Separate && t.Source != nil && t.Source.Mirror == t.Fingerprint()
 		t.Cache = nil
 		if unedited { // the hint is not part of the source, which stays valid
 			src := *t.Source

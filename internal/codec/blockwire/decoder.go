@@ -35,15 +35,15 @@ func NewDecoder(f *Format, o dialect.DecodeOptions) *Decoder {
 	}
 }
 
-// Quiet returns a decoder with a separate report.
-func (d *Decoder) Quiet() *Decoder {
+// WithoutReport returns a decoder with a separate report.
+func (d *Decoder) WithoutReport() *Decoder {
 	return &Decoder{Format: d.Format, Reg: d.Reg, Options: d.Options, Origin: d.Origin, Rep: new(dragoman.Report)}
 }
 
-// DropTwins drops unknown fields below prefix that differ from a known field only in
+// DropCaseVariants drops unknown fields below prefix that differ from a known field only in
 // case, because a reader that ignores case would confuse them.
-func (d *Decoder) DropTwins(e **dragoman.Extra, prefix, at string, known []string) {
-	if wirekit.DropTwins(e, prefix, known) {
+func (d *Decoder) DropCaseVariants(e **dragoman.Extra, prefix, at string, known []string) {
+	if wirekit.DropCaseVariants(e, prefix, known) {
 		d.Ambiguous = true
 		d.Rep.Add(dragoman.Dropped, dragoman.Warn, at, "the name differs from a known field only in case; the native form is not kept")
 	}
@@ -90,17 +90,17 @@ func (d *Decoder) Result(raw json.RawMessage, at extra.Path, opaque func() *drag
 	return res
 }
 
-// WithoutStrays removes fields from a part that a request must not have. It reports
+// DropUnsendable removes fields from a part that a request must not have. It reports
 // whether the part had any; its bytes must not be sent then (quirk D32).
-func (d *Decoder) WithoutStrays(p dragoman.Part, at extra.Path) bool {
-	return WithoutUnknown(p, d.Dialect, d.StrayFields(p), at, d.Rep)
+func (d *Decoder) DropUnsendable(p dragoman.Part, at extra.Path) bool {
+	return WithoutUnknown(p, d.Dialect, d.UnsendableFields(p), at, d.Rep)
 }
 
-// AllWithoutStrays is WithoutStrays for the parts of a message. content is the pointer
+// DropAllUnsendable is DropUnsendable for the parts of a message. content is the pointer
 // of its blocks.
-func (d *Decoder) AllWithoutStrays(parts []dragoman.Part, content string) (found bool) {
+func (d *Decoder) DropAllUnsendable(parts []dragoman.Part, content string) (found bool) {
 	for i, p := range parts {
-		found = d.WithoutStrays(p, extra.Elem(content, i)) || found
+		found = d.DropUnsendable(p, extra.Elem(content, i)) || found
 	}
 	return found
 }

@@ -113,7 +113,7 @@ func (e *Emitter) track(ev *dragoman.PartStart, p *Out) bool {
 // lacks.
 func ReportHeader(rep *dragoman.Report, m *dragoman.Message, d dragoman.Dialect, at extra.Path) {
 	extra.Report(rep, m.Extra, d, at)
-	wirekit.ReportSpeaker(rep, m, at)
+	wirekit.ReportName(rep, m, at)
 	if m.Phase != "" {
 		rep.Addf(dragoman.Dropped, dragoman.Info, at.String()+"/phase", "phase %q", m.Phase)
 	}
@@ -249,7 +249,7 @@ func (p *Out) Grows() bool {
 
 func truncated(p dragoman.Part) bool {
 	c, ok := p.(*dragoman.ToolCall)
-	return ok && wirekit.Cut(c)
+	return ok && wirekit.IsTruncated(c)
 }
 
 // opensEarly reports whether the block can start before its part is complete.

@@ -39,9 +39,9 @@ type Format struct {
 	CallPlace []int
 	// Content is the pointer of a response's blocks in reports.
 	Content string
-	// StrayFields returns the fields that frameworks leave on blocks and that no block
-	// of a request may have (quirk D32).
-	StrayFields func(p dragoman.Part) []string
+	// UnsendableFields returns the fields that frameworks leave on blocks and that no block of a
+	// request may have (quirk D32).
+	UnsendableFields func(p dragoman.Part) []string
 
 	// StopField is the field with the stop reason, and StopAt its pointer in reports.
 	StopField, StopAt string
@@ -55,10 +55,10 @@ type Format struct {
 	// thinking budget, both for reports. NotWhileThinking is the reason for dropping a
 	// sampling parameter.
 	MaxTokens, Thinker, NotWhileThinking string
-	// AnswerSchema returns the rules for the schema of a structured response.
+	// ResponseSchema returns the rules for the schema of a structured response.
 	// SchemaNames means that such a schema has a name and a description.
-	AnswerSchema func() schema.Profile
-	SchemaNames  bool
+	ResponseSchema func() schema.Profile
+	SchemaNames    bool
 
 	// WriteText, WriteMedia and WriteReasoning write one block.
 	WriteText      func(v toolwire.View, w *jsonwire.Writer, t *dragoman.Text, at extra.Path, rep *dragoman.Report)
@@ -70,6 +70,6 @@ type Format struct {
 	// IsCachePoint reports whether a block is a cache point that a hint can express.
 	// It is nil if WriteCachePoint is.
 	IsCachePoint func(raw []byte) bool
-	// AnswerMedia means that a response can contain media.
-	AnswerMedia bool
+	// ResponseMedia means that a response can contain media.
+	ResponseMedia bool
 }

@@ -15,12 +15,12 @@ type Incoming struct {
 	Part *stream.Part
 	At   int // position among the blocks
 	// Raw is the block as it started; the content of deltas is added to it.
-	Raw     []byte
-	Call    bool
-	Hidden  bool   // the fragments must not be emitted as arguments
-	Input   []byte // fragments that are not emitted
-	Stopped bool   // the wire marked the block as complete
-	Twice   string // name of a duplicate field in a delta, or ""
+	Raw       []byte
+	Call      bool
+	Hidden    bool   // the fragments must not be emitted as arguments
+	Input     []byte // fragments that are not emitted
+	Stopped   bool   // the wire marked the block as complete
+	Duplicate string // name of a duplicate field in a delta, or ""
 
 	whole bool // a whole value came in place of argument fragments
 }
@@ -52,9 +52,9 @@ func (b *Incoming) Fragments() []byte {
 // fragment is the complete arguments (quirk C7). Joined with other fragments it would
 // form arguments that the model never sent, so the call is then treated as having a
 // duplicate field.
-func (b *Incoming) Joins(text string, whole bool, member string) {
+func (b *Incoming) Joins(text string, whole bool, field string) {
 	if (whole || b.whole && text != "") && len(b.Fragments()) > 0 {
-		b.Twice = member
+		b.Duplicate = field
 	}
 	b.whole = b.whole || whole
 }

@@ -37,12 +37,12 @@ func (p *Out) unfinished() dragoman.Part {
 // written frees the memory of a part that was written, because a long response has
 // many. Of a call that may run, only that fact is needed later.
 func (p *Out) written() {
-	p.Sent.Forget()
+	p.Sent.Free()
 	c, ok := p.Final.(*dragoman.ToolCall)
 	if !ok || c.Problem != nil {
 		return
 	}
-	if _, blocked := wirekit.Blocked(c); !blocked {
+	if _, blocked := wirekit.BlockedReason(c); !blocked {
 		slim := *c
 		slim.Arguments = ""
 		p.Final = &slim

@@ -16,12 +16,12 @@ type RequestDecoder struct {
 	R   *jsonwire.Reader
 	Req *dragoman.Request
 	Err error
-	// Unsure means that the request is ambiguous, or contains something that the API
+	// NotReplayable means that the request is ambiguous, or contains something that the API
 	// refuses. Its native form is not sent.
-	Unsure bool
-	// unanswered holds the synthetic call ids of the last assistant message. Results
+	NotReplayable bool
+	// openCalls holds the synthetic call ids of the last assistant message. Results
 	// without an id belong to these calls, in order.
-	unanswered []string
+	openCalls []string
 }
 
 // NewRequestDecoder returns a decoder of an empty request.
@@ -43,7 +43,7 @@ func (d *RequestDecoder) Decode(body []byte, known jsonwire.Known, field func(ke
 		if err = d.Err; err == nil {
 			err = r.End()
 		}
-		return !d.Unsure, err
+		return !d.NotReplayable, err
 	})
 	return d.Req, *d.Rep, err
 }
@@ -92,7 +92,7 @@ func (d *RequestDecoder) Settle(m *dragoman.Message, raw json.RawMessage, at ext
 	if contents > 1 && len(m.ToolCalls()) > 0 {
 		d.Ambiguous = true
 	}
-	d.Unsure = d.Unsure || d.Ambiguous || changed
+	d.NotReplayable = d.NotReplayable || d.Ambiguous || changed
 	if !d.Options.NoNative && !d.Ambiguous && !changed {
 		m.Native = &dragoman.Sidecar{Dialect: d.Dialect, Raw: raw, Mirror: m.Fingerprint()}
 	}
@@ -102,20 +102,20 @@ func (d *RequestDecoder) Settle(m *dragoman.Message, raw json.RawMessage, at ext
 // (quirk B10).
 func (d *RequestDecoder) pair(m *dragoman.Message, at extra.Path, list string) {
 	if m.Role == dragoman.RoleAssistant {
-		d.unanswered = d.unanswered[:0]
+		d.openCalls = d.openCalls[:0]
 		for _, p := range m.Parts {
 			if c, ok := p.(*dragoman.ToolCall); ok && c.Synthetic {
-				d.unanswered = append(d.unanswered, c.ID)
+				d.openCalls = append(d.openCalls, c.ID)
 			}
 		}
 		return
 	}
 	for i, p := range m.Parts {
 		res, ok := p.(*dragoman.ToolResult)
-		if !ok || res.CallID != "" || len(d.unanswered) == 0 {
+		if !ok || res.CallID != "" || len(d.openCalls) == 0 {
 			continue
 		}
-		res.CallID, d.unanswered = d.unanswered[0], d.unanswered[1:]
+		res.CallID, d.openCalls = d.openCalls[0], d.openCalls[1:]
 		d.Rep.Addf(dragoman.Synthesized, dragoman.Info, at.Elem(list, i).String(), "a result without an id is assigned to call %q", res.CallID)
 	}
 }

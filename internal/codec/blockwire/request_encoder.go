@@ -36,7 +36,7 @@ func NewRequestEncoder(c Conversation, req *dragoman.Request) RequestEncoder {
 // Cache determines which cache breakpoints are written. atEnd is the one that the
 // request wants at the end of its prompt, or nil.
 func (e *RequestEncoder) Cache(marker string, atEnd *dragoman.CacheHint) {
-	e.Points = Breakpoints{Marker: marker, Apart: e.WriteCachePoint != nil, None: e.Target.Caps.NoCacheBreakpoints}
+	e.Points = Breakpoints{Marker: marker, Separate: e.WriteCachePoint != nil, None: e.Target.Caps.NoCacheBreakpoints}
 	e.Ending = e.Points.AtEnd(atEnd, e.Rep)
 	e.Points.Plan(e.limits.MaxCacheBreakpoints, e.Box.Specs, e.Ending != nil, &e.Plan)
 }
@@ -49,7 +49,7 @@ func EncodeSettings[D, E any](e *RequestEncoder, settings *wirekit.Settings[D, E
 	if err := settings.Encode(lines, to); err != nil {
 		return err
 	}
-	settings.WriteKept(lines, to)
+	settings.WriteStored(lines, to)
 	extra.Report(e.Rep, e.Req.Extra, e.Dialect, extra.At(""))
 	e.W.EndObject()
 	return nil
@@ -276,7 +276,7 @@ func (e *RequestEncoder) Schema() []byte {
 	if !e.SchemaNames && (f.Name != "" || f.Description != "") {
 		e.Rep.Add(dragoman.Dropped, dragoman.Info, "/output", "name and description of the output schema")
 	}
-	profile := e.AnswerSchema()
+	profile := e.ResponseSchema()
 	if f.Dialect == e.Dialect || profile.Fits(f.Schema) {
 		return f.Schema
 	}

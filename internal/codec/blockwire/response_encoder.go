@@ -35,7 +35,7 @@ func (f *Format) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions
 	}
 	limits := f.Limits()
 	reg := wirekit.ResponseRegistry(resp, limits, f.Tools, o)
-	if body, ok := replay(resp, &limits, o); ok && !wirekit.MustRebuild(resp, wirekit.Blocked) {
+	if body, ok := replay(resp, &limits, o); ok && !wirekit.MustRebuild(resp, wirekit.BlockedReason) {
 		return dialect.Encoded{Body: body, Registry: reg}, nil
 	}
 	rep := new(dragoman.Report)
@@ -116,7 +116,7 @@ func (e *ResponseEncoder) block(w *jsonwire.Writer, origin *dragoman.Origin, p d
 			w.Raw(p.JSON)
 		}
 	case *dragoman.Media:
-		if e.AnswerMedia {
+		if e.ResponseMedia {
 			e.WriteMedia(e.Reg.View(), w, p, at, e.Rep)
 		} else {
 			text(e.placeholder(p, at, "a response cannot contain"))
@@ -162,7 +162,7 @@ func (e *ResponseEncoder) misplaced(p dragoman.Part, at extra.Path) {
 // no cache hint unless calls of the dialect can have one.
 func (e *ResponseEncoder) Identified(c *dragoman.ToolCall, at extra.Path) *dragoman.ToolCall {
 	call := *c
-	if !e.Tools[0].Traits().CallSays.Cache {
+	if !e.Tools[0].Traits().OptionalCallFields.Cache {
 		call.Cache = nil
 	}
 	if call.ID == "" {
@@ -182,10 +182,10 @@ func (e *ResponseEncoder) RefusalStop(s dragoman.Stop, refused bool, reason drag
 	return dragoman.Stop{Reason: reason}
 }
 
-// ReportResponse reports what is lost of a response. members are its unknown fields
-// without those that were written.
-func (e *ResponseEncoder) ReportResponse(resp *dragoman.Response, members *dragoman.Extra) {
-	extra.ReportEcho(e.Rep, members, e.Dialect, extra.At(""))
+// ReportResponse reports the losses of a response. unknown holds its unknown fields except those
+// that were written.
+func (e *ResponseEncoder) ReportResponse(resp *dragoman.Response, unknown *dragoman.Extra) {
+	extra.ReportEcho(e.Rep, unknown, e.Dialect, extra.At(""))
 	if n := len(resp.Alternatives); n > 0 {
 		e.Rep.Addf(dragoman.Dropped, dragoman.Serious, "/alternatives", "%d further candidate(s); the API returns only one", n)
 	}

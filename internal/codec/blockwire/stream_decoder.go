@@ -265,7 +265,7 @@ func (d *StreamDecoder[B]) wholeCall(block B, broken bool, ids *wirekit.CallIDs)
 	b := block.incoming()
 	at := d.At(b.At)
 	c := d.reader.WholeCall(block, at)
-	d.WithoutStrays(c, at)
+	d.DropUnsendable(c, at)
 	d.Identify(c, at, append(slices.Clip(d.CallPlace), b.At)...)
 	if broken && (c.Problem == nil || c.Problem.Code == codes.ProblemInvalidJSON) {
 		c.Problem = &dragoman.CallProblem{Code: codes.ProblemTruncated, Message: "the stream broke off inside the call", Offset: -1}
@@ -306,7 +306,7 @@ func (d *StreamDecoder[B]) AddUnknown(chunk *dragoman.Chunk, loss *dragoman.Loss
 		d.Held.Field(f.Place, []byte(f.Name), f.Raw)
 	}
 	if chunk == nil {
-		d.losses.Lose(loss, d.Rep)
+		d.losses.Drop(loss, d.Rep)
 	} else {
 		chunk.Loss = loss
 	}
@@ -317,7 +317,7 @@ func (d *StreamDecoder[B]) UnknownEvent(typ []byte) *dragoman.Loss { return d.un
 
 // UnknownFields returns the loss for the unknown fields of an event.
 func (d *StreamDecoder[B]) UnknownFields(typ []byte, fields *wirekit.UnknownKeys) *dragoman.Loss {
-	return d.unknown.Members(typ, fields)
+	return d.unknown.Fields(typ, fields)
 }
 
 // Chunk returns a chunk with the bytes of an event, or nil if native forms are

@@ -173,7 +173,7 @@ func (e *StreamEncoder) Finish(dst []byte, p *Out, final dragoman.Part) ([]byte,
 		return e.events.Opaque(dst, p, part), nil
 	case *dragoman.Media:
 		refusal := "a response cannot contain"
-		if e.AnswerMedia {
+		if e.ResponseMedia {
 			out, ok := e.events.Media(dst, p, part)
 			if ok {
 				return out, nil

@@ -80,8 +80,8 @@ func Read(data json.RawMessage) (e Envelope, ok bool, err error) {
 	return Envelope{dragoman.Native{Format: dragoman.Format(format), JSON: content}, text}, true, nil
 }
 
-// contentText is what native content says in words: a string itself, the text
-// members of a list of parts, or else the JSON.
+// contentText returns the text of native content: a string itself, the text fields of a list of
+// parts, or otherwise the JSON.
 func contentText(content json.RawMessage) string {
 	rd := jsonwire.NewReader(content)
 	switch rd.Kind() {

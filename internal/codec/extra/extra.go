@@ -24,8 +24,8 @@ type Path struct {
 
 // step leads to an element of a field, or of the position itself.
 type step struct {
-	member string
-	index  int
+	name  string
+	index int
 }
 
 // At returns the path of prefix itself.
@@ -49,8 +49,8 @@ func (p Path) String() string {
 	b := make([]byte, 0, len(p.prefix)+32)
 	b = append(b, p.prefix...)
 	for _, s := range p.steps[:p.n] {
-		if s.member != "" {
-			b = append(append(b, '/'), s.member...)
+		if s.name != "" {
+			b = append(append(b, '/'), s.name...)
 		}
 		b = strconv.AppendInt(append(b, '/'), int64(s.index), 10)
 	}

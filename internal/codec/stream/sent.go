@@ -64,8 +64,8 @@ func (s *Sent) Add(text string) {
 	}
 }
 
-// Forget frees the bytes that were sent, once they are no longer needed.
-func (s *Sent) Forget() { s.text = nil }
+// Free frees the bytes that were sent, once they are no longer needed.
+func (s *Sent) Free() { s.text = nil }
 
 // Len returns the number of bytes that were sent.
 func (s *Sent) Len() int { return s.n }

@@ -89,7 +89,7 @@ type Traits struct {
 	RequiresIDs bool
 
 	// CallFields lists the optional fields that a call of this dialect can have.
-	CallSays CallFields
+	OptionalCallFields CallFields
 	// CallFields are the fields that determine what a call runs, by the object that
 	// holds them.
 	CallFields []Fields
@@ -163,8 +163,8 @@ type CallFields struct{ Cache, Async, ItemID bool }
 type View interface {
 	// Caps are the capabilities of the target.
 	Caps() *targets.Capabilities
-	// Answer reports whether calls are written for a client to run, not as history.
-	Answer() bool
+	// ForClient reports whether calls are written for a client to run, not as history.
+	ForClient() bool
 	// SetChecked records that the request of the registry passed the checks of an
 	// encoder and does not change anymore. Checked reports whether this was recorded
 	// for a request.

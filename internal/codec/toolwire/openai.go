@@ -34,14 +34,14 @@ func ReadGrammar(rd *jsonwire.Reader, s *dragoman.ToolSpec, d dragoman.Dialect, 
 	}
 	in := jsonwire.NewReader(raw)
 	g := &dragoman.Grammar{}
-	var member func(key []byte, prefix string)
-	member = func(key []byte, prefix string) {
+	var visit func(key []byte, prefix string)
+	visit = func(key []byte, prefix string) {
 		switch string(key) {
 		case "type":
 			in.Skip()
 		case "grammar":
 			for key := range in.Object() {
-				member(key, prefix+"/grammar")
+				visit(key, prefix+"/grammar")
 			}
 		case "syntax":
 			g.Syntax = in.String()
@@ -52,7 +52,7 @@ func ReadGrammar(rd *jsonwire.Reader, s *dragoman.ToolSpec, d dragoman.Dialect, 
 		}
 	}
 	for key := range in.Object() {
-		member(key, prefix)
+		visit(key, prefix)
 	}
 	if err := in.Err(); err != nil {
 		rd.Fail(err)

@@ -18,9 +18,9 @@ var (
 	ToolMessages = Sign{140, "it has tool messages, or calls outside of the content", func(m Object) bool {
 		return Any(m.List("messages"), func(m Object) bool { return m.Is("role", "tool") || m.Has("tool_calls") })
 	}}
-	SystemBeside = Sign{10, `it has "messages" and a separate "system"`, func(m Object) bool { return m.Has("system") }}
-	HasThinking  = Sign{40, `it has "thinking"`, func(m Object) bool { return len(m.In("thinking")) > 0 }}
-	SystemFirst  = Sign{10, "its first message is a system message", func(m Object) bool {
+	SystemField = Sign{10, `it has "messages" and a separate "system"`, func(m Object) bool { return m.Has("system") }}
+	HasThinking = Sign{40, `it has "thinking"`, func(m Object) bool { return len(m.In("thinking")) > 0 }}
+	SystemFirst = Sign{10, "its first message is a system message", func(m Object) bool {
 		ms := m.List("messages")
 		return len(ms) > 0 && ms[0].Is("role", "system")
 	}}

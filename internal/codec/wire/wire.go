@@ -183,8 +183,8 @@ type State struct {
 
 // Thread is the thread setting of a request.
 type Thread struct {
-	// Asked means that the server must store the conversation.
-	Asked bool
+	// Requested means that the server must store the conversation.
+	Requested bool
 	// Previous is the id of the message to continue with; empty begins a thread.
 	Previous string
 }

@@ -33,8 +33,8 @@ func DecodeRequest(
 	}
 	settled, at := jsonwire.SettleValue(body, literal)
 	reportRepeats(rep, at.Repeats, "the last one counts")
-	for _, twin := range at.Twins {
-		rep.Add(dragoman.Dropped, dragoman.Warn, twin, "the name differs from a known field only in case; the native form is not kept")
+	for _, variant := range at.CaseVariants {
+		rep.Add(dragoman.Dropped, dragoman.Warn, variant, "the name differs from a known field only in case; the native form is not kept")
 	}
 	r, err := openBody(settled)
 	sure := false
@@ -44,7 +44,7 @@ func DecodeRequest(
 	if err != nil {
 		return unsettledPlace(DecodeError(d, "request", err), !at.None())
 	}
-	if err := checkConversation(rep, req, d, c.Field, at.Twins); err != nil {
+	if err := checkConversation(rep, req, d, c.Field, at.CaseVariants); err != nil {
 		return DecodeError(d, "request", err)
 	}
 	if !o.NoNative && sure && at.None() {
@@ -57,14 +57,14 @@ func DecodeRequest(
 // that differs only in case, servers disagree whether to read it, so it returns an
 // error. If the messages are in the field of another API, it reports that the body was
 // probably decoded with the wrong dialect.
-func checkConversation(rep *dragoman.Report, req *dragoman.Request, d dragoman.Dialect, field string, twins []string) error {
+func checkConversation(rep *dragoman.Report, req *dragoman.Request, d dragoman.Dialect, field string, variants []string) error {
 	if len(req.Messages) > 0 {
 		return nil
 	}
 	own := "/" + field
-	for _, twin := range twins {
-		if strings.EqualFold(twin, own) {
-			return &jsonwire.Error{Pointer: twin, Offset: -1, Err: fmt.Errorf("the conversation is in field %q: name the field %q", twin[1:], own[1:])}
+	for _, variant := range variants {
+		if strings.EqualFold(variant, own) {
+			return &jsonwire.Error{Pointer: variant, Offset: -1, Err: fmt.Errorf("the conversation is in field %q: name the field %q", variant[1:], own[1:])}
 		}
 	}
 	for _, f := range req.Extra.For(d) {

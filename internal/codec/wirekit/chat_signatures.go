@@ -12,10 +12,10 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// signedMembers are the fields of a Chat call that carry Gemini signatures to clients
+// signedFields are the fields of a Chat call that carry Gemini signatures to clients
 // and back (quirk B17): path is the field of the call, keys lead from its value to the
 // signature. The first one is Google's own, the second one LiteLLM's.
-var signedMembers = []struct {
+var signedFields = []struct {
 	path string
 	keys []string
 }{
@@ -52,7 +52,7 @@ func signatureOn(c *dragoman.ToolCall) string {
 	if fields == nil {
 		return ""
 	}
-	for _, m := range signedMembers {
+	for _, m := range signedFields {
 		for _, f := range slices.Backward(fields) {
 			if f.Path != m.path {
 				continue
@@ -85,17 +85,17 @@ func RecordsOf(parts []dragoman.Part) *Records {
 	for _, p := range parts {
 		switch p := p.(type) {
 		case *dragoman.Reasoning:
-			r.Tell(p)
+			r.AddReasoning(p)
 		case *dragoman.ToolCall:
-			r.Call(p)
+			r.AddCall(p)
 		}
 	}
 	return r
 }
 
-// Tell adds reasoning. It reports whether all the reasoning has, besides its text, are
-// call signatures.
-func (r *Records) Tell(p *dragoman.Reasoning) bool {
+// AddReasoning adds reasoning. It reports whether the reasoning has nothing but its text and call
+// signatures.
+func (r *Records) AddReasoning(p *dragoman.Reasoning) bool {
 	all := len(p.Details) > 0 && p.Encrypted == "" && p.Signature == ""
 	for _, d := range p.Details {
 		of, signature := signedRecord(d)
@@ -115,26 +115,26 @@ func (r *Records) Tell(p *dragoman.Reasoning) bool {
 	return all
 }
 
-// Call adds a call.
-func (r *Records) Call(c *dragoman.ToolCall) {
+// AddCall adds a call.
+func (r *Records) AddCall(c *dragoman.ToolCall) {
 	if r.calls == nil {
 		r.calls = map[string]bool{}
 	}
 	r.calls[c.ID] = true
 }
 
-// Carried reports whether all the reasoning has, besides its text, are signatures of
-// calls in this message. Those calls carry the signatures then.
-func (r *Records) Carried(p *dragoman.Reasoning) bool {
-	return r != nil && r.Tell(p) && !slices.ContainsFunc(p.Details, func(d json.RawMessage) bool {
+// InCalls reports whether the reasoning has nothing but its text and signatures of calls in this
+// message. Those calls carry the signatures then.
+func (r *Records) InCalls(p *dragoman.Reasoning) bool {
+	return r != nil && r.AddReasoning(p) && !slices.ContainsFunc(p.Details, func(d json.RawMessage) bool {
 		of, _ := signedRecord(d)
 		return !slices.ContainsFunc(idsOf(of), func(id string) bool { return r.calls[id] })
 	})
 }
 
-// Carry returns a call with its signature from the records, in a field of the call. It
+// WithSignature returns a call with its signature from the records, in a field of the call. It
 // returns c itself if the records have no signature for it or it already has one.
-func (r *Records) Carry(c *dragoman.ToolCall) *dragoman.ToolCall {
+func (r *Records) WithSignature(c *dragoman.ToolCall) *dragoman.ToolCall {
 	signature := r.signature(c)
 	if signature == "" || signatureOn(c) != "" {
 		return c
@@ -183,7 +183,7 @@ func withoutSignature(c *dragoman.ToolCall, signature string) *dragoman.ToolCall
 	bare := *c
 	bare.Extra = &dragoman.Extra{Dialect: c.Extra.Dialect}
 	for _, f := range c.Extra.Fields {
-		for _, m := range signedMembers {
+		for _, m := range signedFields {
 			if f.Path == m.path {
 				f.Value = without(f.Value, m.keys, signature)
 			}
@@ -302,7 +302,7 @@ func SplitCallID(c *dragoman.ToolCall) (original string, kept bool) {
 	return original, keepSignature(c, signature, first)
 }
 
-// keepSignature stores a signature in the first of signedMembers[first:] that the call
+// keepSignature stores a signature in the first of signedFields[first:] that the call
 // does not have. It reports whether there is one. It does not change fields that the
 // call shares with others.
 func keepSignature(c *dragoman.ToolCall, signature string, first int) bool {
@@ -313,7 +313,7 @@ func keepSignature(c *dragoman.ToolCall, signature string, first int) bool {
 		}
 		fields = slices.Clip(c.Extra.Fields)
 	}
-	for _, m := range signedMembers[first:] {
+	for _, m := range signedFields[first:] {
 		if !slices.ContainsFunc(fields, func(f dragoman.Field) bool { return f.Path == m.path }) {
 			fields = append(fields, dragoman.Field{Path: m.path, Value: textIn(m.keys, signature)})
 			c.Extra = &dragoman.Extra{Dialect: dialectname.OpenAIChat, Fields: fields}

@@ -12,24 +12,24 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// Members detects ambiguous fields of one object: a known field that occurs twice, or a
-// field that differs from a known one only in case, which many readers ignore. The zero
-// value is ready to use for one object.
-type Members struct{ seen uint64 }
+// KnownFields detects ambiguous fields of one object: a known field that occurs twice, or a field
+// that differs from a known one only in case, which many readers ignore. The zero value is ready
+// to use for one object.
+type KnownFields struct{ seen uint64 }
 
-// Repeats adds the next key. It reports whether the key repeats a known field or differs
+// IsRepeated adds the next key. It reports whether the key repeats a known field or differs
 // from one only in case. There are at most 64 known fields, in lower case.
-func (m *Members) Repeats(known []string, key []byte) bool {
+func (m *KnownFields) IsRepeated(known []string, key []byte) bool {
 	for i, name := range known {
 		if string(key) == name {
-			return m.Again(i)
+			return m.IsRepeatedAt(i)
 		}
 	}
 	return Folds(known, key)
 }
 
-// Again is like Twice for a key that is known to be field i.
-func (m *Members) Again(i int) bool {
+// IsRepeatedAt is like IsRepeated for a key that is known to be field i.
+func (m *KnownFields) IsRepeatedAt(i int) bool {
 	again := m.seen&(1<<i) != 0
 	m.seen |= 1 << i
 	return again
@@ -48,27 +48,27 @@ func Folds(known []string, key []byte) bool {
 
 // RepeatedField returns the problem of a call that was sent with a duplicate field:
 // readers disagree which one counts.
-func RepeatedField(member string) *dragoman.CallProblem {
+func RepeatedField(field string) *dragoman.CallProblem {
 	return &dragoman.CallProblem{
 		Code: codes.ProblemDuplicateKey, Offset: -1,
-		Message: fmt.Sprintf("the call has a duplicate field %.40q, so its meaning is ambiguous; make the call again", member),
+		Message: fmt.Sprintf("the call has a duplicate field %.40q, so its meaning is ambiguous; make the call again", field),
 	}
 }
 
-// DropTwins removes the stored fields at prefix that differ from a known name only in
+// DropCaseVariants removes the stored fields at prefix that differ from a known name only in
 // case. If they were written again, a reader that ignores case would see a different
 // response. It reports whether there were any.
-func DropTwins(e **dragoman.Extra, prefix string, known []string) bool {
+func DropCaseVariants(e **dragoman.Extra, prefix string, known []string) bool {
 	if *e == nil {
 		return false
 	}
-	twin := func(f dragoman.Field) bool {
+	variant := func(f dragoman.Field) bool {
 		key, here := strings.CutPrefix(f.Path, prefix+"/")
 		return here && !slices.Contains(known, key) &&
 			slices.ContainsFunc(known, func(name string) bool { return strings.EqualFold(key, name) })
 	}
 	n := len((*e).Fields)
-	(*e).Fields = slices.DeleteFunc((*e).Fields, twin)
+	(*e).Fields = slices.DeleteFunc((*e).Fields, variant)
 	dropped := len((*e).Fields) < n
 	if len((*e).Fields) == 0 {
 		*e = nil
@@ -86,10 +86,10 @@ func HasDuplicates(r *jsonwire.Reader, raw []byte, known []string) bool {
 	if r.Reset(raw); r.Kind() != '{' {
 		return false
 	}
-	var seen Members
+	var seen KnownFields
 	doubled := false
 	for key := range r.Object() {
-		doubled = seen.Repeats(known, key) || doubled
+		doubled = seen.IsRepeated(known, key) || doubled
 		r.Skip()
 	}
 	return doubled

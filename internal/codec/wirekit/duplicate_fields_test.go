@@ -19,10 +19,10 @@ func TestDuplicateFieldIsFoundInAnyCase(t *testing.T) {
 		{[]string{"names", "Names", "", ""}, false},
 		{[]string{"navn", "nøme"}, false},
 	} {
-		var m Members
+		var m KnownFields
 		got := false
 		for _, key := range tc.keys {
-			got = m.Repeats(known, []byte(key))
+			got = m.IsRepeated(known, []byte(key))
 		}
 		if got != tc.want {
 			t.Errorf("%q: %v", tc.keys, got)

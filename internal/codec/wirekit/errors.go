@@ -197,13 +197,13 @@ type WrittenError struct {
 // ReportError reports what the error e, at the pointer at, loses in its written form:
 // codes of its provider, and fields that only its provider knows.
 func ReportError(rep *dragoman.Report, e *dragoman.APIError, written WrittenError, at string) {
-	word := func(member, was, is string, sev dragoman.Severity) {
+	word := func(field, was, is string, sev dragoman.Severity) {
 		switch {
 		case was == "" || was == is:
 		case is != "":
-			rep.Addf(dragoman.Lowered, dragoman.Info, at+member, "%.80q written as %.80q, the API's value for this kind of error", was, is)
+			rep.Addf(dragoman.Lowered, dragoman.Info, at+field, "%.80q written as %.80q, the API's value for this kind of error", was, is)
 		default:
-			rep.Addf(dragoman.Dropped, sev, at+member, "%.80q: the API's errors have no such field", was)
+			rep.Addf(dragoman.Dropped, sev, at+field, "%.80q: the API's errors have no such field", was)
 		}
 	}
 	if written.Status != 0 && e.Status != 0 && e.Status != written.Status {
@@ -218,12 +218,12 @@ func ReportError(rep *dragoman.Report, e *dragoman.APIError, written WrittenErro
 	if e.RetryAfter > 0 && !written.Wait {
 		rep.Add(dragoman.Dropped, dragoman.Warn, at+"/retry_after", "the wait belongs in a response header, not in an error")
 	}
-	reportErrorMembers(rep, e, at)
+	reportErrorFields(rep, e, at)
 }
 
-// reportErrorMembers reports the fields of an error's native form that the error itself
+// reportErrorFields reports the fields of an error's native form that the error itself
 // does not carry, both in the error object and in the envelope around it.
-func reportErrorMembers(rep *dragoman.Report, e *dragoman.APIError, at string) {
+func reportErrorFields(rep *dragoman.Report, e *dragoman.APIError, at string) {
 	if e.Native == nil {
 		return
 	}

@@ -28,7 +28,7 @@ func holdsMistyped(parts []dragoman.Part) bool {
 	for _, p := range parts {
 		switch p := p.(type) {
 		case *dragoman.Opaque:
-			if textMember(p.Type) != "" {
+			if textField(p.Type) != "" {
 				return true
 			}
 		case *dragoman.ToolResult:
@@ -40,8 +40,8 @@ func holdsMistyped(parts []dragoman.Part) bool {
 	return false
 }
 
-// textMember returns the field that holds the text of a part of type typ, or "".
-func textMember(typ string) string {
+// textField returns the field that holds the text of a part of type typ, or "".
+func textField(typ string) string {
 	switch typ {
 	case "text", "input_text", "output_text":
 		return "text"
@@ -85,9 +85,9 @@ func readPart(r *jsonwire.Reader) {
 		}
 	}
 	in = jsonwire.NewReader(raw)
-	if member := textMember(typ); member != "" {
+	if field := textField(typ); field != "" {
 		for key := range in.Object() {
-			wrong := string(key) == member && in.Kind() != '"'
+			wrong := string(key) == field && in.Kind() != '"'
 			if in.Skip(); wrong {
 				in.Fail(errNoText)
 			}
@@ -101,13 +101,13 @@ func readPart(r *jsonwire.Reader) {
 	}
 }
 
-// CheckNotStrings returns an error, with its position in raw, if one of the fields in members
+// CheckNotStrings returns an error, with its position in raw, if one of the given fields
 // is neither a string nor null.
-func CheckNotStrings(raw []byte, members ...string) error {
+func CheckNotStrings(raw []byte, fields ...string) error {
 	r := jsonwire.NewReader(raw)
 	for key := range r.Object() {
 		wrong := false
-		for _, m := range members {
+		for _, m := range fields {
 			wrong = wrong || string(key) == m && r.Kind() != '"' && r.Kind() != 'n'
 		}
 		if r.Skip(); wrong {

@@ -13,9 +13,9 @@ import (
 type OwnError struct {
 	Format dragoman.Format
 	Decode func(status int, header http.Header, body []byte) *dragoman.APIError
-	// Answer lists the fields of a response. Some clients read them even next to an
+	// ResponseFields lists the fields of a response. Some clients read them even next to an
 	// error, so an error with one of them is not passed through.
-	Answer []string
+	ResponseFields []string
 	// Snake reports whether readers of the dialect treat camelCase and snake_case names
 	// as the same.
 	Snake bool
@@ -55,7 +55,7 @@ func (o OwnError) isResponse(raw []byte) bool {
 			if o.Snake {
 				name = string(jsonwire.Camel(key))
 			}
-			if slices.ContainsFunc(o.Answer, func(member string) bool { return strings.EqualFold(member, name) }) {
+			if slices.ContainsFunc(o.ResponseFields, func(field string) bool { return strings.EqualFold(field, name) }) {
 				return true
 			}
 			r.Skip()

@@ -96,10 +96,10 @@ func WriteOpenAIError(w *jsonwire.Writer, e *dragoman.APIError, typ, code string
 	w.EndObject()
 }
 
-// sharedMember returns the JSON kinds that a request field may have, for a field that
+// isSharedField returns the JSON kinds that a request field may have, for a field that
 // both OpenAI dialects have at the same path with the same meaning and that the
 // canonical model lacks. It returns "" for any other path.
-func sharedMember(path string) (kinds string) {
+func isSharedField(path string) (kinds string) {
 	switch path {
 	case "/top_logprobs":
 		return "0"
@@ -121,8 +121,8 @@ const obfuscation = "/stream_options/include_obfuscation"
 // those that the target dialect also has, which are written unchanged, and those that
 // are lost.
 type Siblings struct {
-	// Members are fields at the root.
-	Members []dragoman.Field
+	// Fields are fields at the root.
+	Fields []dragoman.Field
 	// Obfuscation is a field of the stream options; nil if absent.
 	Obfuscation []byte
 	// Logprobs asks for token log probabilities: Chat has a field for it, Responses a
@@ -202,23 +202,23 @@ func (s *Siblings) add(req *dragoman.Request, f dragoman.Field) {
 		return
 	}
 	kind := jsonwire.NewReader(f.Value).Kind()
-	switch shared := strings.IndexByte(sharedMember(f.Path), byte(kind)) >= 0; {
+	switch shared := strings.IndexByte(isSharedField(f.Path), byte(kind)) >= 0; {
 	case shared && f.Path == obfuscation && req.Stream:
 		s.Obfuscation = f.Value
 	case shared && f.Path != obfuscation && string(f.Value) != `""`:
-		if at := slices.IndexFunc(s.Members, func(m dragoman.Field) bool { return m.Path == f.Path }); at >= 0 {
-			s.Members[at] = f // the last duplicate counts
+		if at := slices.IndexFunc(s.Fields, func(m dragoman.Field) bool { return m.Path == f.Path }); at >= 0 {
+			s.Fields[at] = f // the last duplicate counts
 			return
 		}
-		s.Members = append(s.Members, f)
+		s.Fields = append(s.Fields, f)
 	default:
 		s.Lost.Fields = append(s.Lost.Fields, f)
 	}
 }
 
-// Asks reports whether a field is among Members.
+// Asks reports whether a field is among Fields.
 func (s *Siblings) Asks(path string) bool {
-	return slices.ContainsFunc(s.Members, func(f dragoman.Field) bool { return f.Path == path })
+	return slices.ContainsFunc(s.Fields, func(f dragoman.Field) bool { return f.Path == path })
 }
 
 // maxUser is the maximum length of a user id in characters.

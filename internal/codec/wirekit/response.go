@@ -34,12 +34,12 @@ type Tiers struct {
 	Known    func(string) bool
 }
 
-// Answer returns the service tier to write in a response, or "" for none. A tier from a
+// ResponseTier returns the service tier to write in a response, or "" for none. A tier from a
 // server of the same dialect is returned unchanged. A tier from another dialect is
 // returned if this dialect knows it, or replaced by Ordinary if it means the same. Any
 // other tier is reported and dropped, because clients know only the tiers of their
 // dialect.
-func (t Tiers) Answer(tier string, origin *dragoman.Origin, rep *dragoman.Report) string {
+func (t Tiers) ResponseTier(tier string, origin *dragoman.Origin, rep *dragoman.Report) string {
 	if tier == "" || origin == nil || origin.Dialect == t.Dialect || t.Known(tier) {
 		return tier
 	}
@@ -99,9 +99,9 @@ func outsideError(resp *dragoman.Response) *dragoman.Extra {
 	return &dragoman.Extra{Dialect: e.Dialect, Fields: fields}
 }
 
-// ReportSpeaker reports the speaker name of a response message, which no wire format
+// ReportName reports the speaker name of a response message, which no wire format
 // has a field for.
-func ReportSpeaker(rep *dragoman.Report, m *dragoman.Message, at extra.Path) {
+func ReportName(rep *dragoman.Report, m *dragoman.Message, at extra.Path) {
 	if m.Name != "" {
 		rep.Addf(dragoman.Dropped, dragoman.Info, at.String()+"/name", "the name %.40q of the speaker", m.Name)
 	}
@@ -111,7 +111,7 @@ func ReportSpeaker(rep *dragoman.Report, m *dragoman.Message, at extra.Path) {
 // texts as for a call that is written whole. sent means that some or all of its
 // arguments were already sent unchanged; they are then not reported as replaced by {}.
 func ReportCall(reg *interop.Registry, c *dragoman.ToolCall, sent bool, at extra.Path, rep *dragoman.Report) {
-	c = Judged(c)
+	c = Checked(c)
 	written := *c
 	written.Cache = nil // responses have no cache hints
 	if c.Problem != nil && sent {

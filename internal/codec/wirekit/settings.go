@@ -194,7 +194,7 @@ type RequestWriter struct {
 const maxSettings = 64
 
 // Encode writes the fields of the request, and reports the losses of those that the API
-// lacks. [Settings.WriteKept] writes the others.
+// lacks. [Settings.WriteStored] writes the others.
 func (t *Settings[D, E]) Encode(e E, to *RequestWriter) error {
 	return t.encode(t.top, e, to)
 }
@@ -232,7 +232,7 @@ func (t *Settings[D, E]) object(s *settingsLine[D, E], e E, to *RequestWriter) e
 	if err := t.encode(s.below, e, to); err != nil {
 		return err
 	}
-	t.writeKept(s.below, e, to)
+	t.writeStored(s.below, e, to)
 	if len(w.Buf) == start {
 		w.Buf = w.Buf[:mark]
 		return nil
@@ -259,11 +259,11 @@ func (s *settingsLine[D, E]) plain(to *RequestWriter) {
 	}
 }
 
-// WriteKept writes the fields of the request that are stored for the dialect, unless a
+// WriteStored writes the fields of the request that are stored for the dialect, unless a
 // line supersedes them.
-func (t *Settings[D, E]) WriteKept(e E, to *RequestWriter) { t.writeKept(t.top, e, to) }
+func (t *Settings[D, E]) WriteStored(e E, to *RequestWriter) { t.writeStored(t.top, e, to) }
 
-func (t *Settings[D, E]) writeKept(l *settingsLevel[D, E], e E, to *RequestWriter) {
+func (t *Settings[D, E]) writeStored(l *settingsLevel[D, E], e E, to *RequestWriter) {
 	extra.WriteBut(to.W, to.Req.Extra, t.of.Dialect, l.prefix, func(f dragoman.Field) bool {
 		s := t.find(l, []byte(f.Path[len(l.prefix)+1:]))
 		switch {

@@ -15,7 +15,7 @@ import (
 func SettleStop(reg *interop.Registry, word dragoman.StopReason, terminal bool, calls []*dragoman.ToolCall) dragoman.StopReason {
 	whole, forbidden := 0, 0
 	for _, c := range calls {
-		if !Cut(c) {
+		if !IsTruncated(c) {
 			whole++
 		}
 		if reg.Forbid(c) {
@@ -59,20 +59,20 @@ func endedWith(reason dragoman.StopReason) string {
 	return "the response ended with " + string(reason) + "; nothing runs after that"
 }
 
-// Cut reports whether the end of the output or of the stream truncated a call.
-func Cut(c *dragoman.ToolCall) bool {
+// IsTruncated reports whether the end of the output or of the stream truncated a call.
+func IsTruncated(c *dragoman.ToolCall) bool {
 	return c.Problem != nil && c.Problem.Code == codes.ProblemTruncated
 }
 
-// Blocked returns the stop reason for a response with a blocked call. A call whose
+// BlockedReason returns the stop reason for a response with a blocked call. A call whose
 // arguments are not valid JSON is blocked, too: a client that receives the response as
 // complete would run the call, or fail on it (quirk B9).
-func Blocked(c *dragoman.ToolCall) (reason dragoman.StopReason, blocked bool) {
-	c = Judged(c)
+func BlockedReason(c *dragoman.ToolCall) (reason dragoman.StopReason, blocked bool) {
+	c = Checked(c)
 	switch {
 	case c.Problem == nil || c.Hosted:
 		return "", false
-	case Cut(c):
+	case IsTruncated(c):
 		return dragoman.StopLength, true
 	case IsNameless(c): // there is no tool to run
 		return "", false
@@ -81,14 +81,14 @@ func Blocked(c *dragoman.ToolCall) (reason dragoman.StopReason, blocked bool) {
 	}
 }
 
-// BlockedBy returns Barred for a response that is written with a registry. It does not
-// check again a call that the registry has found valid.
-func BlockedBy(reg *interop.Registry) func(*dragoman.ToolCall) (dragoman.StopReason, bool) {
+// BlockedWith returns BlockedReason for a response that is written with a registry. It does not
+// check calls again that the registry has found valid.
+func BlockedWith(reg *interop.Registry) func(*dragoman.ToolCall) (dragoman.StopReason, bool) {
 	return func(c *dragoman.ToolCall) (reason dragoman.StopReason, blocked bool) {
 		if c.Problem == nil && reg.Valid(c) {
 			return "", false
 		}
-		return Blocked(c)
+		return BlockedReason(c)
 	}
 }
 
@@ -99,9 +99,9 @@ func IsNameless(c *dragoman.ToolCall) bool {
 	return c.Problem != nil && c.Name == "" && c.Problem.Code == codes.ProblemNoName
 }
 
-// Judged returns a call with the problem of its arguments. A call that the application
+// Checked returns a call with the problem of its arguments. A call that the application
 // made itself has not been checked yet.
-func Judged(c *dragoman.ToolCall) *dragoman.ToolCall {
+func Checked(c *dragoman.ToolCall) *dragoman.ToolCall {
 	if c.Problem != nil || c.Hosted || c.Payload == codes.PayloadText {
 		return c
 	}
@@ -133,7 +133,7 @@ func (b *BlockedCalls) add(reason dragoman.StopReason) {
 	}
 }
 
-// Call adds a call of the response. blocked is Barred, or a function of the dialect that
+// Call adds a call of the response. blocked is BlockedReason, or a function of the dialect that
 // knows more.
 func (b *BlockedCalls) Call(c *dragoman.ToolCall, blocked func(*dragoman.ToolCall) (dragoman.StopReason, bool)) {
 	if reason, ok := blocked(c); ok {
@@ -142,11 +142,11 @@ func (b *BlockedCalls) Call(c *dragoman.ToolCall, blocked func(*dragoman.ToolCal
 	}
 }
 
-// Standing returns the stop to write. A stop after which calls run is replaced if the
+// EffectiveStop returns the stop to write. A stop after which calls run is replaced if the
 // response has a blocked call. So is an unknown stop, because some readers run calls
 // after it, but only if a call is blocked for a reason of its own; a call that only the
 // unknown stop blocks is left to readers that know the reason.
-func (b BlockedCalls) Standing(stop dragoman.Stop) dragoman.Stop {
+func (b BlockedCalls) EffectiveStop(stop dragoman.Stop) dragoman.Stop {
 	may := stop.Reason == dragoman.StopNone || stop.Reason.Runs() || stop.Reason == dragoman.StopUnknown && b.sure
 	if b.reason == "" || !may {
 		return stop
@@ -180,7 +180,7 @@ func EffectiveStop(stop dragoman.Stop, calls []*dragoman.ToolCall, blocked func(
 	for _, c := range calls {
 		b.Call(c, blocked)
 	}
-	return b.Standing(stop)
+	return b.EffectiveStop(stop)
 }
 
 // MustRebuild reports whether the native form of a response must not be passed through:
@@ -209,13 +209,13 @@ func MustRebuild(resp *dragoman.Response, blocked func(*dragoman.ToolCall) (drag
 // Ended describes why a response failed, for a wire format without a stop reason for
 // it. The description includes the provider's message. rest holds the unknown fields
 // without that message.
-func Ended(reason dragoman.StopReason, members *dragoman.Extra) (words string, rest *dragoman.Extra) {
+func Ended(reason dragoman.StopReason, unknown *dragoman.Extra) (words string, rest *dragoman.Extra) {
 	words = "the response ended with " + string(reason)
-	message, fields := extra.FinishMessage(members)
+	message, left := extra.FinishMessage(unknown)
 	if message != "" {
 		words += ": " + message
 	}
-	return words, fields
+	return words, left
 }
 
 // ReportBlocked reports a stop that is replaced because of a blocked call; the other

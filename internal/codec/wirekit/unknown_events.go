@@ -23,9 +23,9 @@ const andMore = "and more losses of this kind, not listed"
 // Unknown makes the losses for events that a decoder does not know, one for each type.
 // The zero value is ready to use.
 type Unknown struct {
-	losses  map[string]*dragoman.Loss
-	members map[string]*dragoman.Loss // for deltas, by field name
-	more    *dragoman.Loss            // for every type beyond the limit
+	losses map[string]*dragoman.Loss
+	fields map[string]*dragoman.Loss // for deltas, by field name
+	more   *dragoman.Loss            // for every type beyond the limit
 }
 
 // Of returns the loss for an event of type typ whose bytes are not passed through. It
@@ -42,10 +42,10 @@ func (u *Unknown) Of(typ []byte) *dragoman.Loss {
 	return u.add(string(typ), dragoman.Warn, fmt.Sprintf("events of type %.60q have no canonical form", typ))
 }
 
-// Members returns the loss for an event of type typ that has the unknown fields s and
+// Fields returns the loss for an event of type typ that has the unknown fields s and
 // whose bytes are not passed through: one loss for each type and set of fields. It
 // returns nil if there are no unknown fields.
-func (u *Unknown) Members(typ []byte, s *UnknownKeys) *dragoman.Loss {
+func (u *Unknown) Fields(typ []byte, s *UnknownKeys) *dragoman.Loss {
 	if len(s.names) == 0 {
 		return nil
 	}
@@ -73,32 +73,32 @@ func (u *Unknown) add(key string, sev dragoman.Severity, detail string) *dragoma
 	return l
 }
 
-// Member is like Of, for an unknown field key of a delta. before is the loss for
+// Field is like Of, for an unknown field key of a delta. before is the loss for
 // another field of the same delta, or nil; the result then covers both.
-func (u *Unknown) Member(before *dragoman.Loss, key []byte) *dragoman.Loss {
+func (u *Unknown) Field(before *dragoman.Loss, key []byte) *dragoman.Loss {
 	if before != nil {
-		key = append([]byte(strings.TrimPrefix(before.Detail, memberOfDeltas)+", "), key...)
+		key = append([]byte(strings.TrimPrefix(before.Detail, deltaField)+", "), key...)
 	}
 	key = key[:min(len(key), maxTyp)]
-	if l := u.members[string(key)]; l != nil {
+	if l := u.fields[string(key)]; l != nil {
 		return l
 	}
-	if len(u.members) >= MaxUnwritten {
+	if len(u.fields) >= MaxUnwritten {
 		key = []byte("…")
 	}
 	l := &dragoman.Loss{
 		Kind: dragoman.Dropped, Severity: dragoman.Warn,
-		Detail: memberOfDeltas + strings.ToValidUTF8(string(key), ""),
+		Detail: deltaField + strings.ToValidUTF8(string(key), ""),
 	}
-	if u.members == nil {
-		u.members = make(map[string]*dragoman.Loss)
+	if u.fields == nil {
+		u.fields = make(map[string]*dragoman.Loss)
 	}
-	u.members[string(key)] = l
+	u.fields[string(key)] = l
 	return l
 }
 
-// memberOfDeltas is the beginning of the detail, before the field names.
-const memberOfDeltas = "delta fields that are not collected: "
+// deltaField is the beginning of the detail, before the field names.
+const deltaField = "delta fields that are not collected: "
 
 // UnknownKeys collects the names of unknown fields in one event. The zero value is ready to
 // use; it allocates only for an event that has unknown fields.
@@ -117,11 +117,11 @@ func (s *UnknownKeys) Add(place string, key []byte) {
 		s.names = append(s.names, ", "...)
 	}
 	s.names = append(s.names, place...)
-	s.names = strconv.AppendQuote(s.names, string(key[:min(len(key), maxStray)]))
+	s.names = strconv.AppendQuote(s.names, string(key[:min(len(key), maxUnknownFields)]))
 }
 
-// maxStray is the maximum length of a reported field name.
-const maxStray = 60
+// maxUnknownFields is the maximum length of a reported field name.
+const maxUnknownFields = 60
 
 // isKeepAlive reports whether events of a type only keep the connection alive.
 func isKeepAlive(typ []byte) bool {
@@ -173,8 +173,8 @@ func EventType(data []byte) (typ string) {
 // zero value is ready to use.
 type UnwrittenChunks struct{ reported map[dragoman.Loss]bool }
 
-// Lose reports a loss; nil is ignored. All losses beyond the limit share one line.
-func (u *UnwrittenChunks) Lose(l *dragoman.Loss, rep *dragoman.Report) {
+// Drop reports a loss; nil is ignored. All losses beyond the limit share one line.
+func (u *UnwrittenChunks) Drop(l *dragoman.Loss, rep *dragoman.Report) {
 	if l == nil || u.reported[*l] || len(u.reported) > MaxUnwritten {
 		return
 	}
@@ -196,12 +196,12 @@ func (u *UnwrittenChunks) Chunk(c *dragoman.Chunk, d dragoman.Dialect, o dialect
 	case c.Opaque && c.Dialect == d && !o.Rebuild:
 		return c.Raw
 	case c.Opaque || c.Dialect != d:
-		u.Lose(c.Loss, rep)
+		u.Drop(c.Loss, rep)
 	}
 	return nil
 }
 
 // Addf is like [dragoman.Report.Addf], but reports the same line only once per stream.
 func (u *UnwrittenChunks) Addf(rep *dragoman.Report, kind dragoman.LossKind, sev dragoman.Severity, path, format string, args ...any) {
-	u.Lose(&dragoman.Loss{Kind: kind, Severity: sev, Path: path, Detail: fmt.Sprintf(format, args...)}, rep)
+	u.Drop(&dragoman.Loss{Kind: kind, Severity: sev, Path: path, Detail: fmt.Sprintf(format, args...)}, rep)
 }

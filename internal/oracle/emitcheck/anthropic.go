@@ -256,7 +256,7 @@ func (s *anthropicStream) blockStart(e object) {
 
 func (s *anthropicStream) delta(d object) {
 	kind := d.filled("type")
-	member, fits := anthropicDeltas[s.open.typ][kind]
+	field, fits := anthropicDeltas[s.open.typ][kind]
 	if !fits {
 		d.bad("type", "%s in a %s block", kind, s.open.typ)
 		return
@@ -265,12 +265,12 @@ func (s *anthropicStream) delta(d object) {
 		d.bad("type", "%s after the signature", kind)
 	}
 	s.open.signed = kind == "signature_delta"
-	switch member {
+	switch field {
 	case "":
 	case "partial_json":
-		s.open.input = append(s.open.input, d.filled(member)...)
+		s.open.input = append(s.open.input, d.filled(field)...)
 	default:
-		d.filled(member)
+		d.filled(field)
 	}
 	if kind == "citations_delta" {
 		d.obj("citation").filled("type")

@@ -1,5 +1,5 @@
-// Package passthrough has the requests and responses of provider.Client.Pass, which forwards
-// a request that is in the dialect of its model already. Only the gateway calls it.
+// Package passthrough defines the request and response of provider.Client.Pass, which forwards a
+// request that is already in the dialect of its model. Only the gateway calls it.
 package passthrough
 
 import (
@@ -9,56 +9,56 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// Request is a request that is in the client's dialect already.
+// Request is a request in the dialect of the provider's client.
 type Request struct {
-	// Model is the one that is asked, where the client has none of its own: some
-	// dialects name it in the URL. The Body is left to name the right one.
+	// Model is the model to call if the client has none of its own: some dialects name it in the
+	// URL. The model in Body must be the right one already.
 	Model string
-	// Body is sent as it is. It must not be changed before that of the answer is
-	// closed.
+	// Body is sent unchanged. It must not be changed before the body of the response is closed.
 	Body []byte
-	// Stream says that the Body asks for a stream.
+	// Stream reports that Body requests a stream.
 	Stream bool
-	// Kept is what the server keeps that the request is about, where it asks no model: an id,
-	// or what is below one ("resp_1/cancel"), of letters, digits, - and _. Method is how it
-	// is asked for; empty means POST.
-	Kept, Method string
-	// Count asks how many tokens the Body has, and for no answer, where the dialect has a way
-	// to: Anthropic, Gemini and OpenAI's Responses do.
+	// StoredPath is set for a request about a stored object, which calls no model: the id, or a
+	// path below it ("resp_1/cancel"), of letters, digits, - and _. Method is its HTTP method;
+	// empty means POST.
+	StoredPath, Method string
+	// Count requests the number of input tokens of Body instead of a response. The Anthropic,
+	// Gemini and OpenAI Responses dialects support it.
 	Count bool
-	// Header is that of who asks, with names as net/http writes them. Of it is sent
-	// what means something to the dialect and is no credential; what the client sets
-	// itself stays, and betas of both are sent (quirk J16).
+	// Header has the headers of the caller's request, by canonical name. Those that the dialect
+	// defines and that are not credentials are sent. Headers that the client sets itself take
+	// precedence; beta headers of both are joined (quirk J16).
 	Header http.Header
-	// Query is that of the URL of who asks, as it stands there. Of it is sent what is no
-	// credential by its name, does not choose the form of the answer (alt, fields), and is
-	// not in the client's own URL.
+	// Query is the raw query of the caller's URL. Parameters are sent unless their name suggests a
+	// credential, they choose the form of the response (alt, fields), or the client's own URL has
+	// them.
 	Query string
 }
 
-// Response is the answer to a [Request].
+// Response is the response to a [Request].
 type Response struct {
 	Status int
-	// Header is what of the server's is of use to who asked: of what type the body
-	// is, limits, waits and ids. How the body came is not, as it is unpacked.
+	// Header has the response headers that are useful to the caller: content type, limits, waits
+	// and ids. The body is already decompressed.
 	Header http.Header
-	// Body must be read by one goroutine and closed by the same; to interrupt it,
-	// cancel the context. A pause that is too long, and a connection that breaks,
-	// are errors of its Read as they are of Stream.
+	// Body must be read and closed by one goroutine; to interrupt a read, cancel the context. Read
+	// returns an error if the server pauses for too long or the connection breaks, like the events
+	// of Stream.
 	//
-	// A good answer comes through as the server sends it. Another one is there as a
-	// whole, with [redacted] where the server repeats a credential; one that is too
-	// long or did not come whole is told anew in the dialect's words.
+	// The body of a successful response has the bytes of the server. The body of an error is
+	// complete, with [redacted] in place of credentials that the server repeats. An error that is
+	// too long or incomplete is re-encoded in the dialect.
 	Body io.ReadCloser
-	// Err is what an answer means whose Status is not 2xx; nil for one that is.
+	// Err is the decoded error of a response whose Status is not 2xx; otherwise nil.
 	Err *dragoman.APIError
 
-	// Redactor replaces the credentials in a part of a good Body; nil for another one.
+	// Redactor replaces credentials in a part of the body of a successful response. It is nil for
+	// an error.
 	Redactor func(text []byte) []byte
 }
 
-// Redact is a part of the Body with [redacted] where the server repeats a credential,
-// for who finds an error in a good answer. What has none is returned itself.
+// Redact returns a part of Body with [redacted] in place of credentials that the server repeats.
+// Use it on errors within a successful response. It returns text itself if there are none.
 func (r *Response) Redact(text []byte) []byte {
 	if r.Redactor == nil {
 		return text

@@ -1,4 +1,4 @@
-// Package memorynotes keeps the notes of a gateway that has no database.
+// Package memorynotes stores the notes of a gateway without a database, in memory.
 package memorynotes
 
 import (
@@ -14,12 +14,12 @@ import (
 	"github.com/dragoman-go/dragoman/session"
 )
 
-// Notes keeps notes as long as the process lives, and no more than its bounds
-// allow: what was not used for the longest time goes first. The zero value is ready. It
-// must not be copied, nor its fields changed once it is used.
+// Notes stores notes in memory, within its limits: it evicts the least recently used notes first.
+// The zero value is ready to use. It is safe for concurrent use. It must not be copied, nor its
+// fields changed once it is in use.
 type Notes struct {
-	// MaxBytes bounds the size of all keys and values, with a little for each; zero
-	// means 64 MB. MaxEntries bounds their number; zero means 100 000.
+	// MaxBytes limits the size of all keys and values, with an overhead for each note; zero means
+	// 64 MB. MaxEntries limits their number; zero means 100 000.
 	MaxBytes   int64
 	MaxEntries int
 	// Now is the clock; nil means time.Now.
@@ -27,7 +27,7 @@ type Notes struct {
 
 	mu    sync.Mutex
 	byKey map[string]*list.Element
-	used  list.List // of *memoryNote, the last used first
+	used  list.List // of *memoryNote, the most recently used first
 	bytes int64
 	puts  int
 }
@@ -44,7 +44,7 @@ type memoryNote struct {
 const (
 	defaultNoteBytes   = 64_000_000
 	defaultNoteEntries = 100_000
-	// noteOverhead is about what a note costs beside its key and its value.
+	// noteOverhead is the approximate size of a note without its key and value.
 	noteOverhead = 256
 )
 
@@ -57,25 +57,25 @@ func (m *Notes) now() time.Time {
 	return time.Now()
 }
 
-// Put keeps a value. One that is greater than the bound of all is an error
-// ([dragoman.ErrTooLarge]), and the others stay.
+// Put stores a value. A note that is larger than MaxBytes is an error ([dragoman.ErrTooLarge]);
+// other notes are not evicted for it.
 func (m *Notes) Put(ctx context.Context, key string, value []byte, expires time.Time) error {
 	if err := storekit.CheckNote(key, value, expires); err != nil {
 		return err
 	}
-	note := &memoryNote{key: key, value: copied(value), expires: expires.UTC().Truncate(time.Microsecond)}
+	note := &memoryNote{key: key, value: nonNilClone(value), expires: expires.UTC().Truncate(time.Microsecond)}
 	now := m.now()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	m.remove(m.byKey[key]) // also where the new one is not kept: it is not true any more
+	m.remove(m.byKey[key]) // even if the new value is not stored: the old one is outdated
 	if most := m.maxBytes(); note.size() > most {
 		return fmt.Errorf("session: a note of %d bytes is more than all that is kept in memory, %d: %w", len(value), most, dragoman.ErrTooLarge)
 	}
 	if m.puts++; m.puts%storelimits.SweepEvery == 0 {
-		m.sweep(now, sweepLook)
+		m.sweep(now, sweepBatch)
 	}
 	if !note.expires.After(now) {
 		return nil
@@ -85,7 +85,7 @@ func (m *Notes) Put(ctx context.Context, key string, value []byte, expires time.
 	}
 	m.byKey[key] = m.used.PushFront(note)
 	m.bytes += note.size()
-	for m.over() {
+	for m.isOverLimit() {
 		m.remove(m.used.Back())
 	}
 	return nil
@@ -98,8 +98,8 @@ func (m *Notes) maxBytes() int64 {
 	return m.MaxBytes
 }
 
-// over reports whether there is more than the bounds allow.
-func (m *Notes) over() bool {
+// isOverLimit reports whether a limit is exceeded.
+func (m *Notes) isOverLimit() bool {
 	entries := m.MaxEntries
 	if entries <= 0 {
 		entries = defaultNoteEntries
@@ -107,7 +107,7 @@ func (m *Notes) over() bool {
 	return m.bytes > m.maxBytes() || m.used.Len() > entries
 }
 
-// remove forgets a note; the caller holds the lock.
+// remove removes a note; the caller holds the lock.
 func (m *Notes) remove(e *list.Element) {
 	if e == nil {
 		return
@@ -117,7 +117,7 @@ func (m *Notes) remove(e *list.Element) {
 	m.bytes -= n.size()
 }
 
-// Get returns a value.
+// Get returns the value of a key, and marks it as used.
 func (m *Notes) Get(ctx context.Context, key string) (value []byte, found bool, err error) {
 	values, err := m.GetAll(ctx, []string{key})
 	if err != nil {
@@ -126,7 +126,7 @@ func (m *Notes) Get(ctx context.Context, key string) (value []byte, found bool, 
 	return values[0], values[0] != nil, nil
 }
 
-// GetAll returns values.
+// GetAll returns the values of keys in their order; nil for a missing one.
 func (m *Notes) GetAll(ctx context.Context, keys []string) ([][]byte, error) {
 	now := m.now()
 	m.mu.Lock()
@@ -146,15 +146,15 @@ func (m *Notes) GetAll(ctx context.Context, keys []string) ([][]byte, error) {
 			continue
 		}
 		m.used.MoveToFront(e)
-		out[i] = copied(n.value)
+		out[i] = nonNilClone(n.value)
 	}
 	return out, nil
 }
 
-// copied is a copy that is never nil.
-func copied(value []byte) []byte { return append(make([]byte, 0, len(value)), value...) }
+// nonNilClone returns a copy that is never nil.
+func nonNilClone(value []byte) []byte { return append(make([]byte, 0, len(value)), value...) }
 
-// Delete forgets a key.
+// Delete removes a key. A missing key is no error.
 func (m *Notes) Delete(ctx context.Context, key string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -165,7 +165,7 @@ func (m *Notes) Delete(ctx context.Context, key string) error {
 	return nil
 }
 
-// Sweep takes out what has expired.
+// Sweep removes all expired notes and returns their number.
 func (m *Notes) Sweep(ctx context.Context, now time.Time) (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -175,11 +175,11 @@ func (m *Notes) Sweep(ctx context.Context, now time.Time) (int, error) {
 	return m.sweep(now, m.used.Len()), nil
 }
 
-// sweepLook is how many notes a put looks at when it sweeps.
-const sweepLook = 2 * storelimits.SweepEvery
+// sweepBatch is the number of notes that a put checks when it sweeps.
+const sweepBatch = 2 * storelimits.SweepEvery
 
-// sweep looks at those that were not used for the longest time, which are likely to
-// have expired: look of them. A put does not look at all; the bounds hold in any case.
+// sweep removes the expired ones among the least recently used notes; look is the number of notes
+// to check. A put does not check all, because the limits hold in any case.
 func (m *Notes) sweep(now time.Time, look int) (swept int) {
 	e := m.used.Back()
 	for ; e != nil && look > 0 && swept < storelimits.SweepMost; look-- {

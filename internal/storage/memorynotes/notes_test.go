@@ -14,7 +14,7 @@ import (
 	"github.com/dragoman-go/dragoman/session/sessiontest"
 )
 
-func TestG7_MemoryKeepsWhatNotesPromise(t *testing.T) {
+func TestG7_MemoryNotesPassTheStoreSuite(t *testing.T) {
 	sessiontest.RunNotes(t, func(_ *testing.T, now func() time.Time) session.Notes {
 		return &memorynotes.Notes{Now: now}
 	})
@@ -29,7 +29,7 @@ func has(t *testing.T, n session.Notes, key string) bool {
 	return found
 }
 
-func TestWhatWasNotUsedForTheLongestTimeIsForgottenFirst(t *testing.T) {
+func TestLeastRecentlyUsedNoteIsEvictedFirst(t *testing.T) {
 	clock := testkit.NewClock()
 	later := clock.Now().Add(time.Hour)
 	for what, n := range map[string]*memorynotes.Notes{
@@ -55,7 +55,7 @@ func TestWhatWasNotUsedForTheLongestTimeIsForgottenFirst(t *testing.T) {
 	}
 }
 
-func TestANoteGreaterThanAllBoundsIsRefusedAndCostsNothing(t *testing.T) {
+func TestTooLargeNoteIsRefused(t *testing.T) {
 	n := &memorynotes.Notes{MaxBytes: 10_000}
 	later := time.Now().Add(time.Hour)
 	for _, key := range []string{"small", "large"} {

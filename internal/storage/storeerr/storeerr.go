@@ -7,18 +7,19 @@ import (
 	"fmt"
 )
 
-// The errors that [Conflict] and [Newer] are. See session.ErrConflict and session.ErrNewer.
+// The sentinel errors that [Conflict] and [Newer] match. See session.ErrConflict and
+// session.ErrNewer.
 var (
 	ErrConflict = errors.New("session: another writer was first")
 	ErrNewer    = errors.New("session: written by a newer version")
 )
 
-// Conflict is a lost race between two writers of a session: nothing was
-// written. Another process goes on with the session, or a write whose outcome was
-// not known did arrive. Open the session again to see what it holds now.
+// Conflict reports a lost race between two writers of a session. Nothing was written. Either
+// another process continues the session, or an earlier write with an unknown outcome was stored
+// after all. Open the session again to read its current content.
 type Conflict struct {
 	ID string
-	// Head is the last entry as the writer that lost knew it, Actual as it is.
+	// Head is the last entry that the losing writer knew, Actual the last entry of the session.
 	Head, Actual int64
 }
 
@@ -29,9 +30,9 @@ func (e *Conflict) Error() string {
 // Is reports whether target is [ErrConflict].
 func (e *Conflict) Is(target error) bool { return target == ErrConflict }
 
-// Newer is the error of what this version cannot read.
+// Newer reports stored data of a newer version, which this version cannot read.
 type Newer struct {
-	// What was written, and the versions that it has and that are known.
+	// What names the data, Found is its version, and Known the newest version that can be read.
 	What         string
 	Found, Known int
 }

@@ -103,12 +103,12 @@ func (g Growth) elements(t *rapid.T, c dialect.Codec, o dialect.EncodeOptions, r
 	if err := jsonwire.Check(enc.Body); err != nil {
 		t.Fatalf("invalid JSON: %v\n%s", err, enc.Body)
 	}
-	var members map[string]json.RawMessage
+	var fields map[string]json.RawMessage
 	var list []json.RawMessage
-	if err := json.Unmarshal(enc.Body, &members); err != nil {
+	if err := json.Unmarshal(enc.Body, &fields); err != nil {
 		t.Fatalf("%v\n%s", err, enc.Body)
 	}
-	if err := json.Unmarshal(members[g.List], &list); err != nil {
+	if err := json.Unmarshal(fields[g.List], &list); err != nil {
 		t.Fatalf("%s: %v\n%s", g.List, err, enc.Body)
 	}
 	out := make([]string, len(list))

@@ -27,7 +27,7 @@ func CheckLossPaths(t rapid.TB, v any, rep dragoman.Report) {
 		if slices.Contains(rep.Losses[:i], l) {
 			t.Errorf("duplicate loss: %s", l)
 		}
-		there, err := leads(doc, l)
+		there, err := pointsTo(doc, l)
 		if err != nil {
 			t.Errorf("%s\n%v in %s", l, err, stored)
 		}
@@ -39,8 +39,8 @@ func CheckLossPaths(t rapid.TB, v any, rep dragoman.Report) {
 
 // qualified returns the name of a tool or call with its namespace.
 func qualified(v any) string {
-	ns, _ := member(v, "namespace")
-	name, _ := member(v, "name")
+	ns, _ := fieldAt(v, "namespace")
+	name, _ := fieldAt(v, "name")
 	return strings.TrimSpace(flat(ns)) + "." + strings.TrimSpace(flat(name))
 }
 
@@ -66,9 +66,9 @@ func flat(v any) string {
 	}
 }
 
-// leads returns the value at the pointer of a loss; nil if no field of the canonical form
+// pointsTo returns the value at the pointer of a loss; nil if no field of the canonical form
 // has it.
-func leads(doc any, l dragoman.Loss) (there any, err error) {
+func pointsTo(doc any, l dragoman.Loss) (there any, err error) {
 	if l.Path == "" {
 		return doc, nil
 	}
@@ -79,7 +79,7 @@ func leads(doc any, l dragoman.Loss) (there any, err error) {
 	at := ""
 	for rest != "" || at == "" {
 		name, after, more := strings.Cut(rest, "/")
-		next, ok := member(doc, unescaped(name))
+		next, ok := fieldAt(doc, unescaped(name))
 		if !ok {
 			if native(doc, "/"+rest) || l.Kind == dragoman.Synthesized && !more {
 				return nil, nil
@@ -93,7 +93,7 @@ func leads(doc any, l dragoman.Loss) (there any, err error) {
 
 func unescaped(name string) string { return strings.NewReplacer("~1", "/", "~0", "~").Replace(name) }
 
-func member(doc any, name string) (any, bool) {
+func fieldAt(doc any, name string) (any, bool) {
 	switch doc := doc.(type) {
 	case string: // native JSON; the pointer continues in it
 		var inside any
@@ -103,7 +103,7 @@ func member(doc any, name string) (any, bool) {
 		if _, text := inside.(string); text {
 			return nil, false
 		}
-		return member(inside, name)
+		return fieldAt(inside, name)
 	case map[string]any:
 		v, ok := doc[name]
 		return v, ok
@@ -121,11 +121,11 @@ func member(doc any, name string) (any, bool) {
 // native reports whether an object has a native field at a pointer, or one that contains
 // it.
 func native(doc any, path string) bool {
-	extra, _ := member(doc, "extra")
-	fields, _ := member(extra, "fields")
+	extra, _ := fieldAt(doc, "extra")
+	fields, _ := fieldAt(extra, "fields")
 	list, _ := fields.([]any)
 	return slices.ContainsFunc(list, func(f any) bool {
-		kept, _ := member(f, "path")
+		kept, _ := fieldAt(f, "path")
 		s, _ := kept.(string)
 		return path == s || strings.HasPrefix(path, s+"/")
 	})

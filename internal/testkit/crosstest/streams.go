@@ -75,9 +75,9 @@ func bedrockStreamOf(t *testing.T, resp []byte) []byte {
 				RedactedContent string
 			}
 			Parse(t, block["reasoningContent"], &c)
-			thought := func(member, s string) {
+			thought := func(field, s string) {
 				if s != "" {
-					delta(map[string]any{"reasoningContent": map[string]any{member: s}})
+					delta(map[string]any{"reasoningContent": map[string]any{field: s}})
 				}
 			}
 			for _, h := range splitInTwo(c.ReasoningText.Text) {
@@ -239,12 +239,12 @@ func anthropicStreamOf(t *testing.T, resp []byte) []byte {
 			start[k] = v
 		}
 		var deltas []string
-		text := func(member, delta string) {
+		text := func(field, delta string) {
 			var s string
-			Parse(t, block[member], &s)
-			start[member] = json.RawMessage(`""`)
+			Parse(t, block[field], &s)
+			start[field] = json.RawMessage(`""`)
 			for _, h := range splitInTwo(s) {
-				deltas = append(deltas, fmt.Sprintf(`{"type":"%s","%s":%s}`, delta, member, JSON(h)))
+				deltas = append(deltas, fmt.Sprintf(`{"type":"%s","%s":%s}`, delta, field, JSON(h)))
 			}
 		}
 		switch typ {
@@ -321,37 +321,37 @@ func responsesStreamOf(t *testing.T, resp []byte) []byte {
 			Parse(t, item["content"], &parts)
 			for j, p := range parts {
 				at := at + fmt.Sprintf(`,"content_index":%d`, j)
-				member, name := "text", "output_text"
+				field, name := "text", "output_text"
 				if string(p["type"]) == `"refusal"` {
-					member, name = "refusal", "refusal"
+					field, name = "refusal", "refusal"
 				}
 				empty := map[string]json.RawMessage{}
 				for k, v := range p {
 					empty[k] = v
 				}
-				empty[member] = json.RawMessage(`""`)
+				empty[field] = json.RawMessage(`""`)
 				var s string
-				Parse(t, p[member], &s)
+				Parse(t, p[field], &s)
 				event("response.content_part.added", at+`,"part":`+JSON(empty))
 				for _, h := range splitInTwo(s) {
 					event("response."+name+".delta", at+`,"delta":`+JSON(h))
 				}
-				event("response."+name+".done", at+fmt.Sprintf(`,"%s":%s`, member, JSON(s)))
+				event("response."+name+".done", at+fmt.Sprintf(`,"%s":%s`, field, JSON(s)))
 				event("response.content_part.done", at+`,"part":`+JSON(p))
 			}
 		case "function_call", "custom_tool_call":
-			member, name := "arguments", "function_call_arguments"
+			field, name := "arguments", "function_call_arguments"
 			if typ == "custom_tool_call" {
-				member, name = "input", "custom_tool_call_input"
+				field, name = "input", "custom_tool_call_input"
 			}
-			added[member] = json.RawMessage(`""`)
+			added[field] = json.RawMessage(`""`)
 			add()
 			var s string
-			Parse(t, item[member], &s)
+			Parse(t, item[field], &s)
 			for _, h := range splitInTwo(s) {
 				event("response."+name+".delta", at+`,"delta":`+JSON(h))
 			}
-			event("response."+name+".done", at+fmt.Sprintf(`,"%s":%s`, member, JSON(s)))
+			event("response."+name+".done", at+fmt.Sprintf(`,"%s":%s`, field, JSON(s)))
 		case "reasoning":
 			added["summary"] = json.RawMessage("[]")
 			added["encrypted_content"] = json.RawMessage(`"partial"`)
@@ -424,9 +424,9 @@ func cohereStreamOf(t *testing.T, resp []byte) []byte {
 	}
 	Parse(t, resp, &r)
 	var b bytes.Buffer
-	event := func(typ string, members map[string]any) {
-		members["type"] = typ
-		fmt.Fprintf(&b, "event: %s\ndata: %s\n\n", typ, JSON(members))
+	event := func(typ string, fields map[string]any) {
+		fields["type"] = typ
+		fmt.Fprintf(&b, "event: %s\ndata: %s\n\n", typ, JSON(fields))
 	}
 	message := func(key string, value any) map[string]any {
 		return map[string]any{"message": map[string]any{key: value}}

@@ -9,57 +9,54 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Command is what a shell command would do, as far as that can be known without
-// running it.
+// Command describes the effects of a shell command, as precisely as is possible without running
+// it.
 type Command struct {
-	// Text is the command as it was written.
+	// Text is the command itself.
 	Text string `json:"text"`
-	// Programs are the names of all programs that the command runs, in order, each
-	// once: those in pipelines, lists, subshells, substitutions, functions, and
-	// those that env, xargs, sudo, sh -c and the like run.
+	// Programs lists the names of all programs that the command runs, in order, each once: those
+	// in pipelines, lists, subshells, substitutions and functions, and those that env, xargs,
+	// sudo, sh -c and similar programs run.
 	//
-	// The list is made so that mistakes are safe on both sides. A program called
-	// by a path stands there as written and by its base name, one in capitals
-	// also in lower case: a rule that allows ls does not allow ./ls, and one that
-	// denies rm denies /bin/rm. "?" stands for what cannot be known: a name
-	// that is made by an expansion, a wrapper with options, eval, a command that
-	// changes the environment, and a command that cannot be parsed.
+	// The list is safe for rules that allow and for rules that deny. A program called by a path is
+	// listed as written and by its base name; a name in capitals also in lower case. So a rule
+	// that allows ls does not allow ./ls, and a rule that denies rm denies /bin/rm. "?" means an
+	// unknown program: a name that an expansion makes, a wrapper with options, eval, a command
+	// that changes the environment, or a command that cannot be parsed.
 	Programs []string `json:"programs"`
-	// Simple is one program with fixed arguments and nothing else: no operator,
-	// redirect, expansion, substitution, pattern or assignment, and no program
-	// that runs others. Such a command needs no shell to run.
+	// Simple reports that the command is one program with fixed arguments and nothing else: no
+	// operator, redirect, expansion, substitution, pattern or assignment, and no program that runs
+	// others. Such a command needs no shell.
 	Simple bool `json:"simple"`
 	// Args are the arguments of a simple command, unquoted, without the program.
 	Args []string `json:"args"`
-	// Redirects are the files that the command reads or writes by operators, and
-	// Writes those that it may write; "?" where only the run would tell.
+	// Redirects lists the files that the command reads or writes by operators, and Writes those
+	// that it may write; "?" means a file that is known only when the command runs.
 	Redirects []string `json:"redirects"`
 	Writes    []string `json:"writes"`
-	// ParseError says why the command could not be parsed; empty: it could.
+	// ParseError is the reason why the command cannot be parsed; empty if it can.
 	ParseError string `json:"parse_error"`
 
-	// read says that the text was parsed. A command that was made in another way is
-	// not believed.
+	// read reports that Parse or ParseScript made the command. Other commands are refused.
 	read bool
-	// words are those of a command that needs no shell, and needs says why another
-	// does.
+	// words are the words of a command that needs no shell; needs is the reason why another one
+	// needs it.
 	words []string
 	needs error
-	// calls are the programs that it runs, with their words; hidden says what else
-	// it does that may run something, empty for nothing.
+	// calls are the calls of programs, with their words. hidden is the reason why the command may
+	// run something else; empty if not.
 	calls  []call
 	hidden string
-	// indirect says that a program runs others.
+	// indirect reports that a program runs others.
 	indirect bool
 }
 
 // call is one program with its words.
 type call struct {
 	words []word
-	// more says that it gets words that its input has.
+	// more reports that the call gets more words from its input.
 	more bool
-	// runs are the calls that it makes of its words, and hidden says why it may
-	// make others.
+	// runs are the calls in its arguments; hidden is the reason why it may make others.
 	runs   []call
 	hidden string
 }
@@ -70,27 +67,24 @@ type word struct {
 	static bool
 }
 
-// unknown is listed where it cannot be known which program runs, or which file is
-// opened.
+// unknown stands for a program or a file that is known only when the command runs.
 const unknown = "?"
 
-// MaxCommand is how long a command may be to be looked at, in bytes.
+// MaxCommand is the maximum length of a command that is analyzed, in bytes.
 const MaxCommand = 64 << 10
 
-// maxDepth bounds commands inside of commands, as in sh -c, and programs that run
-// programs that run programs.
+// maxDepth bounds nested commands, such as sh -c "sh -c …".
 const maxDepth = 8
 
 // ErrUnreadable is wrapped by every error about a command that cannot be parsed.
 var ErrUnreadable = errors.New("the command cannot be read")
 
-// Parse reads a command as Bash does. With an error comes what is safe to believe:
+// Parse parses a command as Bash does. If it returns an error, the Command is safe to use: it runs
 // an unknown program.
 func Parse(text string) (Command, error) { return parse(text, syntax.LangBash, 0) }
 
-// ParseScript reads a command that sh will run. There are several shells of that
-// name, to which one text can mean different commands; what any of them would do
-// is in the answer.
+// ParseScript parses a command for sh. Several shells have that name, and the same text can mean
+// different commands to them; the result includes what any of them would run.
 func ParseScript(text string) (Command, error) { return parseScript(text, 0) }
 
 func parseScript(text string, depth int) (Command, error) {
@@ -106,7 +100,7 @@ func parseScript(text string, depth int) (Command, error) {
 	return c, nil
 }
 
-// join adds what the same text does in another shell.
+// join adds the effects of the same text in another shell.
 func (c *Command) join(o *Command) {
 	add := func(to []string, from []string) []string {
 		for _, s := range from {
@@ -131,7 +125,7 @@ func (c *Command) join(o *Command) {
 
 func parse(text string, lang syntax.LangVariant, depth int) (c Command, err error) {
 	defer func() {
-		// The parser gets text of models; what surprises it must not get further.
+		// The parser gets untrusted text: a panic must not propagate.
 		if v := recover(); v != nil {
 			err = fmt.Errorf("%w: the parser gave up", ErrUnreadable)
 		}
@@ -147,8 +141,8 @@ func parse(text string, lang syntax.LangVariant, depth int) (c Command, err erro
 	case strings.ContainsRune(text, 0):
 		return c, fmt.Errorf("%w: it has a NUL byte", ErrUnreadable)
 	case strings.Contains(text, "\r"), strings.Contains(text, "\\\n"):
-		// Shells and the parser join such lines at different places: behind a
-		// comment, inside of $( and of the end of a here-document.
+		// Shells and the parser join such lines in different places: after a comment, inside $(
+		// and at the end of a here-document.
 		return c, fmt.Errorf("%w: it has a carriage return, or a line that ends in a backslash; write it in one line", ErrUnreadable)
 	case nesting(text) > maxNesting:
 		return c, fmt.Errorf("%w: it is nested too deeply", ErrUnreadable)
@@ -161,7 +155,7 @@ func parse(text string, lang syntax.LangVariant, depth int) (c Command, err erro
 		return c, fmt.Errorf("%w: it is empty", ErrUnreadable)
 	}
 	c.Text, c.read = text, true
-	l := &looker{command: &c, depth: depth, seen: map[string]bool{}}
+	l := &collector{command: &c, depth: depth, seen: map[string]bool{}}
 	syntax.Walk(file, l.visit)
 	c.words, c.needs = plainWords(file)
 	if c.needs == nil && !c.indirect && !l.seen[unknown] {
@@ -170,9 +164,9 @@ func parse(text string, lang syntax.LangVariant, depth int) (c Command, err erro
 	return c, nil
 }
 
-// Words are those of a command that is one program with fixed arguments, the
-// program first, unquoted: it can run without a shell. The program may run others.
-// The error says what takes a shell, for a model to read.
+// Words returns the words of a command that is one program with fixed arguments, the program
+// first, unquoted: it can run without a shell. The program may run others. The error explains to a
+// model why the command needs a shell.
 func (c *Command) Words() ([]string, error) {
 	switch {
 	case c.needs != nil:
@@ -186,7 +180,7 @@ func (c *Command) Words() ([]string, error) {
 // maxNesting bounds the brackets of a command, whose parser recurses.
 const maxNesting = 2000
 
-// nesting is at least as deep as the command's brackets are.
+// nesting returns an upper bound of the nesting of brackets.
 func nesting(text string) int {
 	deepest, depth := 0, 0
 	for i := range len(text) {
@@ -201,7 +195,7 @@ func nesting(text string) int {
 	return deepest
 }
 
-// first is the first text that is not empty.
+// first returns the first text that is not empty.
 func first(a, b string) string {
 	if a != "" {
 		return a

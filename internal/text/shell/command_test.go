@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-func TestP1_ProgramsOfAShellCommandAreFoundWhereverTheyHide(t *testing.T) {
+func TestP1_HiddenProgramsAreFound(t *testing.T) {
 	for _, tc := range []struct{ command, programs string }{
 		{`ls -l`, "ls"},
 		{`cat a | grep b && echo c || true; date`, "cat grep echo true date"},
@@ -41,13 +41,13 @@ func TestP1_ProgramsOfAShellCommandAreFoundWhereverTheyHide(t *testing.T) {
 		{`r\m a`, "rm"},
 		{`r"m" a`, "rm"},
 
-		// By all of its names.
+		// All names of a program are listed.
 		{`/bin/rm a`, "/bin/rm rm"},
 		{`./ls`, "./ls ls"},
 		{`RM a`, "RM rm"},
 		{`/bin/RM a`, "/bin/RM RM rm"},
 
-		// What only the run would tell.
+		// Known only when the command runs.
 		{`$x a`, "?"},
 		{`$(echo rm) a`, "? echo"},
 		{`r$x a`, "?"},
@@ -89,7 +89,7 @@ func TestP1_ProgramsOfAShellCommandAreFoundWhereverTheyHide(t *testing.T) {
 		{`coproc PATH { ls; }`, "? ls"},
 		{`{PATH}>a ls`, "ls ?"},
 
-		// Bash takes no single quotes in double quotes, our parser does.
+		// Bash does not treat single quotes in double quotes as quotes; our parser does.
 		{`echo "${x:-'$(rm)'}"`, "echo ?"},
 		{`echo "${x:-'}"; rm a; "'}"`, "echo ?"},
 		{"cat <<E\n${x:-'$(rm)'}\nE", "cat ?"},
@@ -140,7 +140,7 @@ func TestP1_ProgramsOfAShellCommandAreFoundWhereverTheyHide(t *testing.T) {
 	}
 }
 
-func TestP1_ASimpleCommandIsOneProgramWithFixedArguments(t *testing.T) {
+func TestP1_SimpleCommandIsOneProgramWithFixedArguments(t *testing.T) {
 	for command, want := range map[string][]string{
 		`ls`:                    {},
 		`ls -l a`:               {"-l", "a"},
@@ -170,7 +170,7 @@ func TestP1_ASimpleCommandIsOneProgramWithFixedArguments(t *testing.T) {
 	}
 }
 
-func TestP1_RedirectsOfAShellCommandAreListed(t *testing.T) {
+func TestP1_RedirectsAreListed(t *testing.T) {
 	for _, tc := range []struct{ command, redirects, writes string }{
 		{`ls > a 2>&1`, "[a]", "[a]"},
 		{`cat < a >> b`, "[a b]", "[b]"},
@@ -190,8 +190,8 @@ func TestP1_RedirectsOfAShellCommandAreListed(t *testing.T) {
 	}
 }
 
-// Where shells differ, a script is what any of them makes of it.
-func TestT15_AScriptIsWhatAnyShellMakesOfIt(t *testing.T) {
+// A script has the effects of any shell.
+func TestT15_ScriptsOfEveryShellAreParsed(t *testing.T) {
 	if c, err := ParseScript(`cat <(ls)`); !errors.Is(err, ErrUnreadable) || fmt.Sprint(c.Programs) != "[?]" {
 		t.Errorf("not every sh can read this: %+v, %v", c, err)
 	}
@@ -210,7 +210,7 @@ func TestT15_AScriptIsWhatAnyShellMakesOfIt(t *testing.T) {
 	}
 }
 
-func TestP1_WhatCannotBeParsedIsAnUnknown(t *testing.T) {
+func TestP1_UnparsableCommandIsUnknown(t *testing.T) {
 	deep := strings.Repeat("$(", 20_000) + strings.Repeat(")", 20_000)
 	inner := "ls"
 	for range 12 {
@@ -239,8 +239,8 @@ func TestP1_WhatCannotBeParsedIsAnUnknown(t *testing.T) {
 // quoteForShell writes a text in single quotes.
 func quoteForShell(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// The words of a simple command are what Bash makes of them.
-func TestP1_BashReadsSimpleCommandsAsWeDo(t *testing.T) {
+// Bash splits a simple command into the same words.
+func TestP1_SimpleCommandsMatchBash(t *testing.T) {
 	bash, err := exec.LookPath("bash")
 	if err != nil {
 		t.Skip("there is no bash")
@@ -293,7 +293,7 @@ func FuzzParse(f *testing.F) {
 		if len(s.Redirects)+len(s.Writes) > 0 {
 			t.Fatalf("%q is simple, and redirects", command)
 		}
-		// Written anew with all words quoted, it is the same command.
+		// With all words quoted, it is the same command.
 		again := quoteForShell(s.Programs[0])
 		for _, a := range s.Args {
 			again += " " + quoteForShell(a)

@@ -6,7 +6,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/text/shell"
 )
 
-// What a model may run is said word by word, and no shell reads it.
+// Allowed commands are listed word by word, and no shell interprets them.
 func ExampleAllow() {
 	list, err := shell.Allow("go test ...", "go vet *", "git log ... !--output !-o")
 	if err != nil {
@@ -24,7 +24,7 @@ func ExampleAllow() {
 	// [] this command is not allowed: | is not allowed: no shell runs the command, so there are no operators; quote it if it belongs to an argument
 }
 
-// A script is judged by every program in it.
+// Every program of a script must be allowed.
 func ExampleParseScript() {
 	list, err := shell.Allow("ls ...", "wc -l")
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 type indirection struct {
 	// always is the reason why any use of the program may run others; empty if not.
 	always string
-	// flags run what they name, as patterns of [refusesArg].
+	// flags run the program in their value, as patterns of [refusesArg].
 	flags []string
 	// variables is set if NAME=value arguments can run programs.
 	variables bool

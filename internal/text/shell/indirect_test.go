@@ -59,7 +59,7 @@ func TestAttack_ProgramsThatRunThroughArguments(t *testing.T) {
 	}
 }
 
-func TestPatternsForProgramsThatRunAnythingAreRefused(t *testing.T) {
+func TestPatternsForInterpretersAreRefused(t *testing.T) {
 	for _, pattern := range []string{
 		"python ...", "python3 *", "python3.12 -c *", "perl -e *", "perl ...", "node ...", "ruby -e *", "/usr/bin/python3 ...", "less *", "vim ...", "npx ...", "npm ...",
 		"npm run *", "npm exec ...", "docker ...", "docker run ...", "docker exec * ...", "kubectl exec ...", "go run *", "go generate ...", "git config ...", "git bisect ...",
@@ -73,7 +73,7 @@ func TestPatternsForProgramsThatRunAnythingAreRefused(t *testing.T) {
 			t.Errorf("with Indirect, %s: %v", pattern, err)
 		}
 	}
-	// All words of the command are named, or what follows goes to a script that is.
+	// Every word of the command is in the pattern, or the rest are arguments of a script that is.
 	list, err := Allow("python -c pass", "less README", "npm run build", "docker run hello", "git -c color.ui=false log", "git -c color.ui=false diff ...", "git -C docs log ...", "sed e", "python tools/x.py ...", "rsync -e ssh ...", "go run ./cmd/x ...")
 	if err != nil {
 		t.Fatal(err)
@@ -90,8 +90,8 @@ func TestPatternsForProgramsThatRunAnythingAreRefused(t *testing.T) {
 	}
 }
 
-// A word of the pattern is trusted, but not what the rest of the command makes of it.
-func TestAttack_WordsOfThePatternHideNoOthers(t *testing.T) {
+// A word of the pattern is trusted, but the rest of the command must not change its meaning.
+func TestAttack_PatternWordsDoNotHideOtherPrograms(t *testing.T) {
 	for _, tc := range []struct{ pattern, refused, allowed string }{
 		{"sed -n 1p ...", `sed -n 1p -e '1e ls' f ;; sed -n 1p --expression='1e ls' f ;; sed -n 1p -f x`, "sed -n 1p f ;; sed -n 1p -e 2p f"},
 		{"sed -i s/a/b/e ...", `sed -i s/a/b/e -e e f`, "sed -i s/a/b/e f"},
@@ -122,7 +122,7 @@ func TestAttack_WordsOfThePatternHideNoOthers(t *testing.T) {
 	}
 }
 
-// Scripts are judged like commands, and words that only the run knows are refused.
+// Scripts are checked like commands, and words that are known only at run time are refused.
 func TestAttack_ScriptsThatRunThroughArguments(t *testing.T) {
 	list := mustAllow(t, "git ...", "ls ...", "xargs ...", "tar ...")
 	for text, allowed := range map[string]bool{

@@ -27,15 +27,15 @@ type Options struct {
 	Indirect bool
 }
 
-// ErrNotAllowed is wrapped by every refusal of a [List]. What follows it says why,
-// for a model to read.
+// ErrNotAllowed is wrapped by every refusal of a [List]. The rest of the text explains it to a
+// model.
 var ErrNotAllowed = errors.New("this command is not allowed")
 
 // ErrPattern is wrapped by the errors of [Allow].
 var ErrPattern = errors.New("shell: not a pattern for commands")
 
-// Allow makes a list of patterns, which workspace.Shell documents. A command may run if one
-// of them matches it, word by word.
+// Allow returns a list of command patterns, which workspace.Shell documents. A command may run if
+// one of them matches it, word by word. The error wraps [ErrPattern].
 func Allow(patterns ...string) (*List, error) { return Options{}.Allow(patterns...) }
 
 // Allow is like the function [Allow], with options.
@@ -56,11 +56,11 @@ func (o Options) Allow(patterns ...string) (*List, error) {
 	return l, nil
 }
 
-// Any allows every command, and is no [List]: one that cannot be parsed, too.
+// Any allows every command, including those that cannot be parsed.
 func Any(*Command) error { return nil }
 
-// Check returns the words of a command that may run: the program and its
-// arguments, to be run without a shell.
+// Check returns the words of an allowed command: the program and its arguments, to run without a
+// shell. The error wraps [ErrNotAllowed].
 func (l *List) Check(text string) ([]string, error) {
 	c, _ := Parse(text) // the error is in it
 	words, err := c.Words()
@@ -73,11 +73,10 @@ func (l *List) Check(text string) ([]string, error) {
 	return words, nil
 }
 
-// Allows says whether all that a command runs may run; nil means yes. A command
-// that takes a shell is judged by each program in it, wherever it hides, and
-// refused where it cannot be known what would run. Words that only the run would
-// tell are only matched by "..." with nothing after it. The files that operators
-// open are on no list, so there must be none but /dev/null.
+// Allows returns nil if everything that a command runs is allowed, and otherwise an error that
+// wraps [ErrNotAllowed]. A command that needs a shell is allowed only if each of its programs is;
+// it is refused if one of them is unknown. Words that are known only at run time are matched only
+// by a final "...". Operators may open no file except /dev/null.
 func (l *List) Allows(c *Command) error {
 	if err := l.judge(c); err != nil {
 		return fmt.Errorf("%w: %w", ErrNotAllowed, err)
@@ -115,7 +114,7 @@ func (l *List) judgeCall(c *call) error {
 	for i := range l.rules {
 		if r := &l.rules[i]; r.allows(c) {
 			if r.exact() {
-				return nil // all of it was named
+				return nil // the pattern has every word
 			}
 			if !l.indirect {
 				if why := r.callRuns(c); why != "" {
@@ -144,7 +143,7 @@ func (l *List) judgeCall(c *call) error {
 	return nil
 }
 
-// refusal says what would be allowed.
+// refusal returns the error for a call, with the allowed commands.
 func (l *List) refusal(c *call) error {
 	var same, all []string
 	for _, r := range l.rules {
@@ -154,13 +153,13 @@ func (l *List) refusal(c *call) error {
 		}
 	}
 	if len(same) > 0 {
-		return fmt.Errorf("%.100q may run only as: %s%s", c.words[0].text, few(same), c.unsure())
+		return fmt.Errorf("%.100q may run only as: %s%s", c.words[0].text, joinFew(same), c.unknownWords())
 	}
-	return fmt.Errorf("%.100q is not on the list; what is allowed: %s", c.words[0].text, few(all))
+	return fmt.Errorf("%.100q is not on the list; what is allowed: %s", c.words[0].text, joinFew(all))
 }
 
-// few joins patterns, if they are not too many.
-func few(patterns []string) string {
+// joinFew joins patterns, unless they are too many.
+func joinFew(patterns []string) string {
 	const most = 20
 	if len(patterns) > most {
 		return strings.Join(patterns[:most], "; ") + "; and others"
@@ -168,8 +167,8 @@ func few(patterns []string) string {
 	return strings.Join(patterns, "; ")
 }
 
-// unsure says that words of a call are not known.
-func (c *call) unsure() string {
+// unknownWords returns the reason why some words of a call are unknown; empty if all are known.
+func (c *call) unknownWords() string {
 	if c.more || slices.ContainsFunc(c.words, func(w word) bool { return !w.static }) {
 		return " (variables, wildcards, substitutions and what xargs adds are only allowed where a pattern ends with ...)"
 	}
@@ -180,8 +179,8 @@ func (c *call) unsure() string {
 type rule struct {
 	text  string
 	words []string
-	// rest allows more words; refuse are those that it does not, and flags, if
-	// there are any, the only ones of their kind.
+	// rest allows more words; refuse lists words that are refused among them, and flags, if not
+	// empty, the only flags that are allowed.
 	rest          bool
 	refuse, flags []string
 }
@@ -256,8 +255,7 @@ func (r *rule) refuses(arg string) bool {
 	return slices.ContainsFunc(r.refuse, func(flag string) bool { return refusesArg(flag, arg) })
 }
 
-// refusesArg reports whether an argument is, or may be taken for, a refused one. See
-// [Allow] for what is.
+// refusesArg reports whether an argument is, or may be interpreted as, a refused one; see [Allow].
 func refusesArg(refused, arg string) bool {
 	if matchWord(refused, arg) {
 		return true
@@ -274,14 +272,14 @@ func refusesArg(refused, arg string) bool {
 	before, value, joined := cutValue(text)
 	shortened := given == 2 && before != "" && strings.HasPrefix(strings.TrimRight(name, "*"), before)
 	switch {
-	case valued: // what is not joined may be the next word
+	case valued: // the value may be the next word
 		return (shortened || glob.MatchStars(name, before)) && (!joined || glob.MatchStars(want, value))
 	default:
 		return shortened || glob.MatchStars(name, before) || glob.MatchStars(name, text)
 	}
 }
 
-// flagName takes the one or two dashes off a flag; 0 says that a word is none.
+// flagName splits a flag into its dashes and its name; dashes is 0 if the word is not a flag.
 func flagName(word string) (dashes int, name string) {
 	for dashes < 2 && dashes < len(word) && word[dashes] == '-' {
 		dashes++
@@ -304,9 +302,8 @@ func cutValue(flag string) (name, value string, joined bool) {
 	return flag[:i], flag[i+1:], true
 }
 
-// matchWord matches a word against one of a pattern. Unlike the globs of policies
-// it has no ?, which addresses and questions have, and a * that a flag could hide
-// behind matches none.
+// matchWord matches a word against a word of a pattern. Unlike policy globs, ? is literal, because
+// addresses and questions contain it, and * does not match a word that may be a flag.
 func matchWord(pattern, word string) bool {
 	if strings.HasPrefix(pattern, "*") && strings.HasPrefix(word, "-") {
 		return false

@@ -16,7 +16,7 @@ func mustAllow(t *testing.T, patterns ...string) *List {
 	return l
 }
 
-func TestT15_TheAllowListKnowsArguments(t *testing.T) {
+func TestT15_AllowListMatchesArguments(t *testing.T) {
 	l := mustAllow(t, "go build ./cmd/dragoman", "go vet *", "make test-*", "go test ...", "git log ... !--output !-o !--ext*", "cat *.txt", "find ... !-exec* !-delete")
 	for text, want := range map[string]bool{
 		"go build ./cmd/dragoman":        true,
@@ -55,7 +55,7 @@ func TestT15_TheAllowListKnowsArguments(t *testing.T) {
 		"sudo go test":                   false,
 		"go test; ls":                    false,
 		"'go' \"test\"":                  true,
-		"go test '$(touch x)' '; rm -f'": true, // words, and no shell that reads them
+		"go test '$(touch x)' '; rm -f'": true, // words that no shell interprets
 	} {
 		_, err := l.Check(text)
 		if got := err == nil; got != want {
@@ -82,8 +82,8 @@ func TestT15_TheAllowListKnowsArguments(t *testing.T) {
 	}
 }
 
-// A flag that is refused in one form is refused in all that programs take for it.
-func TestT15_ARefusedFlagIsRefusedInEveryForm(t *testing.T) {
+// A refused flag is refused in every form that programs accept.
+func TestT15_RefusedFlagIsRefusedInEveryForm(t *testing.T) {
 	for _, tc := range []struct {
 		refused      string
 		hits, misses []string
@@ -129,8 +129,8 @@ func TestT15_ARefusedFlagIsRefusedInEveryForm(t *testing.T) {
 	}
 }
 
-// An address has a ? that is no wildcard.
-func TestT15_AQuestionMarkInAPatternIsItself(t *testing.T) {
+// The ? of an address is not a wildcard.
+func TestT15_QuestionMarkInAPatternIsLiteral(t *testing.T) {
 	l := mustAllow(t, "get https://example.com/?q=*")
 	if _, err := l.Check("get 'https://example.com/?q=a'"); err != nil {
 		t.Error(err)
@@ -140,7 +140,7 @@ func TestT15_AQuestionMarkInAPatternIsItself(t *testing.T) {
 	}
 }
 
-func TestT15_AListOfCommandsAllowsSimpleOnesWithTheirArguments(t *testing.T) {
+func TestT15_AllowedCommandsMayHaveArguments(t *testing.T) {
 	l := mustAllow(t, "ls ... -l -a", "git status", "git log * ... -n* --oneline", "go test ... -run=*", "/usr/bin/make all")
 	for command, want := range map[string]string{
 		`ls`: "[ls]", `ls -l a b`: "[ls -l a b]", `git status`: "[git status]", `git log main -n5 --oneline`: "[git log main -n5 --oneline]",
@@ -161,8 +161,8 @@ func TestT15_AListOfCommandsAllowsSimpleOnesWithTheirArguments(t *testing.T) {
 	}
 }
 
-// A program that runs others does not let them in.
-func TestT15_OfAProgramThatRunsAnotherBothMustBeAllowed(t *testing.T) {
+// A wrapper does not allow the programs that it runs.
+func TestT15_WrapperAndWrappedProgramMustBeAllowed(t *testing.T) {
 	l := mustAllow(t, "env ...", "timeout * ...", "xargs ...", "sh ...", "find ...", "ls ...", "cat * ... -n", "eval ls", "sh build.sh", "printf ...", "wait", "xargs du")
 	for command, want := range map[string]bool{
 		`env ls`: true, `env rm a`: false, `env X=1 ls`: false, `env -i ls`: false, `env`: true, `env env timeout 5 ls -l`: true,
@@ -185,7 +185,7 @@ func TestT15_OfAProgramThatRunsAnotherBothMustBeAllowed(t *testing.T) {
 	}
 }
 
-func TestT15_AScriptIsJudgedByAllThatItRuns(t *testing.T) {
+func TestT15_EveryCommandOfAScriptMustBeAllowed(t *testing.T) {
 	l := mustAllow(t, "ls ...", "cat *", "git log ... !-o", "head ... -n", "true", "xargs ...", "[ ...", "f")
 	for command, want := range map[string]bool{
 		`ls | cat a && true || ls`: true, `if [ -f a ]; then ls; fi`: true, `for x in a b; do ls $x; done`: true, `ls "$HOME" *`: true,
@@ -198,10 +198,10 @@ func TestT15_AScriptIsJudgedByAllThatItRuns(t *testing.T) {
 		`select IFS in a; do ls; done`: false, `((PATH=1)); ls`: false, `ls $((PATH=1))`: false, `for ((PATH=1;;)); do ls; done`: false,
 		`for x in 'a[$(rm)]'; do ((x)); done`: false, `for x in 'a[$(rm)]'; do ls ${b[x]}; done`: false, `for x in 'a[$(rm)]'; do ls ${b:x}; done`: false,
 		`ls ${GIT_PAGER:=rm}`: false, `{PATH}>/dev/null ls`: false, `coproc PATH { ls; }`: false,
-		// To other shells these are commands.
+		// Other shells run these as commands.
 		`[[ a || rm ]]`: false, `[[ a =~ b|rm ]]`: false, `((rm))`: false, `ls "${x:-'$(rm)'}"`: false, `ls "${x:-'}"; rm a; "'}"`: false,
 		"cat a <<E\n${x:-'$(rm)'}\nE": false,
-		// The text of a here-document may be commands to others, where it begins within a substitution.
+		// Other shells may run the text of a here-document that begins within a substitution.
 		"ls $(ls <<E)\nrm a\nE\n": false, "ls `ls <<E`\nrm a\nE\n": false, "ls \"$(ls <<-E)\"\nrm a\nE\n": false,
 		"ls ${x:-$(ls <<E)}\nrm a\nE\n": false, "ls <<E $(ls <<F)\nrm a\nE\nrm a\nF\n": false,
 		``: false, `ls "`: false, `[ -v 'a[$(rm)]' ]`: false,

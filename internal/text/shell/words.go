@@ -9,9 +9,9 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// plainWords takes a command apart into the words of one program's call. What a
-// shell would do more than that is refused, by name: without a shell it would not
-// happen, and what runs must be what was allowed.
+// plainWords returns the words of a command that is one call of a program. Anything that needs a
+// shell is refused by name: without a shell it would not happen, and the command that runs must be
+// the one that was allowed.
 func plainWords(f *syntax.File) ([]string, error) {
 	if len(f.Stmts) != 1 {
 		return nil, errors.New("only one command at a time: ; and line breaks between commands are not allowed")
@@ -62,8 +62,7 @@ func refuseCommand(c syntax.Command) error {
 	return errors.New("only a program and its arguments: what only a shell can do is not allowed")
 }
 
-// literal is what a word says, if it says the same whenever it runs, and without a
-// shell.
+// literal returns the value of a word if it is constant and needs no shell.
 func literal(w *syntax.Word) (string, error) {
 	if len(w.Parts) == 1 {
 		if lit, ok := w.Parts[0].(*syntax.Lit); ok && (lit.Value == "[" || lit.Value == "[[") { // a name, and no set
@@ -100,8 +99,8 @@ func literal(w *syntax.Word) (string, error) {
 	return b.String(), nil
 }
 
-// unquoted writes what stands outside quotes, without its escapes. A shell would
-// replace wildcards and home folders, so they are refused unless they are quoted.
+// unquoted writes text outside quotes, without its escapes. A shell would expand wildcards and
+// home directories, so they are refused unless they are quoted.
 func unquoted(b *strings.Builder, s string, first bool) error {
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; {
@@ -146,7 +145,7 @@ func doubleQuoted(b *strings.Builder, q *syntax.DblQuoted) error {
 	return nil
 }
 
-// braced reports whether a word may be one of several, as a{b,c} and {1..3} are.
+// braced reports whether a shell may expand the braces of a word, as in a{b,c} and {1..3}.
 func braced(w *syntax.Word) bool {
 	has := func(texts ...string) bool {
 		return slices.ContainsFunc(w.Parts, func(p syntax.WordPart) bool {

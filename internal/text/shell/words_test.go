@@ -10,13 +10,13 @@ import (
 	"pgregory.net/rapid"
 )
 
-// wordsOf are the words of a command that needs no shell.
+// wordsOf returns the words of a command that needs no shell.
 func wordsOf(text string) ([]string, error) {
 	c, _ := Parse(text) // the error is in it
 	return c.Words()
 }
 
-func TestT15_ACommandIsTakenApartIntoWords(t *testing.T) {
+func TestT15_CommandIsSplitIntoWords(t *testing.T) {
 	for text, want := range map[string][]string{
 		`ls`:                             {"ls"},
 		`  git   log -n 3  `:             {"git", "log", "-n", "3"},
@@ -36,8 +36,8 @@ func TestT15_ACommandIsTakenApartIntoWords(t *testing.T) {
 	}
 }
 
-// What is taken for words is what a shell would take for the same words.
-func TestT15_WordsAreThoseOfAShell(t *testing.T) {
+// The words are those of a shell.
+func TestT15_WordsMatchTheShell(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := rapid.SliceOfN(rapid.StringOfN(rapid.RuneFrom([]rune("ab '\"\\$`*?[]{},;&|<>()!#~=\n\té-")), 0, 8, -1), 1, 5).Draw(t, "words")
 		want[0] = "p" + want[0]
@@ -45,7 +45,7 @@ func TestT15_WordsAreThoseOfAShell(t *testing.T) {
 		for i, w := range want {
 			q, err := syntax.Quote(w, syntax.LangPOSIX)
 			if err != nil || rapid.Bool().Draw(t, "single quotes") {
-				q = quoteForShell(w) // it has no form for line ends and tabs
+				q = quoteForShell(w) // it cannot quote line ends and tabs
 			}
 			quoted[i] = q
 		}
@@ -76,7 +76,7 @@ func FuzzSimpleCommand(f *testing.F) {
 		for _, a := range argv {
 			q, err := syntax.Quote(a, syntax.LangBash)
 			if err != nil || strings.HasPrefix(q, "$'") {
-				return // no word of a shell says it plainly
+				return // no plain word has this value
 			}
 			quoted = append(quoted, q)
 		}

@@ -18,8 +18,8 @@ import (
 	"github.com/dragoman-go/dragoman/provider/internal/servers"
 )
 
-// What a model takes is known by its name, whoever serves it.
-func TestX7_ModelsGetTheSettingsThatTheirFamilyTakes(t *testing.T) {
+// The supported settings depend on the name of the model, on every server.
+func TestX7_ModelFamiliesGetTheirSettings(t *testing.T) {
 	budget := int64(20000)
 	for _, tc := range []struct {
 		c             dialect.Codec
@@ -27,7 +27,8 @@ func TestX7_ModelsGetTheSettingsThatTheirFamilyTakes(t *testing.T) {
 		ask           func(*dragoman.Request)
 		has, lacks    []string
 	}{
-		// Efforts go to the nearest rung, ties up; none is the lowest where there is no off (quirk G10).
+		// Efforts are mapped to the nearest supported one, rounding up; none becomes the lowest if
+		// reasoning cannot be turned off (quirk G10).
 		{openairesponses.Codec{}, "openai", "gpt-5", effort("xhigh"), []string{`"effort":"high"`}, nil},
 		{openairesponses.Codec{}, "openai", "gpt-5", effort("none"), []string{`"effort":"minimal"`}, nil},
 		{openairesponses.Codec{}, "openai", "gpt-5-mini", effort("minimal"), []string{`"effort":"minimal"`}, nil},
@@ -45,7 +46,7 @@ func TestX7_ModelsGetTheSettingsThatTheirFamilyTakes(t *testing.T) {
 			r.Reasoning = &dragoman.ReasoningSettings{Mode: codes.ReasoningAdaptive, Effort: "none"}
 		}, []string{`"thinkingBudget":1024`}, nil}, // it always reasons
 
-		// Who reasons takes no sampling.
+		// Reasoning models refuse sampling settings.
 		{openairesponses.Codec{}, "openai", "o3", nil, nil, []string{`"temperature"`}},
 		{openairesponses.Codec{}, "openai", "gpt-5.1", nil, []string{`"temperature"`}, nil},
 		{anthropic.Codec{}, "anthropic", "claude-opus-5-5", nil, nil, []string{`"temperature"`}},
@@ -74,7 +75,7 @@ func TestX7_ModelsGetTheSettingsThatTheirFamilyTakes(t *testing.T) {
 		{anthropic.Codec{}, "anthropic", "claude-fable-5", force, []string{`{"type":"auto"`}, []string{`"type":"tool"`}},
 		{anthropic.Codec{}, "anthropic", "claude-haiku-4-5", force, []string{`"type":"tool"`}, nil},
 
-		// Tools beside reasoning on Chat (quirk E12).
+		// Tools together with reasoning on Chat (quirk E12).
 		{openaichat.Codec{}, "openai", "gpt-5.5", effort("high"), []string{`"reasoning_effort":"none"`, `"tools"`}, nil},
 		{openaichat.Codec{}, "openai", "gpt-5.4", nil, []string{`"reasoning_effort":"none"`}, nil},
 		{openaichat.Codec{}, "openai", "gpt-5.5", func(r *dragoman.Request) { r.Tools, r.Reasoning = nil, &dragoman.ReasoningSettings{Effort: "high"} }, []string{`"reasoning_effort":"high"`}, nil},
@@ -117,8 +118,8 @@ func force(r *dragoman.Request) {
 	r.ToolChoice = &dragoman.ToolChoice{Mode: dragoman.ChoiceTool, Tools: []dragoman.ToolRef{{Name: "find"}}}
 }
 
-// What a server cannot be told is told to who asked.
-func TestX7_AChoiceThatOnlyOneToolExpressesIsReported(t *testing.T) {
+// A tool choice that the server cannot express is reported.
+func TestX7_UnsupportedToolChoiceIsReported(t *testing.T) {
 	set, err := extension.NewSet(servers.All()...)
 	if err != nil {
 		t.Fatal(err)

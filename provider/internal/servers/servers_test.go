@@ -27,7 +27,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// conversation has what servers disagree about.
+// conversation returns a request with everything that servers handle differently.
 func conversation(server string) *dragoman.Request {
 	own := &dragoman.Origin{Dialect: dialectname.OpenAIChat, Provider: server}
 	foreign := &dragoman.Origin{Dialect: dialectname.Anthropic, Provider: "anthropic"}
@@ -53,7 +53,7 @@ func conversation(server string) *dragoman.Request {
 	}
 }
 
-// sent is what a server gets of a request.
+// sent returns the body that a server gets.
 func sent(t testing.TB, c dialect.Codec, server, model string, config map[string]json.RawMessage, req *dragoman.Request) (string, error) {
 	t.Helper()
 	set, err := extension.NewSet(servers.All()...)
@@ -85,7 +85,7 @@ func sent(t testing.TB, c dialect.Codec, server, model string, config map[string
 	return string(body), err
 }
 
-// models are one of each server.
+// models has one model of each server.
 var models = []struct{ server, model string }{
 	{"openai", "gpt-5.5"},
 	{"unknown", "some-model"},
@@ -121,7 +121,7 @@ func TestMistralGetsNoOpenAIOnlyFields(t *testing.T) {
 	}
 }
 
-func TestX7_EveryServerGetsWhatItTakes(t *testing.T) {
+func TestX7_EveryServerGetsItsFields(t *testing.T) {
 	const golden = "testdata/requests.txtar"
 	var got txtar.Archive
 	got.Comment = []byte("One conversation as each server gets it. Written by go test -update.\n")
@@ -155,7 +155,7 @@ func TestX7_EveryServerGetsWhatItTakes(t *testing.T) {
 	}
 }
 
-func TestX7_EachIsOnByItsTagsAndNothingElse(t *testing.T) {
+func TestX7_ServersAreEnabledByTags(t *testing.T) {
 	set, err := extension.NewSet(servers.All()...)
 	if err != nil {
 		t.Fatal(err)
@@ -195,7 +195,7 @@ func TestX7_EachIsOnByItsTagsAndNothingElse(t *testing.T) {
 	}
 }
 
-func TestX8_ASwitchIsInThePayloadWhereTheConfigurationHasIt(t *testing.T) {
+func TestX8_ConfiguredSettingIsInThePayload(t *testing.T) {
 	for _, tc := range []struct {
 		c                     dialect.Codec
 		server, model, config string
@@ -229,7 +229,7 @@ func TestX8_ASwitchIsInThePayloadWhereTheConfigurationHasIt(t *testing.T) {
 	}
 }
 
-func TestX11_SettingsAreDescribedAndCheckedAsDescribed(t *testing.T) {
+func TestX11_SettingsMatchTheirSchema(t *testing.T) {
 	for _, e := range servers.All() {
 		s, ok := e.(servers.Server)
 		if !ok {
@@ -271,7 +271,7 @@ func TestX11_SettingsAreDescribedAndCheckedAsDescribed(t *testing.T) {
 	}
 }
 
-func TestEveryServerOfTheTableHasItsRequestInTheGoldenFile(t *testing.T) {
+func TestEveryServerHasAGoldenRequest(t *testing.T) {
 	for _, e := range servers.All() {
 		for _, tag := range e.Info().Requires {
 			name, ok := strings.CutPrefix(string(tag), "server:")
