@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -163,3 +164,32 @@ func knownFields(t *testing.T, path []string) []string {
 	slices.Sort(fields)
 	return fields
 }
+
+// The config files in the other reference pages are valid, too.
+func TestConfigFilesOfThePagesAreValid(t *testing.T) {
+	pages, err := filepath.Glob("../docs/clients/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, page := range append(pages, "../docs/providers.md", "../docs/command.md") {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range yamlBlock.FindAllStringSubmatch(string(text), -1) {
+			if !strings.Contains(m[1], "\nproviders:") && !strings.Contains(m[1], "\ngateway:") {
+				continue // another kind of file
+			}
+			n++
+			if _, err := gateway.Parse(page, []byte(m[1])); err != nil {
+				t.Errorf("%s: %v\n%s", page, err, m[1])
+			}
+		}
+	}
+	if n < 8 {
+		t.Errorf("only %d config files", n)
+	}
+}
+
+var yamlBlock = regexp.MustCompile("(?s)\n```yaml[^\n]*\n(.*?)```")

@@ -318,7 +318,7 @@ func TestDocumentedExampleIsValid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	blocks := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(page), -1)
+	blocks := yamlBlock.FindAllStringSubmatch(string(page), -1)
 	if len(blocks) == 0 {
 		t.Fatal("there is no example")
 	}

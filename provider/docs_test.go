@@ -44,6 +44,22 @@ func TestTheDocumentListsWhatTheProgramKnows(t *testing.T) {
 	}
 }
 
+// The file of model facts in docs/providers.md is valid.
+func TestTheDocumentHasAValidModelFile(t *testing.T) {
+	doc, err := os.ReadFile("../docs/providers.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, file, found := strings.Cut(string(doc), "```yaml\nversion: 1\nmodels:\n")
+	file, _, _ = strings.Cut(file, "```")
+	if !found {
+		t.Fatal("the page has no file with models")
+	}
+	if _, err := models.Default().With("models.yaml", []byte("version: 1\nmodels:\n"+file)); err != nil {
+		t.Error(err)
+	}
+}
+
 func code(words ...string) string {
 	if len(words) == 0 {
 		return ""
