@@ -160,7 +160,7 @@ func TestX3_AThirdPartysExtensionIsWrittenInFewerThanSixtyLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, from, begins := strings.Cut(string(src), "// acme is an extension")
-	code, _, ends := strings.Cut(from, "// An extension adapts a server without")
+	code, _, ends := strings.Cut(from, "// An extension adapts requests")
 	if lines := strings.Count(code, "\n"); !begins || !ends || lines >= 60 || !strings.Contains(code, "Adapt(") || !strings.Contains(code, "Decorate(") {
 		t.Errorf("it has %d lines", lines)
 	}
