@@ -159,7 +159,7 @@ func TestX3_ThirdPartyExtensionFitsSixtyLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, from, begins := strings.Cut(string(src), "// acme is an extension")
-	code, _, ends := strings.Cut(from, "// An extension adapts a server without")
+	code, _, ends := strings.Cut(from, "// An extension adapts requests")
 	if lines := strings.Count(code, "\n"); !begins || !ends || lines >= 60 || !strings.Contains(code, "Adapt(") || !strings.Contains(code, "Decorate(") {
 		t.Errorf("it has %d lines", lines)
 	}
