@@ -105,6 +105,9 @@ func TestG7_AResponseIsRetrievedAndDeletedUnlessItWasNotToBeStored(t *testing.T)
 	if status, body := get(http.MethodGet, kept); status != http.StatusOK || body["id"] != kept || body["status"] != "completed" {
 		t.Errorf("%d %v", status, body)
 	}
+	if status, body := get(http.MethodGet, kept+"?stream=true"); status != http.StatusBadRequest || body["error"].(map[string]any)["param"] != "stream" {
+		t.Errorf("streamed: %d %v", status, body)
+	}
 	if status, _ := get(http.MethodGet, not); status != http.StatusNotFound {
 		t.Errorf("what was not to be stored: %d", status)
 	}
