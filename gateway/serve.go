@@ -19,7 +19,7 @@ const defaultDrain = 30 * time.Second
 
 // Serve serves requests on l until ctx ends, and closes l. It then refuses new requests and
 // waits for responses in progress, at most for drain; zero means 30 s. Responses that take
-// longer end with an error in their dialect, and Serve returns a [*CutOffError]. Without keys,
+// longer end with an error in their dialect, and Serve returns a [*DrainError]. Without keys,
 // Serve refuses a listener that other machines can reach, with an [*OpenRelayError].
 func (g *Gateway) Serve(ctx context.Context, l net.Listener, drain time.Duration) error {
 	if at := l.Addr().String(); l.Addr().Network() == "tcp" && g.keys.Open() && !loopback(at) {

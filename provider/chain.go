@@ -106,7 +106,7 @@ var ErrStreamStarted = errors.New("provider: the response has begun")
 // recording failures and logging work as for Generate and Stream.
 //
 // An error that wraps [ErrStreamStarted] ends the walk and is returned by itself. The other errors that
-// it wraps count as failures of the link as usual. ErrBegun itself means that the caller wants
+// it wraps count as failures of the link as usual. ErrStreamStarted itself means that the caller wants
 // no more, which is not a failure. If all links fail, Walk returns a [*ChainError], or the
 // error itself if there was only one link.
 func (c *Chain) Walk(ctx context.Context, try func(context.Context, Link) error) error {
@@ -127,7 +127,7 @@ func (p *pass) walk(ctx context.Context, try func(context.Context, Link) error) 
 		case err == nil:
 			p.answered(link)
 			return nil
-		case err == ErrStreamStarted: //nolint:errorlint // ErrBegun itself, not an error that wraps it
+		case err == ErrStreamStarted: //nolint:errorlint // ErrStreamStarted itself, not an error that wraps it
 			return err
 		}
 		next := p.failed(ctx, link, err)
