@@ -26,6 +26,8 @@ const nestedTime = time.Hour
 //     decisions of the outer run do not apply to the nested one.
 //   - If the process is killed while the agent works and the outer run is in a store, the
 //     call is reported as uncertain: it does not restart by itself.
+//   - Its usage counts toward its own Limits and Result only, not toward those of the outer
+//     run: set Limits on both.
 //   - Outcomes of background work that its tools began are delivered while the agent runs;
 //     later outcomes are not delivered.
 func (a Agent) AsTool(opts ...tool.Option) tool.Tool {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 
+	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/gateway/internal/access"
 	"github.com/dragoman-go/dragoman/gateway/internal/recall"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
@@ -102,6 +103,9 @@ func (g *Gateway) requireKey(r *http.Request) error {
 // getResponse returns a response that the gateway or its upstream stores.
 func (g *Gateway) getResponse(w http.ResponseWriter, r *http.Request) {
 	g.withStoredResponse(w, r, func(_ *access.Key, body []byte) error {
+		if r.URL.Query().Get("stream") == "true" { // the client expects events
+			return &ownError{&dragoman.APIError{Class: dragoman.ErrorBadRequest, Param: "stream", Message: "the gateway stores this response itself and cannot stream it again; leave out stream"}}
+		}
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write(body) // the client may have disconnected
 		return nil

@@ -105,6 +105,9 @@ func TestG7_StoredResponseIsRetrievedAndDeleted(t *testing.T) {
 	if status, body := get(http.MethodGet, wantKept); status != http.StatusOK || body["id"] != wantKept || body["status"] != "completed" {
 		t.Errorf("%d %v", status, body)
 	}
+	if status, body := get(http.MethodGet, wantKept+"?stream=true"); status != http.StatusBadRequest || body["error"].(map[string]any)["param"] != "stream" {
+		t.Errorf("streamed: %d %v", status, body)
+	}
 	if status, _ := get(http.MethodGet, not); status != http.StatusNotFound {
 		t.Errorf("what was not to be stored: %d", status)
 	}
