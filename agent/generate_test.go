@@ -186,6 +186,7 @@ func TestQuirkF7_JSONIsFoundInFencesTextAndReasoning(t *testing.T) {
 		"in a fence":        says("```json\n" + good + "\n```"),
 		"within text":       says("I think {so} [yes]: " + good + " as you {asked"),
 		"said twice":        says(good + "\n" + `{"city":"Rome","high":30}`),
+		"after a citation":  says("As [1] and [2, 3] say: " + good),
 		"only in reasoning": thought,
 	} {
 		f, res, err := agent.Generate[Forecast](t.Context(), agent.Agent{Model: model(answer)}, "x")
