@@ -16,12 +16,12 @@ import (
 //
 // A run begins with one RunStart and ends with one RunEnd. Each turn has, in this order: a
 // TurnStart, the ModelEvents of the response as they arrive, with the Patched events of
-// extensions among them, a MessageAdded for each message of the model, a Called for each
-// call, the ToolEvents of the calls, an Answered for each result in the order of the calls,
+// extensions among them, a MessageAdded for each message of the model, a ToolCalled for each
+// call, the ToolEvents of the calls, a ToolReturned for each result in the order of the calls,
 // and a TurnEnd. Messages that [Agent.Steer] or background work adds before a model call
-// have a MessageAdded, too. The prompt has no MessageAdded, and results have an Answered
+// have a MessageAdded, too. The prompt has no MessageAdded, and results have a ToolReturned
 // instead. A call that does not run, because its response was cut off or withheld, has a
-// Called and an Answered, but no ToolEvents.
+// ToolCalled and a ToolReturned, but no ToolEvents.
 //
 // Events are pointers, but the [tool.Event] in a ToolEvent is a value:
 //
@@ -44,9 +44,9 @@ const (
 	eventModel        = "model"
 	eventPatched      = "patch"
 	eventMessageAdded = "message_added"
-	eventCalled       = "tool_call"
+	eventToolCalled   = "tool_call"
 	eventTool         = "tool"
-	eventAnswered     = "tool_result"
+	eventToolReturned = "tool_result"
 	eventHandedOff    = "handoff"
 	eventGuarded      = "guardrail"
 	eventNotice       = "notice"
@@ -71,7 +71,7 @@ type TurnStart struct {
 }
 
 // ModelEvent is one event of a model's response, for display. The complete content follows
-// in MessageAdded and Called.
+// in MessageAdded and ToolCalled.
 type ModelEvent struct {
 	Turn  int
 	Event dragoman.Event
@@ -169,9 +169,9 @@ func (*TurnStart) Type() string        { return eventTurnStart }
 func (*ModelEvent) Type() string       { return eventModel }
 func (*Patched) Type() string          { return eventPatched }
 func (*MessageAdded) Type() string     { return eventMessageAdded }
-func (*ToolCalled) Type() string       { return eventCalled }
+func (*ToolCalled) Type() string       { return eventToolCalled }
 func (*ToolEvent) Type() string        { return eventTool }
-func (*ToolReturned) Type() string     { return eventAnswered }
+func (*ToolReturned) Type() string     { return eventToolReturned }
 func (*HandedOff) Type() string        { return eventHandedOff }
 func (*GuardrailTripped) Type() string { return eventGuarded }
 func (*Notice) Type() string           { return eventNotice }

@@ -256,7 +256,7 @@ func (r *run) take(ctx context.Context, resp *dragoman.Response) error {
 }
 
 // emitResponse emits the events of a response that was stored, and of the replies of the loop
-// itself: each call has a Called event, also a call that must not run, and so has its result.
+// itself: each call has a ToolCalled, also a call that must not run, and a ToolReturned.
 func (r *run) emitResponse(output, replies []dragoman.Message, correction string, goesOn bool) {
 	if r.unwatched() {
 		return
