@@ -125,6 +125,9 @@ func (r *run) observer(also func(tool.Event)) func(tool.Event) {
 func (r *run) call(ctx context.Context) error {
 	calls := openCalls(r.messages)
 	if len(calls) == 0 {
+		if n := len(r.messages); n > 0 && hasResults(&r.messages[n-1]) {
+			return fmt.Errorf("%w: the conversation has the results of the calls that the state waits for, so the state is older: rewind the session to the state that was saved after them, or begin a new run", ErrState)
+		}
 		return fmt.Errorf("%w: the state has pending calls that the conversation does not contain: pass agent.In with the store of the run", ErrState)
 	}
 	run, answered := r.splitCalls(calls)

@@ -44,9 +44,9 @@ const (
 	eventModel        = "model"
 	eventPatched      = "patch"
 	eventMessageAdded = "message_added"
-	eventCalled       = "tool_call"
+	eventToolCalled   = "tool_call"
 	eventTool         = "tool"
-	eventAnswered     = "tool_result"
+	eventToolReturned = "tool_result"
 	eventHandedOff    = "handoff"
 	eventGuarded      = "guardrail"
 	eventNotice       = "notice"
@@ -169,9 +169,9 @@ func (*TurnStart) Type() string        { return eventTurnStart }
 func (*ModelEvent) Type() string       { return eventModel }
 func (*Patched) Type() string          { return eventPatched }
 func (*MessageAdded) Type() string     { return eventMessageAdded }
-func (*ToolCalled) Type() string       { return eventCalled }
+func (*ToolCalled) Type() string       { return eventToolCalled }
 func (*ToolEvent) Type() string        { return eventTool }
-func (*ToolReturned) Type() string     { return eventAnswered }
+func (*ToolReturned) Type() string     { return eventToolReturned }
 func (*HandedOff) Type() string        { return eventHandedOff }
 func (*GuardrailTripped) Type() string { return eventGuarded }
 func (*Notice) Type() string           { return eventNotice }

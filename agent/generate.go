@@ -211,28 +211,37 @@ func (s *structured) correction(problem string) string {
 	return "Your answer " + problem + ".\n" + s.instructions()
 }
 
-// jsonOf returns the JSON of an answer: the whole answer, or the first complete value in it,
-// because a model may add text and code fences around it (quirk F7).
+// jsonOf returns the JSON of an answer: the whole answer, or the first complete object in it,
+// because a model may add text and code fences around it (quirk F7). Text may have lists, such
+// as the citation [1], which are returned only if there is no object.
 func jsonOf(answer string) json.RawMessage {
 	answer = strings.TrimSpace(answer)
 	if json.Valid([]byte(answer)) {
 		return json.RawMessage(answer)
 	}
-	for at := 0; at < len(answer); at++ {
+	list := json.RawMessage(answer)
+	for at, last := 0, false; !last; {
 		open := strings.IndexAny(answer[at:], "{[")
 		if open < 0 {
 			break
 		}
 		at += open
+		last = at > maxPrelude
 		var value json.RawMessage
-		if json.NewDecoder(strings.NewReader(answer[at:])).Decode(&value) == nil {
+		d := json.NewDecoder(strings.NewReader(answer[at:]))
+		switch err := d.Decode(&value); {
+		case err != nil:
+			at++
+		case value[0] == '{':
 			return value
-		}
-		if at > maxPrelude {
-			break
+		default:
+			if !json.Valid(list) {
+				list = value
+			}
+			at += int(d.InputOffset())
 		}
 	}
-	return json.RawMessage(answer)
+	return list
 }
 
 // maxPrelude bounds how far into an answer jsonOf looks for JSON: each bracket before it

@@ -186,6 +186,7 @@ func TestQuirkF7_JSONIsFoundInFencesTextAndReasoning(t *testing.T) {
 		"in a fence":        textResponse("```json\n" + good + "\n```"),
 		"within text":       textResponse("I think {so} [yes]: " + good + " as you {asked"),
 		"said twice":        textResponse(good + "\n" + `{"city":"Rome","high":30}`),
+		"after a citation":  textResponse("As [1] and [2, 3] say: " + good),
 		"only in reasoning": thought,
 	} {
 		f, res, err := agent.Generate[Forecast](t.Context(), agent.Agent{Model: model(answer)}, "x")

@@ -173,3 +173,20 @@ func TestL7_StoredStopHasTheErrorOfItsGuardrail(t *testing.T) {
 		t.Errorf("the resumed run ended with %v", err)
 	}
 }
+
+func TestL7_StoredStopNamesItsReasonOnce(t *testing.T) {
+	for stage, want := range map[string]string{"tool_input": "agent: stopped by a guardrail in the stored run: g, at tool_input: no", "": "agent: the model gave no usable answer in the stored run: it was cut off at the output limit; raise Settings.MaxOutputTokens"} {
+		cut := textResponse("part")
+		cut.Stop.Reason = dragoman.StopLength
+		a := agent.Agent{Model: model(cut)}
+		if stage != "" {
+			var did counted
+			a = agent.Agent{Model: model(calls("a pay")), Tools: []tool.Tool{did.tool("pay")}}
+			a.Guardrails = railAt(stage, func(context.Context) (agent.Verdict, error) { return agent.Verdict{Stop: true, Reason: "no"}, nil })
+		}
+		res, _ := a.Run(t.Context(), "go")
+		if _, err := a.Resume(t.Context(), stored(t, res.State)); err == nil || err.Error() != want {
+			t.Errorf("%q: %v, want %s", stage, err, want)
+		}
+	}
+}

@@ -256,7 +256,8 @@ func (r *run) storeResponse(ctx context.Context, resp *dragoman.Response) error 
 }
 
 // emitResponse emits the events of a response that was stored, and of the replies of the loop
-// itself: each call has a ToolCalled event, also a call that must not run, and each result a ToolReturned.
+// itself. Each call has a ToolCalled event, also a call that must not run, and each result a
+// ToolReturned event.
 func (r *run) emitResponse(output, replies []dragoman.Message, correction string, goesOn bool) {
 	if r.noReader() {
 		return

@@ -46,6 +46,25 @@ func TestNilStateHasNothingPending(t *testing.T) {
 	}
 }
 
+// A branch at a message lacks the state that was saved with it.
+func TestL13_BranchBeforeItsStateSaysThatTheStateIsOlder(t *testing.T) {
+	var did counted
+	s := must[*session.Session](t)(session.Create(t.Context(), &session.Memory{}, session.Info{}))
+	a := agent.Agent{Model: model(calls(`b pay {"word":"x"}`)), Tools: []tool.Tool{did.tool("pay")}}
+	if _, err := a.Run(t.Context(), "go", agent.In(s)); err != nil {
+		t.Fatal(err)
+	}
+	last := must[[]session.Stored](t)(s.Last(t.Context(), 2))
+	branch := must[*session.Session](t)(s.Branch(t.Context(), last[0].Seq, session.Info{}))
+	_, err := a.Resume(t.Context(), nil, agent.In(branch))
+	if !errors.Is(err, agent.ErrState) || !strings.Contains(err.Error(), "the state is older: rewind the session") || did.String() != "pay:x" {
+		t.Errorf("%v, ran %q", err, did.String())
+	}
+	if _, err := a.Run(t.Context(), "next", agent.In(branch)); err != nil {
+		t.Error(err)
+	}
+}
+
 // The docs of Event and MessageAdded say which messages have an event.
 func TestMessagesOfTheModelAndOfSteerAreReported(t *testing.T) {
 	var did counted

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -128,10 +129,15 @@ func (s *state) failure() error {
 	case s.Phase != finished || s.Failed == nil:
 		return nil
 	case s.Failed.Guardrail:
-		return fmt.Errorf("%w in the stored run: %s", ErrGuardrail, s.Failed.Text)
+		return inStoredRun(ErrGuardrail, s.Failed.Text)
 	default:
-		return fmt.Errorf("%w in the stored run: %s", ErrDecision, s.Failed.Text)
+		return inStoredRun(ErrDecision, s.Failed.Text)
 	}
+}
+
+// inStoredRun returns the stored error of a run, whose text may begin with that of sentinel.
+func inStoredRun(sentinel error, text string) error {
+	return fmt.Errorf("%w in the stored run: %s", sentinel, strings.TrimPrefix(text, sentinel.Error()+": "))
 }
 
 // degradedTool is a tool that a failure removed from a run.

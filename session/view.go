@@ -134,6 +134,9 @@ func (v view) last(ctx context.Context, q Query) ([]Entry, error) {
 // one; 0 is the beginning. [Session.Head] and [Stored] give the positions of entries.
 // Nothing is removed from the log: a later rewind can undo this one.
 //
+// A message precedes the state that was saved with it. To resume a run after a message,
+// rewind to the entry of that state.
+//
 // Effects are not undone, and the journal still has them. A run that continues from an
 // earlier state needs a new id; otherwise a call may get the result that the same call had
 // before.

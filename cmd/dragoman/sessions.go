@@ -474,7 +474,8 @@ func newSessionsRewind() *cobra.Command {
 		Long: `Rewind takes the conversation of a session back to the point before a prompt: the last
 prompt, or the one with the number PROMPT, as "dragoman sessions show" numbers them. It
 does not undo what tool calls did: files stay as they are. Rewind deletes nothing. It
-prints the command that restores the session.`,
+prints the command that restores the session. With --entry and the number of a message,
+the conversation ends with that message, and "dragoman run" continues from there.`,
 		Example: `  dragoman sessions rewind trip --json`,
 		Args:    arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -483,7 +484,12 @@ prints the command that restores the session.`,
 			}
 			return o.with(cmd, args[0], func(ctx context.Context, store session.Store, s *session.Session) error {
 				to, was := entry, fmt.Sprintf("at entry %d", entry)
-				if !cmd.Flags().Changed("entry") {
+				if cmd.Flags().Changed("entry") {
+					var err error
+					if to, err = withState(ctx, s, entry); err != nil {
+						return err
+					}
+				} else {
 					number, p, err := promptNamed(ctx, s, args[1:])
 					if err != nil {
 						return err
@@ -501,6 +507,25 @@ prints the command that restores the session.`,
 	o.add(cmd, true)
 	cmd.Flags().Int64Var(&entry, "entry", 0, "the log entry to go back to, instead of a prompt; 0 is the beginning")
 	return cmd
+}
+
+// withState returns the entry of the state that was saved with a message, which a run resumes
+// from, or the given entry if it is not a message that a state follows.
+func withState(ctx context.Context, s *session.Session, at int64) (int64, error) {
+	if at <= 0 {
+		return at, nil
+	}
+	for e, err := range s.Entries(ctx, session.Query{After: at - 1}) {
+		switch {
+		case err != nil:
+			return 0, err
+		case e.Seq > at && e.Kind == "state":
+			return e.Seq, nil
+		case e.Seq == at && e.Kind != "message", e.Seq > at && e.Kind != "records":
+			return at, nil
+		}
+	}
+	return at, nil
 }
 
 func newSessionsDelete() *cobra.Command {
