@@ -20,7 +20,6 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// turn is a turn with one call.
 func turn(number int, calls ...*dragoman.ToolCall) tool.Turn {
 	return tool.Turn{Number: number, Calls: calls}
 }
