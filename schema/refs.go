@@ -170,10 +170,10 @@ func (n *node) inPlace(f func(*node)) {
 	}
 }
 
-// loop returns a schema whose $ref leads back to itself without descending into the value, or
+// referenceLoop returns a schema whose $ref leads back to itself without descending into the value, or
 // nil. Such a reference has no meaning, and some validators never return from it.
-func loop(root *node) *node {
-	if !refers(root) {
+func referenceLoop(root *node) *node {
+	if !hasReferences(root) {
 		return nil
 	}
 	state := map[*node]int{}
@@ -229,16 +229,16 @@ func reach(root *node, f func(*node)) {
 	visit(root)
 }
 
-// refers reports whether any schema refers to another.
-func refers(root *node) bool {
+// hasReferences reports whether any schema refers to another.
+func hasReferences(root *node) bool {
 	found := false
 	reach(root, func(n *node) { found = found || n.ref != nil })
 	return found
 }
 
-// recursive returns a schema that contains itself through references, or nil.
-func recursive(root *node) *node {
-	if !refers(root) {
+// recursiveSchema returns a schema that contains itself through references, or nil.
+func recursiveSchema(root *node) *node {
+	if !hasReferences(root) {
 		return nil
 	}
 	state := map[*node]int{}

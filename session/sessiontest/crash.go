@@ -31,7 +31,7 @@ func Crash(t *testing.T, kills int, start func() *exec.Cmd, open func(t *testing
 	rnd := rand.New(rand.NewPCG(1, uint64(kills)))
 	c := &killedProcess{saved: map[string]bool{}, begun: map[string]bool{}, ended: map[string]bool{}}
 	for range kills {
-		c.run(t, start(), rnd.IntN(40), time.Duration(rnd.IntN(3000))*time.Microsecond)
+		c.runAndKill(t, start(), rnd.IntN(40), time.Duration(rnd.IntN(3000))*time.Microsecond)
 		c.check(t, open(t))
 	}
 	if len(c.saved) == 0 || len(c.begun) == 0 || len(c.ended) == 0 {
@@ -44,9 +44,9 @@ const crashID = "crash"
 // killedProcess holds the writes that were acknowledged so far.
 type killedProcess struct{ saved, begun, ended map[string]bool }
 
-// run starts a process, reads its acknowledgments, and kills it some time after a number of
+// runAndKill starts a process, reads its acknowledgments, and kills it some time after a number of
 // lines.
-func (c *killedProcess) run(t *testing.T, cmd *exec.Cmd, lines int, then time.Duration) {
+func (c *killedProcess) runAndKill(t *testing.T, cmd *exec.Cmd, lines int, then time.Duration) {
 	t.Helper()
 	out, err := cmd.StdoutPipe()
 	if err != nil {
