@@ -10,8 +10,8 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// calm runs f and reports a panic as a failure.
-func calm(t *testing.T, what string, f func()) {
+// mustNotPanic runs f and reports a panic as a failure.
+func mustNotPanic(t *testing.T, what string, f func()) {
 	t.Helper()
 	defer func() {
 		if r := recover(); r != nil {
@@ -52,24 +52,24 @@ func TestNothingPanicsOnNil(t *testing.T) {
 			for k := 1; k < m.Type.NumIn() && (!m.Type.IsVariadic() || k < m.Type.NumIn()-1); k++ {
 				args = append(args, reflect.Zero(m.Type.In(k)))
 			}
-			calm(t, fmt.Sprintf("%T.%s", receiver, m.Name), func() { v.Method(i).Call(args) })
+			mustNotPanic(t, fmt.Sprintf("%T.%s", receiver, m.Name), func() { v.Method(i).Call(args) })
 		}
-		calm(t, fmt.Sprintf("JSON of %T", receiver), func() { _, _ = json.Marshal(receiver) })
+		mustNotPanic(t, fmt.Sprintf("JSON of %T", receiver), func() { _, _ = json.Marshal(receiver) })
 	}
 	for _, p := range nilParts {
 		name := fmt.Sprintf("%T", p)
-		calm(t, "MarshalPart of "+name, func() {
+		mustNotPanic(t, "MarshalPart of "+name, func() {
 			if _, err := dragoman.MarshalPart(p); err == nil {
 				t.Errorf("a nil %s is stored", name)
 			}
 		})
 		for _, in := range []dragoman.Part{p, &dragoman.ToolResult{Content: []dragoman.Part{p}}} {
 			m := dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{in}}
-			calm(t, "a message of "+name, func() {
+			mustNotPanic(t, "a message of "+name, func() {
 				_, _, _ = m.Text(), m.ToolCalls(), m.Fingerprint()
 				_, _ = json.Marshal(m)
 			})
-			calm(t, "a response of "+name, func() {
+			mustNotPanic(t, "a response of "+name, func() {
 				r := dragoman.Response{Output: []dragoman.Message{m}, Alternatives: []dragoman.Candidate{{Output: []dragoman.Message{m}}}}
 				_, _, _ = r.Text(), r.ToolCalls(), r.Fingerprint()
 				_, _ = json.Marshal(r)
@@ -77,7 +77,7 @@ func TestNothingPanicsOnNil(t *testing.T) {
 					t.Errorf("a response with a nil %s is valid", name)
 				}
 			})
-			calm(t, "a request of "+name, func() {
+			mustNotPanic(t, "a request of "+name, func() {
 				r := dragoman.Request{Instructions: []dragoman.Part{in}, Messages: []dragoman.Message{m}}
 				_ = r.Fingerprint()
 				_, _ = json.Marshal(r)
@@ -86,11 +86,11 @@ func TestNothingPanicsOnNil(t *testing.T) {
 				}
 			})
 		}
-		calm(t, "results with "+name, func() {
+		mustNotPanic(t, "results with "+name, func() {
 			_ = (&dragoman.ToolResult{Content: []dragoman.Part{p}}).Text()
 			_ = dragoman.ToolResults(nil)
 		})
-		calm(t, "collecting "+name, func() {
+		mustNotPanic(t, "collecting "+name, func() {
 			var c dragoman.Collector
 			c.Add(&dragoman.ResponseStart{})
 			c.Add(&dragoman.PartStart{Part: p})
@@ -104,7 +104,7 @@ func TestNothingPanicsOnNil(t *testing.T) {
 	}
 	for _, ev := range nilEvents {
 		name := fmt.Sprintf("%T", ev)
-		calm(t, "an event that is nil, "+name, func() {
+		mustNotPanic(t, "an event that is nil, "+name, func() {
 			if err := dragoman.ValidateEvent(ev); !errors.Is(err, dragoman.ErrInvalid) {
 				t.Errorf("a nil %s is valid: %v", name, err)
 			}
@@ -118,7 +118,7 @@ func TestNothingPanicsOnNil(t *testing.T) {
 			}
 		})
 	}
-	calm(t, "Collect", func() {
+	mustNotPanic(t, "Collect", func() {
 		if r, err := dragoman.Collect(nil); r == nil || !errors.Is(err, dragoman.ErrIncompleteStream) {
 			t.Errorf("%+v, %v", r, err)
 		}

@@ -8,15 +8,15 @@ import (
 
 // detacher returns the store for the media of the run: its own store or that of the outer
 // run, or nil if neither stores media.
-func (r *run) detacher() detacher {
-	if d, ok := r.store.(detacher); ok {
+func (r *run) detacher() mediaDetacher {
+	if d, ok := r.store.(mediaDetacher); ok {
 		return d
 	}
 	return r.media
 }
 
-// detacherFrom returns the detacher of the run that calls a tool, or nil.
-func detacherFrom(ctx context.Context) detacher {
+// mediaDetacherFrom returns the detacher of the run that calls a tool, or nil.
+func mediaDetacherFrom(ctx context.Context) mediaDetacher {
 	if r := runFrom(ctx); r != nil {
 		return r.detacher()
 	}
@@ -25,7 +25,7 @@ func detacherFrom(ctx context.Context) detacher {
 
 // detach replaces the content of large media with references. A nil d leaves the content in
 // the state. Other states that share messages with this one do not change.
-func (s *state) detach(ctx context.Context, d detacher) error {
+func (s *state) detach(ctx context.Context, d mediaDetacher) error {
 	if d == nil || !s.hasMedia() {
 		return nil
 	}

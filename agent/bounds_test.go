@@ -169,13 +169,13 @@ func TestI9_GeneratedHandoffNamesDiffer(t *testing.T) {
 	}
 }
 
-// specless is a tool without a spec.
-type specless struct{ tool.Tool }
+// nilSpecTool is a tool without a spec.
+type nilSpecTool struct{ tool.Tool }
 
-func (specless) Spec() *dragoman.ToolSpec { return nil }
+func (nilSpecTool) Spec() *dragoman.ToolSpec { return nil }
 
 func TestMissingToolOfAnAgentWithHandoffsIsReported(t *testing.T) {
-	for _, missing := range []tool.Tool{nil, specless{failing("x")}} {
+	for _, missing := range []tool.Tool{nil, nilSpecTool{failing("x")}} {
 		a := agent.Agent{Model: model(), Tools: []tool.Tool{missing}, Handoffs: []agent.Handoff{{To: &agent.Agent{Name: "b", Model: model()}}}}
 		if err := a.Check(); !errors.Is(err, agent.ErrAgent) {
 			t.Error(err)
@@ -254,28 +254,28 @@ func TestL2_HostedCallsWithTextEndTheRun(t *testing.T) {
 	}
 }
 
-// aimed is a model that knows its target, or fails to find it.
-type aimed struct {
+// targetedModel is a model that knows its target, or fails to find it.
+type targetedModel struct {
 	*scripted
 	target targets.Target
 	err    error
 }
 
-func (a aimed) Target(context.Context, string) (targets.Target, *extension.Resolution, error) {
+func (a targetedModel) Target(context.Context, string) (targets.Target, *extension.Resolution, error) {
 	return a.target, nil, a.err
 }
 
-func (aimed) String() string { return "unaimed" }
+func (targetedModel) String() string { return "unaimed" }
 
 func TestP1_PoliciesNameAModelByItsTarget(t *testing.T) {
 	for _, c := range []struct {
-		m    aimed
+		m    targetedModel
 		want string
 	}{
-		{aimed{target: targets.Target{Provider: "p", Model: "m"}}, "model_call p/m allow yes"},
-		{aimed{target: targets.Target{Provider: "p"}}, "model_call p/asked allow yes"},
-		{aimed{target: targets.Target{Model: "m"}}, "model_call m allow yes"},
-		{aimed{target: targets.Target{Provider: "p", Model: "m"}, err: errors.New("unknown")}, "model_call unaimed allow yes"},
+		{targetedModel{target: targets.Target{Provider: "p", Model: "m"}}, "model_call p/m allow yes"},
+		{targetedModel{target: targets.Target{Provider: "p"}}, "model_call p/asked allow yes"},
+		{targetedModel{target: targets.Target{Model: "m"}}, "model_call m allow yes"},
+		{targetedModel{target: targets.Target{Provider: "p", Model: "m"}, err: errors.New("unknown")}, "model_call unaimed allow yes"},
 	} {
 		c.m.scripted = model()
 		a := &agent.Agent{Model: c.m, Runner: &tool.Runner{Policy: rules(t, `rules: [{id: "yes", effect: allow, subjects: model_call}]`)}}
@@ -549,10 +549,10 @@ func (n native) MessagesInPlaceOf(_ context.Context, ms []dragoman.Message, targ
 	return []dragoman.Message{dragoman.UserText("native")}, nil
 }
 
-// linked is a model of a chain that knows its target.
-type linked struct{ aimed }
+// linkModel is a model of a chain that knows its target.
+type linkModel struct{ targetedModel }
 
-func (linked) Limits() targets.Limits { return targets.Limits{} }
+func (linkModel) Limits() targets.Limits { return targets.Limits{} }
 
 func TestX9_ChainsCompactTheConversationOnce(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -562,8 +562,8 @@ func TestX9_ChainsCompactTheConversationOnce(t *testing.T) {
 		"no native history":             {"", "go"},
 		"a native history of one model": {"second", "go,native"},
 	} {
-		link := func(name string, script ...any) linked {
-			return linked{aimed{scripted: model(script...), target: targets.Target{Provider: name, Model: "m"}}}
+		link := func(name string, script ...any) linkModel {
+			return linkModel{targetedModel{scripted: model(script...), target: targets.Target{Provider: name, Model: "m"}}}
 		}
 		first, second := link("first", &dragoman.APIError{Class: dragoman.ErrorOverloaded, Message: "busy"}), link("second")
 		chain := &provider.Chain{Links: []provider.Link{{Name: "first/m", Model: first}, {Name: "second/m", Model: second}}}

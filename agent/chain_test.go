@@ -26,17 +26,17 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// link is a server of one dialect that answers with its name and the number of the
+// linkServer is a server of one dialect that answers with its name and the number of the
 // request, unless it is down. It refuses requests that the vendor's server refuses.
-type link struct {
+type linkServer struct {
 	name, url string
 	down      bool
 	sent      []string // the texts of each request, as "q1|a1|q2"
 }
 
-func newLink(t *testing.T, c dialect.Codec, name string) *link {
+func newLink(t *testing.T, c dialect.Codec, name string) *linkServer {
 	t.Helper()
-	l := &link{name: name}
+	l := &linkServer{name: name}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
@@ -139,12 +139,12 @@ func TestX9_EachLinkOfAChainHasItsOwnNativeHistory(t *testing.T) {
 	}
 }
 
-// marking is an extension that puts a message before the native history of its model.
-type marking struct{ text string }
+// markingExtension is an extension that puts a message before the native history of its model.
+type markingExtension struct{ text string }
 
-func (marking) Info() extension.Info { return extension.Info{Name: "mark"} }
+func (markingExtension) Info() extension.Info { return extension.Info{Name: "mark"} }
 
-func (m marking) Actions(extension.Env) []extension.Action {
+func (m markingExtension) Actions(extension.Env) []extension.Action {
 	return []extension.Action{{ID: "mark", Triggers: []string{extension.BeforeSave}, Run: func(_ context.Context, in extension.ActionInput) (extension.ActionResult, error) {
 		native, err := in.Runtime.Encode([]dragoman.Message{dragoman.UserText(m.text), dragoman.AssistantText("yes")})
 		if err != nil || len(in.Native) != 2 {
@@ -157,8 +157,8 @@ func (m marking) Actions(extension.Env) []extension.Action {
 func TestX9_NoLinkOfAChainIsSentTheNativeHistoryOfAnother(t *testing.T) {
 	t.Setenv("FIRST_KEY", "k")
 	a, b := newLink(t, anthropic.Codec{}, "a"), newLink(t, openaichat.Codec{}, "b")
-	marked := func(c dialect.Codec, l *link) *provider.Client {
-		set, err := extension.NewSet(marking{"only for " + l.name})
+	marked := func(c dialect.Codec, l *linkServer) *provider.Client {
+		set, err := extension.NewSet(markingExtension{"only for " + l.name})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -62,14 +62,14 @@ func clerkPlan(task string) [][]string {
 	return [][]string{{call("a", "once"), call("b", "again")}, {call("c", "pay"), call("d", "once")}}
 }
 
-// planned is a model that depends only on its plan and the conversation. Its final answer
-// lists the fates of the calls.
-type planned struct {
+// plannedModel is a model that depends only on its plan and the conversation. Its final answer
+// lists the outcomes of the calls.
+type plannedModel struct {
 	plan func(first string) [][]string
 	tell bool
 }
 
-func (m planned) Generate(_ context.Context, req *dragoman.Request) (*dragoman.Response, error) {
+func (m plannedModel) Generate(_ context.Context, req *dragoman.Request) (*dragoman.Response, error) {
 	turn, told := 0, []string{}
 	for i := range req.Messages {
 		if len(req.Messages[i].ToolCalls()) > 0 {
@@ -77,7 +77,7 @@ func (m planned) Generate(_ context.Context, req *dragoman.Request) (*dragoman.R
 		}
 		for _, p := range req.Messages[i].Parts {
 			if res, ok := p.(*dragoman.ToolResult); ok {
-				told = append(told, fmt.Sprintf("[%s %s]", res.CallID, fate(res)))
+				told = append(told, fmt.Sprintf("[%s %s]", res.CallID, outcomeOf(res)))
 			}
 		}
 	}
@@ -92,7 +92,7 @@ func (m planned) Generate(_ context.Context, req *dragoman.Request) (*dragoman.R
 	}
 }
 
-func (m planned) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[dragoman.Event, error] {
+func (m plannedModel) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[dragoman.Event, error] {
 	return streamed(ctx, req, m.Generate)
 }
 
@@ -103,8 +103,8 @@ const (
 	uncertain = "uncertain"
 )
 
-// fate returns the fate of a call, according to its result.
-func fate(res *dragoman.ToolResult) string {
+// outcomeOf returns the outcome of a call, according to its result.
+func outcomeOf(res *dragoman.ToolResult) string {
 	switch text := res.Text(); {
 	case res.Outcome != codes.OutcomeError:
 		return succeeded
@@ -146,7 +146,7 @@ func crashTools(file string, tickets *tool.Tickets) []tool.Tool {
 			if err := effect(w.Word); err != nil {
 				return tool.Output{}, err
 			}
-			if chance(w.Word, 2) == 0 { // the others finish when the next process looks
+			if randomly(w.Word, 2) == 0 { // the others finish when the next process looks
 				err = tickets.Resolve(ctx, ticket.ID, tool.Output{Content: []dragoman.Part{&dragoman.Text{Text: "built"}}})
 			}
 			return tool.Output{Ticket: ticket}, err
@@ -157,8 +157,8 @@ func crashTools(file string, tickets *tool.Tickets) []tool.Tool {
 	}
 }
 
-// chance returns a number below n that depends on a word and on the seed of the process.
-func chance(word string, n uint64) uint64 {
+// randomly returns a number below n that depends on a word and on the seed of the process.
+func randomly(word string, n uint64) uint64 {
 	h := fnv.New64a()
 	fmt.Fprint(h, os.Getenv(crashHuman), word)
 	return h.Sum64() / 7 % n
@@ -167,9 +167,9 @@ func chance(word string, n uint64) uint64 {
 func crashAgent(seed uint64, file string) (agent.Agent, *tool.Tickets) {
 	tickets := &tool.Tickets{Store: &fileTickets{name: file + ".tickets"}}
 	tools := crashTools(file, tickets)
-	clerk := agent.Agent{Name: "clerk", Model: planned{clerkPlan, true}, Tools: tools[:3]}
+	clerk := agent.Agent{Name: "clerk", Model: plannedModel{clerkPlan, true}, Tools: tools[:3]}
 	tools = append(tools, clerk.AsTool())
-	m := planned{plan: func(string) [][]string { return crashPlan(seed) }}
+	m := plannedModel{plan: func(string) [][]string { return crashPlan(seed) }}
 	second := agent.Agent{Name: "second", Model: m, Tools: tools, Runner: &tool.Runner{Tickets: tickets}}
 	return agent.Agent{
 		Model: m, Tools: tools, Runner: &tool.Runner{Tickets: tickets},
@@ -326,7 +326,7 @@ func settleBackground(ctx context.Context, tickets *tool.Tickets, run string) er
 // from the decisions in the process that was killed before.
 func decided(s *agent.State) (opts []agent.Option) {
 	for _, p := range s.Pending() {
-		switch chance(p.Binding.Run+p.Binding.CallID, 6) {
+		switch randomly(p.Binding.Run+p.Binding.CallID, 6) {
 		case 0:
 			opts = append(opts, agent.Reject(p, "no"))
 		case 1:

@@ -79,7 +79,7 @@ func crashes(t *testing.T, at string, kills int) {
 			if killed >= kills {
 				after = 1 << 20
 			}
-			if done, dead := live(t, cmd, after, c.acked); dead {
+			if done, dead := survive(t, cmd, after, c.acked); dead {
 				killed++
 			} else if done {
 				break
@@ -92,9 +92,9 @@ func crashes(t *testing.T, at string, kills int) {
 	t.Logf("%d runs, %d kills, %v", runs, killed, fates)
 }
 
-// live starts a child and kills it after a number of steps. The steps that it reported as
+// survive starts a child and kills it after a number of steps. The steps that it reported as
 // stored are acknowledged.
-func live(t *testing.T, cmd *exec.Cmd, after int, acked map[string]bool) (done, dead bool) {
+func survive(t *testing.T, cmd *exec.Cmd, after int, acked map[string]bool) (done, dead bool) {
 	t.Helper()
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -156,7 +156,7 @@ func (c *crashRun) judge(t *testing.T, at string) (fates map[string]int) {
 	fates = map[string]int{}
 	for id, call := range c.asked {
 		if res := c.results[id]; res != nil {
-			is := fate(res)
+			is := outcomeOf(res)
 			c.judgeCall(t, call.Name, id, is)
 			fates[call.Name+" "+is]++
 			if call.Name == "clerk" {

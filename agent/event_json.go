@@ -156,7 +156,6 @@ func endOf(r *Result) *endJSON {
 	return end
 }
 
-// toolEvent returns a tool event as JSON.
 func toolEvent(ev tool.Event) (*toolEventJSON, error) {
 	of := func(typ string, c tool.CallRef) *toolEventJSON {
 		return &toolEventJSON{Type: typ, CallID: c.CallID, Tool: c.Key.QualifiedName()}

@@ -24,17 +24,17 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// moods is a mapper for servers whose messages have a "mood" and "sources" that no
+// moodExtension is a mapper for servers whose messages have a "mood" and "sources" that no
 // dialect knows. It has no hook for streams.
-type moods struct{}
+type moodExtension struct{}
 
-func (moods) Info() extension.Info { return extension.Info{Name: "moods"} }
+func (moodExtension) Info() extension.Info { return extension.Info{Name: "moods"} }
 
-func (moods) ToNative(_ []dragoman.Message, native []json.RawMessage) []json.RawMessage {
+func (moodExtension) ToNative(_ []dragoman.Message, native []json.RawMessage) []json.RawMessage {
 	return native
 }
 
-func (moods) FromNative(native []json.RawMessage, messages []dragoman.Message) []dragoman.Message {
+func (moodExtension) FromNative(native []json.RawMessage, messages []dragoman.Message) []dragoman.Message {
 	return extension.FromNative(native, messages, func(o *extension.Object, m *dragoman.Message) error {
 		var mood string
 		if found, err := o.Read("mood", &mood); !found || err != nil {
@@ -50,12 +50,12 @@ func (moods) FromNative(native []json.RawMessage, messages []dragoman.Message) [
 	})
 }
 
-// finishing rewrites texts that were already streamed.
-type finishing struct{}
+// finishExtension rewrites texts that were already streamed.
+type finishExtension struct{}
 
-func (finishing) Info() extension.Info { return extension.Info{Name: "finishing"} }
+func (finishExtension) Info() extension.Info { return extension.Info{Name: "finishing"} }
 
-func (finishing) Finish(_ context.Context, _ *extension.Exchange, resp *dragoman.Response) error {
+func (finishExtension) Finish(_ context.Context, _ *extension.Exchange, resp *dragoman.Response) error {
 	for i := range resp.Output {
 		for _, p := range resp.Output[i].Parts {
 			if t, ok := p.(*dragoman.Text); ok {
@@ -66,13 +66,13 @@ func (finishing) Finish(_ context.Context, _ *extension.Exchange, resp *dragoman
 	return nil
 }
 
-// reading is a chunk reader that changes the message by the values that it collects.
-type reading struct {
+// readingExtension is a chunk reader that changes the message by the values that it collects.
+type readingExtension struct {
 	*extension.Accumulator[extension.Text]
 }
 
-func newReading() reading {
-	return reading{&extension.Accumulator[extension.Text]{
+func newReading() readingExtension {
+	return readingExtension{&extension.Accumulator[extension.Text]{
 		Path: "/message/weather", Fold: extension.Append, Fragments: true,
 		Extract: func(chunk json.RawMessage) (piece extension.Text, found bool, err error) {
 			o, err := extension.NewObject(chunk)
@@ -90,7 +90,7 @@ func newReading() reading {
 	}}
 }
 
-func (reading) Info() extension.Info { return extension.Info{Name: "reading"} }
+func (readingExtension) Info() extension.Info { return extension.Info{Name: "reading"} }
 
 // exchangeServer answers each request with the next pair, whole or as a stream.
 func exchangeServer(t *testing.T, pairs ...[2]string) *httptest.Server {
@@ -189,7 +189,7 @@ func TestX6_StreamedAndWholeResponsesAreStoredAlike(t *testing.T) {
 		}}, []string{`"sure"`, `"OSLO: yes."`, `"true"`}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			set := must[*extension.Set](t)(extension.NewSet(moods{}, newReading(), finishing{}))
+			set := must[*extension.Set](t)(extension.NewSet(moodExtension{}, newReading(), finishExtension{}))
 			var did counted
 			history := func(streamed bool) []string {
 				server := exchangeServer(t, c.pairs...)

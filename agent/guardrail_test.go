@@ -16,8 +16,7 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// railAt returns a guardrail at a stage.
-func railAt(stage string, check func(ctx context.Context) (agent.Verdict, error)) agent.Guardrails {
+func guardrailAt(stage string, check func(ctx context.Context) (agent.Verdict, error)) agent.Guardrails {
 	switch stage {
 	case "input":
 		return agent.Guardrails{Input: []agent.InputGuardrail{{Name: "g", Check: func(ctx context.Context, _ []dragoman.Message) (agent.Verdict, error) { return check(ctx) }}}}
@@ -34,7 +33,7 @@ func TestL7_PanickingGuardrailStopsRun(t *testing.T) {
 	for _, stage := range []string{"input", "output", "tool_input", "tool_output"} {
 		var did counted
 		a := agent.Agent{Model: model(calls("a pay")), Tools: []tool.Tool{did.tool("pay")}}
-		a.Guardrails = railAt(stage, func(context.Context) (agent.Verdict, error) { panic("broken") })
+		a.Guardrails = guardrailAt(stage, func(context.Context) (agent.Verdict, error) { panic("broken") })
 		told := false
 		var res *agent.Result
 		var err error
@@ -69,7 +68,7 @@ func TestL7_SlowToolGuardrailStopsRun(t *testing.T) {
 				wait := tool.New("wait", "Waits.", func(context.Context, word) (string, error) { time.Sleep(2 * time.Minute); return "", nil }, tool.Timeout(5*time.Minute))
 				a := agent.Agent{Model: m, Tools: []tool.Tool{did.tool("pay"), wait}, Toolbox: tool.Config{Hooks: tool.Hooks{Timeout: time.Minute}}}
 				first := true
-				a.Guardrails = railAt(stage, func(ctx context.Context) (agent.Verdict, error) {
+				a.Guardrails = guardrailAt(stage, func(ctx context.Context) (agent.Verdict, error) {
 					if info, _ := tool.InfoFrom(ctx); info.Key.Name == "pay" && first {
 						first = false
 						time.Sleep(takes)
@@ -95,7 +94,7 @@ func TestL12_RunCanceledInGuardrailCanBeResumed(t *testing.T) {
 				defer cancel()
 				first := true
 				a := agent.Agent{Model: model(calls("a look"), textResponse("one"), textResponse("two")), Tools: []tool.Tool{new(counted).tool("look")}}
-				a.Guardrails = railAt(stage, func(ctx context.Context) (agent.Verdict, error) {
+				a.Guardrails = guardrailAt(stage, func(ctx context.Context) (agent.Verdict, error) {
 					if !first {
 						return agent.Verdict{}, nil
 					}
@@ -143,7 +142,7 @@ func TestL7_StopThatCannotBeStoredIsLogged(t *testing.T) {
 		s := &fullStore{Store: newSession(t)}
 		a := agent.Agent{
 			Model: model(calls("a look")), Tools: []tool.Tool{new(counted).tool("look")}, Log: slog.New(slog.NewTextHandler(&log, nil)),
-			Guardrails: railAt("tool_output", func(context.Context) (agent.Verdict, error) {
+			Guardrails: guardrailAt("tool_output", func(context.Context) (agent.Verdict, error) {
 				s.full = full
 				return agent.Verdict{Stop: true}, nil
 			}),
@@ -161,7 +160,7 @@ func TestL7_StoredStopHasTheErrorOfItsGuardrail(t *testing.T) {
 	s := dyingSession(t)
 	a := agent.Agent{
 		Model: model(calls(`a look {"word":"x"}`)), Tools: []tool.Tool{new(counted).tool("look")},
-		Guardrails: railAt("tool_output", func(context.Context) (agent.Verdict, error) { return agent.Verdict{}, errors.New("no connection") }),
+		Guardrails: guardrailAt("tool_output", func(context.Context) (agent.Verdict, error) { return agent.Verdict{}, errors.New("no connection") }),
 	}
 	if _, err := a.Run(t.Context(), "go", agent.In(s)); err == nil {
 		t.Fatal("the run did not end")

@@ -70,7 +70,6 @@ func streamed(ctx context.Context, req *dragoman.Request, generate func(context.
 	}
 }
 
-// eventsOf returns the events of a response.
 func eventsOf(resp *dragoman.Response) []dragoman.Event {
 	out := []dragoman.Event{&dragoman.ResponseStart{}}
 	index := 0

@@ -189,7 +189,7 @@ func TestDecision106_ModelsDoNotReadTheCauseOfAnError(t *testing.T) {
 			"as tool": nil,
 			"itself":  func(err error) error { return err },
 			"wrapped": func(err error) error { return fmt.Errorf("asking inner: %w", err) },
-			"quoted":  func(err error) error { return quoting{err} },
+			"quoted":  func(err error) error { return quotingError{err} },
 			"joined":  func(err error) error { return errors.Join(errors.New("first"), err) },
 		} {
 			inner.Model = model(call)
@@ -221,8 +221,8 @@ func TestDecision106_ModelsDoNotReadTheCauseOfAnError(t *testing.T) {
 	}
 }
 
-// quoting wraps an error and quotes its text.
-type quoting struct{ err error }
+// quotingError wraps an error and quotes its text.
+type quotingError struct{ err error }
 
-func (q quoting) Error() string { return fmt.Sprintf("inner said %q", q.err.Error()) }
-func (q quoting) Unwrap() error { return q.err }
+func (q quotingError) Error() string { return fmt.Sprintf("inner said %q", q.err.Error()) }
+func (q quotingError) Unwrap() error { return q.err }

@@ -89,7 +89,7 @@ func (a Agent) nested(ctx context.Context, in task) (string, error) {
 		if err := json.Unmarshal(raw, &s); err != nil {
 			return "", err
 		}
-		if err := s.s.expand(ctx, detacherFrom(ctx)); err != nil {
+		if err := s.s.expand(ctx, mediaDetacherFrom(ctx)); err != nil {
 			return "", err
 		}
 		res, err = a.Resume(ctx, &s, opts...)
@@ -101,7 +101,7 @@ func (a Agent) nested(ctx context.Context, in task) (string, error) {
 		return res.Output, nil
 	case errors.Is(err, ErrInterrupted):
 		s := res.State.s
-		if err := s.detach(ctx, detacherFrom(ctx)); err != nil {
+		if err := s.detach(ctx, mediaDetacherFrom(ctx)); err != nil {
 			return "", err
 		}
 		state, failed := s.encode()

@@ -91,7 +91,7 @@ func taskInput(task string) tool.Input {
 	return tool.Input{Arguments: json.RawMessage(`{"task":"` + task + `"}`)}
 }
 
-// A new policy asks about a nested run again. Its work is kept meanwhile.
+// A new policy asks about a nested run again. Its work is not lost.
 func TestA6_NestedRunKeepsWorkOverSecondApproval(t *testing.T) {
 	var did counted
 	clerk := agent.Agent{

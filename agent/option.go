@@ -29,7 +29,7 @@ type options struct {
 	spill     tool.SpillStore  // of the outer run
 	tickets   tool.TicketStore // of the outer run
 	secrets   *tool.Run        // of the outer run, whose secrets are hidden here too
-	media     detacher         // of the outer run
+	media     mediaDetacher    // of the outer run
 	policies  []*policy.Policy // of the outer runs
 	check     func(answer string) (correction string)
 	output    *structured
@@ -139,10 +139,10 @@ type expander interface {
 	Expand(ctx context.Context, messages []dragoman.Message) ([]dragoman.Message, error)
 }
 
-// detacher is an expander that stores the content of large media separately. A run uses
+// mediaDetacher is an expander that stores the content of large media separately. A run uses
 // it to replace the content in the messages and results of its state with references.
 // Without it, the state holds the content. A session of package session is one.
-type detacher interface {
+type mediaDetacher interface {
 	expander
 	// Detach stores the content of large media and returns the messages with references to
 	// it, for Expand. It does not change its argument.

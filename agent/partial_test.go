@@ -11,17 +11,17 @@ import (
 	"github.com/dragoman-go/dragoman/session"
 )
 
-// hanging streams a text, cancels the run, and waits for the end of its context.
-type hanging struct {
+// hangingModel streams a text, cancels the run, and waits for the end of its context.
+type hangingModel struct {
 	text   string
 	cancel context.CancelFunc
 }
 
-func (h hanging) Generate(context.Context, *dragoman.Request) (*dragoman.Response, error) {
+func (h hangingModel) Generate(context.Context, *dragoman.Request) (*dragoman.Response, error) {
 	return nil, errors.New("not streamed")
 }
 
-func (h hanging) Stream(ctx context.Context, _ *dragoman.Request) iter.Seq2[dragoman.Event, error] {
+func (h hangingModel) Stream(ctx context.Context, _ *dragoman.Request) iter.Seq2[dragoman.Event, error] {
 	return func(yield func(dragoman.Event, error) bool) {
 		for _, ev := range eventsOf(textResponse(h.text)) {
 			if _, ended := ev.(*dragoman.PartEnd); ended {
@@ -44,7 +44,7 @@ func TestPartialTextSurvivesACancel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a := agent.Agent{Model: hanging{"half an ans", cancel}}
+		a := agent.Agent{Model: hangingModel{"half an ans", cancel}}
 		want := "half an ans"
 		if guarded {
 			want = ""
@@ -79,7 +79,7 @@ func TestResumeAsksAgainAndDropsPartialText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := (agent.Agent{Model: hanging{"half", cancel}}).Stream(ctx, "a question", agent.In(s)).Collect(); err == nil {
+	if _, err := (agent.Agent{Model: hangingModel{"half", cancel}}).Stream(ctx, "a question", agent.In(s)).Collect(); err == nil {
 		t.Fatal("not canceled")
 	}
 	again := model(textResponse("whole"))

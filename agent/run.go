@@ -95,7 +95,7 @@ func (a Agent) resume(s *State, opts []Option) (*run, error) {
 	if s == nil {
 		return r, nil
 	}
-	if r.state, err = s.s.own(); err != nil {
+	if r.state, err = s.s.copyForRun(); err != nil {
 		return nil, err
 	}
 	if r.store == nil && len(r.state.Messages) == 0 && r.state.Phase != finished {

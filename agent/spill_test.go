@@ -19,7 +19,6 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// toolNames are the tools of a request.
 func toolNames(req *dragoman.Request) (out []string) {
 	for i := range req.Tools {
 		out = append(out, req.Tools[i].Name)

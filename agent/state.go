@@ -309,9 +309,9 @@ func (s *state) check() error {
 	}
 }
 
-// own returns a copy for a run that continues from s: additions and decisions of that run do
+// copyForRun returns a copy for a run that continues from s: additions and decisions of that run do
 // not change s.
-func (s state) own() (state, error) {
+func (s state) copyForRun() (state, error) {
 	s.Settled, s.Done = slices.Clip(s.Settled), slices.Clip(s.Done)
 	s.Records, s.Degraded = slices.Clip(s.Records), slices.Clip(s.Degraded)
 	s.Found, s.Recent, s.Waiting = slices.Clip(s.Found), slices.Clip(s.Recent), slices.Clip(s.Waiting)

@@ -18,7 +18,7 @@ var (
 	_ recordStore    = (*session.Session)(nil)
 	_ ticketProvider = (*session.Session)(nil)
 	_ expander       = (*session.Session)(nil)
-	_ detacher       = (*session.Session)(nil)
+	_ mediaDetacher  = (*session.Session)(nil)
 	_ savePreparer   = (*session.Session)(nil)
 	_ interface {
 		Recall(ctx context.Context, call tool.CallRef) (tool.Prior, error)

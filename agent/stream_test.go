@@ -132,10 +132,10 @@ func hostedAndCall(resp *dragoman.Response) *dragoman.Response {
 	return resp
 }
 
-// chunky is a model whose stream contains its native bytes.
-type chunky struct{ *scripted }
+// chunkModel is a model whose stream contains its native bytes.
+type chunkModel struct{ *scripted }
 
-func (m chunky) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[dragoman.Event, error] {
+func (m chunkModel) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[dragoman.Event, error] {
 	return func(yield func(dragoman.Event, error) bool) {
 		for ev, err := range m.scripted.Stream(ctx, req) {
 			if !yield(&dragoman.Chunk{Raw: []byte("data: {}")}, nil) || !yield(&dragoman.Chunk{}, nil) || !yield(ev, err) {
@@ -145,10 +145,10 @@ func (m chunky) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[dra
 	}
 }
 
-// taped is a transport that records the bodies of responses.
-type taped struct{ bodies bytes.Buffer }
+// recordedTransport is a transport that records the bodies of responses.
+type recordedTransport struct{ bodies bytes.Buffer }
 
-func (t *taped) RoundTrip(req *http.Request) (*http.Response, error) {
+func (t *recordedTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := http.DefaultTransport.RoundTrip(req)
 	if err != nil {
 		return nil, err
@@ -167,7 +167,7 @@ func TestL11_RawChunksComeFromEveryWireAndThroughChains(t *testing.T) {
 				t.Run(fmt.Sprintf("%s/chain=%t/asked=%t", name, chained, asked), func(t *testing.T) {
 					server := httptest.NewServer(sim.Handler(sim.Config{}))
 					defer server.Close()
-					tape := &taped{}
+					tape := &recordedTransport{}
 					var m dragoman.Model = &provider.Client{
 						Codec: s.codec, Model: "sim/echo", BaseURL: server.URL + s.base, HTTP: &http.Client{Transport: tape},
 					}
@@ -206,7 +206,7 @@ func TestL11_RawChunksComeFromEveryWireAndThroughChains(t *testing.T) {
 func TestL11_RawChunksAreOptional(t *testing.T) {
 	for asked, opts := range map[bool][]agent.Option{true: {agent.Chunks()}, false: nil} {
 		told := 0
-		for ev, err := range (agent.Agent{Model: chunky{model(textResponse("hi"))}}).Stream(t.Context(), "go", opts...) {
+		for ev, err := range (agent.Agent{Model: chunkModel{model(textResponse("hi"))}}).Stream(t.Context(), "go", opts...) {
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -36,10 +36,10 @@ import (
 
 var codecs = []dialect.Codec{openaichat.Codec{}, openairesponses.Codec{}, anthropic.Codec{}, gemini.Codec{}, ollama.Codec{}, bedrock.Codec{}, cohere.Codec{}}
 
-// wired is a model behind a wire: its requests are encoded for its API and checked against
+// wireModel is a model behind a wire: its requests are encoded for its API and checked against
 // the rules of that API, and its responses come back over the wire, with the ids, signatures
 // and native forms of their origin.
-type wired struct {
+type wireModel struct {
 	codec  dialect.Codec
 	answer func(turn int, req *dragoman.Request) *dragoman.Response
 	// searches holds the results of the API's own search in whole responses.
@@ -48,20 +48,20 @@ type wired struct {
 	bad      *error
 }
 
-func (m wired) target() targets.Target {
+func (m wireModel) target() targets.Target {
 	return targets.Target{Dialect: m.codec.Dialect(), Provider: string(m.codec.Dialect()), Model: "m-" + string(m.codec.Dialect())}
 }
 
 // Target lets the loop use the search of the API.
-func (m wired) Target(context.Context, string) (targets.Target, *extension.Resolution, error) {
+func (m wireModel) Target(context.Context, string) (targets.Target, *extension.Resolution, error) {
 	return m.target(), nil, nil
 }
 
 // Limits lets the loop send the native history that a session has for the API.
-func (m wired) Limits() targets.Limits { return m.codec.Limits() }
+func (m wireModel) Limits() targets.Limits { return m.codec.Limits() }
 
 // ask encodes a request; answer decodes the response.
-func (m wired) ask(req *dragoman.Request, answer func(o dialect.DecodeOptions, enc dialect.EncodeOptions, resp *dragoman.Response) error) error {
+func (m wireModel) ask(req *dragoman.Request, answer func(o dialect.DecodeOptions, enc dialect.EncodeOptions, resp *dragoman.Response) error) error {
 	*m.turn++
 	reg, err := m.check(req)
 	if err == nil {
@@ -75,7 +75,7 @@ func (m wired) ask(req *dragoman.Request, answer func(o dialect.DecodeOptions, e
 }
 
 // check checks a request against the rules of the API.
-func (m wired) check(req *dragoman.Request) (*interop.Registry, error) {
+func (m wireModel) check(req *dragoman.Request) (*interop.Registry, error) {
 	named := *req
 	named.Model = m.target().Model
 	out, _, err := history.Normalize(&named, history.Options{Limits: m.codec.Limits(), Target: m.target()})
@@ -92,7 +92,7 @@ func (m wired) check(req *dragoman.Request) (*interop.Registry, error) {
 	return enc.Registry, nil
 }
 
-func (m wired) Generate(_ context.Context, req *dragoman.Request) (resp *dragoman.Response, err error) {
+func (m wireModel) Generate(_ context.Context, req *dragoman.Request) (resp *dragoman.Response, err error) {
 	err = m.ask(req, func(o dialect.DecodeOptions, enc dialect.EncodeOptions, said *dragoman.Response) error {
 		wire, err := m.codec.EncodeResponse(said, enc)
 		if err != nil {
@@ -122,7 +122,7 @@ func searched(d dragoman.Dialect, body []byte, turn int) []byte {
 	}
 }
 
-func (m wired) Stream(_ context.Context, req *dragoman.Request) iter.Seq2[dragoman.Event, error] {
+func (m wireModel) Stream(_ context.Context, req *dragoman.Request) iter.Seq2[dragoman.Event, error] {
 	return func(yield func(dragoman.Event, error) bool) {
 		var body []byte
 		var dec dialect.StreamDecoder
@@ -210,7 +210,7 @@ func drawCompacted(t *rapid.T, store agent.Store) {
 	}
 	for _, c := range codecs {
 		var unsettled *history.UnsettledError
-		if err := compact(context.Background(), s, c, wired{codec: c}.target()); err != nil && !errors.As(err, &unsettled) {
+		if err := compact(context.Background(), s, c, wireModel{codec: c}.target()); err != nil && !errors.As(err, &unsettled) {
 			t.Fatal(err)
 		}
 	}
@@ -233,9 +233,9 @@ func drawDecisions(t *rapid.T, pending []tool.Pending) (opts []agent.Option) {
 	return opts
 }
 
-// play is a run that continues from process to process: each has the same agents, but other
+// switchPlan is a run that continues from process to process: each has the same agents, but other
 // models.
-type play struct {
+type switchPlan struct {
 	did     counted
 	tools   []tool.Tool
 	turns   int
@@ -246,8 +246,8 @@ type play struct {
 	bad     error
 }
 
-func drawPlay(t *rapid.T) *play {
-	p := &play{
+func drawPlay(t *rapid.T) *switchPlan {
+	p := &switchPlan{
 		turns: rapid.IntRange(1, 6).Draw(t, "turns with calls"), asks: rapid.Bool().Draw(t, "handoffs need approval"),
 		filters: rapid.IntRange(0, 2).Draw(t, "filter"),
 	}
@@ -257,14 +257,14 @@ func drawPlay(t *rapid.T) *play {
 
 // agent returns the agents of a process: a desk, two agents that it may hand over to, and a
 // clerk that is a tool of each but the last.
-func (p *play) agent(t *rapid.T) agent.Agent {
+func (p *switchPlan) agent(t *rapid.T) agent.Agent {
 	codec := func() dialect.Codec { return rapid.SampledFrom(codecs).Draw(t, "codec") }
-	model := func() wired {
-		return wired{codec(), func(turn int, _ *dragoman.Request) *dragoman.Response { return drawAnswer(t, turn, p.turns) }, rapid.Bool().Draw(t, "searches"), &p.turn, &p.bad}
+	model := func() wireModel {
+		return wireModel{codec(), func(turn int, _ *dragoman.Request) *dragoman.Response { return drawAnswer(t, turn, p.turns) }, rapid.Bool().Draw(t, "searches"), &p.turn, &p.bad}
 	}
 	search := func() agent.Search { return agent.Search{LocalOnly: rapid.Bool().Draw(t, "our search")} }
 	compact := drawCompact(t)
-	clerk := agent.Agent{Name: "clerk", Model: wired{codec(), clerkAnswer, false, &p.clerks, &p.bad}, Tools: p.tools, Search: agent.Search{LocalOnly: true}, Limits: agent.Limits{Repeats: -1}}
+	clerk := agent.Agent{Name: "clerk", Model: wireModel{codec(), clerkAnswer, false, &p.clerks, &p.bad}, Tools: p.tools, Search: agent.Search{LocalOnly: true}, Limits: agent.Limits{Repeats: -1}}
 	ask := clerk.AsTool(tool.Set(func(s *tool.Settings) { s.Exclusive = true })) // one after the other, so that runs are reproducible
 	third := agent.Agent{Name: "third", Model: model(), Tools: p.tools[:1], Compact: compact}
 	second := agent.Agent{
@@ -279,7 +279,7 @@ func (p *play) agent(t *rapid.T) agent.Agent {
 }
 
 // filter returns what the agent sees after a handoff: everything, the end, or a summary.
-func (p *play) filter() func([]dragoman.Message) []dragoman.Message {
+func (p *switchPlan) filter() func([]dragoman.Message) []dragoman.Message {
 	switch p.filters {
 	case 0:
 		return nil

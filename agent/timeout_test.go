@@ -46,10 +46,10 @@ func TestDefaultTimeLimit(t *testing.T) {
 	}
 }
 
-// beats is a server that sends only heartbeats for the model "dead".
-type beats struct{}
+// heartbeatTransport is a server that sends only heartbeats for the model "dead".
+type heartbeatTransport struct{}
 
-func (beats) RoundTrip(r *http.Request) (*http.Response, error) {
+func (heartbeatTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	body, _ := io.ReadAll(r.Body)
 	resp := &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Request: r}
 	stream := strings.Contains(string(body), `"stream":true`)
@@ -83,7 +83,7 @@ func (beats) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func TestModelThatOnlySendsHeartbeatsTimesOut(t *testing.T) {
 	open := func(name string) *provider.Client {
-		return &provider.Client{BaseURL: "http://model.test", Model: name, HTTP: &http.Client{Transport: beats{}}, Retry: provider.Retry{Max: -1}}
+		return &provider.Client{BaseURL: "http://model.test", Model: name, HTTP: &http.Client{Transport: heartbeatTransport{}}, Retry: provider.Retry{Max: -1}}
 	}
 	for _, stream := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

@@ -290,7 +290,6 @@ func (n *normalizer) fillBlank(d *draft) {
 	n.dropBlankText(d)
 }
 
-// dropBlankText drops blank texts.
 func (n *normalizer) dropBlankText(d *draft) {
 	d.edit(func(j int, p dragoman.Part) dragoman.Part {
 		if blank(p) {

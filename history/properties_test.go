@@ -74,7 +74,7 @@ func anyTarget(t *rapid.T) history.Options {
 func anyRequest(t *rapid.T) *dragoman.Request {
 	req := gen.Options{}.Request().Draw(t, "request")
 	for range rapid.IntRange(0, 6).Draw(t, "mishaps") {
-		mishap(t, req)
+		randomDamage(t, req)
 	}
 	if rapid.IntRange(0, 3).Draw(t, "no tools") == 0 {
 		req.Tools, req.ToolChoice = nil, nil
@@ -82,8 +82,8 @@ func anyRequest(t *rapid.T) *dragoman.Request {
 	return req
 }
 
-// mishap breaks a conversation in one way.
-func mishap(t *rapid.T, req *dragoman.Request) {
+// randomDamage breaks a conversation in one way.
+func randomDamage(t *rapid.T, req *dragoman.Request) {
 	ms := slices.Clone(req.Messages)
 	defer func() { req.Messages = ms }()
 	if len(ms) == 0 {

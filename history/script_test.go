@@ -10,7 +10,6 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// message returns a message with parts.
 func message(role dragoman.Role, parts ...dragoman.Part) dragoman.Message {
 	return dragoman.Message{Role: role, Parts: parts}
 }

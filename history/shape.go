@@ -9,11 +9,11 @@ import (
 
 // Texts that are added if a target requires text that the conversation lacks.
 const (
-	opening  = "(conversation continues)"
-	goOn     = "(continue)"
-	bridge   = "Done."
-	seeFile  = "(see the attached file)"
-	seeMedia = "(see the attachment below)"
+	openingText  = "(conversation continues)"
+	continueText = "(continue)"
+	bridgeText   = "Done."
+	fileNote     = "(see the attached file)"
+	mediaNote    = "(see the attachment below)"
 )
 
 // shape meets the requirements of a target for the list as a whole. Each has its own
@@ -62,8 +62,8 @@ func (n *normalizer) labelFiles() {
 		if d.assistant() || d.system() || !slices.ContainsFunc(d.Parts, file) || slices.ContainsFunc(d.Parts, text) {
 			continue
 		}
-		n.rep.Addf(dragoman.Synthesized, dragoman.Info, d.path(), "the API requires text in a message with a file; %q added", seeFile)
-		d.append(&dragoman.Text{Text: seeFile})
+		n.rep.Addf(dragoman.Synthesized, dragoman.Info, d.path(), "the API requires text in a message with a file; %q added", fileNote)
+		d.append(&dragoman.Text{Text: fileNote})
 	}
 }
 
@@ -179,8 +179,8 @@ func (n *normalizer) bridgeTools() {
 	var media []draft
 	write := func(put func(draft), d draft) {
 		if after {
-			n.rep.Addf(dragoman.Synthesized, dragoman.Warn, d.path(), "the API requires an assistant message after tool results; %q added", bridge)
-			put(synthesized(dragoman.RoleAssistant, &dragoman.Text{Text: bridge}))
+			n.rep.Addf(dragoman.Synthesized, dragoman.Warn, d.path(), "the API requires an assistant message after tool results; %q added", bridgeText)
+			put(synthesized(dragoman.RoleAssistant, &dragoman.Text{Text: bridgeText}))
 		}
 		after = false
 		put(d)
@@ -244,7 +244,7 @@ func (n *normalizer) extractMedia(d *draft) []draft {
 				bare.Content = append(bare.Content, c)
 			}
 		}
-		bare.Content = append(bare.Content, &dragoman.Text{Text: seeMedia})
+		bare.Content = append(bare.Content, &dragoman.Text{Text: mediaNote})
 		out = append(out, attached)
 		return &bare
 	})
@@ -275,7 +275,7 @@ func (n *normalizer) ensureUserFirst() {
 		return
 	}
 	n.rep.Add(dragoman.Synthesized, dragoman.Warn, "/messages", "the API requires a user message first; one is added")
-	n.ms = slices.Insert(n.ms, first, synthesized(dragoman.RoleUser, &dragoman.Text{Text: opening}))
+	n.ms = slices.Insert(n.ms, first, synthesized(dragoman.RoleUser, &dragoman.Text{Text: openingText}))
 	n.moved = true
 }
 
@@ -291,8 +291,8 @@ func (n *normalizer) ensureUserLast() {
 	if parts := n.ms[last].Parts; len(parts) > 0 && continues(parts[len(parts)-1]) {
 		return
 	}
-	n.rep.Addf(dragoman.Synthesized, dragoman.Warn, n.ms[last].path(), "the model does not continue assistant text; user message %q added after it", goOn)
-	n.ms = append(n.ms, synthesized(dragoman.RoleUser, &dragoman.Text{Text: goOn}))
+	n.rep.Addf(dragoman.Synthesized, dragoman.Warn, n.ms[last].path(), "the model does not continue assistant text; user message %q added after it", continueText)
+	n.ms = append(n.ms, synthesized(dragoman.RoleUser, &dragoman.Text{Text: continueText}))
 	n.moved = true
 }
 

@@ -97,7 +97,6 @@ func (r *Registry) ConvertSchemas(objs []dragoman.Native, to dragoman.Format) ([
 	return out, rep, nil
 }
 
-// isNamespace reports whether a format is the format of a namespace.
 func (r *Registry) isNamespace(f dragoman.Format) bool {
 	c := r.toolCodec(f)
 	return c != nil && f == c.Traits().Namespace

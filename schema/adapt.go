@@ -192,7 +192,6 @@ func (t *translator) scalar(raw []byte, schemas []*node) []byte {
 	return raw
 }
 
-// acceptsAsString reports whether one of the schemas accepts raw as a string.
 func (t *translator) acceptsAsString(raw []byte, schemas []*node) bool {
 	return slices.ContainsFunc(schemas, func(s *node) bool {
 		if !s.hasType("string") || t.undo.enums[s] != nil {

@@ -126,7 +126,7 @@ func examine(src []byte) (root *node, c *cost, patterns bool, err error) {
 	case tangled:
 		return nil, nil, false, &Error{Reason: "dynamic references with more than one meaning are not followed", Err: ErrInvalid}
 	}
-	if n := loop(root); n != nil {
+	if n := referenceLoop(root); n != nil {
 		return nil, nil, false, &Error{Pointer: n.pointer(), Reason: "a reference cycle: it leads back to itself without going into the value", Err: ErrInvalid}
 	}
 	c, err = newCost(root)

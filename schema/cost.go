@@ -45,7 +45,7 @@ func newCost(root *node) (*cost, error) {
 		return nil, &Error{Pointer: worst.pointer(), Reason: "its allOf, anyOf, oneOf and references multiply to more work than is allowed", Err: dragoman.ErrTooLarge}
 	}
 	c := &cost{root: root, perValue: math.Inf(1)}
-	if recursive(root) == nil {
+	if recursiveSchema(root) == nil {
 		total := map[*node]float64{}
 		var all func(n *node) float64
 		all = func(n *node) float64 {

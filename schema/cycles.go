@@ -9,7 +9,7 @@ import (
 // makeCyclesOptional makes properties optional in which a schema contains itself, if the target
 // requires that: it unrolls such a schema, and must be able to stop.
 func (l *lowerer) makeCyclesOptional() {
-	if !l.p.optionalCycles || recursive(l.root) == nil {
+	if !l.p.optionalCycles || recursiveSchema(l.root) == nil {
 		return
 	}
 	group := components(l.root)

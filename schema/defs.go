@@ -26,7 +26,6 @@ func (l *lowerer) placeDefs() {
 	}
 }
 
-// renameDefinitions writes definitions as $defs.
 func (l *lowerer) renameDefinitions(from *node) {
 	from.walk(func(n *node) {
 		old := n.get(kwDefinitions)

@@ -121,7 +121,7 @@ func (l *lowerer) run(src []byte) ([]byte, error) {
 		l.placeDefs()
 	}
 	if l.err == nil && l.p.noRecursion {
-		if n := recursive(l.root); n != nil {
+		if n := recursiveSchema(l.root); n != nil {
 			l.refuse(n, "the schema contains itself, which this target cannot express")
 		}
 	}
@@ -320,7 +320,7 @@ func (l *lowerer) bind() {
 // cutLoops drops references that lead back to themselves.
 func (l *lowerer) cutLoops() {
 	for range 100 {
-		n := loop(l.root)
+		n := referenceLoop(l.root)
 		if n == nil {
 			return
 		}

@@ -24,15 +24,15 @@ type Profile struct {
 	enums                         enumRule
 	names                         nameRule
 
-	rootObject, answers, noEmptyProps, anyCase, noBooleans, arrayItems bool
-	itemTypes                                                          []string
-	modernDefs, rootDefs, bareRefs, inlineRefs                         bool
-	noRecursion, optionalCycles                                        bool
-	mergeAllOf, anyOfOnly, loneAnyOf                                   bool
-	typed, inferred                                                    bool
-	anyTypes                                                           []string
-	oneType, nullableFlag, mapEntries, knownRequired                   bool
-	closed, allRequired                                                bool
+	rootObject, forOutput, noEmptyProps, anyCase, noBooleans, arrayItems bool
+	itemTypes                                                            []string
+	modernDefs, rootDefs, bareRefs, inlineRefs                           bool
+	noRecursion, optionalCycles                                          bool
+	mergeAllOf, anyOfOnly, loneAnyOf                                     bool
+	typed, inferred                                                      bool
+	anyTypes                                                             []string
+	oneType, nullableFlag, mapEntries, knownRequired                     bool
+	closed, allRequired                                                  bool
 
 	maxBytes int
 	limits   limits
@@ -126,7 +126,7 @@ func NewProfile(r schemarules.Rules) Profile {
 		enums:          enumRules[r.Enums],
 		names:          nameRule{r.Names.Max, r.Names.Punctuation, r.Names.LetterFirst},
 		rootObject:     r.RootObject,
-		answers:        r.Answers,
+		forOutput:      r.Answers,
 		noEmptyProps:   r.NoEmptyProps,
 		anyCase:        r.AnyCase,
 		noBooleans:     r.NoBooleans,
@@ -203,20 +203,20 @@ func (p Profile) WithBudget(bytes int) Profile {
 // properties keep their names. If the target forbids a name, it refuses the request.
 func (p Profile) ForOutput() Profile {
 	p.names = nameRule{}
-	p.answers = true
+	p.forOutput = true
 	return p
 }
 
-// whole and parts describe in words what a schema is for.
-func (p *Profile) whole() string {
-	if p.answers {
+// objectRequirement and parts describe in words what a schema is for.
+func (p *Profile) objectRequirement() string {
+	if p.forOutput {
 		return "an answer is an object"
 	}
 	return "arguments are an object"
 }
 
-func (p *Profile) parts() string {
-	if p.answers {
+func (p *Profile) fieldNoun() string {
+	if p.forOutput {
 		return "properties"
 	}
 	return "arguments"

@@ -26,7 +26,6 @@ func lowersTo(t *testing.T, p Profile, cases [][]string) {
 	}
 }
 
-// everyKeyword is a schema with every keyword.
 func everyKeyword(below string) string {
 	return `{"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:x","$anchor":"y","$comment":"c","$vocabulary":{},
 	"$defs":{"d":{"type":"string"}},"definitions":{"e":{"type":"string"}},"title":"t","description":"d","default":1,"deprecated":true,

@@ -14,12 +14,12 @@ type resolver struct {
 	anchors map[string]*node
 	// bases lists the schemas that have an $id, with their absolute URL.
 	bases map[*node]string
-	// read counts positions that were read as schemas because a reference leads there.
-	read int
+	// reparses counts positions that were read as schemas because a reference leads there.
+	reparses int
 }
 
-// maxRead bounds resolver.read: each reads a part of the document again.
-const maxRead = 64
+// maxReparses bounds resolver.read: each reads a part of the document again.
+const maxReparses = 64
 
 // A base that no author uses, so that a relative $id can be resolved.
 const rootBase = "dragoman://schema/root"
@@ -131,7 +131,7 @@ func (r *resolver) step(n *node, token string) *node {
 				if n.kind == isSchema && m.kw != kwOther {
 					return nil // the author's data, never a schema (quirk A24)
 				}
-				if r.read++; r.read > maxRead {
+				if r.reparses++; r.reparses > maxReparses {
 					return nil
 				}
 				sub, _, err := parse(m.val.raw, maxSchemaNodes)
@@ -170,10 +170,10 @@ func (n *node) inPlace(f func(*node)) {
 	}
 }
 
-// loop returns a schema whose $ref leads back to itself without descending into the value, or
+// referenceLoop returns a schema whose $ref leads back to itself without descending into the value, or
 // nil. Such a reference has no meaning, and some validators never return from it.
-func loop(root *node) *node {
-	if !refers(root) {
+func referenceLoop(root *node) *node {
+	if !hasReferences(root) {
 		return nil
 	}
 	state := map[*node]int{}
@@ -229,16 +229,16 @@ func reach(root *node, f func(*node)) {
 	visit(root)
 }
 
-// refers reports whether any schema refers to another.
-func refers(root *node) bool {
+// hasReferences reports whether any schema refers to another.
+func hasReferences(root *node) bool {
 	found := false
 	reach(root, func(n *node) { found = found || n.ref != nil })
 	return found
 }
 
-// recursive returns a schema that contains itself through references, or nil.
-func recursive(root *node) *node {
-	if !refers(root) {
+// recursiveSchema returns a schema that contains itself through references, or nil.
+func recursiveSchema(root *node) *node {
+	if !hasReferences(root) {
 		return nil
 	}
 	state := map[*node]int{}

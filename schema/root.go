@@ -29,7 +29,7 @@ func (l *lowerer) flattenRoot() {
 	switch types := root.types(); {
 	case types == nil:
 		if t := inferTypes(root); t != nil && t[0] != "object" {
-			l.fail(root, ErrInvalid, "the root describes "+t[0]+", and "+l.p.whole())
+			l.fail(root, ErrInvalid, "the root describes "+t[0]+", and "+l.p.objectRequirement())
 			return
 		}
 		l.addLoss(dragoman.Synthesized, dragoman.Info, root, `type "object" added`)
@@ -43,7 +43,7 @@ func (l *lowerer) flattenRoot() {
 		l.addLossf(dragoman.Lowered, dragoman.Warn, root.get(kwType), "of %v only object is allowed at the root", types)
 		root.setTypes([]string{"object"})
 	default:
-		l.fail(root, ErrInvalid, "the root is of type "+types[0]+", and "+l.p.whole())
+		l.fail(root, ErrInvalid, "the root is of type "+types[0]+", and "+l.p.objectRequirement())
 		return
 	}
 	if !root.has(kwProperties) && !l.p.noEmptyProps {
@@ -145,17 +145,17 @@ func (l *lowerer) flattenUnion(n *node, k keyword, depth int) {
 			return
 		}
 		if t := c.types(); t != nil && !slices.Contains(t, "object") {
-			l.addLossf(dragoman.Dropped, dragoman.Warn, b, "a branch of type %s: %s", t[0], l.p.whole())
+			l.addLossf(dragoman.Dropped, dragoman.Warn, b, "a branch of type %s: %s", t[0], l.p.objectRequirement())
 			continue
 		}
 		if t := inferTypes(c); t != nil && !slices.Contains(t, "object") && !c.has(kwType) {
-			l.addLossf(dragoman.Dropped, dragoman.Warn, b, "a branch of type %s: %s", t[0], l.p.whole())
+			l.addLossf(dragoman.Dropped, dragoman.Warn, b, "a branch of type %s: %s", t[0], l.p.objectRequirement())
 			continue
 		}
 		objects = append(objects, c)
 	}
 	if len(objects) == 0 {
-		l.fail(u, ErrInvalid, "no branch describes an object, and "+l.p.whole())
+		l.fail(u, ErrInvalid, "no branch describes an object, and "+l.p.objectRequirement())
 		return
 	}
 	l.addUnion(n, objects)

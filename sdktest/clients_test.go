@@ -37,7 +37,6 @@ type task struct {
 	stream  bool
 }
 
-// name returns the name of the model.
 func (w *task) name() string { return cmp.Or(w.model, "sim/planner") }
 
 // The tool of all clients.

@@ -21,13 +21,13 @@ import (
 // The SDKs in this file decode inside their clients, so the tests run the clients over a transport
 // that responds with the given bytes.
 
-// canned responds to every request with one body.
-type canned struct {
+// fixedResponse responds to every request with one body.
+type fixedResponse struct {
 	contentType string
 	body        []byte
 }
 
-func (c canned) RoundTrip(*http.Request) (*http.Response, error) {
+func (c fixedResponse) RoundTrip(*http.Request) (*http.Response, error) {
 	return &http.Response{
 		StatusCode: http.StatusOK, Status: "200 OK", ProtoMajor: 1, ProtoMinor: 1,
 		Header: http.Header{"Content-Type": {c.contentType}},
@@ -35,18 +35,18 @@ func (c canned) RoundTrip(*http.Request) (*http.Response, error) {
 	}, nil
 }
 
-func (c canned) client() *http.Client { return &http.Client{Transport: c} }
+func (c fixedResponse) client() *http.Client { return &http.Client{Transport: c} }
 
 // Gemini: google.golang.org/genai.
 
-func geminiClient(c canned) (*genai.Client, error) {
+func geminiClient(c fixedResponse) (*genai.Client, error) {
 	return genai.NewClient(context.Background(), &genai.ClientConfig{
 		APIKey: "none", Backend: genai.BackendGeminiAPI, HTTPClient: c.client(),
 	})
 }
 
 func geminiWhole(body []byte) (content, error) {
-	c, err := geminiClient(canned{"application/json", body})
+	c, err := geminiClient(fixedResponse{"application/json", body})
 	if err != nil {
 		return content{}, err
 	}
@@ -59,7 +59,7 @@ func geminiWhole(body []byte) (content, error) {
 }
 
 func geminiStream(body []byte) (content, error) {
-	c, err := geminiClient(canned{"text/event-stream", asEvents(body)})
+	c, err := geminiClient(fixedResponse{"text/event-stream", asEvents(body)})
 	if err != nil {
 		return content{}, err
 	}
@@ -129,7 +129,7 @@ func ollamaRead(body []byte) (content, error) {
 		}
 		body = line.Bytes()
 	}
-	c := api.NewClient(&url.URL{Scheme: "http", Host: "none"}, canned{"application/x-ndjson", body}.client())
+	c := api.NewClient(&url.URL{Scheme: "http", Host: "none"}, fixedResponse{"application/x-ndjson", body}.client())
 	var s content
 	err := c.Chat(context.Background(), &api.ChatRequest{Model: "m"}, s.ollama)
 	return s, err
@@ -150,7 +150,7 @@ func (s *content) ollama(r api.ChatResponse) error {
 
 // Bedrock: aws-sdk-go-v2/service/bedrockruntime.
 
-func bedrockClient(c canned) *bedrockruntime.Client {
+func bedrockClient(c fixedResponse) *bedrockruntime.Client {
 	credentials := aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 		return aws.Credentials{AccessKeyID: "none", SecretAccessKey: "none"}, nil
 	})
@@ -161,7 +161,7 @@ func bedrockClient(c canned) *bedrockruntime.Client {
 }
 
 func bedrockWhole(body []byte) (content, error) {
-	out, err := bedrockClient(canned{"application/json", body}).Converse(context.Background(), &bedrockruntime.ConverseInput{ModelId: aws.String("m")})
+	out, err := bedrockClient(fixedResponse{"application/json", body}).Converse(context.Background(), &bedrockruntime.ConverseInput{ModelId: aws.String("m")})
 	if err != nil {
 		return content{}, err
 	}
@@ -219,7 +219,7 @@ func documentText(d document.Interface) (string, error) {
 }
 
 func bedrockStream(body []byte) (content, error) {
-	out, err := bedrockClient(canned{"application/vnd.amazon.eventstream", body}).ConverseStream(context.Background(), &bedrockruntime.ConverseStreamInput{ModelId: aws.String("m")})
+	out, err := bedrockClient(fixedResponse{"application/vnd.amazon.eventstream", body}).ConverseStream(context.Background(), &bedrockruntime.ConverseStreamInput{ModelId: aws.String("m")})
 	if err != nil {
 		return content{}, err
 	}

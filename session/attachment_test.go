@@ -156,8 +156,8 @@ func TestDecision85_JournalRefersToMedia(t *testing.T) {
 	}
 }
 
-// Actions see the content, what they make is stored with references, and a conversation
-// in memory is recognized by its stored form.
+// Actions get media with their content. Their native histories are stored with references.
+// A conversation in memory is recognized by its stored form.
 func TestDecision85_NativeHistoriesReferToMedia(t *testing.T) {
 	for _, c := range codecs {
 		t.Run(string(c.Dialect()), func(t *testing.T) {

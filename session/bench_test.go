@@ -84,7 +84,7 @@ func TestLongSessionsTakeTimeInProportion(t *testing.T) {
 		}
 		small, large := time.Hour, time.Hour
 		for range 5 { // take the minimum: other load only adds time
-			small, large = min(small, timed(t, ends, 100)), min(large, timed(t, ends, 10_000))
+			small, large = min(small, timeOf(t, ends, 100)), min(large, timeOf(t, ends, 10_000))
 			if large <= 4*small {
 				break
 			}
@@ -171,7 +171,7 @@ func BenchmarkLast50Of10000(b *testing.B) {
 	}
 }
 
-func timed(t *testing.T, do func(n int) error, n int) time.Duration {
+func timeOf(t *testing.T, do func(n int) error, n int) time.Duration {
 	t.Helper()
 	start := time.Now()
 	if err := do(n); err != nil {

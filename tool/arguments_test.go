@@ -15,7 +15,6 @@ import (
 	"pgregory.net/rapid"
 )
 
-// argumentsTool is a tool that returns its arguments.
 func argumentsTool(schema string, opts ...tool.Option) tool.Tool {
 	return tool.Raw("f", "", json.RawMessage(schema), func(_ context.Context, args json.RawMessage) (any, error) {
 		return tool.Output{Display: string(args)}, nil

@@ -20,7 +20,6 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// turn is a turn with one call.
 func turn(number int, calls ...*dragoman.ToolCall) tool.Turn {
 	return tool.Turn{Number: number, Calls: calls}
 }
@@ -140,10 +139,10 @@ func TestLateMiddlewareCannotRunTheTool(t *testing.T) {
 	}
 }
 
-// misbehavingDecoder has a custom decoder that misbehaves.
-type misbehavingDecoder struct{ how string }
+// hostileDecoder is an argument whose custom decoder panics, hangs or ends its goroutine.
+type hostileDecoder struct{ how string }
 
-func (s *misbehavingDecoder) UnmarshalJSON(b []byte) error {
+func (s *hostileDecoder) UnmarshalJSON(b []byte) error {
 	switch s.how = string(b); s.how {
 	case `"hang"`:
 		select {}
@@ -163,7 +162,7 @@ func (oddError) Error() string { panic("no text") }
 
 func TestCustomDecodersAreContained(t *testing.T) {
 	f := tool.New("f", "", func(context.Context, struct {
-		S misbehavingDecoder `json:"s"`
+		S hostileDecoder `json:"s"`
 	},
 	) (string, error) {
 		return "ran", nil

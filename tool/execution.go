@@ -706,7 +706,6 @@ func (x *execution) journalFailed(err error) {
 	}
 }
 
-// abortTurn ends the turn with an error.
 func (x *execution) abortTurn(err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -185,7 +185,7 @@ func (x *execution) timeout() time.Duration {
 	return defaultTimeout
 }
 
-// reportLate reports that an abandoned tool has returned.
+// reportLate returns a function that emits [LateReturn] when an abandoned tool has returned.
 func (x *execution) reportLate(limit time.Duration) func() {
 	began := x.runner.now()
 	return func() {

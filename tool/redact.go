@@ -236,8 +236,8 @@ func (r *keyRun) read(s string, from int) {
 	}
 }
 
-// keyAt returns the shape and the end of the key that begins at byte i; end 0 means that there
-// is none.
+// keyAt returns the shape and the end of the key that begins at byte i; end 0 means that no key
+// begins there.
 func (r *keyRun) keyAt(s string, i int) (shape, int) {
 	if i > 0 && isWordByte(s[i-1]) && !escaped(s[:i]) {
 		return shape{}, 0

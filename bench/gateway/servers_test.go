@@ -123,7 +123,6 @@ func serveGateway(l net.Listener) error {
 	return g.Serve(context.Background(), l, time.Second)
 }
 
-// start starts a server.
 func start(tb testing.TB, role, upstream string, more ...string) testkit.Child {
 	tb.Helper()
 	return testkit.StartChild(tb, append(more, roleVariable+"="+role, upstreamVariable+"="+upstream, keyVariable+"="+modelKey, keyVariable+"_CLIENT="+clientKey)...)

@@ -53,7 +53,6 @@ func codecOf(d dragoman.Dialect) dialect.Codec {
 	}
 }
 
-// path returns the path of a dialect.
 func path(d dragoman.Dialect) string {
 	for path, dialect := range dialectOf {
 		if dialect == d {
@@ -217,7 +216,6 @@ func collect(tb testing.TB, d dragoman.Dialect, body []byte) *dragoman.Response 
 	return resp
 }
 
-// callsOf returns the calls of a response.
 func callsOf(resp *dragoman.Response) string {
 	var out strings.Builder
 	for i := range resp.Output {

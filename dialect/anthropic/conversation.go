@@ -44,7 +44,6 @@ func (e *requestEncoder) Add(out []blockwire.Block, m *dragoman.Message, p drago
 	return append(out, b)
 }
 
-// withoutCitations returns a text without its citations.
 func withoutCitations(p *dragoman.Text) *dragoman.Text {
 	t := *p
 	t.Extra = extra.Clone(p.Extra)

@@ -71,7 +71,6 @@ func (d *requestDecoder) system() {
 	}
 }
 
-// message decodes one message.
 func (d *requestDecoder) message(elem jsonwire.Value, pos int) (dragoman.Message, error) {
 	m := dragoman.Message{Origin: d.Origin}
 	at := extra.Elem("/messages", pos)

@@ -174,7 +174,6 @@ func (e *streamEncoder) Fragment(dst []byte, p *blockwire.Out, part dragoman.Par
 	return e.fragment(dst, p, part, text, nil)
 }
 
-// fragment writes a fragment of a part.
 func (e *streamEncoder) fragment(dst []byte, p *blockwire.Out, part dragoman.Part, text string, fields *dragoman.Extra) []byte {
 	switch part.(type) {
 	case *dragoman.Reasoning:

@@ -61,7 +61,6 @@ func collect(t testing.TB, stream []byte) *dragoman.Response {
 	return resp
 }
 
-// encodeEvents encodes events.
 func encodeEvents(t testing.TB, o dialect.EncodeOptions, evs ...dragoman.Event) ([]byte, dragoman.Report) {
 	t.Helper()
 	return codectest.EncodeStream(t, codec, o, evs)

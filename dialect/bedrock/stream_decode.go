@@ -121,7 +121,6 @@ func (d *streamDecoder) Close(emit func(dragoman.Event) error) error {
 	return d.Cut(broken)
 }
 
-// frame decodes one frame.
 func (d *streamDecoder) frame(f eventstream.Frame, emit func(dragoman.Event) error) error {
 	d.events++
 	kind := f.Text(":message-type")
@@ -202,7 +201,6 @@ func (d *streamDecoder) isAfterEnd() bool {
 	}
 }
 
-// readEvent reads the event in a frame.
 func (d *streamDecoder) readEvent(f eventstream.Frame) error {
 	typ := f.Text(":event-type")
 	if typ == nil {

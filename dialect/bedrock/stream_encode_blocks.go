@@ -23,7 +23,6 @@ func (e *streamEncoder) openCall(dst []byte, p *blockwire.Out, part *dragoman.To
 	return e.blockStart(dst, p, withoutInner(block.Buf, keyCall, "input")), nil
 }
 
-// blockStart writes the start of a block.
 func (e *streamEncoder) blockStart(dst []byte, p *blockwire.Out, opening []byte) []byte {
 	w := e.frame()
 	w.IntField("contentBlockIndex", p.Index)

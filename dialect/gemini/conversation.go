@@ -276,7 +276,6 @@ func (c *conversation) writePart(w *jsonwire.Writer, b *blockwire.Block) error {
 	return nil
 }
 
-// writeText writes a text or a thought.
 func writeText(w *jsonwire.Writer, text string, thought bool, signature string, e *dragoman.Extra) {
 	w.BeginObject()
 	w.StringField("text", text)

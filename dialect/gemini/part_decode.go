@@ -206,7 +206,6 @@ func (d *partDecoder) text(p *rawPart) (dragoman.Part, error) {
 	return &dragoman.Text{Text: text, Signature: p.signature, Extra: p.extra}, nil
 }
 
-// textOf returns the text of a part.
 func (d *partDecoder) textOf(p *rawPart) (string, error) {
 	if p.data == nil {
 		return "", nil

@@ -105,7 +105,6 @@ func (d *requestDecoder) serviceTier() {
 	}
 }
 
-// serviceTier writes the service tier.
 func (e *requestEncoder) serviceTier() {
 	tier := e.req.ServiceTier
 	switch tier {

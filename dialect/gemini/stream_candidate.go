@@ -407,7 +407,6 @@ func (c *streamCandidate) identify(k *streamedCall, value *dragoman.ToolCall) {
 	c.byID[value.ID] = k
 }
 
-// addFragment adds a fragment to its call.
 func (c *streamCandidate) addFragment(k *streamedCall, p *rawPart, f *fragment, bad error) {
 	if p.signature != "" {
 		c.d.bound.Take(len(p.signature) - len(k.signature))
@@ -511,7 +510,6 @@ func (c *streamCandidate) setArgs(k *streamedCall, args string) {
 	k.args = args
 }
 
-// end ends the candidate and returns its stop.
 func (c *streamCandidate) end(terminal bool) dragoman.Stop {
 	c.closeText()
 	if k := c.building; k != nil {

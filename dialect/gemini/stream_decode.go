@@ -162,7 +162,6 @@ func (d *streamDecoder) addPart() error {
 	return nil
 }
 
-// event decodes one event.
 func (d *streamDecoder) event(ev sse.Event) error {
 	ev.Data = bytes.TrimSpace(ev.Data)
 	d.place.Enter(ev)

@@ -363,7 +363,6 @@ func orElse(a, b string) string {
 	return a
 }
 
-// closeArray ends the array.
 func (e *streamEncoder) closeArray(dst []byte) []byte {
 	if !e.array {
 		return dst

@@ -264,7 +264,6 @@ func dropSchemaLosses(losses []dragoman.Loss, first int, at string) []dragoman.L
 	})...)
 }
 
-// schemaField returns the name of the field that holds a schema.
 func schemaField(name string, closed bool) string {
 	if closed {
 		return name

@@ -11,7 +11,6 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 )
 
-// extraFields lists the extra fields of a part.
 func extraFields(p dragoman.Part) string {
 	var e *dragoman.Extra
 	switch p := p.(type) {

@@ -96,7 +96,6 @@ func (e *messageEncoder) head(resp *dragoman.Response) {
 	}
 }
 
-// responseMessage writes the message of a response.
 func (e *messageEncoder) responseMessage(resp *dragoman.Response) error {
 	out := resp.Output
 	if len(out) == 1 && !e.o.Rebuild && !hasOpaqueCall(&out[0]) && !e.hasBlockedCall(&out[0]) &&

@@ -107,7 +107,6 @@ func (d *streamDecoder) Close(emit func(dragoman.Event) error) error {
 	return wirekit.Incomplete(cut)
 }
 
-// decodeLine decodes one line.
 func (d *streamDecoder) decodeLine(l ndjson.Line) error {
 	d.pos.enter(l)
 	if d.Ended { // everything after the end is ignored (quirk C12)

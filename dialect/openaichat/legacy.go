@@ -70,7 +70,6 @@ func (e *messageEncoder) reportDroppedFields(c *dragoman.ToolCall, at extra.Path
 	}
 }
 
-// fieldValue returns the value of a field of an object.
 func fieldValue(object []byte, want string) (value []byte) {
 	r := jsonwire.NewReader(object)
 	for key := range r.Object() {

@@ -150,7 +150,6 @@ func (d *streamDecoder) clone(b []byte) []byte {
 	return clone(b)
 }
 
-// event decodes one SSE event.
 func (d *streamDecoder) event(ev sse.Event) error {
 	ev.Data = bytes.TrimSpace(ev.Data)
 	d.place.Enter(ev)
@@ -201,7 +200,6 @@ func (d *streamDecoder) carrier() *dragoman.PartDelta {
 	return nil
 }
 
-// readData decodes the data of an event.
 func (d *streamDecoder) readData(ev sse.Event) error {
 	switch {
 	case !ev.HasData, len(ev.Data) == 0: // keep-alives

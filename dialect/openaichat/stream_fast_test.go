@@ -69,7 +69,6 @@ func sameOutput(t *testing.T, stream string) (fast int) {
 	return fast
 }
 
-// frame returns a stream of chunks.
 func frame(chunks ...string) string {
 	var b strings.Builder
 	for _, c := range chunks {

@@ -297,7 +297,6 @@ func payloadOf(c *dragoman.ToolCall, freeform bool) *payload {
 	return p
 }
 
-// callStatus returns the status of a call item.
 func callStatus(c *dragoman.ToolCall) string {
 	if _, blocked := wirekit.BlockedReason(c); blocked || c.Status == codes.StatusIncomplete {
 		return "incomplete"
@@ -305,7 +304,6 @@ func callStatus(c *dragoman.ToolCall) string {
 	return "completed"
 }
 
-// itemStatus returns the status of a message item.
 func itemStatus(m *dragoman.Message) string {
 	if m.Status == codes.StatusIncomplete {
 		return "incomplete"

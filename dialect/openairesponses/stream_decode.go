@@ -184,7 +184,6 @@ func (d *streamDecoder) incomplete(cause error) (apiErr *dragoman.APIError, err 
 	return apiErr, err
 }
 
-// event decodes one SSE event.
 func (d *streamDecoder) event(ev sse.Event) error {
 	d.place.Enter(ev)
 	if ev.HasData {

@@ -120,7 +120,7 @@ func failedWith(err error, code string) bool {
 	return errors.As(err, &e) && e.Code == code
 }
 
-// Create creates a session.
+// Create implements [session.Store].
 func (s *Store) Create(ctx context.Context, info session.Info, entries iter.Seq2[session.Entry, error]) error {
 	if err := info.Check(); err != nil {
 		return err

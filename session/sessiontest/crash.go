@@ -29,9 +29,9 @@ import (
 func Crash(t *testing.T, kills int, start func() *exec.Cmd, open func(t *testing.T) session.Store) {
 	t.Helper()
 	rnd := rand.New(rand.NewPCG(1, uint64(kills)))
-	c := &crashed{saved: map[string]bool{}, begun: map[string]bool{}, ended: map[string]bool{}}
+	c := &killedProcess{saved: map[string]bool{}, begun: map[string]bool{}, ended: map[string]bool{}}
 	for range kills {
-		c.run(t, start(), rnd.IntN(40), time.Duration(rnd.IntN(3000))*time.Microsecond)
+		c.runAndKill(t, start(), rnd.IntN(40), time.Duration(rnd.IntN(3000))*time.Microsecond)
 		c.check(t, open(t))
 	}
 	if len(c.saved) == 0 || len(c.begun) == 0 || len(c.ended) == 0 {
@@ -41,12 +41,12 @@ func Crash(t *testing.T, kills int, start func() *exec.Cmd, open func(t *testing
 
 const crashID = "crash"
 
-// crashed holds the writes that were acknowledged so far.
-type crashed struct{ saved, begun, ended map[string]bool }
+// killedProcess holds the writes that were acknowledged so far.
+type killedProcess struct{ saved, begun, ended map[string]bool }
 
-// run starts a process, reads its acknowledgments, and kills it some time after a number of
+// runAndKill starts a process, reads its acknowledgments, and kills it some time after a number of
 // lines.
-func (c *crashed) run(t *testing.T, cmd *exec.Cmd, lines int, then time.Duration) {
+func (c *killedProcess) runAndKill(t *testing.T, cmd *exec.Cmd, lines int, then time.Duration) {
 	t.Helper()
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -76,7 +76,7 @@ func (c *crashed) run(t *testing.T, cmd *exec.Cmd, lines int, then time.Duration
 	}
 }
 
-func (c *crashed) acknowledged(t *testing.T, line string) {
+func (c *killedProcess) acknowledged(t *testing.T, line string) {
 	t.Helper()
 	word, what, _ := strings.Cut(line, " ")
 	switch word {
@@ -94,7 +94,7 @@ func (c *crashed) acknowledged(t *testing.T, line string) {
 // crashBatch is the number of messages in a save of [Write].
 const crashBatch = 3
 
-func (c *crashed) check(t *testing.T, store session.Store) {
+func (c *killedProcess) check(t *testing.T, store session.Store) {
 	t.Helper()
 	defer func() {
 		if err := store.Close(); err != nil {

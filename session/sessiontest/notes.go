@@ -44,7 +44,7 @@ func RunNotes(t *testing.T, open func(t *testing.T, now func() time.Time) sessio
 		name string
 		test func(t *testing.T, n session.Notes, clock *clock)
 	}{
-		{"G7_notes round-trip", notesComeBack},
+		{"G7_notes round-trip", notesRoundTrip},
 		{"G7_notes expire", notesExpire},
 		{"a later note replaces an earlier one", notesAreReplaced},
 		{"notes are deleted", notesAreDeleted},
@@ -53,8 +53,8 @@ func RunNotes(t *testing.T, open func(t *testing.T, now func() time.Time) sessio
 		{"a sweep is bounded", sweepsAreBounded},
 		{"Put sweeps now and then", notesAreSwept},
 		{"invalid notes are refused", invalidNotesAreRefused},
-		{"a canceled context is an error", notesHeedContexts},
-		{"concurrent writes", notesAtOnce},
+		{"a canceled context is an error", notesRespectContexts},
+		{"concurrent writes", concurrentNotes},
 	} {
 		t.Run(strings.ReplaceAll(c.name, " ", "_"), func(t *testing.T) {
 			clock := newClock()
@@ -79,7 +79,7 @@ func wantNote(t *testing.T, n session.Notes, key string, want []byte) {
 	}
 }
 
-func notesComeBack(t *testing.T, n session.Notes, clock *clock) {
+func notesRoundTrip(t *testing.T, n session.Notes, clock *clock) {
 	later := clock.Now().Add(time.Hour)
 	every := make([]byte, 256)
 	for i := range every {
@@ -224,7 +224,7 @@ func invalidNotesAreRefused(t *testing.T, n session.Notes, clock *clock) {
 	wantErr(t, "no time", n.Put(t.Context(), "k", nil, time.Time{}), session.ErrInvalid)
 }
 
-func notesHeedContexts(t *testing.T, n session.Notes, clock *clock) {
+func notesRespectContexts(t *testing.T, n session.Notes, clock *clock) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	wantErr(t, "Put", n.Put(ctx, "k", nil, clock.Now().Add(time.Hour)), context.Canceled)
@@ -237,7 +237,7 @@ func notesHeedContexts(t *testing.T, n session.Notes, clock *clock) {
 	wantErr(t, "Sweep", err, context.Canceled)
 }
 
-func notesAtOnce(t *testing.T, n session.Notes, clock *clock) {
+func concurrentNotes(t *testing.T, n session.Notes, clock *clock) {
 	later := clock.Now().Add(time.Hour)
 	var wg sync.WaitGroup
 	for w := range 8 {

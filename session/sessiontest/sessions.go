@@ -18,7 +18,7 @@ import (
 
 // The tests here use the methods of a session.
 
-func made(t *testing.T, s session.Store, id string) *session.Session {
+func createSession(t *testing.T, s session.Store, id string) *session.Session {
 	t.Helper()
 	out, err := session.Create(t.Context(), s, session.Info{ID: id, Created: begin()})
 	if err != nil {
@@ -27,7 +27,7 @@ func made(t *testing.T, s session.Store, id string) *session.Session {
 	return out
 }
 
-func opened(t *testing.T, s session.Store, id string) *session.Session {
+func openSession(t *testing.T, s session.Store, id string) *session.Session {
 	t.Helper()
 	out, err := session.Open(t.Context(), s, id)
 	if err != nil {
@@ -52,8 +52,8 @@ func saveTexts(t *testing.T, s *session.Session, state string, texts ...string) 
 	}
 }
 
-// loaded returns the texts of the conversation and its state.
-func loaded(t *testing.T, s *session.Session) string {
+// loadMessages returns the texts of the conversation and its state.
+func loadMessages(t *testing.T, s *session.Session) string {
 	t.Helper()
 	messages, state, err := s.Load(t.Context())
 	if err != nil {
@@ -69,16 +69,16 @@ func loaded(t *testing.T, s *session.Session) string {
 // wantLoaded checks an open session, and the same session opened again.
 func wantLoaded(t *testing.T, store session.Store, s *session.Session, want string) {
 	t.Helper()
-	if got := loaded(t, s); got != want {
+	if got := loadMessages(t, s); got != want {
 		t.Errorf("loaded %q, want %q", got, want)
 	}
-	if got := loaded(t, opened(t, store, s.ID())); got != want {
+	if got := loadMessages(t, openSession(t, store, s.ID())); got != want {
 		t.Errorf("opened again: %q, want %q", got, want)
 	}
 }
 
-func conversationsAreKept(t *testing.T, store session.Store) {
-	s := made(t, store, "s")
+func conversationsAreStored(t *testing.T, store session.Store) {
+	s := createSession(t, store, "s")
 	wantLoaded(t, store, s, "")
 	saveTexts(t, s, "", "a")
 	wantLoaded(t, store, s, "a ")
@@ -97,7 +97,7 @@ func conversationsAreKept(t *testing.T, store session.Store) {
 	if err := s.Save(t.Context(), []dragoman.Message{m}, nil); err != nil {
 		t.Fatal(err)
 	}
-	messages, _, err := opened(t, store, "s").Load(t.Context())
+	messages, _, err := openSession(t, store, "s").Load(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func conversationsAreKept(t *testing.T, store session.Store) {
 }
 
 func rewindsAndBranches(t *testing.T, store session.Store) {
-	s := made(t, store, "s")
+	s := createSession(t, store, "s")
 	saveTexts(t, s, `1`, "a")
 	at := s.Head()
 	saveTexts(t, s, `2`, "b", "c")
@@ -171,7 +171,7 @@ func rewindsAndBranches(t *testing.T, store session.Store) {
 }
 
 func sessionsMove(t *testing.T, store session.Store) {
-	s := made(t, store, "s")
+	s := createSession(t, store, "s")
 	for i := range 300 {
 		saveTexts(t, s, fmt.Sprint(i), fmt.Sprint("<", i, ">"))
 	}
@@ -181,7 +181,7 @@ func sessionsMove(t *testing.T, store session.Store) {
 	if err := s.Append(t.Context(), session.Entry{Kind: "note", Key: "k", Body: []byte("{\n \"a\": \"line\\nbreak\"\n}")}); err != nil {
 		t.Fatal(err)
 	}
-	want := loaded(t, s)
+	want := loadMessages(t, s)
 	var first, second bytes.Buffer
 	if err := session.Export(t.Context(), store, "s", &first); err != nil {
 		t.Fatal(err)
@@ -192,7 +192,7 @@ func sessionsMove(t *testing.T, store session.Store) {
 	if err != nil || info.ID != "again" || info.Head != s.Head() {
 		t.Fatalf("%+v %v", info, err)
 	}
-	if got := loaded(t, opened(t, store, "again")); got != want {
+	if got := loadMessages(t, openSession(t, store, "again")); got != want {
 		t.Errorf("imported %.200s", got)
 	}
 	if err := session.Export(t.Context(), store, "again", &second); err != nil {
@@ -215,7 +215,7 @@ func sessionsMove(t *testing.T, store session.Store) {
 	if err := session.Copy(t.Context(), store, "s", memory); err != nil {
 		t.Fatal(err)
 	}
-	if got := loaded(t, opened(t, memory, "s")); got != want {
+	if got := loadMessages(t, openSession(t, memory, "s")); got != want {
 		t.Errorf("copied %.200s", got)
 	}
 	if err := store.Delete(t.Context(), "s"); err != nil {
@@ -224,19 +224,18 @@ func sessionsMove(t *testing.T, store session.Store) {
 	if err := session.Copy(t.Context(), memory, "s", store); err != nil {
 		t.Fatal(err)
 	}
-	if got := loaded(t, opened(t, store, "s")); got != want {
+	if got := loadMessages(t, openSession(t, store, "s")); got != want {
 		t.Errorf("copied back %.200s", got)
 	}
 	wantErr(t, "copying an existing session", session.Copy(t.Context(), memory, "s", store), session.ErrExists)
 }
 
-// intent returns the intent of a call.
 func intent(run string, turn int, call, input string) tool.Intent {
 	return tool.Intent{CallRef: tool.CallRef{Run: run, Turn: turn, CallID: call, Key: tool.Key{Kind: codes.KeyBare, Name: "f"}}, Arguments: sha256.Sum256([]byte(input))}
 }
 
-func journalKnows(t *testing.T, store session.Store) {
-	s := made(t, store, "s")
+func journalReturnsEarlierAttempts(t *testing.T, store session.Store) {
+	s := createSession(t, store, "s")
 	begin := func(s *session.Session, in tool.Intent, attempts int, result string) {
 		t.Helper()
 		prior, err := s.Begin(t.Context(), in)
@@ -254,8 +253,8 @@ func journalKnows(t *testing.T, store session.Store) {
 	in := intent("run", 1, "call\x00 \xff", "{}")
 	begin(s, in, 0, "")
 	head := s.Head()
-	begin(opened(t, store, "s"), in, 1, "") // begun, with an unknown outcome
-	if s.Head() != head || opened(t, store, "s").Head() != head {
+	begin(openSession(t, store, "s"), in, 1, "") // begun, with an unknown outcome
+	if s.Head() != head || openSession(t, store, "s").Head() != head {
 		t.Error("an intent was written for a call that may not run again")
 	}
 	result := &dragoman.ToolResult{CallID: in.CallID, Name: "f", Content: []dragoman.Part{&dragoman.Text{Text: "done"}}, Display: "shown"}
@@ -265,7 +264,7 @@ func journalKnows(t *testing.T, store session.Store) {
 	if err := s.Rewind(t.Context(), 0); err != nil { // a rewind undoes no effect
 		t.Fatal(err)
 	}
-	for _, s := range []*session.Session{s, opened(t, store, "s")} {
+	for _, s := range []*session.Session{s, openSession(t, store, "s")} {
 		begin(s, in, 1, "done")
 		begin(s, intent("run", 1, in.CallID, "other"), 1, "done") // the caller compares the hashes
 		prior, err := s.Begin(t.Context(), in)
@@ -275,7 +274,7 @@ func journalKnows(t *testing.T, store session.Store) {
 	}
 
 	// Similar ids are different calls.
-	s = opened(t, store, "s")
+	s = openSession(t, store, "s")
 	for _, other := range []tool.Intent{intent("run", 2, in.CallID, "{}"), intent("ru", 1, in.CallID, "{}"), intent("run", 1, "call", "{}"), intent("run1", 1, in.CallID, "{}")} {
 		begin(s, other, 0, "")
 	}
@@ -293,7 +292,7 @@ func journalKnows(t *testing.T, store session.Store) {
 	wantErr(t, "a call without a result", s.End(t.Context(), in, nil), session.ErrInvalid)
 
 	// A writer that lost the session to another runs nothing.
-	zombie, heir := opened(t, store, "s"), opened(t, store, "s")
+	zombie, heir := openSession(t, store, "s"), openSession(t, store, "s")
 	saveTexts(t, heir, "", "mine")
 	_, err := zombie.Begin(t.Context(), intent("run", 10, "late", "{}"))
 	wantErr(t, "begin", err, session.ErrConflict)

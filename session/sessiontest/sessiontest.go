@@ -30,25 +30,25 @@ func Run(t *testing.T, open func(t *testing.T) session.Store) {
 		name string
 		test func(t *testing.T, s session.Store)
 	}{
-		{"S1_entries round-trip", entriesComeBack},
-		{"S1_a batch is atomic", batchesAreWhole},
-		{"S1_readers never see a partial batch", readersSeeWholeBatches},
-		{"S1_creating a session is atomic", sessionsAreMadeWhole},
+		{"S1_entries round-trip", entriesRoundTrip},
+		{"S1_a batch is atomic", appendIsAtomic},
+		{"S1_readers never see a partial batch", readersSeeWholeAppends},
+		{"S1_creating a session is atomic", createIsAtomic},
 		{"S3_queries read the selected entries in order", queriesRead},
 		{"S3_a log may grow while it is read", logsGrowWhileRead},
-		{"S3_a loop that ends early holds no lock", loopsHoldNothing},
+		{"S3_a loop that ends early holds no lock", readLoopsHoldNoLock},
 		{"S4_a writer with an old head is refused", oldHeadsAreRefused},
 		{"S4_one of several concurrent writers wins", oneWriterWins},
 		{"sessions are listed by last change", sessionsAreListed},
 		{"sessions are deleted", sessionsAreDeleted},
 		{"invalid values are refused", invalidIsRefused},
 		{"a missing session is ErrNotFound", absentIsNotFound},
-		{"a canceled context is an error", contextsAreHeeded},
-		{"a closed store returns ErrClosed", closedStoresSaySo},
-		{"S1_conversations and states round-trip", conversationsAreKept},
+		{"a canceled context is an error", canceledContextsFail},
+		{"a closed store returns ErrClosed", closedStoresFail},
+		{"S1_conversations and states round-trip", conversationsAreStored},
 		{"S3_rewinds and branches", rewindsAndBranches},
 		{"S3_sessions are exported, imported and copied", sessionsMove},
-		{"L14_the journal records calls", journalKnows},
+		{"L14_the journal records calls", journalReturnsEarlierAttempts},
 		{"T8_long outputs are stored in the session", spillsOutputs},
 		{"media is stored separately from messages", storesAttachments},
 	} {
@@ -128,7 +128,7 @@ func wantErr(t *testing.T, what string, err, target error) {
 	}
 }
 
-func entriesComeBack(t *testing.T, s session.Store) {
+func entriesRoundTrip(t *testing.T, s session.Store) {
 	info := session.Info{ID: "A.b_c:d-1", Title: "Ünïcode ‘title’ 日本", Created: begin(), Parent: "p", ParentSeq: 7}
 	if err := s.Create(t.Context(), info, nil); err != nil {
 		t.Fatal(err)
@@ -163,7 +163,7 @@ func entriesComeBack(t *testing.T, s session.Store) {
 
 func repeat(s string, n int) string { return strings.Repeat(s, n) }
 
-func batchesAreWhole(t *testing.T, s session.Store) {
+func appendIsAtomic(t *testing.T, s session.Store) {
 	create(t, s, "s")
 	appendTo(t, s, "s", 0, numbered(0, 2)...)
 	appendTo(t, s, "s", 2)
@@ -175,7 +175,7 @@ func batchesAreWhole(t *testing.T, s session.Store) {
 	want(t, all(t, s.Read(t.Context(), "s", session.Query{})), numbered(0, 702))
 }
 
-func readersSeeWholeBatches(t *testing.T, s session.Store) {
+func readersSeeWholeAppends(t *testing.T, s session.Store) {
 	create(t, s, "s")
 	const batch, batches = 7, 30
 	done := make(chan struct{})
@@ -218,7 +218,7 @@ func seqOf(entries []session.Entry, then error) iter.Seq2[session.Entry, error] 
 	}
 }
 
-func sessionsAreMadeWhole(t *testing.T, s session.Store) {
+func createIsAtomic(t *testing.T, s session.Store) {
 	broken := errors.New("broken")
 	info := session.Info{ID: "s", Created: begin()}
 	wantErr(t, "entries that fail", s.Create(t.Context(), info, seqOf(numbered(0, 300), broken)), broken)
@@ -307,7 +307,7 @@ func logsGrowWhileRead(t *testing.T, s session.Store) {
 	want(t, all(t, s.Read(t.Context(), "s", session.Query{})), numbered(0, 606))
 }
 
-func loopsHoldNothing(t *testing.T, s session.Store) {
+func readLoopsHoldNoLock(t *testing.T, s session.Store) {
 	create(t, s, "s")
 	appendTo(t, s, "s", 0, numbered(0, 600)...)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -486,7 +486,7 @@ func absentIsNotFound(t *testing.T, s session.Store) {
 	wantErr(t, "open", err, session.ErrNotFound)
 }
 
-func contextsAreHeeded(t *testing.T, s session.Store) {
+func canceledContextsFail(t *testing.T, s session.Store) {
 	create(t, s, "s")
 	appendTo(t, s, "s", 0, numbered(0, 600)...)
 	over, cancel := context.WithCancel(t.Context())
@@ -524,7 +524,7 @@ func contextsAreHeeded(t *testing.T, s session.Store) {
 	}
 }
 
-func closedStoresSaySo(t *testing.T, s session.Store) {
+func closedStoresFail(t *testing.T, s session.Store) {
 	create(t, s, "s")
 	if err := s.Close(); err != nil {
 		t.Fatal(err)

@@ -29,7 +29,7 @@ func RunTickets(t *testing.T, open func(t *testing.T) (again func(t *testing.T) 
 		{"T13_tickets are listed in order until they are delivered", ticketsAreListed},
 		{"T13_tickets survive a restart and are settled from outside", ticketsSurvive},
 		{"T13_tickets expire", ticketsExpire},
-		{"T13_only one caller settles a ticket", oneSettles},
+		{"T13_only one caller settles a ticket", ticketSettlesOnce},
 		{"a failed change stores nothing", failedChangesStoreNothing},
 		{"canceled contexts are errors", ticketContexts},
 	} {
@@ -143,7 +143,7 @@ func ticketsExpire(t *testing.T, open func(t *testing.T) tool.TicketStore) {
 	}
 }
 
-func oneSettles(t *testing.T, open func(t *testing.T) tool.TicketStore) {
+func ticketSettlesOnce(t *testing.T, open func(t *testing.T) tool.TicketStore) {
 	openTicket(t, open(t), "a", "run", time.Now().Add(time.Hour))
 	var wg sync.WaitGroup
 	errs := make([]error, 8)

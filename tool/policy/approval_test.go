@@ -50,7 +50,7 @@ func bindings(b tool.Binding) map[string]tool.Binding {
 	return out
 }
 
-func look(l tool.Approver, b tool.Binding) tool.Verdict {
+func lookup(l tool.Approver, b tool.Binding) tool.Verdict {
 	a, err := l.Approve(context.Background(), &tool.ApprovalRequest{Binding: b})
 	if err != nil {
 		return "error"
@@ -64,13 +64,13 @@ func TestA1_InvalidArgumentsAreNeverAskedAbout(t *testing.T) {
 		asked++
 		return approved(), nil
 	})
-	for name, w := range map[string]*world{
-		"policy": newWorld(t, askingPolicy(t)),
-		"flag":   newWorld(t, nil, tool.NeedsApproval()),
-		"function": newWorld(t, nil, toolopt.NeedsApprovalFor(func(_ context.Context, in tool.Input) (bool, error) {
+	for name, w := range map[string]*fixture{
+		"policy": newFixture(t, askingPolicy(t)),
+		"flag":   newFixture(t, nil, tool.NeedsApproval()),
+		"function": newFixture(t, nil, toolopt.NeedsApprovalFor(func(_ context.Context, in tool.Input) (bool, error) {
 			return strings.Contains(string(in.Arguments), "secret"), nil
 		})),
-		"failing function": newWorld(t, nil, toolopt.NeedsApprovalFor(func(context.Context, tool.Input) (bool, error) { panic("no") })),
+		"failing function": newFixture(t, nil, toolopt.NeedsApprovalFor(func(context.Context, tool.Input) (bool, error) { panic("no") })),
 	} {
 		asked = 0
 		w.runner.Approver = count
@@ -118,15 +118,15 @@ func TestA2_PendingCallsAreListedAndOthersRun(t *testing.T) {
 }
 
 func TestA3_KindsOfDecision(t *testing.T) {
-	setup := func() (*world, *Ledger) {
-		w, l := newWorld(t, askingPolicy(t)), &Ledger{}
+	setup := func() (*fixture, *Ledger) {
+		w, l := newFixture(t, askingPolicy(t)), &Ledger{}
 		w.runner.Approver = l
 		if w.do(`{"path":"a"}`); len(w.batch.Pending) != 1 {
 			t.Fatal("it does not wait")
 		}
 		return w, l
 	}
-	pending := func(w *world) tool.Binding { return w.batch.Pending[0].Binding }
+	pending := func(w *fixture) tool.Binding { return w.batch.Pending[0].Binding }
 
 	w, l := setup()
 	l.Decide(pending(w), approved())
@@ -178,7 +178,7 @@ func TestA3_KindsOfDecision(t *testing.T) {
 // If some calls of a turn are decided, the others stay pending and interrupt again until all
 // are decided.
 func TestA3_UndecidedCallsInterruptAgain(t *testing.T) {
-	w, l := newWorld(t, askingPolicy(t)), &Ledger{}
+	w, l := newFixture(t, askingPolicy(t)), &Ledger{}
 	w.runner.Approver = l
 	turn := tool.Turn{Number: 1}
 	for i := range 4 {
@@ -231,18 +231,18 @@ func TestA3_ContradictoryAnswerIsRefused(t *testing.T) {
 func TestQuirkI9_DecisionCoversOnlyItsBinding(t *testing.T) {
 	l := &Ledger{}
 	l.Decide(binding(), approved())
-	if look(l, binding()) != tool.Approved {
+	if lookup(l, binding()) != tool.Approved {
 		t.Error("the call itself is not covered")
 	}
 	for field, other := range bindings(binding()) {
-		if v := look(l, other); v != tool.Undecided {
+		if v := lookup(l, other); v != tool.Undecided {
 			t.Errorf("another %s is %s", field, v)
 		}
 	}
 }
 
 func TestA4_ChangedArgumentsNeedNewApproval(t *testing.T) {
-	w, l := newWorld(t, askingPolicy(t)), &Ledger{}
+	w, l := newFixture(t, askingPolicy(t)), &Ledger{}
 	w.runner.Approver = l
 	w.do(`{"path":"a"}`)
 	p := w.batch.Pending[0]
@@ -263,7 +263,7 @@ func TestA4_ChangedArgumentsNeedNewApproval(t *testing.T) {
 		t.Errorf("ran %d times", w.ran)
 	}
 	// Middleware that changes the approved arguments.
-	w = newWorld(t, askingPolicy(t), toolopt.Use(func(next tool.Handler) tool.Handler {
+	w = newFixture(t, askingPolicy(t), toolopt.Use(func(next tool.Handler) tool.Handler {
 		return func(ctx context.Context, _ tool.Input) (tool.Output, error) {
 			return next(ctx, tool.Input{Arguments: json.RawMessage(`{"path":"/etc"}`)})
 		}
@@ -275,7 +275,7 @@ func TestA4_ChangedArgumentsNeedNewApproval(t *testing.T) {
 }
 
 func TestA4_ReplacedToolNeedsNewApproval(t *testing.T) {
-	w, l := newWorld(t, askingPolicy(t)), &Ledger{}
+	w, l := newFixture(t, askingPolicy(t)), &Ledger{}
 	w.runner.Approver = l
 	w.do(`{"path":"a"}`)
 	l.Decide(w.batch.Pending[0].Binding, approved())
@@ -287,7 +287,7 @@ func TestA4_ReplacedToolNeedsNewApproval(t *testing.T) {
 }
 
 func TestA4_NewPolicyNeedsNewApproval(t *testing.T) {
-	w, l := newWorld(t, askingPolicy(t)), &Ledger{}
+	w, l := newFixture(t, askingPolicy(t)), &Ledger{}
 	w.runner.Approver = l
 	w.do(`{"path":"a"}`)
 	l.Decide(w.batch.Pending[0].Binding, approved())
@@ -302,13 +302,13 @@ func TestA5_CallDecisionOverridesStickyDecision(t *testing.T) {
 	l, b := &Ledger{}, binding()
 	l.Always(b)
 	l.Decide(b, tool.Answer{Verdict: tool.Rejected})
-	if look(l, b) != tool.Rejected {
+	if lookup(l, b) != tool.Rejected {
 		t.Error("the sticky decision beats the one on this call")
 	}
 	l.Never(b, "")
 	l.Decide(b, tool.Answer{Verdict: tool.Rejected})
 	l.Decide(b, approved())
-	if look(l, b) != tool.Approved {
+	if lookup(l, b) != tool.Approved {
 		t.Error("the latest does not win")
 	}
 }
@@ -318,7 +318,7 @@ func TestA5_StickyDecisionCoversOneToolAndRun(t *testing.T) {
 	l.Always(b)
 	others := bindings(b)
 	for _, covered := range []string{"turn", "call", "arguments"} {
-		if v := look(l, others[covered]); v != tool.Approved {
+		if v := lookup(l, others[covered]); v != tool.Approved {
 			t.Errorf("another %s is %q", covered, v)
 		}
 		delete(others, covered)
@@ -330,7 +330,7 @@ func TestA5_StickyDecisionCoversOneToolAndRun(t *testing.T) {
 	nested.Run = b.Run + "/nested"
 	others["nested run"] = nested
 	for field, other := range others {
-		if v := look(l, other); v != tool.Undecided {
+		if v := lookup(l, other); v != tool.Undecided {
 			t.Errorf("another %s is %q", field, v)
 		}
 	}
@@ -344,7 +344,7 @@ func TestA5_StickyDecisionCoversOneToolAndRun(t *testing.T) {
 		t.Errorf("not rejected: %+v", a)
 	}
 	l.Forget(b.Run)
-	if look(l, b) != tool.Undecided {
+	if lookup(l, b) != tool.Undecided {
 		t.Error("a forgotten run is remembered")
 	}
 }
@@ -376,7 +376,7 @@ func TestA3_LedgerIsVersionedJSON(t *testing.T) {
 			t.Errorf("%s was taken", bad)
 		}
 	}
-	if look(&back, binding()) != tool.Approved {
+	if lookup(&back, binding()) != tool.Approved {
 		t.Error("a failed read changed the ledger")
 	}
 }
@@ -407,7 +407,7 @@ func TestA7_ImmediateAndDeferredApproversShareOneInterface(t *testing.T) {
 		"several in a row": First(&Ledger{}, NewPrompt(strings.NewReader(""), io.Discard), yes),
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, askingPolicy(t))
+			w := newFixture(t, askingPolicy(t))
 			w.runner.Approver = approver
 			if r := w.do(`{"path":"a"}`); !r.OK || w.ran != 1 {
 				t.Errorf("ran %d times, %+v", w.ran, r)
@@ -424,18 +424,18 @@ func TestA7_FirstTriesApproversInOrder(t *testing.T) {
 		return approved(), nil
 	})
 	row := First(nil, l, human)
-	if look(row, binding()) != tool.Approved || asked != 1 {
+	if lookup(row, binding()) != tool.Approved || asked != 1 {
 		t.Errorf("asked %d times", asked)
 	}
 	l.Decide(binding(), tool.Answer{Verdict: tool.Rejected})
-	if look(row, binding()) != tool.Rejected || asked != 1 {
+	if lookup(row, binding()) != tool.Rejected || asked != 1 {
 		t.Errorf("asked %d times about what was decided", asked)
 	}
 	failing := ApproverFunc(func(context.Context, *tool.ApprovalRequest) (tool.Answer, error) { return tool.Answer{}, io.EOF })
-	if look(First(failing, human), binding()) != "error" {
+	if lookup(First(failing, human), binding()) != "error" {
 		t.Error("a failing approver was skipped")
 	}
-	if look(First(), binding()) != tool.Undecided {
+	if lookup(First(), binding()) != tool.Undecided {
 		t.Error("no decision was recorded")
 	}
 }
@@ -461,18 +461,18 @@ func TestA7_WaitEndsAtTheTimeout(t *testing.T) {
 			l.Decide(b, approved())
 		}()
 		begun := time.Now()
-		if v := look(wait, binding()); v != tool.Approved || time.Since(begun) != 50*time.Second {
+		if v := lookup(wait, binding()); v != tool.Approved || time.Since(begun) != 50*time.Second {
 			t.Errorf("%q after %v", v, time.Since(begun))
 		}
-		if v := look(wait, binding()); v != tool.Approved { // recorded by now
+		if v := lookup(wait, binding()); v != tool.Approved { // recorded by now
 			t.Errorf("%q", v)
 		}
 		begun = time.Now()
-		if v := look(wait, bindings(binding())["run"]); v != tool.Rejected || time.Since(begun) != time.Minute {
+		if v := lookup(wait, bindings(binding())["run"]); v != tool.Rejected || time.Since(begun) != time.Minute {
 			t.Errorf("%q after %v", v, time.Since(begun))
 		}
 		<-announced
-		if v := look(l.Wait(Waiting{Timeout: time.Second}), bindings(binding())["run"]); v != tool.Undecided {
+		if v := lookup(l.Wait(Waiting{Timeout: time.Second}), bindings(binding())["run"]); v != tool.Undecided {
 			t.Errorf("without a fallback: %q", v)
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
@@ -511,14 +511,14 @@ func TestA7_PromptReadsAnswers(t *testing.T) {
 	}
 	p := NewPrompt(strings.NewReader("always\nnever again\n"), io.Discard)
 	p.Ledger = &Ledger{}
-	if look(p, binding()) != tool.Approved || look(p.Ledger, bindings(binding())["call"]) != tool.Approved {
+	if lookup(p, binding()) != tool.Approved || lookup(p.Ledger, bindings(binding())["call"]) != tool.Approved {
 		t.Error("always is not remembered")
 	}
-	if a, _ := p.Approve(context.Background(), req()); a.Verdict != tool.Rejected || look(p.Ledger, bindings(binding())["call"]) != tool.Rejected {
+	if a, _ := p.Approve(context.Background(), req()); a.Verdict != tool.Rejected || lookup(p.Ledger, bindings(binding())["call"]) != tool.Rejected {
 		t.Error("never is not remembered")
 	}
 	for range 2 { // the input has ended and stays ended
-		if look(p, binding()) != tool.Undecided {
+		if lookup(p, binding()) != tool.Undecided {
 			t.Error("there is an answer without input")
 		}
 	}

@@ -17,19 +17,19 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// stopped is a run that waits for a human, with the ledger and the signer that carry the
+// pendingRun is a run that waits for a human, with the ledger and the signer that carry the
 // decision to it.
-type stopped struct {
-	*world
+type pendingRun struct {
+	*fixture
 	ledger  *Ledger
 	signer  *Signer
 	pending tool.Pending
 	clock   time.Time
 }
 
-func stop(t *testing.T, opts ...tool.Option) *stopped {
+func newPendingRun(t *testing.T, opts ...tool.Option) *pendingRun {
 	t.Helper()
-	s := &stopped{world: newWorld(t, askingPolicy(t), opts...), ledger: &Ledger{}, clock: time.Unix(1_800_000_000, 0)}
+	s := &pendingRun{fixture: newFixture(t, askingPolicy(t), opts...), ledger: &Ledger{}, clock: time.Unix(1_800_000_000, 0)}
 	s.signer = signerAt(t, &s.clock)
 	s.runner.Approver = s.ledger
 	s.do(`{"path":"a"}`)
@@ -41,7 +41,7 @@ func stop(t *testing.T, opts ...tool.Option) *stopped {
 }
 
 // resume continues in another process, which knows only what was stored.
-func (s *stopped) resume(pending tool.Pending) tool.Record {
+func (s *pendingRun) resume(pending tool.Pending) tool.Record {
 	s.t.Helper()
 	s.run = s.runner.Start("run")
 	s.batch = &tool.Batch{Pending: []tool.Pending{pending}}
@@ -49,7 +49,7 @@ func (s *stopped) resume(pending tool.Pending) tool.Record {
 }
 
 // ranWithout fails the test if the tool ran.
-func (s *stopped) ranWithout(why string) {
+func (s *pendingRun) ranWithout(why string) {
 	s.t.Helper()
 	if s.ran != 0 {
 		s.t.Errorf("%s: it ran with %v", why, s.with)
@@ -57,7 +57,7 @@ func (s *stopped) ranWithout(why string) {
 }
 
 func TestAttack_ForgedApprovalToken(t *testing.T) {
-	s := stop(t)
+	s := newPendingRun(t)
 	grant := Grant{Binding: s.pending.Binding, Answer: approved()}
 	rejected := mustSign(t, s.signer, Grant{Binding: s.pending.Binding, Answer: tool.Answer{Verdict: tool.Rejected}})
 	body, mac, _ := strings.Cut(strings.TrimPrefix(rejected, tokenPrefix), ".")
@@ -99,7 +99,7 @@ func TestAttack_ForgedApprovalToken(t *testing.T) {
 }
 
 func TestAttack_ReplayedApprovalToken(t *testing.T) {
-	s := stop(t)
+	s := newPendingRun(t)
 	token := mustSign(t, s.signer, Grant{Binding: s.pending.Binding, Answer: approved()})
 	if err := s.signer.RedeemInto(t.Context(), s.ledger, token, s.pending, nil); err != nil {
 		t.Fatal(err)
@@ -127,7 +127,7 @@ func TestAttack_ReplayedApprovalToken(t *testing.T) {
 func TestAttack_ArgumentsChangedAfterApproval(t *testing.T) {
 	other := tool.Input{Arguments: json.RawMessage(`{"path":"/etc"}`)}
 
-	s := stop(t)
+	s := newPendingRun(t)
 	s.ledger.Decide(s.pending.Binding, approved())
 	stored := s.pending
 	stored.Input = other
@@ -138,7 +138,7 @@ func TestAttack_ArgumentsChangedAfterApproval(t *testing.T) {
 	s.ranWithout("what is stored was changed, with its hash")
 
 	// The model sends another call with the same id.
-	s = stop(t)
+	s = newPendingRun(t)
 	s.ledger.Decide(s.pending.Binding, approved())
 	_, err := s.run.Do(t.Context(), s.box, tool.Turn{
 		Number: s.turn, Resume: s.batch.Pending, Calls: []*dragoman.ToolCall{{ID: "c", Name: "delete", Arguments: `{"path":"/etc"}`}},
@@ -149,7 +149,7 @@ func TestAttack_ArgumentsChangedAfterApproval(t *testing.T) {
 	s.ranWithout("another call by the same id")
 
 	// The edited input of the token is replaced.
-	s = stop(t)
+	s = newPendingRun(t)
 	edit := tool.Input{Arguments: json.RawMessage(`{"path":"b"}`)}
 	token := mustSign(t, s.signer, Grant{Binding: s.pending.Binding, Answer: tool.Answer{Verdict: tool.Approved, Edited: &edit}})
 	for _, in := range []*tool.Input{&other, nil} {
@@ -161,7 +161,7 @@ func TestAttack_ArgumentsChangedAfterApproval(t *testing.T) {
 	s.ranWithout("another edit")
 
 	// Middleware, a hook that keeps its input, and an approver that writes into its request.
-	s = stop(t, toolopt.Use(func(next tool.Handler) tool.Handler {
+	s = newPendingRun(t, toolopt.Use(func(next tool.Handler) tool.Handler {
 		return func(ctx context.Context, _ tool.Input) (tool.Output, error) { return next(ctx, other) }
 	}))
 	s.ledger.Decide(s.pending.Binding, approved())
@@ -169,7 +169,7 @@ func TestAttack_ArgumentsChangedAfterApproval(t *testing.T) {
 	s.ranWithout("middleware")
 
 	var kept json.RawMessage
-	w := newWorld(t, askingPolicy(t), toolopt.Pre(func(_ context.Context, in tool.Input) (tool.Input, error) {
+	w := newFixture(t, askingPolicy(t), toolopt.Pre(func(_ context.Context, in tool.Input) (tool.Input, error) {
 		kept = in.Arguments
 		return in, nil
 	}))
@@ -184,7 +184,7 @@ func TestAttack_ArgumentsChangedAfterApproval(t *testing.T) {
 }
 
 func TestAttack_ToolSwappedAfterApproval(t *testing.T) {
-	swapped := func(s *stopped, spec dragoman.ToolSpec, opts ...tool.Option) *tool.Box {
+	swapped := func(s *pendingRun, spec dragoman.ToolSpec, opts ...tool.Option) *tool.Box {
 		t.Helper()
 		box, err := tool.NewBox(tool.Raw(spec.Name, spec.Description, spec.Parameters, func(context.Context, json.RawMessage) (any, error) {
 			s.ran++
@@ -195,18 +195,18 @@ func TestAttack_ToolSwappedAfterApproval(t *testing.T) {
 		}
 		return box
 	}
-	for name, swap := range map[string]func(*stopped, dragoman.ToolSpec) *tool.Box{
-		"another description": func(s *stopped, spec dragoman.ToolSpec) *tool.Box {
+	for name, swap := range map[string]func(*pendingRun, dragoman.ToolSpec) *tool.Box{
+		"another description": func(s *pendingRun, spec dragoman.ToolSpec) *tool.Box {
 			spec.Description = "Deletes everything."
 			return swapped(s, spec)
 		},
-		"another schema": func(s *stopped, spec dragoman.ToolSpec) *tool.Box {
+		"another schema": func(s *pendingRun, spec dragoman.ToolSpec) *tool.Box {
 			spec.Parameters = json.RawMessage(`{"type":"object"}`)
 			return swapped(s, spec)
 		},
-		"other hints": func(s *stopped, spec dragoman.ToolSpec) *tool.Box { return swapped(s, spec, tool.Destructive()) },
+		"other hints": func(s *pendingRun, spec dragoman.ToolSpec) *tool.Box { return swapped(s, spec, tool.Destructive()) },
 	} {
-		s := stop(t)
+		s := newPendingRun(t)
 		spec := s.box.Specs()[0]
 		s.ledger.Decide(s.pending.Binding, approved())
 		s.ledger.Always(s.pending.Binding)
@@ -238,7 +238,7 @@ func (m misbehaving) Version() string { m.version(); return "1" }
 
 func refusedBy(t *testing.T, p tool.Policy) {
 	t.Helper()
-	w := newWorld(t, p)
+	w := newFixture(t, p)
 	w.runner.PolicyTimeout = 20 * time.Millisecond
 	w.runner.Approver = ApproverFunc(func(context.Context, *tool.ApprovalRequest) (tool.Answer, error) { return approved(), nil })
 	r := w.do(`{"path":"a"}`)

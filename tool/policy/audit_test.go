@@ -48,7 +48,7 @@ func TestP7_LogHasDecisionsAndArgumentHashes(t *testing.T) {
 		{ID: "fail", Effect: tool.Allow, Priority: -1, When: When{Expression: `args.path == "d" && args.x > 1`}},
 	}
 	p := mustNew(t, Config{Rules: rules})
-	w := newWorld(t, p)
+	w := newFixture(t, p)
 	w.runner.Observe = audit.Observe
 	for _, path := range []string{"a", secret, "c", "d"} {
 		w.do(`{"path":"` + path + `"}`)
@@ -98,7 +98,7 @@ func TestP7_LogHasDecisionsAndArgumentHashes(t *testing.T) {
 func TestP7_DecisionsNameTheAgent(t *testing.T) {
 	var log bytes.Buffer
 	audit := NewAudit(&log)
-	w := newWorld(t, mustNew(t, Config{Rules: []Rule{
+	w := newFixture(t, mustNew(t, Config{Rules: []Rule{
 		{ID: "allow", Effect: tool.Allow, When: When{Expression: `subject == "model_call" || args.path == "a"`}},
 		{ID: "ask", Effect: tool.Ask, Reason: "look", When: When{Expression: `subject == "tool_call" && args.path == "c"`}},
 	}}))
@@ -287,7 +287,7 @@ func TestP7_FailedWriteIsReportedAndCanDeny(t *testing.T) {
 	audit := NewAudit(w)
 	var reported []error
 	audit.OnError = func(err error) { reported = append(reported, err) }
-	world := newWorld(t, audit.Require(mustNew(t, Config{})))
+	world := newFixture(t, audit.Require(mustNew(t, Config{})))
 	world.runner.Observe = audit.Observe
 	if world.do(`{"path":"a"}`); world.ran != 1 {
 		t.Fatal("it did not run")

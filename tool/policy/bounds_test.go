@@ -289,8 +289,8 @@ func TestA5_ForgetRemovesOneRun(t *testing.T) {
 		t.Error("a ledger with decisions is zero")
 	}
 	l.Forget("first")
-	if look(l, first) != tool.Undecided || look(l, second) != tool.Approved {
-		t.Errorf("first %q, second %q", look(l, first), look(l, second))
+	if lookup(l, first) != tool.Undecided || lookup(l, second) != tool.Approved {
+		t.Errorf("first %q, second %q", lookup(l, first), lookup(l, second))
 	}
 	l.Forget("second")
 	if !l.IsZero() {

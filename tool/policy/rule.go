@@ -135,7 +135,6 @@ func (e *RuleError) Error() string {
 // Unwrap lets errors.Is find [ErrRule].
 func (e *RuleError) Unwrap() error { return ErrRule }
 
-// wrong returns an error for a field.
 func (r *Rule) wrong(index int, field, format string, args ...any) *RuleError {
 	e := &RuleError{Index: index, Rule: r.ID, Field: field, Reason: fmt.Sprintf(format, args...)}
 	if r.at != nil {

@@ -499,7 +499,7 @@ func TestP5_FailingRuleNeverAllowsACall(t *testing.T) {
 		}
 	}
 	for _, effect := range []tool.Effect{tool.Allow, tool.Deny, tool.Ask} {
-		w := newWorld(t, mustNew(t, Config{Rules: []Rule{{ID: "r", Effect: effect, When: When{Expression: `args.path > 1.5`}}}}))
+		w := newFixture(t, mustNew(t, Config{Rules: []Rule{{ID: "r", Effect: effect, When: When{Expression: `args.path > 1.5`}}}}))
 		if r := w.do(`{"path":"a"}`); w.ran != 0 || r.ErrorKind != tool.ErrorDenied || r.Executed {
 			t.Errorf("%s: ran %d times, %+v", effect, w.ran, r)
 		}
@@ -525,7 +525,7 @@ func TestP5_MisbehavingPolicyDenies(t *testing.T) {
 		"says otherwise": func(context.Context, *tool.Question) (tool.Decision, error) { return tool.Decision{Effect: "yes"}, nil },
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, f)
+			w := newFixture(t, f)
 			w.runner.PolicyTimeout = 10 * time.Millisecond
 			r := w.do(`{"path":"a"}`)
 			if w.ran != 0 || r.ErrorKind != tool.ErrorDenied {
@@ -536,14 +536,14 @@ func TestP5_MisbehavingPolicyDenies(t *testing.T) {
 }
 
 func TestP5_FailingExpressionDeniesTheCall(t *testing.T) {
-	w := newWorld(t, mustNew(t, Config{Rules: []Rule{{ID: "x", Effect: tool.Allow, When: When{Expression: `args.owner == "me"`}}}}))
+	w := newFixture(t, mustNew(t, Config{Rules: []Rule{{ID: "x", Effect: tool.Allow, When: When{Expression: `args.owner == "me"`}}}}))
 	if r := w.do(`{"path":"a"}`); w.ran != 0 || r.ErrorKind != tool.ErrorDenied {
 		t.Errorf("ran %d times, %+v", w.ran, r)
 	}
 }
 
-// world is a toolbox with one tool, and a runner.
-type world struct {
+// fixture is a toolbox with one tool, and a runner.
+type fixture struct {
 	t      *testing.T
 	runner *tool.Runner
 	box    *tool.Box
@@ -561,8 +561,8 @@ type fileArgs struct {
 	Ticket string `json:"ticket,omitempty"`
 }
 
-func newWorld(t *testing.T, p tool.Policy, opts ...tool.Option) *world {
-	w := &world{t: t}
+func newFixture(t *testing.T, p tool.Policy, opts ...tool.Option) *fixture {
+	w := &fixture{t: t}
 	w.runner = &tool.Runner{Policy: p, Observe: func(ev tool.Event) { w.events = append(w.events, ev) }}
 	w.box = w.boxOf("Deletes a file.", opts...)
 	w.run = w.runner.Start("run")
@@ -571,7 +571,7 @@ func newWorld(t *testing.T, p tool.Policy, opts ...tool.Option) *world {
 
 // boxOf returns a toolbox whose tool has the description: another description makes it another
 // tool.
-func (w *world) boxOf(description string, opts ...tool.Option) *tool.Box {
+func (w *fixture) boxOf(description string, opts ...tool.Option) *tool.Box {
 	box, err := tool.NewBox(tool.New("delete", description, func(_ context.Context, a fileArgs) (string, error) {
 		w.ran++
 		w.with = append(w.with, fmt.Sprint(a.Path, a.DryRun, a.Ticket))
@@ -584,14 +584,14 @@ func (w *world) boxOf(description string, opts ...tool.Option) *tool.Box {
 }
 
 // do runs one call in a new turn.
-func (w *world) do(args string) tool.Record {
+func (w *fixture) do(args string) tool.Record {
 	w.t.Helper()
 	w.turn++
 	return w.again(args)
 }
 
 // again repeats the turn of the call with the pending calls.
-func (w *world) again(args string) tool.Record {
+func (w *fixture) again(args string) tool.Record {
 	w.t.Helper()
 	turn := tool.Turn{Number: w.turn, Calls: []*dragoman.ToolCall{{ID: "c", Name: "delete", Arguments: args}}}
 	if w.batch != nil && len(w.batch.Pending) > 0 && w.batch.Pending[0].Binding.Turn == w.turn {
@@ -615,7 +615,7 @@ func TestP3_DenialEventsHaveTheReason(t *testing.T) {
 		{tool.Deny, 0, tool.ErrorDenied},
 		{tool.Ask, 0, ""},
 	} {
-		w := newWorld(t, mustNew(t, Config{Rules: []Rule{{ID: "r", Effect: tc.effect, Reason: "the moon is full"}}}))
+		w := newFixture(t, mustNew(t, Config{Rules: []Rule{{ID: "r", Effect: tc.effect, Reason: "the moon is full"}}}))
 		r := w.do(`{"path":"a"}`)
 		if w.ran != tc.ran || r.ErrorKind != tc.kind || r.Executed != (tc.ran > 0) {
 			t.Errorf("%s: ran %d times, %+v", tc.effect, w.ran, r)
@@ -645,7 +645,7 @@ func TestP3_DeniedAndRejectedCallsAreErrorResults(t *testing.T) {
 		"a refused ask":   {Rule{ID: "r", Effect: tool.Ask}, tool.ErrorRejected, "not today"},
 		"a refused input": {Rule{ID: "r", Effect: tool.AskInput, Input: &tool.InputRequest{Argument: "ticket"}}, tool.ErrorRejected, "not today"},
 	} {
-		w := newWorld(t, mustNew(t, Config{Rules: []Rule{tc.rule}}))
+		w := newFixture(t, mustNew(t, Config{Rules: []Rule{tc.rule}}))
 		w.runner.Approver = ApproverFunc(func(context.Context, *tool.ApprovalRequest) (tool.Answer, error) {
 			return tool.Answer{Verdict: tool.Rejected, Message: "not today"}, nil
 		})
@@ -669,8 +669,8 @@ func TestP3_DeniedAndRejectedCallsAreErrorResults(t *testing.T) {
 }
 
 func TestP3_EditedArgumentsAreValidated(t *testing.T) {
-	edit := func(value string) *world {
-		return newWorld(t, mustNew(t, Config{Rules: []Rule{{
+	edit := func(value string) *fixture {
+		return newFixture(t, mustNew(t, Config{Rules: []Rule{{
 			ID: "r", Effect: tool.Allow, Edits: []tool.Edit{{Argument: "dry_run", Value: json.RawMessage(value)}},
 		}}}))
 	}
@@ -689,8 +689,8 @@ func TestP4_HumanValueIsSetAndValidated(t *testing.T) {
 	policy := mustNew(t, Config{Rules: []Rule{{
 		ID: "r", Effect: tool.AskInput, Input: &tool.InputRequest{Argument: "ticket", Prompt: "Which ticket?"},
 	}}})
-	answer := func(value string) *world {
-		w := newWorld(t, policy)
+	answer := func(value string) *fixture {
+		w := newFixture(t, policy)
 		w.runner.Approver = ApproverFunc(func(_ context.Context, req *tool.ApprovalRequest) (tool.Answer, error) {
 			if req.Wanted == nil || req.Wanted.Argument != "ticket" {
 				t.Errorf("asked for %+v", req.Wanted)

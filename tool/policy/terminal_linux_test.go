@@ -168,7 +168,7 @@ func TestA7_FileOrPipeAnswersInOrder(t *testing.T) {
 	w.Close()
 	p := NewPrompt(r, io.Discard)
 	for _, want := range []tool.Verdict{tool.Approved, tool.Rejected, tool.Undecided} {
-		if got := look(p, binding()); got != want {
+		if got := lookup(p, binding()); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

@@ -273,7 +273,7 @@ func TestA4_ConcurrentRedeemSucceedsOnce(t *testing.T) {
 func TestA4_RunResumesOnlyWithItsToken(t *testing.T) {
 	clock := time.Unix(1_800_000_000, 0)
 	s := signerAt(t, &clock)
-	w, l := newWorld(t, askingPolicy(t)), &Ledger{}
+	w, l := newFixture(t, askingPolicy(t)), &Ledger{}
 	w.runner.Approver = l
 	w.do(`{"path":"a"}`)
 	p := w.batch.Pending[0]

@@ -104,7 +104,6 @@ func (approveAll) Approve(ctx context.Context, req *tool.ApprovalRequest) (tool.
 	return tool.Answer{Verdict: tool.Approved}, nil
 }
 
-// check checks a rule.
 func (c *checker) check(r rule) (found []*Finding, skip string) {
 	c.rule, c.found = r.name, nil
 	if why, out := c.Without[r.name]; out {

@@ -91,23 +91,23 @@ func TestZ4_CorrectToolsConform(t *testing.T) {
 	}
 }
 
-// shifty is a tool whose definition changes between calls of Spec.
-type shifty struct {
+// changingTool is a tool whose definition changes between calls of Spec.
+type changingTool struct {
 	tool.Tool
 	spec func() *dragoman.ToolSpec
 }
 
-func (s shifty) Spec() *dragoman.ToolSpec { return s.spec() }
+func (s changingTool) Spec() *dragoman.ToolSpec { return s.spec() }
 
 func counting() tool.Tool {
 	var n atomic.Int64
-	return shifty{named(echo), func() *dragoman.ToolSpec {
+	return changingTool{named(echo), func() *dragoman.ToolSpec {
 		return &dragoman.ToolSpec{Name: "note", Description: fmt.Sprintf("Version %d.", n.Add(1))}
 	}}
 }
 
-// editsItself changes its definition when it is called.
-func editsItself() tool.Tool {
+// selfEditingTool changes its definition when it is called.
+func selfEditingTool() tool.Tool {
 	spec := dragoman.ToolSpec{Name: "note", Description: "Takes a note."}
 	return tool.Tool(called{&spec})
 }
@@ -137,7 +137,7 @@ func TestZ4_IncorrectToolsAreFound(t *testing.T) {
 		"no tool":         {tooltest.Suite{}, "spec", "nil"},
 		"no name":         {tooltest.Suite{Tool: tool.New("", "Nameless.", echo)}, "spec", "name"},
 		"no schema":       {tooltest.Suite{Tool: tool.Raw("raw", "Raw.", json.RawMessage(`{"type":"nothing"}`), nil)}, "spec", "function"},
-		"panicking spec":  {tooltest.Suite{Tool: shifty{spec: func() *dragoman.ToolSpec { panic("no spec") }}}, "spec", "no spec"},
+		"panicking spec":  {tooltest.Suite{Tool: changingTool{spec: func() *dragoman.ToolSpec { panic("no spec") }}}, "spec", "no spec"},
 		"unknown keyword": {tooltest.Suite{Tool: raw(`{"type":"object","properties":{"a":{"type":"nothing"}}}`)}, "spec", "schema"},
 
 		"array of arguments": {tooltest.Suite{Tool: raw(`{"type":"array"}`)}, "targets", "openai.chat_completions, "},
@@ -246,7 +246,7 @@ func TestZ4_IncorrectToolsAreFound(t *testing.T) {
 		}, toolopt.Immediately()), Cases: []tooltest.Case{blocked}}, "timeout", "immediate"},
 
 		"new definition each time": {tooltest.Suite{Tool: counting()}, "stable", "Version"},
-		"edits its definition":     {tooltest.Suite{Tool: editsItself(), Cases: []tooltest.Case{{Arguments: `{}`}}}, "stable", "Took a note."},
+		"edits its definition":     {tooltest.Suite{Tool: selfEditingTool(), Cases: []tooltest.Case{{Arguments: `{}`}}}, "stable", "Took a note."},
 
 		"unknown rule": {tooltest.Suite{Tool: named(echo), Without: map[string]string{"cancle": "typing error"}}, "", "cancle"},
 	} {

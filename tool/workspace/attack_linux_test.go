@@ -11,7 +11,7 @@ import (
 // Replacing a directory by a symlink during a call must not lead to a change in a protected
 // directory.
 func TestAttack_SymlinkIntoGitDuringWrite(t *testing.T) {
-	p := newPlace(t, Options{})
+	p := newFixture(t, Options{})
 	p.file(".git/config", "mine")
 	p.file("real/config", "x")
 	p.link(".git", "bad")

@@ -19,7 +19,7 @@ import (
 
 // everyTool calls each tool that takes a path, without a runner, and returns all their texts.
 // No call may block.
-func (p *place) everyTool(ctx context.Context, name string) []string {
+func (p *fixture) everyTool(ctx context.Context, name string) []string {
 	var said []string
 	tell := func(s string, err error) {
 		if err != nil {
@@ -44,7 +44,7 @@ func (p *place) everyTool(ctx context.Context, name string) []string {
 
 // refused passes a path to every tool. Each tool must refuse it and reveal nothing about files
 // outside.
-func (p *place) refused(name string) {
+func (p *fixture) refused(name string) {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.t.Context(), 20*time.Second)
 	defer cancel()
@@ -63,7 +63,7 @@ func (p *place) refused(name string) {
 }
 
 func TestAttack_DotDot(t *testing.T) {
-	p := newPlace(t, Options{})
+	p := newFixture(t, Options{})
 	p.file("sub/a", "x")
 	for _, name := range []string{"..", "../outside/canary", "sub/../../outside/canary", "./../outside/canary", "sub/a/../../../outside/canary", "..//outside/canary", "../root/../outside/canary"} {
 		p.refused(name)
@@ -71,7 +71,7 @@ func TestAttack_DotDot(t *testing.T) {
 }
 
 func TestAttack_AbsolutePath(t *testing.T) {
-	p := newPlace(t, Options{})
+	p := newFixture(t, Options{})
 	for _, name := range []string{"/etc/passwd", filepath.Join(p.outer, "outside", "canary"), p.path("../outside/canary"), p.Dir() + "/../outside/canary", p.Dir() + "2/x", "//etc/passwd", "/"} {
 		p.refused(name)
 	}
@@ -81,7 +81,7 @@ func TestAttack_AbsolutePath(t *testing.T) {
 }
 
 func TestAttack_NULAndControlCharacters(t *testing.T) {
-	p := newPlace(t, Options{})
+	p := newFixture(t, Options{})
 	p.file("a", "x")
 	for _, name := range []string{"a\x00", "a\x00/../../outside/canary", "../outside/canary\x00.txt", "a\nb", "a\x1b[2J", "\x7f", "a\u0085"} {
 		p.refused(name)
@@ -89,7 +89,7 @@ func TestAttack_NULAndControlCharacters(t *testing.T) {
 }
 
 func TestAttack_NamesOfOtherSystems(t *testing.T) {
-	p := newPlace(t, Options{})
+	p := newFixture(t, Options{})
 	for _, name := range []string{`..\outside\canary`, `C:\Windows\win.ini`, `C:canary`, `\\server\share\x`, `\\?\C:\x`, `//server/share/x`, "~", "~/.ssh/id_rsa", "./~/x", `sub\..\..\outside`} {
 		p.refused(name)
 	}
@@ -97,7 +97,7 @@ func TestAttack_NamesOfOtherSystems(t *testing.T) {
 }
 
 func TestAttack_CaseDoesNotEscape(t *testing.T) {
-	p := newPlace(t, Options{})
+	p := newFixture(t, Options{})
 	for _, name := range []string{"../OUTSIDE/canary", strings.ToUpper(p.outer) + "/outside/canary", "../Outside/../outside/canary"} {
 		p.refused(name)
 	}
@@ -105,7 +105,7 @@ func TestAttack_CaseDoesNotEscape(t *testing.T) {
 
 // A name that some file system treats as .git must not be written to.
 func TestAttack_CaseOfAProtectedName(t *testing.T) {
-	p := newPlace(t, Options{Protected: []string{".git", ".svn", ".hg", ".jj", "Makefile", "straße", "ki"}})
+	p := newFixture(t, Options{Protected: []string{".git", ".svn", ".hg", ".jj", "Makefile", "straße", "ki"}})
 	for _, name := range []string{
 		".GIT", ".gIt", ".ſvn", ".\u017fVN", ".\u017fvn. ", ".g\u0130t", ".g\u0131t", "\u212ai", "ma\u212aefile", "make\ufb01le", "strasse", "STRA\u1e9eE",
 		".g\u034fit", ".gi\ufe0ft", ".\u2060jj", ".h\u00adg", ".g\u115fit", ".git\u180b",
@@ -134,7 +134,7 @@ func TestAttack_CaseFoldingCoversUnicode(t *testing.T) {
 // A file system may treat names as equal that no table lists. The tool asks the file system
 // itself; a hard link represents such a name here.
 func TestAttack_AnotherNameOfAProtectedFile(t *testing.T) {
-	p := newPlace(t, Options{Protected: []string{"Makefile"}})
+	p := newFixture(t, Options{Protected: []string{"Makefile"}})
 	p.file("sub/Makefile", "all:")
 	if err := os.Link(p.path("sub/Makefile"), p.path("sub/other")); err != nil {
 		t.Skip("no hard links here:", err)
@@ -146,7 +146,7 @@ func TestAttack_AnotherNameOfAProtectedFile(t *testing.T) {
 }
 
 func TestAttack_LongNames(t *testing.T) {
-	p := newPlace(t, Options{})
+	p := newFixture(t, Options{})
 	for _, name := range []string{strings.Repeat("a", 256), strings.Repeat("a/", 3000), strings.Repeat("../", 1000) + "etc/passwd", strings.Repeat("é", 128) + "/x"} {
 		p.refused(name)
 	}
@@ -157,7 +157,7 @@ func TestAttack_LongNames(t *testing.T) {
 }
 
 func TestAttack_SymlinkToAFileOutside(t *testing.T) {
-	p := newPlace(t, Options{})
+	p := newFixture(t, Options{})
 	p.link("../outside/canary", "relative")
 	p.link(filepath.Join(p.outer, "outside", "canary"), "absolute")
 	p.link("relative", "chain")
@@ -167,7 +167,7 @@ func TestAttack_SymlinkToAFileOutside(t *testing.T) {
 }
 
 func TestAttack_SymlinkToAFolderOutside(t *testing.T) {
-	p := newPlace(t, Options{})
+	p := newFixture(t, Options{})
 	p.file("sub/x", "x")
 	p.link("../outside", "away")
 	p.link("../../outside", "sub/away")
@@ -177,7 +177,7 @@ func TestAttack_SymlinkToAFolderOutside(t *testing.T) {
 }
 
 func TestAttack_SymlinkToTemporaryFileOrItself(t *testing.T) {
-	p := newPlace(t, Options{})
+	p := newFixture(t, Options{})
 	p.link("loop", "loop")
 	p.link("b", "a")
 	p.link("a", "b")
@@ -186,7 +186,7 @@ func TestAttack_SymlinkToTemporaryFileOrItself(t *testing.T) {
 }
 
 func TestAttack_DeleteThroughALinkIsRefused(t *testing.T) {
-	p := newPlace(t, Options{})
+	p := newFixture(t, Options{})
 	p.file("real", "x")
 	p.link("real", "near")
 	p.fails(toolname.ApplyPatch, patchText("*** Delete File: near"), "symlink")
@@ -195,7 +195,7 @@ func TestAttack_DeleteThroughALinkIsRefused(t *testing.T) {
 }
 
 func TestAttack_HardLinkIsReplacedNotWrittenThrough(t *testing.T) {
-	p := newPlace(t, Options{})
+	p := newFixture(t, Options{})
 	if err := os.Link(filepath.Join(p.outer, "outside", "canary"), p.path("hard")); err != nil {
 		t.Skip("no hard links here:", err)
 	}
@@ -205,7 +205,7 @@ func TestAttack_HardLinkIsReplacedNotWrittenThrough(t *testing.T) {
 
 // Replacing a directory by a symlink during a call must not allow reading or writing outside.
 func TestAttack_SymlinkSwappedDuringACall(t *testing.T) {
-	p := newPlace(t, Options{})
+	p := newFixture(t, Options{})
 	p.file("real/canary", "inside")
 	p.link("../outside", "bad")
 	var stop atomic.Bool
@@ -244,7 +244,7 @@ func TestAttack_SymlinkSwappedDuringACall(t *testing.T) {
 }
 
 func TestAttack_EndlessAndSpecialFilesThroughLinks(t *testing.T) {
-	p := newPlace(t, Options{})
+	p := newFixture(t, Options{})
 	for name, target := range map[string]string{"zero": "/dev/zero", "proc": "/proc/self", "environ": "/proc/self/environ", "root": "/proc/self/root", "tty": "/dev/tty"} {
 		p.link(target, name)
 		p.refused(name)
@@ -254,7 +254,7 @@ func TestAttack_EndlessAndSpecialFilesThroughLinks(t *testing.T) {
 }
 
 // escapeElements returns path elements that an attacker might use to escape.
-func escapeElements(p *place) *rapid.Generator[string] {
+func escapeElements(p *fixture) *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
 		part := rapid.SampledFrom([]string{
 			"..", ".", "", "a", "sub", "away", "near", "up", "canary", "outside", "root", ".git", "~", "C:", `\`, `..\..`, "\x00", "...", ".. ", "..;", "%2e%2e",
@@ -266,7 +266,7 @@ func escapeElements(p *place) *rapid.Generator[string] {
 }
 
 func TestAttack_NoPathReachesOutside(t *testing.T) {
-	p := newPlace(t, Options{})
+	p := newFixture(t, Options{})
 	set := func() {
 		for _, name := range []string{"a", "sub", "away", "near", "up"} {
 			if err := os.RemoveAll(p.path(name)); err != nil {

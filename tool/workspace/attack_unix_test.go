@@ -11,7 +11,7 @@ import (
 )
 
 func TestAttack_NamedPipeDoesNotBlock(t *testing.T) {
-	p := newPlace(t, Options{})
+	p := newFixture(t, Options{})
 	if err := syscall.Mkfifo(p.path("pipe"), 0o644); err != nil {
 		t.Skip("no named pipes here:", err)
 	}
@@ -25,7 +25,7 @@ func TestAttack_NamedPipeDoesNotBlock(t *testing.T) {
 
 // A pipe that replaces a file after it was checked must not block the tool either.
 func TestAttack_NamedPipeDoesNotBlockOpen(t *testing.T) {
-	p := newPlace(t, Options{})
+	p := newFixture(t, Options{})
 	if err := syscall.Mkfifo(p.path("pipe"), 0o644); err != nil {
 		t.Skip("no named pipes here:", err)
 	}
@@ -37,7 +37,7 @@ func TestAttack_NamedPipeDoesNotBlockOpen(t *testing.T) {
 }
 
 func TestAttack_DeviceInTheFolder(t *testing.T) {
-	p := newPlace(t, Options{})
+	p := newFixture(t, Options{})
 	const zero = 1<<8 | 5
 	if err := syscall.Mknod(p.path("zero"), syscall.S_IFCHR|0o666, zero); err != nil {
 		t.Skip("devices cannot be made here:", err)

@@ -15,7 +15,7 @@ import (
 )
 
 func TestZ4_EveryToolConforms(t *testing.T) {
-	p := newPlace(t, Options{Shell: &Shell{AllowAny: true}})
+	p := newFixture(t, Options{Shell: &Shell{AllowAny: true}})
 	reset := func(context.Context) error {
 		entries, err := os.ReadDir(p.path("."))
 		for _, e := range entries {

@@ -33,7 +33,7 @@ func TestAttack_CommandMakesDeviceNodes(t *testing.T) {
 				if s == unconfined && what == "a named pipe" {
 					t.Skip("only Landlock keeps a command from making pipes")
 				}
-				p := newPlace(t, Options{Shell: s})
+				p := newFixture(t, Options{Shell: s})
 				got, _ := p.call(toolname.Shell, args{"command": command + "; ls -l; ls -l $TMPDIR"})
 				if !strings.Contains(got, "ermission denied") && !strings.Contains(got, "not permitted") && !strings.Contains(got, "failed") {
 					t.Error(got)
@@ -61,7 +61,7 @@ func TestAttack_CommandSetsFileCapabilities(t *testing.T) {
 	if err := os.WriteFile(outside, []byte("#!/bin/sh\n"), 0o700); err != nil { //nolint:gosec // a program
 		t.Fatal(err)
 	}
-	p := newPlace(t, Options{Shell: confined(t)})
+	p := newFixture(t, Options{Shell: confined(t)})
 	got, _ := p.call(toolname.Shell, args{"command": "setcap cap_mknod+ep " + outside})
 	if n, err := unix.Getxattr(outside, "security.capability", nil); err == nil {
 		t.Errorf("%d bytes of capabilities:\n%s", n, got)
@@ -71,7 +71,7 @@ func TestAttack_CommandSetsFileCapabilities(t *testing.T) {
 func TestT15_CommandsLackCapabilitiesThatLeadToDevices(t *testing.T) {
 	s := scripts()
 	s.Sandbox = &Sandbox{why: "for a test"} // under Landlock a command cannot read /proc
-	p := newPlace(t, Options{Shell: s})
+	p := newFixture(t, Options{Shell: s})
 	got := p.ok(toolname.Shell, args{"command": "cat /proc/self/status"}, "exit code 0")
 	var sets int
 	for line := range strings.Lines(got) {
@@ -103,7 +103,7 @@ func TestT15_CommandsLackCapabilitiesThatLeadToDevices(t *testing.T) {
 
 func TestT15_WorkspaceWithADeviceNodeIsRefused(t *testing.T) {
 	s := confined(t)
-	p := newPlace(t, Options{Shell: s})
+	p := newFixture(t, Options{Shell: s})
 	p.file("deep/er/a", "x")
 	node := p.path("deep/er/null")
 	if err := unix.Mknod(node, unix.S_IFCHR|0o600, int(unix.Mkdev(1, 3))); err != nil {
@@ -135,22 +135,22 @@ func TestT15_DeviceNodeInAWritablePathIsRefused(t *testing.T) {
 	}
 	for _, path := range []string{outer, link} {
 		s.WritePaths = []string{path}
-		newPlace(t, Options{Shell: &s}).fails(toolname.Shell, args{"command": "touch made"}, "in Shell.WritePaths is a device node; remove it")
+		newFixture(t, Options{Shell: &s}).fails(toolname.Shell, args{"command": "touch made"}, "in Shell.WritePaths is a device node; remove it")
 	}
 	s.WritePaths = []string{node} // the device itself is listed
-	newPlace(t, Options{Shell: &s}).ok(toolname.Shell, args{"command": "touch made"}, "under Landlock]")
+	newFixture(t, Options{Shell: &s}).ok(toolname.Shell, args{"command": "touch made"}, "under Landlock]")
 }
 
 func TestT15_IncompleteDeviceCheckIsReported(t *testing.T) {
 	s := confined(t)
-	p := newPlace(t, Options{Shell: s})
+	p := newFixture(t, Options{Shell: s})
 	p.file("a", "x")
 	p.file("b", "x")
 	p.maxDeviceWalk = 2
 	p.fails(toolname.Shell, args{"command": "ls"}, "could not be checked for device nodes: it has more than 2 files")
 	open := *s
 	open.RequireSandbox = false
-	q := newPlace(t, Options{Shell: &open})
+	q := newFixture(t, Options{Shell: &open})
 	q.file("a", "x")
 	q.file("b", "x")
 	q.maxDeviceWalk = 2

@@ -23,7 +23,7 @@ func patchText(lines ...string) string {
 }
 
 func TestT15_PatchChangesSeveralFiles(t *testing.T) {
-	p := newPlace(t, Options{})
+	p := newFixture(t, Options{})
 	p.file("a.go", "package a\n\nfunc One() {\n\treturn\n}\n\nfunc Two() {\n\treturn\n}\n")
 	p.file("old.txt", "bye\n")
 	p.file("move.txt", "1\n2\n3\n")
@@ -95,7 +95,7 @@ func TestT15_HunksMatchExactlyOnePlace(t *testing.T) {
 		{"nothing changes", "a\n", []string{"-a", "+a"}, "", "change nothing"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			p := newPlace(t, Options{})
+			p := newFixture(t, Options{})
 			p.file("f", tc.file)
 			text := patchText(append([]string{"*** Update File: f"}, tc.hunk...)...)
 			if tc.err != "" {
@@ -137,7 +137,7 @@ func TestT15_PatchSyntaxErrorsHaveALine(t *testing.T) {
 }
 
 func TestT15_PatchNamingAFileTwiceIsRefused(t *testing.T) {
-	p := newPlace(t, Options{})
+	p := newFixture(t, Options{})
 	p.file("a", "x\n")
 	if err := os.Link(p.path("a"), p.path("b")); err != nil {
 		t.Fatal(err)
@@ -160,7 +160,7 @@ func TestT15_PatchNamingAFileTwiceIsRefused(t *testing.T) {
 
 // Whichever step fails, no file has changed.
 func TestAttack_PatchWithTooManyFiles(t *testing.T) {
-	p := newPlace(t, Options{})
+	p := newFixture(t, Options{})
 	var lines []string
 	for i := range maxChanges {
 		lines = append(lines, fmt.Sprintf("*** Add File: f%d", i))
@@ -194,7 +194,7 @@ func TestT15_FailedPatchIsRolledBack(t *testing.T) {
 	before := map[string]string{"a": "1\n", "c": "3\n", "d": "4\n"}
 	steps := 0
 	for fail := 1; ; fail++ {
-		p := newPlace(t, Options{})
+		p := newFixture(t, Options{})
 		for name, content := range before {
 			p.file(name, content)
 		}
@@ -223,7 +223,7 @@ func TestT15_FailedPatchIsRolledBack(t *testing.T) {
 }
 
 func TestT15_ConcurrentlyChangedFileIsNotPatched(t *testing.T) {
-	p := newPlace(t, Options{})
+	p := newFixture(t, Options{})
 	p.file("a", "1\n")
 	p.file("b", "1\n")
 	p.fault = func(step string) error {
@@ -389,7 +389,7 @@ func joinLines(lines []string) string {
 }
 
 func TestT15_PatchesAgreeWithTheirEdits(t *testing.T) {
-	p := newPlace(t, Options{})
+	p := newFixture(t, Options{})
 	grammar, err := lark.Compile(patchGrammar)
 	if err != nil {
 		t.Fatal(err)

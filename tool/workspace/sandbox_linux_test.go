@@ -25,7 +25,7 @@ func confined(t *testing.T) *Shell {
 }
 
 func TestT15_ConfinedCommandWorksInTheWorkspace(t *testing.T) {
-	p := newPlace(t, Options{Shell: confined(t)})
+	p := newFixture(t, Options{Shell: confined(t)})
 	p.file("a", "inside\n")
 	p.ok(toolname.Shell, args{"command": "cat a"}, "exit code 0", "; under Landlock]", "inside")
 	p.ok(toolname.Shell, args{"command": "mkdir d e && echo x > d/f && mv d/f e/g && rm -r d && echo t > $TMPDIR/t && cat e/g $TMPDIR/t 2>/dev/null"}, "exit code 0", "x\nt\n")
@@ -41,7 +41,7 @@ func TestT15_ConfinedCommandWorksInTheWorkspace(t *testing.T) {
 }
 
 func TestAttack_ConfinedCommandCannotReachOutside(t *testing.T) {
-	p := newPlace(t, Options{Shell: confined(t)})
+	p := newFixture(t, Options{Shell: confined(t)})
 	p.link("../outside/canary", "relative")
 	p.link(filepath.Join(p.outer, "outside"), "absolute")
 	for name, script := range map[string]string{
@@ -61,7 +61,7 @@ func TestAttack_ConfinedCommandCannotReachOutside(t *testing.T) {
 		"copy of the program":  "cp /bin/cat c; ./c ../outside/canary",
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := &place{p.Workspace, t, p.outer}
+			p := &fixture{p.Workspace, t, p.outer}
 			got, _ := p.call(toolname.Shell, args{"command": script})
 			if strings.Contains(got, canaryContent) || strings.Contains(got, "canary\n") || !strings.Contains(got, "ermission denied") && !strings.Contains(got, "cross-device") {
 				t.Error(got)
@@ -87,7 +87,7 @@ func TestT15_ReadPathsAndWritePaths(t *testing.T) {
 		}
 	}
 	s.ReadPaths, s.WritePaths = []string{filepath.Join(outer, "read")}, []string{filepath.Join(outer, "write"), filepath.Join(outer, "missing")}
-	p := newPlace(t, Options{Shell: s})
+	p := newFixture(t, Options{Shell: s})
 	p.ok(toolname.Shell, args{"command": fmt.Sprintf("cat %[1]s/read/f && cat %[1]s/write/f && echo x > %[1]s/write/f", outer)}, "exit code 0", "read me", "write me")
 	p.ok(toolname.Shell, args{"command": fmt.Sprintf("echo x > %s/read/f", outer)}, "ermission denied")
 }
@@ -116,11 +116,11 @@ func TestT15_NetworkIsDeniedIfTheKernelCan(t *testing.T) {
 		t.Skip("no bash to open a connection with")
 	}
 	command := fmt.Sprintf("bash -c 'exec 3<>/dev/tcp/127.0.0.1/%s && echo connected'", port)
-	open := newPlace(t, Options{Shell: s})
+	open := newFixture(t, Options{Shell: s})
 	open.ok(toolname.Shell, args{"command": command}, "under Landlock]", "connected")
 	deny := *s
 	deny.DenyNetwork = true
-	closed := newPlace(t, Options{Shell: &deny})
+	closed := newFixture(t, Options{Shell: &deny})
 	if got := closed.ok(toolname.Shell, args{"command": command}, "under Landlock, without TCP]", "ermission denied"); strings.Contains(got, "connected") {
 		t.Error(got)
 	}
@@ -131,7 +131,7 @@ func TestAttack_ProcessesThatLeaveTheirGroup(t *testing.T) {
 	supervised.Sandbox = &Sandbox{why: "for a test"}
 	for name, s := range map[string]*Shell{"confined": confined(t), "not confined": supervised, "not supervised": scripts()} {
 		t.Run(name, func(t *testing.T) {
-			p := newPlace(t, Options{Shell: s})
+			p := newFixture(t, Options{Shell: s})
 			nap := uniqueSleep()
 			p.ok(toolname.Shell, args{"command": "setsid sleep " + nap + " & setsid sh -c 'sleep " + nap + "; true' >/dev/null 2>&1 & echo begun"}, "begun")
 			if alive(t, nap) {
@@ -156,14 +156,14 @@ func TestAttack_CommandEndsItsSupervisor(t *testing.T) {
 	if s.Sandbox.abi < signalABI {
 		t.Skip("this kernel's Landlock does not stop signals: ABI", s.Sandbox.abi)
 	}
-	p := newPlace(t, Options{Shell: s})
+	p := newFixture(t, Options{Shell: s})
 	p.ok(toolname.Shell, args{"command": "kill -9 $PPID; echo still here"}, "exit code 0", "still here")
 }
 
 func TestAttack_CommandEndsItsSupervisorWithoutLandlock(t *testing.T) {
 	s := scripts()
 	s.Sandbox = &Sandbox{why: "for a test"}
-	p := newPlace(t, Options{Shell: s})
+	p := newFixture(t, Options{Shell: s})
 	nap := uniqueSleep()
 	p.fails(toolname.Shell, args{"command": "setsid sleep " + nap + " & kill -9 $PPID; sleep " + nap}, "ended by signal: killed")
 	if alive(t, nap) {
@@ -174,7 +174,7 @@ func TestAttack_CommandEndsItsSupervisorWithoutLandlock(t *testing.T) {
 func TestT15_SupervisorReportsTheOutcome(t *testing.T) {
 	s := scripts()
 	s.Sandbox = &Sandbox{why: "for a test"}
-	p := newPlace(t, Options{Shell: s})
+	p := newFixture(t, Options{Shell: s})
 	p.ok(toolname.Shell, args{"command": "echo out; echo err >&2; exit 9"}, "exit code 9", "without Landlock: for a test]", "out\nerr\n")
 	p.fails(toolname.Shell, args{"command": "kill -SEGV $$"}, "ended by signal: segmentation fault")
 	p.file("data", "no program")
@@ -188,7 +188,7 @@ func TestT15_SupervisorReportsTheOutcome(t *testing.T) {
 func TestT15_UnconfinedCommandDoesNotRun(t *testing.T) {
 	s := confined(t)
 	s.Sandbox = &Sandbox{abi: 1000}
-	p := newPlace(t, Options{Shell: s})
+	p := newFixture(t, Options{Shell: s})
 	got, ok := p.call(toolname.Shell, args{"command": "touch x"})
 	if s, err := Main(); err != nil || s.abi < 11 {
 		if ok || !strings.Contains(got, "cannot be confined") {

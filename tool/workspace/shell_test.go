@@ -13,7 +13,7 @@ import (
 )
 
 func TestAttack_ShellOperators(t *testing.T) {
-	p := newPlace(t, Options{Shell: &Shell{AllowAny: true}})
+	p := newFixture(t, Options{Shell: &Shell{AllowAny: true}})
 	p.options.Shell.judge = func(c *shell.Command) error {
 		return fmt.Errorf("asked about %q", c.Text)
 	}

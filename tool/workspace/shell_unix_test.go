@@ -26,7 +26,7 @@ import (
 func scripts() *Shell { return &Shell{AllowAny: true, Scripts: true} }
 
 func TestT15_CommandRunsInTheWorkspace(t *testing.T) {
-	p := newPlace(t, Options{Shell: &Shell{AllowAny: true}})
+	p := newFixture(t, Options{Shell: &Shell{AllowAny: true}})
 	p.file("sub/a.txt", "hello\n")
 	p.link("sub", "near")
 	p.link("../outside", "away")
@@ -52,7 +52,7 @@ func TestT15_CommandRunsInTheWorkspace(t *testing.T) {
 }
 
 func TestT15_CommandNotAllowedIsNotRun(t *testing.T) {
-	p := newPlace(t, Options{Shell: &Shell{Allow: []string{"ls *"}, Scripts: true}})
+	p := newFixture(t, Options{Shell: &Shell{Allow: []string{"ls *"}, Scripts: true}})
 	p.ok(toolname.Shell, args{"command": "ls ."}, "exit code 0")
 	p.fails(toolname.Shell, args{"command": "touch x"}, "not allowed", "ls *")
 	p.fails(toolname.Shell, args{"command": "ls . ; touch x"}, "not allowed")
@@ -61,7 +61,7 @@ func TestT15_CommandNotAllowedIsNotRun(t *testing.T) {
 
 // Only the caller knows what an exit code means: it is reported, and is not a failure.
 func TestT15_ExitCodeIsAResult(t *testing.T) {
-	p := newPlace(t, Options{Shell: &Shell{AllowAny: true, Scripts: true}})
+	p := newFixture(t, Options{Shell: &Shell{AllowAny: true, Scripts: true}})
 	p.ok(toolname.Shell, args{"command": "echo so; exit 7"}, "[exit code 7 after ", "so\n")
 	p.fails(toolname.Shell, args{"command": "kill -9 $$"}, "signal")
 	if d := p.Shell().Spec().Description; !strings.Contains(d, "a code other than 0 is no error of the tool") {
@@ -71,7 +71,7 @@ func TestT15_ExitCodeIsAResult(t *testing.T) {
 
 // Allow is checked for every program of a script, not for the script as one text.
 func TestT15_AllowCoversEveryProgramOfAScript(t *testing.T) {
-	p := newPlace(t, Options{Shell: &Shell{Allow: []string{"echo ...", "cat *", "tr a b", "exit *", "sort"}, Scripts: true}})
+	p := newFixture(t, Options{Shell: &Shell{Allow: []string{"echo ...", "cat *", "tr a b", "exit *", "sort"}, Scripts: true}})
 	p.ok(toolname.Shell, args{"command": "echo c a | tr a b && echo $((1+1)) 2>/dev/null"}, "c b\n2\n")
 	p.ok(toolname.Shell, args{"command": "for i in y x; do echo $i; done | sort"}, "x\ny\n")
 	p.ok(toolname.Shell, args{"command": "exit 7"}, "exit code 7") // a shell keyword
@@ -94,7 +94,7 @@ func TestT15_AllowCoversEveryProgramOfAScript(t *testing.T) {
 		"shell as texts": {"sh -c \"$(echo touch x)\"", `"sh" is not on the list`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := &place{p.Workspace, t, p.outer}
+			p := &fixture{p.Workspace, t, p.outer}
 			p.fails(toolname.Shell, args{"command": tc.command}, "this command is not allowed", tc.why)
 		})
 	}
@@ -102,7 +102,7 @@ func TestT15_AllowCoversEveryProgramOfAScript(t *testing.T) {
 }
 
 func TestT15_ScriptsRunIfAllowed(t *testing.T) {
-	p := newPlace(t, Options{Shell: scripts()})
+	p := newFixture(t, Options{Shell: scripts()})
 	p.ok(toolname.Shell, args{"command": "echo a | tr a b && echo $((1+1))"}, "b\n2\n")
 	p.ok(toolname.Shell, args{"command": "exit 7"}, "exit code 7")
 }
@@ -110,7 +110,7 @@ func TestT15_ScriptsRunIfAllowed(t *testing.T) {
 func TestT14_CommandsDoNotInheritTheEnvironment(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "sk-not-for-you")
 	t.Setenv("PASSED", "on")
-	p := newPlace(t, Options{Shell: &Shell{AllowAny: true, PassEnv: []string{"PASSED"}, Env: []string{"OWN=1"}}})
+	p := newFixture(t, Options{Shell: &Shell{AllowAny: true, PassEnv: []string{"PASSED"}, Env: []string{"OWN=1"}}})
 	t.Setenv("PATH", os.Getenv("PATH")+":.:"+p.path("bin"))
 	got := p.ok(toolname.Shell, args{"command": "env"}, "PASSED=on", "OWN=1", "PATH=", "HOME=", "TMPDIR=")
 	for line := range strings.Lines(got) {
@@ -136,7 +136,7 @@ func TestT14_CommandsDoNotInheritTheEnvironment(t *testing.T) {
 }
 
 func TestAttack_ProgramWithAFamiliarNameInTheWorkspace(t *testing.T) {
-	p := newPlace(t, Options{Shell: &Shell{AllowAny: true}})
+	p := newFixture(t, Options{Shell: &Shell{AllowAny: true}})
 	p.file("bin/ls", "#!/bin/sh\necho gotcha\n")
 	if err := os.Chmod(p.path("bin/ls"), 0o755); err != nil {
 		t.Fatal(err)
@@ -148,7 +148,7 @@ func TestAttack_ProgramWithAFamiliarNameInTheWorkspace(t *testing.T) {
 }
 
 func TestAttack_PathDirectoryCreatedInTheWorkspace(t *testing.T) {
-	p := newPlace(t, Options{Shell: scripts()})
+	p := newFixture(t, Options{Shell: scripts()})
 	p.file("evil", "#!/bin/sh\necho gotcha\n")
 	t.Setenv("PATH", p.path("bin")+":"+os.Getenv("PATH"))
 	if got := p.ok(toolname.Shell, args{"command": "mkdir bin && cp evil bin/ls && chmod +x bin/ls && ls"}); strings.Contains(got, "gotcha") {
@@ -184,7 +184,7 @@ func TestAttack_BareRepositoryInTheWorkspace(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("there is no git")
 	}
-	p := newPlace(t, Options{Shell: &Shell{Allow: []string{"git status ..."}}})
+	p := newFixture(t, Options{Shell: &Shell{Allow: []string{"git status ..."}}})
 	for name, content := range map[string]string{
 		"x/HEAD": "ref: refs/heads/main\n", "x/objects/a": "", "x/refs/a": "",
 		"x/config": "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = ..\n\tfsmonitor = \"touch ran; false\"\n",
@@ -200,7 +200,7 @@ func TestAttack_BareRepositoryInTheWorkspace(t *testing.T) {
 }
 
 func TestAttack_ForkOutlivesItsParent(t *testing.T) {
-	p := newPlace(t, Options{Shell: scripts()})
+	p := newFixture(t, Options{Shell: scripts()})
 	for name, script := range map[string]string{
 		"in the background":       "sleep %s & echo begun",
 		"holding the output":      "(sleep %s) & (sleep %[1]s) & echo begun",
@@ -211,7 +211,7 @@ func TestAttack_ForkOutlivesItsParent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			nap := uniqueSleep()
-			p := &place{p.Workspace, t, p.outer}
+			p := &fixture{p.Workspace, t, p.outer}
 			began := time.Now()
 			p.ok(toolname.Shell, args{"command": fmt.Sprintf(script, nap)}, "exit code 0", "begun")
 			if took := time.Since(began); took > 20*time.Second {
@@ -225,7 +225,7 @@ func TestAttack_ForkOutlivesItsParent(t *testing.T) {
 }
 
 func TestT15_TimeoutStopsACommandAndItsChildren(t *testing.T) {
-	p := newPlace(t, Options{Shell: scripts()})
+	p := newFixture(t, Options{Shell: scripts()})
 	nap := uniqueSleep()
 	p.fails(toolname.Shell, args{"command": "echo begun; trap '' TERM; sleep " + nap + " & sleep " + nap + "; sleep " + nap, "seconds": 1}, "ended because its 1s were over", "begun")
 	if alive(t, nap) {
@@ -234,7 +234,7 @@ func TestT15_TimeoutStopsACommandAndItsChildren(t *testing.T) {
 }
 
 func TestT15_CancelStopsACommand(t *testing.T) {
-	p := newPlace(t, Options{Shell: scripts()})
+	p := newFixture(t, Options{Shell: scripts()})
 	nap := uniqueSleep()
 	ctx, cancel := context.WithCancel(t.Context())
 	pipe := p.path("pipe")
@@ -255,7 +255,7 @@ func TestT15_CancelStopsACommand(t *testing.T) {
 }
 
 func TestAttack_HundredMegabytesOfOutput(t *testing.T) {
-	p := newPlace(t, Options{Shell: &Shell{AllowAny: true, MaxOutput: 1000}})
+	p := newFixture(t, Options{Shell: &Shell{AllowAny: true, MaxOutput: 1000}})
 	out, err := p.shell(t.Context(), shellInput{Command: "head -c 100000000 /dev/zero"})
 	if err != nil {
 		t.Fatal(err)
@@ -267,12 +267,12 @@ func TestAttack_HundredMegabytesOfOutput(t *testing.T) {
 }
 
 func TestAttack_EndlessOutputStopsAtTheTimeout(t *testing.T) {
-	p := newPlace(t, Options{Shell: &Shell{AllowAny: true, MaxOutput: 1000, Timeout: time.Second}})
+	p := newFixture(t, Options{Shell: &Shell{AllowAny: true, MaxOutput: 1000, Timeout: time.Second}})
 	p.fails(toolname.Shell, args{"command": "yes"}, "were over", "bytes not shown")
 }
 
 func TestT12_OutputIsReportedWhileRunning(t *testing.T) {
-	p := newPlace(t, Options{NoApproval: []string{toolname.Shell}, Shell: scripts()})
+	p := newFixture(t, Options{NoApproval: []string{toolname.Shell}, Shell: scripts()})
 	if err := syscall.Mkfifo(p.path("go"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -310,19 +310,19 @@ func TestT12_OutputIsReportedWhileRunning(t *testing.T) {
 }
 
 func TestT15_CommandHasNoInput(t *testing.T) {
-	p := newPlace(t, Options{Shell: &Shell{AllowAny: true, Timeout: 10 * time.Second}})
+	p := newFixture(t, Options{Shell: &Shell{AllowAny: true, Timeout: 10 * time.Second}})
 	p.ok(toolname.Shell, args{"command": "cat"}, "exit code 0")
 }
 
 func TestT15_RequireSandboxRefusesUnconfinedCommands(t *testing.T) {
 	for _, s := range []*Sandbox{nil, {why: "this kernel has none"}} {
-		p := newPlace(t, Options{Shell: &Shell{AllowAny: true, Sandbox: s, RequireSandbox: true}})
+		p := newFixture(t, Options{Shell: &Shell{AllowAny: true, Sandbox: s, RequireSandbox: true}})
 		p.fails(toolname.Shell, args{"command": "touch x"}, "must be confined, but cannot be")
 		p.wantFiles(map[string]string{})
 	}
-	p := newPlace(t, Options{Shell: &Shell{AllowAny: true, Sandbox: &Sandbox{abi: 3}, RequireSandbox: true, DenyNetwork: true}})
+	p := newFixture(t, Options{Shell: &Shell{AllowAny: true, Sandbox: &Sandbox{abi: 3}, RequireSandbox: true, DenyNetwork: true}})
 	p.fails(toolname.Shell, args{"command": "touch x"}, "must not use the network")
-	p = newPlace(t, Options{Shell: &Shell{AllowAny: true, Sandbox: &Sandbox{why: "this kernel has none"}}})
+	p = newFixture(t, Options{Shell: &Shell{AllowAny: true, Sandbox: &Sandbox{why: "this kernel has none"}}})
 	p.ok(toolname.Shell, args{"command": "touch x"}, "; without Landlock: this kernel has none]")
 }
 
@@ -334,7 +334,7 @@ func TestT15_NoFilesAreLeftOpen(t *testing.T) {
 		}
 		return len(names)
 	}
-	p := newPlace(t, Options{Shell: scripts()})
+	p := newFixture(t, Options{Shell: scripts()})
 	p.file("sub/a", "x\n")
 	work := func(i int) {
 		p.everyTool(t.Context(), "sub/"+strconv.Itoa(i))
@@ -352,7 +352,7 @@ func TestT15_NoFilesAreLeftOpen(t *testing.T) {
 }
 
 func TestAttack_AllowedProgramRunsAnotherThroughItsArguments(t *testing.T) {
-	p := newPlace(t, Options{Shell: &Shell{Allow: []string{"git ...", "sort ...", "sed ..."}}})
+	p := newFixture(t, Options{Shell: &Shell{Allow: []string{"git ...", "sort ...", "sed ..."}}})
 	p.file("f", "b\na\n")
 	for _, command := range []string{"git -c core.pager='touch made' -p log", "sed '1e touch made' f", "sort --compress-program=./x f"} {
 		p.fails(toolname.Shell, args{"command": command}, "may run other programs through its arguments")

@@ -19,8 +19,8 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// place is a workspace in a directory that also holds files to protect.
-type place struct {
+// fixture is a workspace in a directory that also holds files to protect.
+type fixture struct {
 	*Workspace
 	t *testing.T
 	// outer contains root, which is the workspace, and outside.
@@ -33,7 +33,7 @@ const (
 	canaryContent = "do re mi 7423"
 )
 
-func newPlace(t *testing.T, options Options) *place {
+func newFixture(t *testing.T, options Options) *fixture {
 	t.Helper()
 	outer := t.TempDir()
 	for _, dir := range []string{"root", "outside"} {
@@ -49,15 +49,14 @@ func newPlace(t *testing.T, options Options) *place {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { w.Close() })
-	return &place{Workspace: w, t: t, outer: outer}
+	return &fixture{Workspace: w, t: t, outer: outer}
 }
 
-func (p *place) path(rel string) string {
+func (p *fixture) path(rel string) string {
 	return filepath.Join(p.outer, "root", filepath.FromSlash(rel))
 }
 
-// file writes a file of the workspace.
-func (p *place) file(rel, content string) {
+func (p *fixture) file(rel, content string) {
 	p.t.Helper()
 	if err := os.MkdirAll(filepath.Dir(p.path(rel)), 0o755); err != nil {
 		p.t.Fatal(err)
@@ -67,7 +66,7 @@ func (p *place) file(rel, content string) {
 	}
 }
 
-func (p *place) link(target, rel string) {
+func (p *fixture) link(target, rel string) {
 	p.t.Helper()
 	if err := os.Symlink(target, p.path(rel)); err != nil {
 		p.t.Fatal(err)
@@ -93,7 +92,7 @@ func files(t interface{ Fatal(...any) }, dir string) map[string]string {
 }
 
 // wantFiles checks all files of the workspace, and that the files outside did not change.
-func (p *place) wantFiles(want map[string]string) {
+func (p *fixture) wantFiles(want map[string]string) {
 	p.t.Helper()
 	if diff := cmp.Diff(want, files(p.t, p.path("."))); diff != "" {
 		p.t.Errorf("the workspace (-want +got):\n%s", diff)
@@ -101,7 +100,7 @@ func (p *place) wantFiles(want map[string]string) {
 	p.wantOutsideUntouched()
 }
 
-func (p *place) wantOutsideUntouched() {
+func (p *fixture) wantOutsideUntouched() {
 	p.t.Helper()
 	if diff := cmp.Diff(map[string]string{"canary": canary}, files(p.t, filepath.Join(p.outer, "outside"))); diff != "" {
 		p.t.Errorf("outside the workspace (-want +got):\n%s", diff)
@@ -112,14 +111,14 @@ func (p *place) wantOutsideUntouched() {
 	}
 }
 
-type yes struct{}
+type approveAll struct{}
 
-func (yes) Approve(context.Context, *tool.ApprovalRequest) (tool.Answer, error) {
+func (approveAll) Approve(context.Context, *tool.ApprovalRequest) (tool.Answer, error) {
 	return tool.Answer{Verdict: tool.Approved}, nil
 }
 
 // call calls a tool through a runner, with every call approved.
-func (p *place) call(name string, args any) (string, bool) {
+func (p *fixture) call(name string, args any) (string, bool) {
 	p.t.Helper()
 	box, err := tool.NewBox(p.Tools()...)
 	if err != nil {
@@ -135,7 +134,7 @@ func (p *place) call(name string, args any) (string, bool) {
 		}
 		c.Arguments = string(raw)
 	}
-	b, err := (&tool.Runner{Approver: yes{}}).Start("r").Do(p.t.Context(), box, tool.Turn{Calls: []*dragoman.ToolCall{c}})
+	b, err := (&tool.Runner{Approver: approveAll{}}).Start("r").Do(p.t.Context(), box, tool.Turn{Calls: []*dragoman.ToolCall{c}})
 	if err != nil || b.Results[0] == nil {
 		p.t.Fatalf("%v, %+v", err, b)
 	}
@@ -145,7 +144,7 @@ func (p *place) call(name string, args any) (string, bool) {
 type args map[string]any
 
 // ok calls a tool that must succeed, and checks that its output contains the texts.
-func (p *place) ok(name string, in any, want ...string) string {
+func (p *fixture) ok(name string, in any, want ...string) string {
 	p.t.Helper()
 	got, ok := p.call(name, in)
 	if !ok {
@@ -156,7 +155,7 @@ func (p *place) ok(name string, in any, want ...string) string {
 }
 
 // fails calls a tool that must fail.
-func (p *place) fails(name string, in any, want ...string) string {
+func (p *fixture) fails(name string, in any, want ...string) string {
 	p.t.Helper()
 	got, ok := p.call(name, in)
 	if ok {
@@ -166,7 +165,7 @@ func (p *place) fails(name string, in any, want ...string) string {
 	return got
 }
 
-func (p *place) has(got string, want []string) {
+func (p *fixture) has(got string, want []string) {
 	p.t.Helper()
 	for _, w := range want {
 		if !strings.Contains(got, w) {
@@ -184,17 +183,17 @@ func names(tools []tool.Tool) []string {
 }
 
 func TestT15_ShellIsOffByDefault(t *testing.T) {
-	p := newPlace(t, Options{})
+	p := newFixture(t, Options{})
 	if got, want := names(p.Tools()), []string{toolname.ListFiles, toolname.ReadFile, toolname.SearchFiles, toolname.WriteFile, toolname.ApplyPatch}; !slices.Equal(got, want) {
 		t.Errorf("tools %q, want %q", got, want)
 	}
 	if _, err := tool.NewBox(p.Shell()); err == nil {
 		t.Error("a shell that is off was put into a toolbox")
 	}
-	if got, want := names(newPlace(t, Options{ReadOnly: true}).Tools()), []string{toolname.ListFiles, toolname.ReadFile, toolname.SearchFiles}; !slices.Equal(got, want) {
+	if got, want := names(newFixture(t, Options{ReadOnly: true}).Tools()), []string{toolname.ListFiles, toolname.ReadFile, toolname.SearchFiles}; !slices.Equal(got, want) {
 		t.Errorf("read-only tools %q, want %q", got, want)
 	}
-	on := newPlace(t, Options{Shell: &Shell{AllowAny: true}})
+	on := newFixture(t, Options{Shell: &Shell{AllowAny: true}})
 	if !slices.Contains(names(on.Tools()), toolname.Shell) {
 		t.Error("a shell that is allowed is not there")
 	}
@@ -204,7 +203,7 @@ func TestT15_ShellIsOffByDefault(t *testing.T) {
 }
 
 func TestT15_OnlyThePatchToolIsFreeform(t *testing.T) {
-	for _, one := range newPlace(t, Options{Shell: &Shell{AllowAny: true}}).Tools() {
+	for _, one := range newFixture(t, Options{Shell: &Shell{AllowAny: true}}).Tools() {
 		spec := one.Spec()
 		if spec.Name == toolname.ApplyPatch {
 			if spec.Kind != codes.ToolFreeform || spec.Grammar == nil || spec.Grammar.Syntax != "lark" || spec.Grammar.Definition != patchGrammar {
@@ -220,7 +219,7 @@ func TestT15_OnlyThePatchToolIsFreeform(t *testing.T) {
 
 // Each tool is confined by where a path leads, also through symlinks. The runner calls it.
 func TestT15_ToolsAreConfinedToTheRoot(t *testing.T) {
-	p := newPlace(t, Options{Shell: &Shell{AllowAny: true}})
+	p := newFixture(t, Options{Shell: &Shell{AllowAny: true}})
 	p.link("../outside", "away")
 	for _, out := range []string{"../outside", "away", filepath.Join(p.outer, "outside")} {
 		for _, c := range []struct {
@@ -245,7 +244,7 @@ func TestT15_ToolsAreConfinedToTheRoot(t *testing.T) {
 }
 
 func TestT15_ChangesNeedApprovalByDefault(t *testing.T) {
-	p := newPlace(t, Options{Shell: &Shell{AllowAny: true}})
+	p := newFixture(t, Options{Shell: &Shell{AllowAny: true}})
 	asks := map[string]bool{}
 	box, err := tool.NewBox(p.Tools()...)
 	if err != nil {
@@ -263,7 +262,7 @@ func TestT15_ChangesNeedApprovalByDefault(t *testing.T) {
 	if !maps.Equal(asks, want) {
 		t.Errorf("needs approval: %v, want %v", asks, want)
 	}
-	trusted := newPlace(t, Options{NoApproval: []string{toolname.WriteFile}})
+	trusted := newFixture(t, Options{NoApproval: []string{toolname.WriteFile}})
 	box, err = tool.NewBox(trusted.Tools()...)
 	if err != nil {
 		t.Fatal(err)
@@ -280,7 +279,7 @@ func TestT15_ChangesNeedApprovalByDefault(t *testing.T) {
 
 // A human is not asked about a call that would be refused anyway.
 func TestT15_InvalidCallsNeedNoApproval(t *testing.T) {
-	p := newPlace(t, Options{Shell: &Shell{Allow: []string{}}})
+	p := newFixture(t, Options{Shell: &Shell{Allow: []string{}}})
 	box, err := tool.NewBox(p.Tools()...)
 	if err != nil {
 		t.Fatal(err)
@@ -320,9 +319,9 @@ func TestT15_CallsOfOneTurnBuildOnEachOther(t *testing.T) {
 		{ID: "8", Name: toolname.WriteFile, Arguments: `{"path":"b/deep","content":"d","parents":true}`},
 		{ID: "9", Name: toolname.ApplyPatch, Payload: codes.PayloadText, Arguments: update("a", "one", "no longer there")},
 	}
-	for name, approver := range map[string]tool.Approver{"answered at once": yes{}, "answered later": nil} {
+	for name, approver := range map[string]tool.Approver{"answered at once": approveAll{}, "answered later": nil} {
 		t.Run(name, func(t *testing.T) {
-			p := newPlace(t, Options{})
+			p := newFixture(t, Options{})
 			box, err := tool.NewBox(p.Tools()...)
 			if err != nil {
 				t.Fatal(err)
@@ -335,7 +334,7 @@ func TestT15_CallsOfOneTurnBuildOnEachOther(t *testing.T) {
 					t.Fatalf("%d are pending, %d settled", len(b.Pending), len(b.Settled()))
 				}
 				turn.Resume = b.Pending
-				b, err = (&tool.Runner{Approver: yes{}}).Start("r").Do(t.Context(), box, turn)
+				b, err = (&tool.Runner{Approver: approveAll{}}).Start("r").Do(t.Context(), box, turn)
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -354,7 +353,7 @@ func TestT15_CallsOfOneTurnBuildOnEachOther(t *testing.T) {
 }
 
 func TestT15_ListShowsSizesAndLinks(t *testing.T) {
-	p := newPlace(t, Options{})
+	p := newFixture(t, Options{})
 	p.file("a.txt", "12345")
 	p.file("sub/deep/b.txt", "1")
 	p.file(".git/config", "secret")
@@ -379,7 +378,7 @@ func TestT15_ListShowsSizesAndLinks(t *testing.T) {
 }
 
 func TestT15_ReadShowsLinesOrBytes(t *testing.T) {
-	p := newPlace(t, Options{})
+	p := newFixture(t, Options{})
 	p.file("a.txt", "one\ntwo\nthree\nfour")
 	p.ok(toolname.ReadFile, args{"path": "a.txt"}, "[a.txt: lines 1 to 4 of 4; version ", "]\none\ntwo\nthree\nfour")
 	p.ok(toolname.ReadFile, args{"path": "a.txt", "start_line": 2, "end_line": 3, "line_numbers": true}, "lines 2 to 3 of 4; continue with start_line 4", "]\n2\ttwo\n3\tthree\n")
@@ -400,14 +399,14 @@ func TestT15_ReadShowsLinesOrBytes(t *testing.T) {
 	p.ok(toolname.ReadFile, args{"path": "long"}, "lines 1 to 1 of 2; the line is too long")
 	p.file("many", strings.Repeat("line\n", 5000))
 	p.ok(toolname.ReadFile, args{"path": "many"}, "lines 1 to 2000 of 5000; continue with start_line 2001")
-	small := newPlace(t, Options{MaxFile: 10})
+	small := newFixture(t, Options{MaxFile: 10})
 	small.file("big", "0123456789ab")
 	small.fails(toolname.ReadFile, args{"path": "big"}, "too large", "offset")
 	small.ok(toolname.ReadFile, args{"path": "big", "offset": 10}, "ab")
 }
 
 func TestT15_SearchMatchesARegularExpression(t *testing.T) {
-	p := newPlace(t, Options{})
+	p := newFixture(t, Options{})
 	p.file("a.go", "package a\n\nfunc One() {}\nfunc Two() {}\n\n\n\n\nfunc Three() {}\r\n")
 	p.file("sub/b.go", "func Four() {}\n")
 	p.file("sub/c.txt", "func Five\n")
@@ -428,7 +427,7 @@ func TestT15_SearchMatchesARegularExpression(t *testing.T) {
 }
 
 func TestT15_WriteReplacesAFileAtomically(t *testing.T) {
-	p := newPlace(t, Options{})
+	p := newFixture(t, Options{})
 	p.ok(toolname.WriteFile, args{"path": "a.txt", "content": "one"}, "created a.txt: 3 bytes; version "+versionOf([]byte("one")))
 	p.ok(toolname.WriteFile, args{"path": "a.txt", "content": "two"}, "replaced a.txt")
 	p.ok(toolname.WriteFile, args{"path": "sub/deep/b.txt", "content": "x", "parents": true}, "created")
@@ -446,14 +445,14 @@ func TestT15_WriteReplacesAFileAtomically(t *testing.T) {
 	if info, err := os.Stat(p.path("a.txt")); err != nil || info.Mode().Perm() != 0o750 {
 		t.Errorf("the mode is %v, %v; want it kept", info.Mode(), err)
 	}
-	small := newPlace(t, Options{MaxFile: 4})
+	small := newFixture(t, Options{MaxFile: 4})
 	small.fails(toolname.WriteFile, args{"path": "a", "content": "12345"}, "too large")
 	small.wantFiles(map[string]string{})
 }
 
 // An error must contain what the model needs to continue.
 func TestT15_MissingFolderErrorNamesParents(t *testing.T) {
-	p := newPlace(t, Options{})
+	p := newFixture(t, Options{})
 	p.fails(toolname.WriteFile, args{"path": "sub/b.txt", "content": "x"}, `the folder "sub" does not exist; nothing was changed. With parents: true it is made`)
 	p.fails(toolname.WriteFile, args{"path": "sub/b.txt", "content": "x", "parents": false}, "parents: true")
 	p.wantFiles(map[string]string{})
@@ -461,7 +460,7 @@ func TestT15_MissingFolderErrorNamesParents(t *testing.T) {
 }
 
 func TestT15_GitDirectoryIsWriteProtected(t *testing.T) {
-	p := newPlace(t, Options{})
+	p := newFixture(t, Options{})
 	p.file(".git/config", "[core]")
 	p.file("sub/.git", "gitdir: ../x")
 	p.link(".git", "alias")
@@ -476,8 +475,8 @@ func TestT15_GitDirectoryIsWriteProtected(t *testing.T) {
 	p.wantFiles(before)
 	p.ok(toolname.ReadFile, args{"path": ".git/config"}, "[core]")
 	p.ok(toolname.WriteFile, args{"path": ".gitignore", "content": "x"})
-	open := newPlace(t, Options{Protected: []string{}})
+	open := newFixture(t, Options{Protected: []string{}})
 	open.ok(toolname.WriteFile, args{"path": ".git/config", "content": "x", "parents": true})
-	own := newPlace(t, Options{Protected: []string{"Makefile"}})
+	own := newFixture(t, Options{Protected: []string{"Makefile"}})
 	own.fails(toolname.WriteFile, args{"path": "sub/makefile", "content": "x", "parents": true}, "write-protected")
 }

@@ -265,8 +265,8 @@ func (f fact) leads(path string) bool {
 	return within(path, f.at) || strings.Count(path, "/") >= strings.Count(f.at, "/")-2 && path != "" && within(f.at, path)
 }
 
-// coveredBy matches the losses that can account for a lost fact, by kind of fact.
-var coveredBy = map[string]*regexp.Regexp{
+// lossPatterns matches the losses that can account for a lost fact, by kind of fact.
+var lossPatterns = map[string]*regexp.Regexp{
 	"model":                 inURL,
 	"reasoning":             regexp.MustCompile(`(?i)reasoning|thinking`),
 	"reasoning state":       regexp.MustCompile(`(?i)reasoning|thinking|signature|encrypted`),
@@ -365,7 +365,7 @@ func (m *matrixCell) judge(res cellResult) {
 	}
 	lost := diffFacts(res.before, res.after)
 	for _, f := range lost {
-		re := coveredBy[f.kind]
+		re := lossPatterns[f.kind]
 		if f.kind == "call" && res.borrowed {
 			re = borrowedCall
 		}
@@ -381,7 +381,7 @@ func (m *matrixCell) judge(res cellResult) {
 		if l.Severity < dragoman.Warn || atTheAPI.MatchString(l.Detail) {
 			continue
 		}
-		if !slices.ContainsFunc(lost, func(f fact) bool { return res.explains(l, f, coveredBy[f.kind]) }) {
+		if !slices.ContainsFunc(lost, func(f fact) bool { return res.explains(l, f, lossPatterns[f.kind]) }) {
 			m.t.Errorf("the report has a loss without a lost fact: %s\nlost facts: %v", l, lost)
 		}
 	}

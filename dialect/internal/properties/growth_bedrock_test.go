@@ -29,7 +29,6 @@ func validFrames(t *rapid.T, body []byte) {
 	}
 }
 
-// isCachePoint reports whether a block is a cache point.
 func isCachePoint(block json.RawMessage) bool {
 	m := fields(block)
 	return len(m) == 1 && m["cachePoint"] != nil

@@ -91,20 +91,20 @@ type explanation struct {
 	holds func(d difference) bool
 }
 
-// explained assigns differences to the explanations of a table. An explanation
+// explanationCounts assigns differences to the explanations of a table. An explanation
 // that matches nothing fails the test.
-type explained struct {
+type explanationCounts struct {
 	table   []explanation
 	counts  map[string]int
 	unknown map[string]string // an example, by difference without its values
 	n       map[string]int
 }
 
-func explain(table []explanation) *explained {
-	return &explained{table: table, counts: map[string]int{}, unknown: map[string]string{}, n: map[string]int{}}
+func explain(table []explanation) *explanationCounts {
+	return &explanationCounts{table: table, counts: map[string]int{}, unknown: map[string]string{}, n: map[string]int{}}
 }
 
-func (e *explained) add(id string, ds []difference) {
+func (e *explanationCounts) add(id string, ds []difference) {
 next:
 	for _, d := range ds {
 		d.among = ds
@@ -121,7 +121,7 @@ next:
 	}
 }
 
-func (e *explained) report(t *testing.T, what string) {
+func (e *explanationCounts) report(t *testing.T, what string) {
 	t.Helper()
 	for _, path := range slices.Sorted(maps.Keys(e.unknown)) {
 		t.Errorf("%s: %d unexplained difference(s), first: %s", what, e.n[path], e.unknown[path])
