@@ -76,7 +76,7 @@ func TestX1_TagsSwitchExtensionsOnAndOff(t *testing.T) {
 		"one that forbids its own tag":         {extensions: []extension.Extension{infoExtension{Name: "a", Provides: []extension.Tag{"x"}, Forbids: []extension.Tag{"x"}}}},
 		"two that switch each other off":       {extensions: []extension.Extension{infoExtension{Name: "a", Provides: []extension.Tag{"x"}, Forbids: []extension.Tag{"y"}}, infoExtension{Name: "b", Provides: []extension.Tag{"y"}, Forbids: []extension.Tag{"x"}}}},
 		"a dispute does not touch others":      {extensions: []extension.Extension{infoExtension{Name: "a", Provides: []extension.Tag{"x"}, Forbids: []extension.Tag{"x"}}, needs("b", "z")}, tags: []extension.Tag{"z"}, want: "b"},
-		"who needs a disputed tag stays off":   {extensions: []extension.Extension{infoExtension{Name: "a", Provides: []extension.Tag{"x"}, Forbids: []extension.Tag{"x"}}, needs("b", "x")}},
+		"an extension that needs a disputed tag stays off":   {extensions: []extension.Extension{infoExtension{Name: "a", Provides: []extension.Tag{"x"}, Forbids: []extension.Tag{"x"}}, needs("b", "x")}},
 		"forced ones settle a dispute":         {extensions: []extension.Extension{infoExtension{Name: "a", Provides: []extension.Tag{"x"}, Forbids: []extension.Tag{"y"}}, infoExtension{Name: "b", Provides: []extension.Tag{"y"}, Forbids: []extension.Tag{"x"}}}, sw: extension.Switches{Force: []string{"b"}}, want: "b"},
 		"a tag that keeps itself is not there": {extensions: []extension.Extension{infoExtension{Name: "a", Requires: []extension.Tag{"x"}, Provides: []extension.Tag{"x"}}}},
 	} {

@@ -135,7 +135,7 @@ type anthropicStream struct {
 	started bool
 	stopped bool // message_delta was sent
 	blocks  int
-	open    *anthropicOpen
+	open    *anthropicOpenBlock
 	uses    ids
 	calls   int
 	first   object // the usage at the start
@@ -144,7 +144,7 @@ type anthropicStream struct {
 	broken string
 }
 
-type anthropicOpen struct {
+type anthropicOpenBlock struct {
 	typ    string
 	signed bool
 	input  []byte
@@ -233,7 +233,7 @@ func (s *anthropicStream) blockStart(e object) {
 	}
 	b := e.obj("content_block")
 	typ := anthropicBlock(b, &s.uses)
-	s.open = &anthropicOpen{typ: typ}
+	s.open = &anthropicOpenBlock{typ: typ}
 	s.blocks++
 	empty := ""
 	switch typ {

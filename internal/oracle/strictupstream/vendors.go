@@ -45,7 +45,7 @@ func vendorOf(d dragoman.Dialect) vendor {
 	return lenient{}
 }
 
-// lenient has the rules that most vendors share.
+// lenient is embedded in a vendor for the rules that most vendors share.
 type lenient struct{}
 
 func (lenient) dialect() dragoman.Dialect                                 { return "" }
