@@ -116,7 +116,7 @@ func TestQuirkJ1_SilentUpstreamGetsHeartbeatsBetweenEvents(t *testing.T) {
 // stages are the points of a response at which the client disconnects.
 var stages = map[string]http.HandlerFunc{
 	"before the headers": func(http.ResponseWriter, *http.Request) {},
-	"after the headers": func(rw http.ResponseWriter, r *http.Request) { writeResponse(rw, r, isStream(r)) },
+	"after the headers":  func(rw http.ResponseWriter, r *http.Request) { writeResponse(rw, r, isStream(r)) },
 	"amid the answer":    func(rw http.ResponseWriter, r *http.Request) { writeResponse(rw, r, isStream(r), halfResponse(r)...) },
 }
 
