@@ -162,7 +162,7 @@ func (s *anthropicStream) next(n int, name string, data []byte) error {
 	case name == "ping":
 	case name == "error":
 		anthropicError(e)
-		s.over = "an error"
+		s.finished = "an error"
 	case name == "message_start":
 		s.start(e)
 	case !s.started:
@@ -208,7 +208,7 @@ func (s *anthropicStream) event(e object, name string) {
 		if !s.stopped {
 			e.bad("", "without message_delta")
 		}
-		s.over = "message_stop"
+		s.finished = "message_stop"
 	default:
 		e.bad("type", "unknown event")
 	}
@@ -299,13 +299,13 @@ func (s *anthropicStream) messageDelta(e object) {
 	}
 	u := e.obj("usage")
 	anthropicCounters(u)
-	s.grown(u)
+	s.checkFinalUsage(u)
 	s.stopped = true
 }
 
-// grown compares the usage at the end with the one at the start. Counts are cumulative:
+// checkFinalUsage compares the usage at the end with the one at the start. Counts are cumulative:
 // clients use the later number.
-func (s *anthropicStream) grown(u object) {
+func (s *anthropicStream) checkFinalUsage(u object) {
 	for _, k := range anthropicTokens {
 		if s.first.m[k] == nil || u.m[k] == nil {
 			continue
