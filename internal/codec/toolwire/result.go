@@ -86,7 +86,7 @@ func ReadContent(rd *jsonwire.Reader, parts []dragoman.Part, block func(raw json
 // ContentWriter writes the blocks of a result's content.
 type ContentWriter struct {
 	Dialect dragoman.Dialect
-	// Block is the name of a result block in reports, such as "tool_result".
+	// Block is the name of a result block in reports, such as "toolResult".
 	Block string
 	Text  func(t *dragoman.Text, at extra.Path)
 	Data  func(d *dragoman.Data, at extra.Path)
