@@ -37,7 +37,7 @@ func TestG3_EndedRequestFreesItsSlot(t *testing.T) {
 				}
 			}
 			if n := r.requests.Load(); n != 2 {
-				r.t.Errorf("%s: asked %d times", f.name, n)
+				r.t.Errorf("%s: %d upstream requests", f.name, n)
 			}
 		})
 	}
@@ -85,7 +85,7 @@ func TestG3_BrokenStreamIsChargedForWhatArrived(t *testing.T) {
 				}
 			}
 			if a := r.requestAsTeam(w, true); !strings.Contains(a.apiError(r.t).Message, "budget") {
-				r.t.Errorf("%s: it was for nothing: %s", w, a.body)
+				r.t.Errorf("%s: it was free: %s", w, a.body)
 			}
 		})
 	}

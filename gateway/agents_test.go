@@ -102,7 +102,7 @@ func TestQuirkB17_StateIsStoredBeforeTheEndIsSent(t *testing.T) {
 			}
 			for _, written := range notes.seen {
 				if strings.Contains(written, tc.end) {
-					t.Errorf("it had heard the end: %s", written)
+					t.Errorf("it had received the end: %s", written)
 				}
 			}
 		})

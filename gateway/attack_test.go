@@ -63,7 +63,7 @@ func TestG3_ModelListIsNotAModelName(t *testing.T) {
 		c := &client{t: t, codec: ollama.Codec{}, url: w.url, key: "a-secret-of-the-team"}
 		resp := c.postBody(t.Context(), "", false, fmt.Appendf(nil, `{"model":%q,"stream":false,"messages":[{"role":"user","content":"hi"}]}`, model)) //nolint:bodyclose // the test's end does
 		if body, _ := io.ReadAll(resp.Body); resp.StatusCode != http.StatusNotFound || h.String() != "" {
-			t.Errorf("%s: %d %s, asked: %s", model, resp.StatusCode, body, h.String())
+			t.Errorf("%s: %d %s, requests: %s", model, resp.StatusCode, body, h.String())
 		}
 	}
 }
@@ -89,7 +89,7 @@ func TestG3_DuplicateFieldsAreRefused(t *testing.T) {
 		c := &client{t: t, codec: ollama.Codec{}, url: w.url, key: "a-secret-of-the-team"}
 		resp := c.postBody(t.Context(), "", false, []byte(`{`+members+`,"messages":[{"role":"user","content":"hi"}]}`)) //nolint:bodyclose // the test's end does
 		if body, _ := io.ReadAll(resp.Body); resp.StatusCode != http.StatusBadRequest || h.String() != "" {
-			t.Errorf("%s: %d %s, asked: %s", members, resp.StatusCode, body, h.String())
+			t.Errorf("%s: %d %s, requests: %s", members, resp.StatusCode, body, h.String())
 		}
 	}
 }

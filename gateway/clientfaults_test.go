@@ -56,7 +56,7 @@ func TestQuirkJ1_SilentUpstreamGetsHeartbeatsBetweenEvents(t *testing.T) {
 			sleepSeconds(40)
 			writeResponse(rw, r, true, all)
 		},
-		"behind the headers": func(rw http.ResponseWriter, r *http.Request, all string) {
+		"after the headers": func(rw http.ResponseWriter, r *http.Request, all string) {
 			writeResponse(rw, r, true)
 			sleepSeconds(40)
 			_, _ = io.WriteString(rw, all)
@@ -116,7 +116,7 @@ func TestQuirkJ1_SilentUpstreamGetsHeartbeatsBetweenEvents(t *testing.T) {
 // stages are the points of a response at which the client disconnects.
 var stages = map[string]http.HandlerFunc{
 	"before the headers": func(http.ResponseWriter, *http.Request) {},
-	"behind the headers": func(rw http.ResponseWriter, r *http.Request) { writeResponse(rw, r, isStream(r)) },
+	"after the headers":  func(rw http.ResponseWriter, r *http.Request) { writeResponse(rw, r, isStream(r)) },
 	"amid the answer":    func(rw http.ResponseWriter, r *http.Request) { writeResponse(rw, r, isStream(r), halfResponse(r)...) },
 }
 
@@ -150,7 +150,7 @@ func TestQuirkJ9_DisconnectCancelsTheRequestAndIsCharged(t *testing.T) {
 						}()
 						synctest.Wait()
 						if gone.Load() != 0 || r.requests.Load() != 1 {
-							t.Fatalf("asked %d times, gone %d", r.requests.Load(), gone.Load())
+							t.Fatalf("%d upstream requests, gone %d", r.requests.Load(), gone.Load())
 						}
 						leave()
 						<-left
@@ -512,7 +512,7 @@ func TestPanicEndsOnlyItsRequest(t *testing.T) {
 	resp, err := http.Post(server.URL+"/v1/responses", "application/json", strings.NewReader(`{"model":"sim/echo","input":"hi","previous_response_id":"resp_1"}`))
 	if err == nil {
 		_ = resp.Body.Close()
-		t.Errorf("it is answered: %d", resp.StatusCode)
+		t.Errorf("status %d", resp.StatusCode)
 	}
 	if text := log.String(); !strings.Contains(text, `"msg":"a request panicked"`) || !strings.Contains(text, "these are no notes") {
 		t.Error(text)

@@ -104,7 +104,7 @@ func TestCompactionIsLeftToAnUpstreamThatHasIt(t *testing.T) {
 	})
 	status, text := get(t, http.MethodPost, w.url+"/v1/responses/compact", `{"model":"m","input":"hi"}`)
 	if status != http.StatusOK || text != compacted || len(requests) != 1 || requests[0] != `POST /v1/responses/compact {"model":"gpt","input":"hi"}` {
-		t.Errorf("%d %s\nasked %q", status, text, requests)
+		t.Errorf("%d %s\nrequests %q", status, text, requests)
 	}
 	w.wantLog(t, `"input_tokens":5`)
 	// A refusal is the upstream's, not a reason to summarize.

@@ -128,7 +128,7 @@ func TestG4_MostSpecificRouteWins(t *testing.T) {
 			rand.Shuffle(len(patterns), func(i, j int) { patterns[i], patterns[j] = patterns[j], patterns[i] })
 			routes := newRoutes(t, patterns...)
 			if got, ok := routes.Find(model); !ok || got.Pattern != want || got.To != targetOf(want) {
-				t.Errorf("%q goes by %q, want %q", model, got.Pattern, want)
+				t.Errorf("%q has route %q, want %q", model, got.Pattern, want)
 			}
 		}
 	}
@@ -178,7 +178,7 @@ func TestOverridesAreAppliedToACopy(t *testing.T) {
 	}
 	*got.MaxOutputTokens = 11
 	if *requests.Sampling.Temperature != "1" || *requests.MaxOutputTokens != 7 || requests.Reasoning.Effort != "" || !*requests.ParallelToolCalls || *o.MaxTokens != 9 {
-		t.Error("what was asked for, or is set, has changed")
+		t.Error("the request or the override has changed")
 	}
 	got = dragoman.Request{}
 	o.Apply(&got)

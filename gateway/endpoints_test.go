@@ -105,7 +105,7 @@ func TestQuirkJ5_UpstreamOfTheSameDialectCountsTokens(t *testing.T) {
 			defer resp.Body.Close()
 			body, _ := io.ReadAll(resp.Body)
 			if got := strings.Join(requests, "\n"); got != tc.asked {
-				t.Errorf("asked %s, want %s", got, tc.asked)
+				t.Errorf("requests %s, want %s", got, tc.asked)
 			}
 			estimate := resp.Header.Get("X-Dragoman-Count") == "estimate"
 			if resp.StatusCode != http.StatusOK || estimate != tc.estimate || strings.Contains(string(body), "777") == tc.estimate {
@@ -139,7 +139,7 @@ func TestG1_ModelListHasTheFormOfEachDialect(t *testing.T) {
 		t.Errorf("a model that is not allowed: %d", status)
 	}
 	if status, _ := get(t, http.MethodGet, w.url+"/v1/models/none", "", key...); status != http.StatusForbidden {
-		t.Errorf("whether a model is there that is not allowed is told: %d", status)
+		t.Errorf("the existence of a forbidden model is revealed: %d", status)
 	}
 }
 
@@ -256,7 +256,7 @@ func TestG2_EmptyRequestIsRefused(t *testing.T) {
 		"/v1beta/models/other:generateContent": `{"contents":[]}`,
 	} {
 		if status, text := get(t, http.MethodPost, w.url+path, body); status != http.StatusBadRequest || !strings.Contains(text, "at least one message is required") || requests > 0 {
-			t.Errorf("%s: %d %s, asked %d times", path, status, text, requests)
+			t.Errorf("%s: %d %s, %d upstream requests", path, status, text, requests)
 		}
 	}
 }

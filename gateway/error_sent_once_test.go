@@ -82,7 +82,7 @@ func TestG3_NoCredentialReachesClients(t *testing.T) {
 							a := r.read(r.send(hr), w.client, stream) //nolint:bodyclose // read does
 							all := fmt.Sprint(a.header, string(a.body))
 							if a.apiError(t); strings.Contains(all, own) || strings.Contains(all, virtual) {
-								t.Errorf("%s%s is told %s", w, streamed(stream), all)
+								t.Errorf("%s%s gets %s", w, streamed(stream), all)
 							}
 							wrong := r.request(t.Context(), w, stream)
 							wrong.URL.RawQuery += "&key=not-" + virtual
@@ -430,7 +430,7 @@ func TestG3_UnstreamedUsageIsEstimated(t *testing.T) {
 				r.t.Errorf("%s: %d %s", w, a.status, a.body)
 			}
 			if a := r.requestAsTeam(w, false); a.status == http.StatusOK {
-				r.t.Errorf("%s: it was for nothing: %s %s", w, a.body, r.logLines())
+				r.t.Errorf("%s: it was free: %s %s", w, a.body, r.logLines())
 			}
 		})
 	}

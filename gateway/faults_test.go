@@ -34,7 +34,7 @@ func TestG2_UpstreamFaultsUseTheClientDialect(t *testing.T) {
 		t.Run(f.fault, func(t *testing.T) {
 			var how []option
 			if f.fault == "malformed" {
-				how = append(how, unjudgedPassThrough("a chunk that is no JSON is passed on as it came"))
+				how = append(how, unjudgedPassThrough("an invalid chunk is passed through"))
 			}
 			forEachPair(t, newWorld(t, "", how...), func(t *testing.T, c *client, model string, stream bool) {
 				if strings.HasPrefix(model, "sim/") {

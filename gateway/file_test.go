@@ -305,7 +305,7 @@ func TestUnreadableConfigFileIsAnError(t *testing.T) {
 			continue
 		}
 		if n := strings.Count(err.Error(), "\n"); n > 0 {
-			t.Errorf("%s: told more than once: %v", name, err)
+			t.Errorf("%s: reported more than once: %v", name, err)
 		}
 	}
 	if _, err := gateway.Load(filepath.Join(t.TempDir(), "none.yaml")); !errors.Is(err, os.ErrNotExist) {

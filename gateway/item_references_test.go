@@ -303,7 +303,7 @@ func TestUnknownReferencesAreErrorsThatNameThem(t *testing.T) {
 				}
 			}
 			if len(model.saw) != requests {
-				t.Errorf("the upstream was asked: %s", model.last())
+				t.Errorf("the upstream was called: %s", model.last())
 			}
 			if status, text := post("first", fmt.Sprintf(`{"model":"m","input":[{"type":"item_reference","id":%q},{"type":"function_call_output","call_id":"x","output":"snowfall"}]}`, theirs)); status == http.StatusNotFound {
 				t.Errorf("the key's own item: %d %s", status, text)
@@ -347,7 +347,7 @@ func TestG7_ReferenceToAnItemInContextIsRefused(t *testing.T) {
 				}
 			}
 			if len(model.saw) != requests {
-				t.Errorf("the upstream was asked: %s", model.last())
+				t.Errorf("the upstream was called: %s", model.last())
 			}
 		})
 	}

@@ -85,7 +85,7 @@ func TestChatStreamUsageOnlyOnRequest(t *testing.T) {
 		if status != http.StatusOK || strings.Contains(text, `"choices":[]`) != body || !strings.HasSuffix(text, "data: [DONE]\n\n") {
 			t.Errorf("%q: %d %s", more, status, text)
 		}
-		w.wantLog(t, `"output_tokens":`) // which is counted all the same
+		w.wantLog(t, `"output_tokens":`) // counted nevertheless
 	}
 }
 

@@ -97,7 +97,7 @@ func TestG3_SlowBodyOccupiesASlot(t *testing.T) {
 			}
 		}
 		if n := r.requests.Load(); int(n) != len(pairs())*6 {
-			t.Errorf("asked %d times", n)
+			t.Errorf("%d upstream requests", n)
 		}
 	})
 }

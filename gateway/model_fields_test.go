@@ -94,7 +94,7 @@ func TestG3_BodyFieldCannotReachAnotherModel(t *testing.T) {
 	w := restricted(t, "", func(rw http.ResponseWriter, r *http.Request) {
 		requests.Add(1)
 		body, _ := io.ReadAll(r.Body)
-		t.Errorf("the upstream is asked: %s", body)
+		t.Errorf("the upstream was called: %s", body)
 		rw.WriteHeader(http.StatusBadRequest)
 	})
 	var wg sync.WaitGroup
@@ -112,7 +112,7 @@ func TestG3_BodyFieldCannotReachAnotherModel(t *testing.T) {
 	}
 	wg.Wait()
 	if n := requests.Load(); n != 0 {
-		t.Errorf("asked %d times", n)
+		t.Errorf("%d upstream requests", n)
 	}
 	w.wantLog(t, `"status":403`, "in addition to model")
 }

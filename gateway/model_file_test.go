@@ -82,7 +82,7 @@ func TestA2_ModelFileOverridesCapabilities(t *testing.T) {
 			"budgets of Gemini", "/v1/chat/completions", `{"model":%q,"messages":[{"role":"user","content":"hi"}],"reasoning_effort":"low"}`, "gemini/gemini-2.9-max", "gemini/gemini-2.9-max",
 			"match: [gemini-2.9-max]\n    reasoning: {supported: true, words: [low, high]}", `"thinkingLevel":"LOW"`,
 		},
-		{"output beside tools on Bedrock", "/v1/chat/completions", chatOutput, "bedrock/anthropic.claude-opus-4-8", "bedrock/anthropic.claude-opus-4-8", "refuses_together: []", `"textFormat"`},
+		{"output with tools on Bedrock", "/v1/chat/completions", chatOutput, "bedrock/anthropic.claude-opus-4-8", "bedrock/anthropic.claude-opus-4-8", "refuses_together: []", `"textFormat"`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			facts := fmt.Sprintf("version: 1\nmodels:\n  - id: %s\n    %s\n", tc.id, tc.facts)

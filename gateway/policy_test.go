@@ -150,7 +150,7 @@ func TestP1_TheGatewayDeniesInEveryDialect(t *testing.T) {
 		}
 	}
 	if n := p.calls[0].Load(); n != 0 {
-		t.Errorf("the denied server was asked %d times", n)
+		t.Errorf("the denied server was called %d times", n)
 	}
 	if status, body := p.post(t, "/v1/chat/completions", fmt.Sprintf(chatBody, "open")); status != http.StatusOK || !strings.Contains(body, "from second") {
 		t.Errorf("%d %s", status, body)
@@ -227,7 +227,7 @@ func TestP1_TheGatewaySkipsADeniedModelOfARoute(t *testing.T) {
 		t.Errorf("%d %s", status, body)
 	}
 	if n := p.calls[1].Load(); n != 0 {
-		t.Errorf("the denied server was asked %d times", n)
+		t.Errorf("the denied server was called %d times", n)
 	}
 }
 

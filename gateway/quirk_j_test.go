@@ -61,7 +61,7 @@ func TestQuirkJ8_NoFallbackAfterContent(t *testing.T) {
 			a := r.read(r.send(r.requestFor(r.t.Context(), openaichat.Codec{}, "best", true)), openaichat.Codec{}, true) //nolint:bodyclose // read does
 			resp, err := a.decode()
 			if r.requests.Load() != want {
-				r.t.Errorf("with %d events: %d upstreams were asked, want %d", before, r.requests.Load(), want)
+				r.t.Errorf("with %d events: %d upstreams were called, want %d", before, r.requests.Load(), want)
 			}
 			if fell := want == 2; fell && (err != nil || textOf(resp) != "hello") || !fell && (err == nil || strings.Contains(string(a.body), "hello")) {
 				r.t.Errorf("with %d events: %v %s", before, err, a.body)

@@ -219,7 +219,7 @@ func TestG7_UpstreamStoredResponseIsRetrievedByItsKey(t *testing.T) {
 			}
 		}
 		if got, want := strings.Join(requests, "\n"), "GET /v1/responses/resp_1?include[]=x true 0\nGET /v1/responses/resp_1/input_items?limit=2 true 0\nPOST /v1/responses/resp_1/cancel true 0\nDELETE /v1/responses/resp_1 true 0"; got != want {
-			t.Errorf("asked:\n%s\nwant:\n%s", got, want)
+			t.Errorf("requests:\n%s\nwant:\n%s", got, want)
 		}
 		w.wantLog(t, `"path":"/v1/responses/resp_1/cancel"`, `"model":"m","route":"m","upstream":"responses/gpt"`)
 		requests = nil
@@ -251,10 +251,10 @@ func TestG3_ForwardedRetrievalCountsAsARequest(t *testing.T) {
 		}
 	}
 	if status, text := ask(http.MethodGet, "/v1/models", ""); status != http.StatusOK {
-		t.Errorf("a list, which asks nobody: %d %s", status, text)
+		t.Errorf("a list calls no upstream: %d %s", status, text)
 	}
 	if n := requests.Load(); n != 3 {
-		t.Errorf("the server was asked %d times", n)
+		t.Errorf("the server was called %d times", n)
 	}
 }
 

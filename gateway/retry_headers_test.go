@@ -52,7 +52,7 @@ func TestG2_WaitOfAnUpstreamReachesTheClient(t *testing.T) {
 					before := r.requests.Load()
 					a := r.roundTrip(w, stream)
 					if r.requests.Load() != before+1 {
-						r.t.Errorf("%s: the upstream was asked %d times: %s", w, r.requests.Load()-before, a.body)
+						r.t.Errorf("%s: the upstream was called %d times: %s", w, r.requests.Load()-before, a.body)
 					}
 					got := a.header.Get("Retry-After")
 					if got != tc.want && !w.passes(stream) || !isStatus(a.status, tc.status) && a.status != 529 { // the Anthropic status for an overloaded server

@@ -61,7 +61,7 @@ func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 		p.open.Add(1)
 		return &pipe{here, sync.OnceFunc(func() { p.open.Add(-1) })}, nil
 	case <-p.closed:
-		return nil, errors.New("nobody listens")
+		return nil, errors.New("no listener")
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}

@@ -211,7 +211,7 @@ func TestG2_NoRetryAfterTheFirstByte(t *testing.T) {
 		resp := c.post(t.Context(), &dragoman.Request{Model: "best", Stream: true, MaxOutputTokens: new(int64(5)), Messages: []dragoman.Message{userSays("hi")}}) //nolint:bodyclose // the test's end does
 		body, err := io.ReadAll(resp.Body)
 		if err != nil || requests.Load() != 1 || !bytes.Contains(body, []byte("connection to the model broke")) {
-			t.Errorf("%s: asked %d times, %v: %s", codec.Dialect(), requests.Load(), err, body)
+			t.Errorf("%s: %d upstream requests, %v: %s", codec.Dialect(), requests.Load(), err, body)
 		}
 		server.Close()
 	}
@@ -405,7 +405,7 @@ func TestG3_KeyIsCheckedFirst(t *testing.T) {
 			t.Errorf("%q %s: %v, want %d", tc.key, tc.model, err, tc.status)
 		}
 		if tc.status == 429 && (api == nil || api.RetryAfter <= 0) {
-			t.Errorf("no wait is told: %v", err)
+			t.Errorf("no wait is reported: %v", err)
 		}
 	}
 	resp, err := http.Get(w.url + "/v1/models")

@@ -176,7 +176,7 @@ func TestConversationsAreStoredForEveryUpstream(t *testing.T) {
 					t.Errorf("with a previous response: %d %s", status, text)
 				}
 				if len(model.saw) != requests {
-					t.Errorf("the upstream was asked: %s", model.last())
+					t.Errorf("the upstream was called: %s", model.last())
 				}
 				if status, text := postAs(t, w, http.MethodDelete, "/v1/conversations/"+id, "first", ""); status != http.StatusOK || !strings.Contains(text, `"conversation.deleted"`) {
 					t.Errorf("%d %s", status, text)
@@ -247,7 +247,7 @@ func TestWithoutKeysTheUpstreamResolvesUnknownReferences(t *testing.T) {
 		requests := len(model.requests)
 		status, text := get(t, http.MethodPost, w.url+"/v1/responses", `{"model":"m",`+more+`}`)
 		if status != http.StatusOK || len(model.requests) != requests+1 || model.requests[requests] != `{"model":"gpt",`+more+`}` {
-			t.Errorf("%s: %d %s\nasked %q", more, status, text, model.requests[requests:])
+			t.Errorf("%s: %d %s\nrequests %q", more, status, text, model.requests[requests:])
 		}
 		status, text = get(t, http.MethodPost, w.url+"/v1/responses", `{"model":"other",`+more+`}`)
 		if status != http.StatusNotFound || !strings.Contains(text, "_up") || len(model.requests) != requests+1 {
@@ -263,7 +263,7 @@ func TestReferencesFailWithTheirOwnUpstream(t *testing.T) {
 	w := newServerWorld(t, "gateway:\n  routes: {m: {to: 'responses/gpt,anthropic/claude'}}\n", func(rw http.ResponseWriter, r *http.Request) {
 		requests++
 		if strings.HasSuffix(r.URL.Path, "/messages") {
-			t.Errorf("the other model was asked without the item")
+			t.Errorf("the other model was called without the item")
 		}
 		rw.Header().Set("content-type", "application/json")
 		rw.WriteHeader(http.StatusServiceUnavailable)
@@ -277,7 +277,7 @@ func TestReferencesFailWithTheirOwnUpstream(t *testing.T) {
 		requests = 0
 		status, text := get(t, http.MethodPost, w.url+"/v1/responses", body)
 		if status != http.StatusServiceUnavailable || !strings.Contains(text, "not now") || requests != 1 {
-			t.Errorf("%s: %d %s, asked %d times", body, status, text, requests)
+			t.Errorf("%s: %d %s, %d upstream requests", body, status, text, requests)
 		}
 	}
 }
@@ -351,7 +351,7 @@ func TestB4_InputIsATextOrAList(t *testing.T) {
 			for _, path := range []string{"/v1/responses", "/v1/responses/input_tokens", "/v1/responses/compact"} {
 				status, text := postAs(t, w, http.MethodPost, path, "second", `{"model":"m","input":`+input+`}`)
 				if status != http.StatusBadRequest || !strings.Contains(text, want) || !strings.Contains(text, `"param":"input"`) || len(model.requests) > 0 {
-					t.Errorf("%s %s %s: %d %s\nasked %q", up, path, input, status, text, model.requests)
+					t.Errorf("%s %s %s: %d %s\nrequests %q", up, path, input, status, text, model.requests)
 					model.requests = nil
 				}
 			}

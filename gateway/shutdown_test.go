@@ -138,7 +138,7 @@ func TestG3_HeadersAndBodiesAreBounded(t *testing.T) {
 				}
 			}
 			if n := r.requests.Load() - before; n != 2 {
-				t.Errorf("%s: asked %d times", w, n)
+				t.Errorf("%s: %d upstream requests", w, n)
 			}
 		}
 	})

@@ -39,7 +39,7 @@ func TestG1_ThinkingIsSentAsRequestedSummary(t *testing.T) {
 				t.Errorf("%s streamed %v: %+v", up, stream, r)
 			}
 			if r := ask(""); len(r.Summary) != 0 || !strings.Contains(r.Text, "No tool is needed") && up == "sim/planner" {
-				t.Errorf("%s streamed %v, not asked for: %+v", up, stream, r)
+				t.Errorf("%s streamed %v, not requested: %+v", up, stream, r)
 			}
 		}
 	}

@@ -23,7 +23,7 @@ type tap struct {
 	// final is the last event, for dialects in which only the last event shows that nothing is
 	// missing.
 	final []byte
-	// named reports that an event with the name of an end ended the response.
+	// named reports that the name of an event ended the response.
 	named bool
 	// head is the first event, or all of them if the last one repeats them, in chunks that need
 	// not be copied when more arrive; headBytes is its length.

@@ -61,7 +61,7 @@ func TestUpstreamIsInTheTrailerAfterAHeartbeat(t *testing.T) {
 			resp := r.send(r.requestFor(r.t.Context(), w.client, "many", true)) //nolint:bodyclose // read closes it
 			a := r.read(resp, w.client, true)
 			if got := resp.Header.Get("X-Dragoman-Upstream"); got != "" || a.status != http.StatusOK {
-				r.t.Errorf("%s: %d, upstream %q before it was asked", w, a.status, got)
+				r.t.Errorf("%s: %d, upstream %q before it was called", w, a.status, got)
 			}
 			if up, failed := resp.Trailer.Get("X-Dragoman-Upstream"), resp.Trailer.Get("X-Dragoman-Failed-Over"); up != w.provider+"/m" || failed != "gemini/bad" {
 				r.t.Errorf("%s: trailer %v", w, resp.Trailer)

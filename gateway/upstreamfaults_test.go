@@ -99,7 +99,7 @@ var upstreamFaults = []struct {
 		writeResponse(rw, r, isStream(r))
 		sendHeartbeats(rw, r)
 	}},
-	{name: "heartbeats behind the start", streams: true, status: 504, class: dragoman.ErrorTimeout, says: "took too long", serve: func(rw http.ResponseWriter, r *http.Request) {
+	{name: "heartbeats after the start", streams: true, status: 504, class: dragoman.ErrorTimeout, says: "took too long", serve: func(rw http.ResponseWriter, r *http.Request) {
 		writeResponse(rw, r, true, streamStart(dialectOf(r)))
 		sendHeartbeats(rw, r)
 	}},
@@ -114,7 +114,7 @@ var upstreamFaults = []struct {
 	{name: "cut at once", status: 502, class: dragoman.ErrorServer, says: "connection to the model broke", serve: func(http.ResponseWriter, *http.Request) {
 		panic(http.ErrAbortHandler)
 	}},
-	{name: "cut behind the headers", status: 502, class: dragoman.ErrorServer, says: "connection to the model broke", serve: func(rw http.ResponseWriter, r *http.Request) {
+	{name: "cut after the headers", status: 502, class: dragoman.ErrorServer, says: "connection to the model broke", serve: func(rw http.ResponseWriter, r *http.Request) {
 		writeResponse(rw, r, isStream(r))
 		panic(http.ErrAbortHandler)
 	}},
@@ -142,7 +142,7 @@ var upstreamFaults = []struct {
 	{name: "an error as the first event", streams: true, status: 429, class: dragoman.ErrorRateLimit, says: faultMessage, serve: func(rw http.ResponseWriter, r *http.Request) {
 		writeResponse(rw, r, true, failedStream(dialectOf(r), 0, limited))
 	}},
-	{name: "an error behind the start", streams: true, status: 429, class: dragoman.ErrorRateLimit, says: faultMessage, serve: func(rw http.ResponseWriter, r *http.Request) {
+	{name: "an error after the start", streams: true, status: 429, class: dragoman.ErrorRateLimit, says: faultMessage, serve: func(rw http.ResponseWriter, r *http.Request) {
 		writeResponse(rw, r, true, failedStream(dialectOf(r), 1, limited))
 	}},
 	{name: "an error amid", streams: true, begun: true, status: 429, class: dragoman.ErrorRateLimit, says: faultMessage, serve: func(rw http.ResponseWriter, r *http.Request) {
@@ -224,7 +224,7 @@ func faultEnds(t *testing.T, repair string) {
 			t.Errorf("what came before is lost: %s", a.body)
 		}
 		if n := r.requests.Load(); n != 1 {
-			t.Errorf("asked %d times", n)
+			t.Errorf("%d upstream requests", n)
 		}
 		log := r.logLines()
 		if !strings.Contains(log, `"msg":"request"`) || !strings.Contains(log, `"error":"`) || !strings.Contains(log, `"level":"WARN"`) || strings.Contains(log, "client_left") || strings.Contains(log, "upstream-secret") {
@@ -274,10 +274,10 @@ func TestG4_FailoverUntilTheFirstEvent(t *testing.T) {
 				resp, err := a.decode()
 				behind := f.begun && stream
 				if behind && (err == nil || r.requests.Load() != 1 || bytes.Contains(a.body, []byte("the o"))) {
-					t.Errorf("asked %d times: %s", r.requests.Load(), a.body)
+					t.Errorf("%d upstream requests: %s", r.requests.Load(), a.body)
 				}
 				if !behind && (err != nil || textOf(resp) != "the other" || r.requests.Load() != 3) {
-					t.Errorf("asked %d times, %v: %s", r.requests.Load(), err, a.body)
+					t.Errorf("%d upstream requests, %v: %s", r.requests.Load(), err, a.body)
 				}
 				if err := a.check(); err != nil {
 					t.Errorf("%v: %s", err, a.body)

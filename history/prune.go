@@ -73,11 +73,11 @@ func (n *normalizer) prune() {
 			case *dragoman.Opaque:
 				switch {
 				case p.Dialect != n.limits.Dialect:
-					n.rep.Addf(dragoman.Dropped, dragoman.Serious, d.part(j), "%s of %s is not supported by the target", extra.A(p.Type), p.Dialect)
+					n.rep.Addf(dragoman.Dropped, dragoman.Serious, d.part(j), "%s of %s is not supported by the target", extra.WithArticle(p.Type), p.Dialect)
 					return nil
 				case p.Type == "item_reference": // the encoder refuses a reference that the server has not stored
 				case !wirekit.MayReplayOpaque(&d.Message, p, &n.limits, &n.target):
-					n.rep.Addf(dragoman.Dropped, dragoman.Serious, d.part(j), "%s of another provider", extra.A(p.Type))
+					n.rep.Addf(dragoman.Dropped, dragoman.Serious, d.part(j), "%s of another provider", extra.WithArticle(p.Type))
 					return nil
 				}
 			}

@@ -29,7 +29,7 @@ func (n *normalizer) dropUnfinished() {
 				continue
 			}
 			d := &n.ms[s.msg]
-			n.rep.Addf(dragoman.Dropped, dragoman.Warn, d.part(s.part), "%s %.60q has no matching call or result, and a user message follows it", extra.A(unfinishedName(d.Parts[s.part])), s.id)
+			n.rep.Addf(dragoman.Dropped, dragoman.Warn, d.part(s.part), "%s %.60q has no matching call or result, and a user message follows it", extra.WithArticle(unfinishedName(d.Parts[s.part])), s.id)
 			d.drop(s.part)
 		}
 	}

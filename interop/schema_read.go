@@ -32,14 +32,14 @@ func (r *Registry) readToolAs(format dragoman.Format, obj json.RawMessage, at ex
 		return specs, err
 	}
 	if format == toolformat.MCPTool {
-		return toolwire.OneTool(format, obj, readMCPTool)
+		return toolwire.DecodeTool(format, obj, readMCPTool)
 	}
 	c := r.toolCodec(format)
 	if c == nil {
 		c = r.hostCodec(format)
 	}
 	if c == nil {
-		return toolwire.OneTool(format, obj, toolwire.ReadHosted)
+		return toolwire.DecodeTool(format, obj, toolwire.ReadHosted)
 	}
 	return c.ReadTool(view{r}, format, obj, at, rep)
 }

@@ -140,7 +140,7 @@ func TestX14_TooLargeResponseIsNotRetried(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 		if n := len(s.requests()); n != 1 && codec.Dialect() != dialectname.Bedrock || provider.Retryable(err) && errors.Is(err, dragoman.ErrTooLarge) {
-			t.Errorf("asked %d times: %v", n, err)
+			t.Errorf("%d upstream requests: %v", n, err)
 		}
 	})
 }
@@ -483,7 +483,7 @@ func TestX3_ExtensionMayClearOtherValues(t *testing.T) {
 func TestX14_NoWaitBeyondTheDeadline(t *testing.T) {
 	forGenerateAndStream(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
 		s := serve(t, openaichat.Codec{}, respondError(rateLimited, "Retry-After", "50"))
-		clock := newClock() // which nobody moves
+		clock := newClock() // never advanced
 		timeouts := unboundedPhases
 		timeouts.Total = 50 * time.Second
 		_, err := ask(s.client(provider.OnClock(clock, &provider.Client{Timeouts: timeouts})), newRequest())

@@ -95,7 +95,7 @@ func TestX14_ChainFailsOver(t *testing.T) {
 			a, b := respondInOrder(err), respondInOrder(textResponse("from b"))
 			resp, err := ask(chain(newClock(), a, b), newRequest())
 			if err != nil || resp.Text() != "from b" || a.calls != 1 {
-				t.Errorf("%s: %v, %v, a was asked %d times", name, resp, err, a.calls)
+				t.Errorf("%s: %v, %v, a was called %d times", name, resp, err, a.calls)
 			}
 		}
 	})
@@ -110,7 +110,7 @@ func TestX14_RequestErrorsEndAChain(t *testing.T) {
 			b := respondInOrder(textResponse("from b"))
 			c := chain(newClock(), respondInOrder(own), b)
 			if _, err := ask(c, newRequest()); !errors.Is(err, own) || b.calls != 0 {
-				t.Errorf("%v: %v, b was asked %d times", own, err, b.calls)
+				t.Errorf("%v: %v, b was called %d times", own, err, b.calls)
 			}
 			c.AlwaysContinue = true
 			if resp, err := ask(c, newRequest()); err != nil || resp.Text() != "from b" {
@@ -194,7 +194,7 @@ func TestX14_CooldownsDouble(t *testing.T) {
 		ask()
 	}
 	if a.calls != 3 {
-		t.Errorf("a was asked %d times before it was skipped", a.calls)
+		t.Errorf("a was called %d times before it was skipped", a.calls)
 	}
 	var benches []time.Duration
 	for range 8 {
@@ -228,7 +228,7 @@ func TestX14_CooldownsDouble(t *testing.T) {
 		ask()
 	}
 	if a.calls != before+3 {
-		t.Errorf("after a success it was asked %d times", a.calls-before)
+		t.Errorf("after a success it was called %d times", a.calls-before)
 	}
 }
 
@@ -241,7 +241,7 @@ func TestX14_UnknownModelHasNoCooldown(t *testing.T) {
 		}
 	}
 	if a.calls != 10 {
-		t.Errorf("a was asked %d times", a.calls)
+		t.Errorf("a was called %d times", a.calls)
 	}
 }
 
@@ -255,7 +255,7 @@ func TestX14_RetryAfterSetsTheCooldown(t *testing.T) {
 		}
 	}
 	if until, skipped := c.Health.SkippedUntil("a"); a.calls != 1 || !skipped || until.Sub(clock.Now()) != 45*time.Second {
-		t.Errorf("asked %d times, skipped until %v", a.calls, until)
+		t.Errorf("%d upstream requests, skipped until %v", a.calls, until)
 	}
 }
 
@@ -293,7 +293,7 @@ func TestX14_NoFailoverAfterContent(t *testing.T) {
 		b := respondInOrder(textResponse("from b"))
 		resp, err := dragoman.Collect(chain(newClock(), s.client(&provider.Client{}), b).Stream(t.Context(), newRequest()))
 		if !errors.Is(err, dragoman.ErrIncompleteStream) || b.calls != 0 || strings.Contains(resp.Text(), "from b") {
-			t.Errorf("%q, %v, b was asked %d times", resp.Text(), err, b.calls)
+			t.Errorf("%q, %v, b was called %d times", resp.Text(), err, b.calls)
 		}
 	})
 }
@@ -329,7 +329,7 @@ func TestX14_HeldEventsAreBounded(t *testing.T) {
 		seen++
 	}
 	if seen != 10_001 || b.calls != 0 {
-		t.Errorf("%d pairs were seen, and b asked %d times", seen, b.calls)
+		t.Errorf("%d pairs were seen, and b %d upstream requests", seen, b.calls)
 	}
 }
 
@@ -354,7 +354,7 @@ func TestX14_CancellationIsNotAModelFailure(t *testing.T) {
 		}
 	}
 	if _, skipped := c.Health.SkippedUntil("a"); skipped || b.calls != 0 {
-		t.Errorf("skipped %v, b was asked %d times", skipped, b.calls)
+		t.Errorf("skipped %v, b was called %d times", skipped, b.calls)
 	}
 }
 
@@ -382,7 +382,7 @@ func TestX14_WalkCallsTheGivenFunction(t *testing.T) {
 		{"the first answers", []error{nil}, "a", func(err error) bool { return err == nil }, ""},
 		{"the second answers", []error{server, nil}, "ab", func(err error) bool { return err == nil }, "a"},
 		{"the request is wrong", []error{server, bad}, "ab", func(err error) bool { return errors.Is(err, bad) }, "a"},
-		{"nobody answers", []error{server, dragoman.ErrUnsupported, server}, "abc", func(err error) bool {
+		{"no model responds", []error{server, dragoman.ErrUnsupported, server}, "abc", func(err error) bool {
 			var all *provider.ChainError
 			return errors.As(err, &all) && len(all.Attempts) == 3
 		}, "ac"},

@@ -228,7 +228,7 @@ func TestResponseEndHasAllLosses(t *testing.T) {
 	forGenerateAndStream(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
 		s := serve(t, anthropic.Codec{}, respond(textResponse("hi")))
 		req := newRequest()
-		req.Sampling.Seed = new(int64(7)) // Messages has none
+		req.Sampling.Seed = new(int64(7)) // Messages has no seed
 		resp, err := ask(s.client(&provider.Client{}), req)
 		if err != nil {
 			t.Fatal(err)

@@ -207,7 +207,7 @@ func TestX13_OnlyHeartbeatsAreRetriedThenFailOver(t *testing.T) {
 				_, err = chain.Generate(context.Background(), newRequest())
 			}
 			if err != nil || dead.asked != 3 {
-				t.Errorf("%v, asked %d times", err, dead.asked)
+				t.Errorf("%v, %d upstream requests", err, dead.asked)
 			}
 			synctest.Wait()
 		})

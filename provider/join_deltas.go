@@ -95,11 +95,11 @@ func joinValues(values []json.RawMessage) (json.RawMessage, error) {
 	case kind == '[':
 		return joinLists(run)
 	default:
-		members, err := joinDeltas(run, nil)
+		fields, err := joinDeltas(run, nil)
 		if err != nil {
 			return nil, err
 		}
-		return writeObject(members)
+		return writeObject(fields)
 	}
 }
 
@@ -128,7 +128,7 @@ func joinLists(lists []json.RawMessage) (json.RawMessage, error) {
 	}
 	out := make([]json.RawMessage, len(all))
 	for i, e := range all {
-		members, err := joinDeltas(e.values, nil)
+		fields, err := joinDeltas(e.values, nil)
 		switch {
 		case err != nil:
 			return nil, err
@@ -136,7 +136,7 @@ func joinLists(lists []json.RawMessage) (json.RawMessage, error) {
 			out[i] = e.values[0]
 			continue
 		}
-		if out[i], err = writeObject(members); err != nil {
+		if out[i], err = writeObject(fields); err != nil {
 			return nil, err
 		}
 	}
@@ -144,10 +144,10 @@ func joinLists(lists []json.RawMessage) (json.RawMessage, error) {
 }
 
 // writeObject writes an object with these fields.
-func writeObject(members []joinedField) (json.RawMessage, error) {
+func writeObject(fields []joinedField) (json.RawMessage, error) {
 	var w jsonwire.Writer
 	w.BeginObject()
-	for _, m := range members {
+	for _, m := range fields {
 		w.QuotedKey(m.name)
 		w.Raw(m.value)
 	}

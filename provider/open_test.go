@@ -443,7 +443,7 @@ func TestX15_ConfigFileConfiguresOwnExtensions(t *testing.T) {
 		t.Errorf("settings that do not fit: %v", err)
 	}
 	if _, err := provider.Parse("f.yaml", fmt.Appendf(nil, text, "3")); err == nil || !strings.Contains(err.Error(), "Load or Parse") {
-		t.Errorf("an extension that nobody gave: %v", err)
+		t.Errorf("an unknown extension: %v", err)
 	}
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	if err := os.WriteFile(file, fmt.Appendf(nil, text, "3"), 0o600); err != nil {

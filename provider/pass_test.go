@@ -337,7 +337,7 @@ func TestPassRetriesUntilTheFirstByte(t *testing.T) {
 				t.Errorf("waited %v", waits)
 			}
 			if got := u.requests(); len(got) != 2 || string(got[1].body) != `{"a":1}` {
-				t.Errorf("asked %d times", len(got))
+				t.Errorf("%d upstream requests", len(got))
 			}
 		})
 	}
@@ -354,7 +354,7 @@ func TestPassDoesNotRetryAfterContent(t *testing.T) {
 	body, err := io.ReadAll(got.Body)
 	var transport *provider.TransportError
 	if string(body) != said || !errors.As(err, &transport) || !errors.Is(err, dragoman.ErrIncompleteStream) || len(u.requests()) != 1 {
-		t.Errorf("%q, %v, asked %d times", body, err, len(u.requests()))
+		t.Errorf("%q, %v, %d upstream requests", body, err, len(u.requests()))
 	}
 }
 
@@ -374,7 +374,7 @@ func TestErrorIsPassedThroughUnchanged(t *testing.T) {
 		u := upstreams(t, respondWith(tc.status, own))
 		got, body := passThrough(t, u.client(&provider.Client{}), passthrough.Request{Body: []byte("{}"), Stream: true})
 		if got.Status != tc.status || body != own || got.Err == nil || got.Err.Class != tc.class || got.Err.Message != "so A" || len(u.requests()) != tc.asked {
-			t.Errorf("%d: %d, %q, %v, asked %d times", tc.status, got.Status, body, got.Err, len(u.requests()))
+			t.Errorf("%d: %d, %q, %v, %d upstream requests", tc.status, got.Status, body, got.Err, len(u.requests()))
 		}
 	}
 }
@@ -383,7 +383,7 @@ func TestQuirkD23_PassedRequestsAreNotRepaired(t *testing.T) {
 	u := upstreams(t, respondWith(http.StatusBadRequest, `{"type":"error","error":{"type":"invalid_request_error","message":"Invalid signature in thinking block"}}`))
 	got, _ := passThrough(t, u.client(&provider.Client{Codec: anthropic.Codec{}}), passthrough.Request{Body: []byte("{}")})
 	if got.Status != http.StatusBadRequest || len(u.requests()) != 1 {
-		t.Errorf("%d, asked %d times", got.Status, len(u.requests()))
+		t.Errorf("%d, %d upstream requests", got.Status, len(u.requests()))
 	}
 }
 
@@ -398,7 +398,7 @@ func TestX13_PassedErrorIsRedacted(t *testing.T) {
 			t.Errorf("%q, %v", body, got.Err)
 		}
 	}
-	t.Run("where that would break its JSON, it is told anew", func(t *testing.T) {
+	t.Run("re-encoded if redacting would break its JSON", func(t *testing.T) {
 		u := upstreams(t, respondWith(http.StatusUnauthorized, `{"error":{"message":"who are you?","code":null}}`))
 		_, body := passThrough(t, u.client(&provider.Client{Auth: provider.Bearer(provider.FixedKey("null"))}), passthrough.Request{Body: []byte("{}")})
 		if !json.Valid([]byte(body)) || !strings.Contains(body, "who are you?") {
@@ -427,7 +427,7 @@ func TestJ16_UnrequestedCompressionIsRemoved(t *testing.T) {
 			}
 		})
 	}
-	t.Run("and so are those of Stream", func(t *testing.T) {
+	t.Run("as are those of Stream", func(t *testing.T) {
 		u := upstreams(t, respondWith(http.StatusOK, gzipped("data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hi\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"), "Content-Encoding", "gzip"))
 		resp, err := dragoman.Collect(u.client(&provider.Client{}).Stream(t.Context(), newRequest()))
 		if err != nil || resp.Text() != "hi" {
@@ -485,7 +485,7 @@ func TestPassReportsInvalidResponses(t *testing.T) {
 		before := len(u.requests())
 		got, err := tc.client.Pass(tc.ctx, passthrough.Request{Body: []byte("{}")})
 		if got != nil || !tc.is(err) || len(u.requests())-before != tc.asked {
-			t.Errorf("%s: %v, %v, asked %d times", name, got, err, len(u.requests())-before)
+			t.Errorf("%s: %v, %v, %d upstream requests", name, got, err, len(u.requests())-before)
 		}
 	}
 }

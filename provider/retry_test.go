@@ -100,7 +100,7 @@ func TestX14_ServerRetryHeadersTakePrecedence(t *testing.T) {
 		{"a limit in seconds since 1970", rateLimited, []string{"x-ratelimit-remaining", "0", "x-ratelimit-reset", strconv.FormatInt(now.Add(5*time.Second).Unix(), 10)}, 5 * time.Second},
 		{"a limit in seconds", rateLimited, []string{"ratelimit-remaining", "0", "ratelimit-reset", "4"}, 4 * time.Second},
 		{"nonsense", rateLimited, []string{"ratelimit-remaining", "0", "ratelimit-reset", "soon", "retry-after", "later"}, 500 * time.Millisecond},
-		{"limits of an error that is none of a limit", overloaded, []string{"ratelimit-remaining", "0", "ratelimit-reset", "4"}, 500 * time.Millisecond},
+		{"limits of another error", overloaded, []string{"ratelimit-remaining", "0", "ratelimit-reset", "4"}, 500 * time.Millisecond},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := serve(t, openaichat.Codec{}, respondError(tc.err, tc.header...), respond(textResponse("hi")))

@@ -32,9 +32,9 @@ func TestClientWithoutChangesIsTransparent(t *testing.T) {
 	}{
 		{"a vendor's own API", &provider.Config{}, "openai/gpt-5", true},
 		{"the older one", &provider.Config{}, "openai-chat/gpt-5", true},
-		{"a model of which it is known what it refuses", &provider.Config{}, "anthropic/claude-opus-5-5", true},
+		{"a model with known limits", &provider.Config{}, "anthropic/claude-opus-5-5", true},
 		{"Gemini", &provider.Config{}, "gemini/gemini-3-pro", true},
-		{"a server whose settings nobody set", &provider.Config{}, "ollama/qwen3", true},
+		{"a server without settings", &provider.Config{}, "ollama/qwen3", true},
 		{"one with a setting", settings(provider.Settings{Type: "ollama", Extensions: map[string]json.RawMessage{"ollama": json.RawMessage(`{"think":true}`)}}), "mine/qwen3", false},
 		{"a server that differs", &provider.Config{}, "groq/llama", false},
 		{"any compatible server", settings(provider.Settings{Type: "compatible", BaseURL: "http://127.0.0.1"}), "mine/m", false},
@@ -77,11 +77,11 @@ func TestZeroClientIsTransparent(t *testing.T) {
 	}{
 		{"zero", &provider.Client{}, "m", true},
 		{"contributions", &provider.Client{Contributions: make([]dragoman.Contribution, 1)}, "m", false},
-		{"capabilities that say nothing", &provider.Client{Codec: anthropic.Codec{}, Capabilities: same}, "m", true},
+		{"capabilities without effect", &provider.Client{Codec: anthropic.Codec{}, Capabilities: same}, "m", true},
 		{"capabilities of the model", &provider.Client{Codec: anthropic.Codec{}, Capabilities: other}, "blind", false},
 		{"capabilities of another", &provider.Client{Codec: anthropic.Codec{}, Capabilities: other}, "m", true},
 		{"capabilities of the client's model", &provider.Client{Codec: anthropic.Codec{}, Capabilities: other, Model: "blind"}, "m", false},
-		{"a switch that nobody has", &provider.Client{Extensions: provider.Extensions{Switches: extension.Switches{On: []string{"none"}}}}, "m", false},
+		{"a switch for an unknown extension", &provider.Client{Extensions: provider.Extensions{Switches: extension.Switches{On: []string{"none"}}}}, "m", false},
 		{"an extension for the model", &provider.Client{Extensions: extensions(t, marker{"claude", []extension.Tag{"family:claude"}})}, "claude-x", false},
 		{"an extension for another", &provider.Client{Extensions: extensions(t, marker{"claude", []extension.Tag{"family:claude"}})}, "gpt-x", true},
 	} {

@@ -263,8 +263,7 @@ func (s *responseStore) resolveItems(t *resolved, items []responsesapi.Item) (sh
 	return shown, changed, nil
 }
 
-// extra returns the fields of the request that the response repeats, and whether it is
-// stored.
+// extra returns the fields of the request that the response repeats, and the field "store".
 func (t *resolved) extra() *dragoman.Extra {
 	fields := responsesapi.Echo(t.sent)
 	if t.conversation != "" {

@@ -63,7 +63,7 @@ func TestT15_AllowedCommandsNeedNoApproval(t *testing.T) {
 				t.Errorf("why: want %s\n%s%s", tc.want, r.out, r.err)
 			}
 			r := do(nil, append([]string{"--no-session", "--json", "--model", "openai-chat/gpt-4.1"}, append(flags, "go")...)...)
-			if got := fate(r.out); got != tc.want {
+			if got := callOutcome(r.out); got != tc.want {
 				t.Errorf("run: %s, want %s\n%s%s", got, tc.want, r.out, r.err)
 			}
 			if _, err := os.Stat("made"); err == nil {

@@ -50,8 +50,8 @@ func TestSimulatorDoesNotContinueRealSession(t *testing.T) {
 	}
 }
 
-// hinted returns the arguments of the command in a hint.
-func hinted(t *testing.T, text string) []string {
+// hintArgs returns the arguments of the command in a hint.
+func hintArgs(t *testing.T, text string) []string {
 	t.Helper()
 	_, line, ok := strings.Cut(text, "ontinue with: dragoman ")
 	if !ok {
@@ -80,7 +80,7 @@ func TestRunHintWorksAsPrinted(t *testing.T) {
 		}
 	}
 	var out, stderr bytes.Buffer
-	if code := run(hinted(t, r.err), strings.NewReader(""), &out, &stderr); code != exitOK || strings.Contains(stderr.String(), "New session") {
+	if code := run(hintArgs(t, r.err), strings.NewReader(""), &out, &stderr); code != exitOK || strings.Contains(stderr.String(), "New session") {
 		t.Errorf("%d %s", code, stderr.String())
 	}
 	if r := sessionsOf(nil, "list", "--sessions", db); strings.Count(r.out, "sim/planner") != 1 {
@@ -120,7 +120,7 @@ func TestNewNamedSessionIsReported(t *testing.T) {
 // onlyID returns the only session of the store.
 func onlyID(t *testing.T) string {
 	t.Helper()
-	list := decoded[[]sessionReport](t, sessionsOf(nil, "list", "--json"))
+	list := decodeOutput[[]sessionReport](t, sessionsOf(nil, "list", "--json"))
 	if len(list) != 1 {
 		t.Fatalf("%+v", list)
 	}
@@ -144,7 +144,7 @@ func TestBranchHasShortName(t *testing.T) {
 	if r := do(nil, "--session", "trip", "--model", "sim/echo", "hi"); r.code != exitOK {
 		t.Fatalf("%+v", r)
 	}
-	if b := decoded[sessionReport](t, sessionsOf(nil, "branch", "trip", "--json")); len(b.ID) != 8 || b.Parent != "trip" {
+	if b := decodeOutput[sessionReport](t, sessionsOf(nil, "branch", "trip", "--json")); len(b.ID) != 8 || b.Parent != "trip" {
 		t.Errorf("%+v", b)
 	}
 }

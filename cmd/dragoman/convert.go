@@ -198,11 +198,11 @@ func (c *conversion) guess(data []byte, kind sniff.Kind, from dragoman.Dialect) 
 	switch {
 	case err == nil:
 	case errors.Is(err, sniff.ErrUnknown) && from == sniff.MCP && kind == "":
-		return failed(`the input is not an MCP tool, which has a name and an "inputSchema"%s`, looksLike(data, kind, from))
+		return failed(`the input is not an MCP tool, which has a name and an "inputSchema"%s`, suggestInput(data, kind, from))
 	case errors.Is(err, sniff.ErrUnknown) && kind != "":
-		return failed("cannot detect the wire language of these %s; %s%s", plurals[kind], flagHint(kind, from), looksLike(data, kind, from))
+		return failed("cannot detect the wire language of these %s; %s%s", plurals[kind], flagHint(kind, from), suggestInput(data, kind, from))
 	case errors.Is(err, sniff.ErrUnknown) && from != "":
-		return failed("cannot detect which kind of %s document the input is; %s%s", from, flagHint(kind, from), looksLike(data, kind, from))
+		return failed("cannot detect which kind of %s document the input is; %s%s", from, flagHint(kind, from), suggestInput(data, kind, from))
 	case errors.Is(err, sniff.ErrUnknown):
 		return failed("cannot detect the wire language and kind of the input; %s", flagHint(kind, from))
 	case errors.As(err, &ambiguous):
@@ -211,7 +211,7 @@ func (c *conversion) guess(data []byte, kind sniff.Kind, from dragoman.Dialect) 
 		return failed("%w; if that is wrong, %s", err, flagHint(kind, from))
 	}
 	if g.Dialect == sniff.MCP && g.Kind != sniff.Tools {
-		return failed("MCP has only tools, not a model %s%s", g.Kind, looksLike(data, kind, from))
+		return failed("MCP has only tools, not a model %s%s", g.Kind, suggestInput(data, kind, from))
 	}
 	c.result = converted{From: g.Dialect, To: c.to.Dialect(), Kind: g.Kind, Because: g.Because, Or: g.Or}
 	return nil
@@ -233,7 +233,7 @@ func (c *conversion) request(data []byte) ([]byte, error) {
 	req, rep, err := c.from().DecodeRequest(data, c.decodeOptions())
 	c.addLosses(reading, rep)
 	if err != nil {
-		return nil, placed(data, err)
+		return nil, withLine(data, err)
 	}
 	if c.model != "" {
 		req.Model = c.model
@@ -287,7 +287,7 @@ func (c *conversion) response(data []byte) ([]byte, error) {
 	resp, rep, err := c.from().DecodeResponse(data, c.decodeOptions())
 	c.addLosses(reading, rep)
 	if err != nil {
-		return nil, placed(data, err)
+		return nil, withLine(data, err)
 	}
 	enc, err := c.to.EncodeResponse(resp, dialect.EncodeOptions{Model: c.model})
 	c.addLosses(writing, enc.Report)
@@ -389,7 +389,7 @@ func (c *conversion) readMessages(data []byte) (req *dragoman.Request, single bo
 		rep.Losses[i].Path = strings.TrimPrefix(rep.Losses[i].Path, around.at)
 	}
 	c.addLosses(reading, rep)
-	return req, single, placed(data, around.inside(err))
+	return req, single, withLine(data, around.inside(err))
 }
 
 // envelope is the JSON around a part of a request that makes it a complete request. Paths

@@ -44,21 +44,21 @@ func readDocument(in io.Reader) ([]byte, error) {
 			if strings.Contains(err.Error(), "unexpected end") {
 				offset = int64(len(bytes.TrimRight(data, " \t\r\n"))) // report the last line with content
 			}
-			return nil, failed("the input is not valid JSON: %w at %s", err, place(data, offset))
+			return nil, failed("the input is not valid JSON: %w at %s", err, describeOffset(data, offset))
 		}
 		return nil, failed("the input is not valid JSON: %w", err)
 	}
 	return data, nil
 }
 
-// place describes the position of an offset: the byte counts from 0, the line from 1.
-func place(data []byte, offset int64) string {
+// describeOffset describes the position of an offset: the byte counts from 0, the line from 1.
+func describeOffset(data []byte, offset int64) string {
 	offset = min(max(offset, 0), int64(len(data)))
 	return fmt.Sprintf("byte %d, line %d", offset, 1+bytes.Count(data[:offset], []byte("\n")))
 }
 
-// placed adds the line number to a decode error that has a byte offset.
-func placed(data []byte, err error) error {
+// withLine adds the line number to a decode error that has a byte offset.
+func withLine(data []byte, err error) error {
 	var at *dragoman.DecodeError
 	if errors.As(err, &at) && at.Offset >= 0 && at.Offset <= int64(len(data)) {
 		return fmt.Errorf("%w, line %d", err, 1+bytes.Count(data[:at.Offset], []byte("\n")))
@@ -99,9 +99,9 @@ func sourceWords(kind sniff.Kind) []string {
 	return words
 }
 
-// looksLike returns the end of an error that says how the input would be read without the
-// given flags. It is empty if that is unknown.
-func looksLike(data []byte, kind sniff.Kind, from dragoman.Dialect) string {
+// suggestInput returns the end of an error that says how the input would be read without the given
+// flags. It is empty if that is unknown.
+func suggestInput(data []byte, kind sniff.Kind, from dragoman.Dialect) string {
 	g, err := sniff.Of(data, "", "")
 	if err != nil {
 		return ""

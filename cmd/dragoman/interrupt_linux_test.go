@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// at starts the program with a terminal as its controlling terminal.
-func at(t *testing.T, program *os.File, args ...string) *exec.Cmd {
+// startAtTerminal starts the program with a terminal as its controlling terminal.
+func startAtTerminal(t *testing.T, program *os.File, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), self(t), append([]string{"run", "--model", "sim/planner"}, args...)...)
 	cmd.Env = append(os.Environ(), "DRAGOMAN_SESSIONS="+filepath.Join(t.TempDir(), "s.db"))
@@ -26,7 +26,7 @@ func at(t *testing.T, program *os.File, args ...string) *exec.Cmd {
 func TestC4_InterruptAtQuestionRunsNothing(t *testing.T) {
 	keys, program := terminal(t)
 	dir := t.TempDir()
-	cmd := at(t, program, "--dir", dir, `Write the file "b.txt" with content "hi"`)
+	cmd := startAtTerminal(t, program, "--dir", dir, `Write the file "b.txt" with content "hi"`)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func TestC4_InterruptAtQuestionRunsNothing(t *testing.T) {
 func TestC1_InvisibleQuestionIsNotAsked(t *testing.T) {
 	keys, program := terminal(t)
 	dir := t.TempDir()
-	cmd := at(t, program, "--dir", dir, `Write the file "b.txt" with content "hi"`)
+	cmd := startAtTerminal(t, program, "--dir", dir, `Write the file "b.txt" with content "hi"`)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	if err := cmd.Start(); err != nil {

@@ -96,7 +96,7 @@ model is the one that the request names.`,
 			if err != nil {
 				return err
 			}
-			l := linted{For: target, Reading: plainLosses(rep.Losses)}
+			l := lintReport{For: target, Reading: plainLosses(rep.Losses)}
 			if l.Tools, err = judgeAll(specs, judge); err != nil {
 				return failed("%w", err)
 			}
@@ -264,8 +264,8 @@ func isSchema(el json.RawMessage) bool {
 		func(keyword string) bool { return m[keyword] != nil })
 }
 
-// linted is the outcome of a run of lint as JSON. docs/command.md describes it.
-type linted struct {
+// lintReport is the outcome of a run of lint as JSON. docs/command.md describes it.
+type lintReport struct {
 	For string `json:"for"`
 	// Reading holds the losses that occurred while the tools were read.
 	Reading []dragoman.Loss `json:"reading,omitempty"`
@@ -273,7 +273,7 @@ type linted struct {
 }
 
 // losses returns all losses that --fail-on checks.
-func (l linted) losses() []dragoman.Loss {
+func (l lintReport) losses() []dragoman.Loss {
 	all := slices.Clone(l.Reading)
 	for _, v := range l.Tools {
 		all = append(all, v.Losses...)
@@ -493,7 +493,7 @@ func indented(raw json.RawMessage) []byte {
 
 func sameJSON(a, b json.RawMessage) bool { return bytes.Equal(indented(a), indented(b)) }
 
-func (l linted) writeText(w io.Writer, quiet bool) error {
+func (l lintReport) writeText(w io.Writer, quiet bool) error {
 	var b strings.Builder
 	if len(l.Reading) > 0 {
 		b.WriteString(steps[0].title)

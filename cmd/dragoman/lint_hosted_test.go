@@ -19,7 +19,7 @@ func TestLintSurfacesJudgeHostedToolsLikeTheirLanguage(t *testing.T) {
 		if code := run([]string{"lint", "--for", target, "--from", from, "--report", "json"}, strings.NewReader(input), &out, &stderr); code != exitOK {
 			t.Fatalf("lint --for %s: exit code %d: %s", target, code, stderr.String())
 		}
-		var l linted
+		var l lintReport
 		if err := json.Unmarshal([]byte(out.String()), &l); err != nil || len(l.Tools) != 1 {
 			t.Fatalf("%v: %s", err, out.String())
 		}

@@ -17,7 +17,7 @@ import (
 func leavePending(t *testing.T, db, dir string) string {
 	t.Helper()
 	keys, program := terminal(t)
-	cmd := at(t, program, "--dir", dir, "--session", "trip", `Write the file "b.txt" with content "new"`)
+	cmd := startAtTerminal(t, program, "--dir", dir, "--session", "trip", `Write the file "b.txt" with content "new"`)
 	cmd.Env = append(cmd.Env, "DRAGOMAN_SESSIONS="+db)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

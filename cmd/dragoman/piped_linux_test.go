@@ -11,7 +11,7 @@ import (
 func TestPipedRunAsksAtTerminal(t *testing.T) {
 	keys, program := terminal(t)
 	dir := t.TempDir()
-	cmd := at(t, program, "--dir", dir)
+	cmd := startAtTerminal(t, program, "--dir", dir)
 	cmd.Stdin = strings.NewReader(`Write the file "b.txt" with content "hi"`)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 2}
 	if err := cmd.Start(); err != nil {
@@ -29,7 +29,7 @@ func TestPipedRunAsksAtTerminal(t *testing.T) {
 
 func TestPipedRunWithoutTerminalRefusesCalls(t *testing.T) {
 	keys, program := terminal(t)
-	cmd := at(t, program, "--dir", t.TempDir())
+	cmd := startAtTerminal(t, program, "--dir", t.TempDir())
 	cmd.Stdin = strings.NewReader(`Write the file "b.txt" with content "hi"`)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
@@ -48,7 +48,7 @@ func TestUnansweredQuestionLeavesOneHint(t *testing.T) {
 	for name, key := range map[string]string{"interrupt": "\x03", "end of input": "\x04"} {
 		t.Run(name, func(t *testing.T) {
 			keys, program := terminal(t)
-			cmd := at(t, program, "--dir", t.TempDir(), `Write the file "b.txt" with content "hi"`)
+			cmd := startAtTerminal(t, program, "--dir", t.TempDir(), `Write the file "b.txt" with content "hi"`)
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}

@@ -297,8 +297,8 @@ func isPiped(in io.Reader) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice == 0
 }
 
-// pipedNotice is how long readPiped waits for piped input before it prints a notice that
-// the program is waiting.
+// pipedNotice is the time for which readPiped waits for piped input before it prints a notice
+// that the program is waiting.
 const pipedNotice = 3 * time.Second
 
 // readPiped reads standard input to its end.
@@ -620,15 +620,15 @@ func pendingHelp(again, prompt string, names []string, attended bool) string {
 
 // attended reports whether a person can be asked at the terminal.
 func (o *runFlags) attended(cmd *cobra.Command) bool {
-	answers, done := o.answers(cmd)
+	answers, done := o.openTerminal(cmd)
 	done()
 	return answers != nil
 }
 
-// answers opens the terminal for answers to approval questions: standard input, or the
-// controlling terminal if standard input is a pipe or a file. It returns nil without a
-// terminal, with --json, and if standard error, where questions go, is not a terminal.
-func (o *runFlags) answers(cmd *cobra.Command) (in *os.File, done func()) {
+// openTerminal opens the terminal for answers to approval questions: standard input, or the
+// controlling terminal if standard input is a pipe or a file. It returns nil without a terminal,
+// with --json, and if standard error, where questions are printed, is not a terminal.
+func (o *runFlags) openTerminal(cmd *cobra.Command) (in *os.File, done func()) {
 	none := func() {}
 	switch in := cmd.InOrStdin(); {
 	case o.json || !isTerminal(cmd.ErrOrStderr()):
@@ -649,11 +649,11 @@ func (o *runFlags) answers(cmd *cobra.Command) (in *os.File, done func()) {
 	return tty, func() { _ = tty.Close() }
 }
 
-// approver returns an approver that asks at the terminal. If answers returns no terminal,
-// the approver rejects calls. The returned function closes the terminal.
+// approver returns an approver that asks at the terminal. If there is no terminal, the approver
+// rejects calls. The returned function closes the terminal.
 func (o *runFlags) approver(cmd *cobra.Command) (tool.Approver, func()) {
 	allowed := policy.First(policy.ApproverFunc(o.approveAllowed), policy.ApproverFunc(o.commands.approve))
-	answers, done := o.answers(cmd)
+	answers, done := o.openTerminal(cmd)
 	if answers == nil {
 		return policy.First(allowed, policy.ApproverFunc(func(_ context.Context, req *tool.ApprovalRequest) (tool.Answer, error) {
 			o.unattended.Store(req.Binding.CallID, true)

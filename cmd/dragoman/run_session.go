@@ -27,8 +27,9 @@ type runSession struct {
 	// yet. begin then creates it with the given name; an empty name means a generated one.
 	session *session.Session
 	name    string
-	// was is the metadata that the session had before this run, is the metadata to store.
-	was, is runMeta
+	// previous is the metadata that the session had before this run, current the metadata to
+	// store.
+	previous, current runMeta
 	// flags are the flags of the run, for commands that continue it.
 	flags *runFlags
 }
@@ -39,7 +40,7 @@ func (k *runSession) lastModel(ctx context.Context) (string, error) {
 	if k.session == nil {
 		return "", nil
 	}
-	return lastModel(ctx, k.session, k.was)
+	return lastModel(ctx, k.session, k.previous)
 }
 
 // lastModel returns the model in the metadata of a run, or the model of the last response
@@ -96,7 +97,7 @@ func (o *runFlags) find(ctx context.Context, prompt string) (*runSession, error)
 	case errors.Is(err, session.ErrNotFound) && !o.last:
 		err = fmt.Errorf("unknown session %q, and no prompt to start it with: give a prompt, or see \"dragoman sessions list\"", o.session)
 	case err == nil:
-		k.was, err = readRunMeta(ctx, k.session)
+		k.previous, err = readRunMeta(ctx, k.session)
 	}
 	if err != nil {
 		k.close()
@@ -226,13 +227,13 @@ func (k *runSession) close() {
 // setFolder returns an error unless --dir names the folder, so that a session does not
 // continue in the wrong folder by mistake.
 func (k *runSession) setFolder(dir string, named bool) error {
-	k.is.Folder = absolute(dir)
-	was := k.was.Folder
-	if was == "" || named || sameFolder(was, k.is.Folder) {
+	k.current.Folder = absolute(dir)
+	was := k.previous.Folder
+	if was == "" || named || sameFolder(was, k.current.Folder) {
 		return nil
 	}
 	return failed("session %s works in %s, but this folder is %s: continue there with \"%s --dir %s\", or move the session here with \"--dir .\"",
-		k.session.ID(), was, k.is.Folder, k.command()+k.flags.given(), quoteArg(was))
+		k.session.ID(), was, k.current.Folder, k.command()+k.flags.given(), quoteArg(was))
 }
 
 // begin creates the session if needed, and stores the metadata if it changed.
@@ -248,16 +249,16 @@ func (k *runSession) begin(ctx context.Context, t *printer, prompt, model string
 			t.notef("New session %s.", k.session.ID())
 		}
 	}
-	k.is.Model = model
-	if k.was.Folder != "" && sameFolder(k.was.Folder, k.is.Folder) {
-		k.is.Folder = k.was.Folder // keep the stored path of the same folder
-	} else if k.was.Folder != "" {
-		t.notef("Session %s worked in %s; from now on it works in %s.", k.session.ID(), printable(k.was.Folder), printable(k.is.Folder))
+	k.current.Model = model
+	if k.previous.Folder != "" && sameFolder(k.previous.Folder, k.current.Folder) {
+		k.current.Folder = k.previous.Folder // keep the stored path of the same folder
+	} else if k.previous.Folder != "" {
+		t.notef("Session %s worked in %s; from now on it works in %s.", k.session.ID(), printable(k.previous.Folder), printable(k.current.Folder))
 	}
-	if k.is == k.was {
+	if k.current == k.previous {
 		return nil
 	}
-	if err := k.is.write(ctx, k.session); err != nil {
+	if err := k.current.write(ctx, k.session); err != nil {
 		return failed("%w", err)
 	}
 	return nil
@@ -274,8 +275,8 @@ func (k *runSession) continueCommand() string {
 		return ""
 	}
 	command := k.command()
-	if !sameFolder(k.is.Folder, absolute(".")) {
-		command += " --dir " + quoteArg(printable(k.is.Folder))
+	if !sameFolder(k.current.Folder, absolute(".")) {
+		command += " --dir " + quoteArg(printable(k.current.Folder))
 	}
 	return command + k.flags.given()
 }

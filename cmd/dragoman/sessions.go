@@ -259,8 +259,8 @@ beginning of the first prompt.`,
 	return cmd
 }
 
-// listSessions returns the sessions that were used last, at most most of them, and whether
-// there are more. If most is 0, it returns all.
+// listSessions returns up to most sessions, the most recently used first, and whether there are
+// more. If most is 0, it returns all.
 func listSessions(ctx context.Context, store session.Store, most int) (list []sessionReport, more bool, err error) {
 	list = []sessionReport{} // scripts expect a list, not null
 	for info, err := range store.List(ctx) {

@@ -138,8 +138,8 @@ func inputNames(schema json.RawMessage) (names []string) {
 	return names
 }
 
-// ranReport reports the effect of an action as JSON. docs/command.md describes it.
-type ranReport struct {
+// actionRunReport reports the effect of an action as JSON. docs/command.md describes it.
+type actionRunReport struct {
 	Session   string `json:"session"`
 	Extension string `json:"extension"`
 	Action    string `json:"action"`
@@ -214,7 +214,7 @@ func (o *actionFlags) runAction(ctx context.Context, cmd *cobra.Command, s *sess
 		}
 		return err
 	}
-	r := ranReport{Session: s.ID(), Extension: a.Extension, Action: a.ID, Model: fmt.Sprint(model), Before: before}
+	r := actionRunReport{Session: s.ID(), Extension: a.Extension, Action: a.ID, Model: fmt.Sprint(model), Before: before}
 	if r.After, err = sent(); err != nil {
 		return err
 	}

@@ -60,12 +60,12 @@ func TestX9_SessionsActionsAndRunAction(t *testing.T) {
 	if r := sessionsOf(nil, "actions", "trip"); r.code != exitOK || !strings.Contains(r.out, extension.CompactID) || !strings.Contains(r.out, "keep, summarize, instructions") {
 		t.Errorf("%+v", r)
 	}
-	list := decoded[[]actionReport](t, sessionsOf(nil, "actions", "trip", "--json"))
+	list := decodeOutput[[]actionReport](t, sessionsOf(nil, "actions", "trip", "--json"))
 	if len(list) != 1 || list[0].ID != extension.CompactID || list[0].Extension != extension.CompactName || len(list[0].Inputs) == 0 || len(list[0].Triggers) != 0 {
 		t.Errorf("%+v", list)
 	}
 
-	ran := decoded[ranReport](t, sessionsOf(nil, "run-action", "trip", extension.CompactID, "--param", "keep=4", "--json"))
+	ran := decodeOutput[actionRunReport](t, sessionsOf(nil, "run-action", "trip", extension.CompactID, "--param", "keep=4", "--json"))
 	if ran.Before != 6 || ran.After != 4 || ran.Extension != extension.CompactName || ran.Model != "work/m" || !strings.Contains(string(ran.Metadata[extension.CompactName]), `"dropped":2`) {
 		t.Errorf("%+v", ran)
 	}
@@ -127,18 +127,18 @@ func TestX9_RunActionWithListOfModels(t *testing.T) {
 	for _, prompt := range []string{"q1", "q2", "q3"} {
 		ask(prompt)
 	}
-	list := decoded[[]actionReport](t, sessionsOf(nil, "actions", "trip", "--json"))
+	list := decodeOutput[[]actionReport](t, sessionsOf(nil, "actions", "trip", "--json"))
 	if len(list) != 1 || list[0].ID != extension.CompactID {
 		t.Errorf("%+v", list)
 	}
-	ran := decoded[ranReport](t, sessionsOf(nil, "run-action", "trip", extension.CompactID, "--param", "keep=2", "--json"))
+	ran := decodeOutput[actionRunReport](t, sessionsOf(nil, "run-action", "trip", extension.CompactID, "--param", "keep=2", "--json"))
 	if ran.Before != 6 || ran.After != 2 || ran.Model != "work/m" {
 		t.Errorf("%+v", ran)
 	}
 	if got := ask("q4"); got != "q3|r3|q4" {
 		t.Errorf("the next run sent %q", got)
 	}
-	other := decoded[ranReport](t, sessionsOf(nil, "run-action", "trip", extension.CompactID, "--param", "keep=4", "--model", "gone/x", "--json"))
+	other := decodeOutput[actionRunReport](t, sessionsOf(nil, "run-action", "trip", extension.CompactID, "--param", "keep=4", "--model", "gone/x", "--json"))
 	if other.Before != 8 || other.After != 4 || other.Model != "gone/x" {
 		t.Errorf("%+v", other)
 	}
@@ -158,7 +158,7 @@ func TestX9_RunFiresConfiguredTriggers(t *testing.T) {
 	if got := (*sent)[2]; got != "q2|r2|q3" {
 		t.Errorf("the third request has %q", got)
 	}
-	list := decoded[[]actionReport](t, sessionsOf(nil, "actions", "trip", "--json"))
+	list := decodeOutput[[]actionReport](t, sessionsOf(nil, "actions", "trip", "--json"))
 	if len(list) != 1 || len(list[0].Triggers) != 1 || list[0].Triggers[0] != extension.BeforeSave {
 		t.Errorf("%+v", list)
 	}

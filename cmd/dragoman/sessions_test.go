@@ -26,7 +26,7 @@ func sessionsOf(stdin io.Reader, args ...string) ran {
 	return ran{code, out.String(), err.String()}
 }
 
-func decoded[T any](t *testing.T, r ran) (v T) {
+func decodeOutput[T any](t *testing.T, r ran) (v T) {
 	t.Helper()
 	if r.code != exitOK || r.err != "" {
 		t.Fatalf("%+v", r)
@@ -37,8 +37,8 @@ func decoded[T any](t *testing.T, r ran) (v T) {
 	return v
 }
 
-// talked creates a session "trip" with two prompts, in the returned folder.
-func talked(t *testing.T) (dir string, do func(io.Reader, ...string) ran) {
+// sessionWithPrompts creates a session "trip" with two prompts, in the returned folder.
+func sessionWithPrompts(t *testing.T) (dir string, do func(io.Reader, ...string) ran) {
 	t.Helper()
 	dir, do = runs(t)
 	write(t, dir, "a.txt", "one \x1b[2J two")
@@ -61,14 +61,14 @@ func TestC3_ListShowsSessions(t *testing.T) {
 	if _, err := os.Stat(none); !os.IsNotExist(err) {
 		t.Error("list created a file")
 	}
-	dir, do := talked(t)
+	dir, do := sessionWithPrompts(t)
 	if r := do(nil, "--session", "later", "--model", "sim/echo", "hi"); r.code != exitOK {
 		t.Fatalf("%+v", r)
 	}
 	if r := do(nil, "--session", "cut", "--max-turns", "1", "--model", "sim/planner", `Read the file "a.txt"`); r.code != exitFailed {
 		t.Fatalf("%+v", r)
 	}
-	list := decoded[[]sessionReport](t, sessionsOf(nil, "list", "--json"))
+	list := decodeOutput[[]sessionReport](t, sessionsOf(nil, "list", "--json"))
 	var got []string
 	for _, r := range list {
 		got = append(got, strings.Join([]string{r.ID, r.Model, r.Status, r.Title}, "|"))
@@ -90,7 +90,7 @@ func TestC3_ListShowsSessions(t *testing.T) {
 }
 
 func TestC3_BrokenSessionDoesNotHideOthers(t *testing.T) {
-	talked(t)
+	sessionWithPrompts(t)
 	store, err := sqlite.Open(t.Context(), os.Getenv("DRAGOMAN_SESSIONS"), sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -111,7 +111,7 @@ func TestC3_BrokenSessionDoesNotHideOthers(t *testing.T) {
 	if err := broken.Save(t.Context(), nil, []byte(`{"v":99}`)); err != nil {
 		t.Fatal(err)
 	}
-	list := decoded[[]sessionReport](t, sessionsOf(nil, "list", "--json"))
+	list := decodeOutput[[]sessionReport](t, sessionsOf(nil, "list", "--json"))
 	if len(list) != 3 || list[0].Error == "" || list[1].Model != "acme/m1" || list[1].Turns != 1 || list[1].Status != statusEmpty || list[2].Error != "" {
 		t.Errorf("%+v", list)
 	}
@@ -121,7 +121,7 @@ func TestC3_BrokenSessionDoesNotHideOthers(t *testing.T) {
 }
 
 func TestC3_ShowNumbersPrompts(t *testing.T) {
-	talked(t)
+	sessionWithPrompts(t)
 	r := sessionsOf(nil, "show", "trip")
 	for _, want := range []string{"Session trip, 3 turns, done", "\n[1] Read the file \"a.txt\"\n→ read_file {\"path\":\"a.txt\"}\n← [a.txt: ", "\n[2] And then?\n"} {
 		if !strings.Contains(r.out, want) {
@@ -131,7 +131,7 @@ func TestC3_ShowNumbersPrompts(t *testing.T) {
 	if r.code != exitOK || strings.Contains(r.out, "\x1b") || strings.Contains(r.out, "<<<") {
 		t.Errorf("%+v", r)
 	}
-	s := decoded[shownSession](t, sessionsOf(nil, "show", "trip", "--json"))
+	s := decodeOutput[shownSession](t, sessionsOf(nil, "show", "trip", "--json"))
 	var numbers []int
 	for i, m := range s.Messages {
 		numbers = append(numbers, m.Prompt)
@@ -145,8 +145,8 @@ func TestC3_ShowNumbersPrompts(t *testing.T) {
 }
 
 func TestC3_RewindCanBeUndone(t *testing.T) {
-	dir, do := talked(t)
-	if r := decoded[sessionReport](t, sessionsOf(nil, "rewind", "trip", "--json")); r.Turns != 2 || r.Status != statusDone {
+	dir, do := sessionWithPrompts(t)
+	if r := decodeOutput[sessionReport](t, sessionsOf(nil, "rewind", "trip", "--json")); r.Turns != 2 || r.Status != statusDone {
 		t.Errorf("%+v", r)
 	}
 	r := sessionsOf(nil, "rewind", "trip", "1")
@@ -154,7 +154,7 @@ func TestC3_RewindCanBeUndone(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	_, entry, _ := strings.Cut(strings.TrimSpace(r.err), "rewind trip --entry ")
-	if again := decoded[sessionReport](t, sessionsOf(nil, "rewind", "trip", "--entry", entry, "--json")); again.Turns != 2 || again.Folder != absolute(dir) {
+	if again := decodeOutput[sessionReport](t, sessionsOf(nil, "rewind", "trip", "--entry", entry, "--json")); again.Turns != 2 || again.Folder != absolute(dir) {
 		t.Errorf("%q: %+v", entry, again)
 	}
 	if r := do(nil, "--session", "trip", "--model", "sim/echo", "Something else"); r.code != exitOK {
@@ -197,12 +197,12 @@ func TestC3_RewoundToAMessageASessionContinues(t *testing.T) {
 }
 
 func TestC3_BranchIsIndependent(t *testing.T) {
-	_, do := talked(t)
+	_, do := sessionWithPrompts(t)
 	moved := t.TempDir()
 	if r := do(nil, "--session", "trip", "--dir", moved, "--model", "sim/echo", "Moved"); r.code != exitOK {
 		t.Fatalf("%+v", r)
 	}
-	b := decoded[sessionReport](t, sessionsOf(nil, "branch", "trip", "2", "--as", "side", "--json"))
+	b := decodeOutput[sessionReport](t, sessionsOf(nil, "branch", "trip", "2", "--as", "side", "--json"))
 	if r := sessionsOf(nil, "show", "side"); !strings.Contains(r.out, "[1] Read the file") || strings.Contains(r.out, "And then?") {
 		t.Errorf("the branch differs from the state before the prompt: %+v", r)
 	}
@@ -215,7 +215,7 @@ func TestC3_BranchIsIndependent(t *testing.T) {
 	if r := sessionsOf(nil, "show", "trip"); strings.Contains(r.out, "Elsewhere") || !strings.Contains(r.out, "And then?") {
 		t.Errorf("%+v", r)
 	}
-	if whole := decoded[sessionReport](t, sessionsOf(nil, "branch", "trip", "--json")); whole.Turns != 4 || whole.ID == "" {
+	if whole := decodeOutput[sessionReport](t, sessionsOf(nil, "branch", "trip", "--json")); whole.Turns != 4 || whole.ID == "" {
 		t.Errorf("%+v", whole)
 	}
 	if r := sessionsOf(nil, "branch", "trip", "--as", "side"); r.code != exitFailed {
@@ -224,7 +224,7 @@ func TestC3_BranchIsIndependent(t *testing.T) {
 }
 
 func TestC3_ExportAndImport(t *testing.T) {
-	_, do := talked(t)
+	_, do := sessionWithPrompts(t)
 	lines := sessionsOf(nil, "export", "trip")
 	if lines.code != exitOK || lines.err != "" {
 		t.Fatalf("%+v", lines)
@@ -252,7 +252,7 @@ func TestC3_ExportAndImport(t *testing.T) {
 }
 
 func TestC3_DeleteIsAllOrNothing(t *testing.T) {
-	talked(t)
+	sessionWithPrompts(t)
 	if r := sessionsOf(nil, "rm", "trip", "nope"); r.code != exitFailed || !strings.Contains(r.err, `unknown session "nope"`) {
 		t.Errorf("%+v", r)
 	}

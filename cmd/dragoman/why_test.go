@@ -106,15 +106,15 @@ func TestP6_WhyAndRunAgree(t *testing.T) {
 				t.Errorf("why: %q, %v; want %s\n%s", why.Outcome, err, tc.want, out.String())
 			}
 			r := do(nil, append([]string{"--no-session", "--json", "--model", "openai-chat/gpt-4.1"}, append(flags, "go")...)...)
-			if got := fate(r.out); got != tc.want {
+			if got := callOutcome(r.out); got != tc.want {
 				t.Errorf("run: %s, want %s\n%s%s", got, tc.want, r.out, r.err)
 			}
 		})
 	}
 }
 
-// fate returns the outcome of the only call in the events of a run: run, ask or deny.
-func fate(events string) string {
+// callOutcome returns the outcome of the only call in the events of a run: run, ask or deny.
+func callOutcome(events string) string {
 	for line := range strings.Lines(events) {
 		var ev struct {
 			Tool struct {

@@ -114,7 +114,7 @@ func (d *requestDecoder) message(elem jsonwire.Value, pos int) (dragoman.Message
 	if err := r.End(); err != nil {
 		return m, err
 	}
-	if err := wirekit.NoRole(m.Role); err != nil {
+	if err := wirekit.CheckRole(m.Role); err != nil {
 		return m, err
 	}
 	d.Settle(&m, elem.Raw, at, "parts", contents, stripped)

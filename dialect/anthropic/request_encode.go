@@ -27,7 +27,7 @@ type requestEncoder struct{ blockwire.RequestEncoder }
 func (e *requestEncoder) encode() error {
 	e.arrange(e.Req)
 	var err error
-	if e.Box, err = e.offered(); err != nil {
+	if e.Toolbox, err = e.offered(); err != nil {
 		return err
 	}
 	e.Cache("cache_control", e.Req.Cache)
@@ -52,7 +52,7 @@ func (e *requestEncoder) offered() (blockwire.Toolbox, error) {
 // choice writes the tool choice with the parallel flag inside it, if there are
 // tools (quirks E3, E6).
 func (e *requestEncoder) choice() error {
-	t := &e.Box
+	t := &e.Toolbox
 	c, parallel := e.Req.ToolChoice, e.Req.ParallelToolCalls
 	if err := t.Check(c); err != nil {
 		return err

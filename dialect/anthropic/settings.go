@@ -187,7 +187,7 @@ func (e *requestEncoder) serviceTier() {
 }
 
 func (e *requestEncoder) cache() {
-	if e.Ending != nil {
-		writeCacheControl(&e.W, e.Ending, extra.At(""), e.Rep)
+	if e.FinalHint != nil {
+		writeCacheControl(&e.W, e.FinalHint, extra.At(""), e.Rep)
 	}
 }

@@ -247,7 +247,7 @@ func (e *streamEncoder) messageDelta(dst []byte, ev *dragoman.ResponseEnd) []byt
 			return inside(path)
 		}
 	})
-	usage := wirekit.AddUp(e.First.Usage.Merge(ev.Usage), e.Rep)
+	usage := wirekit.FillTotals(e.First.Usage.Merge(ev.Usage), e.Rep)
 	if !usage.Output.Known {
 		e.Rep.Add(dragoman.Synthesized, dragoman.Info, "/usage", "unknown counts written as 0 because clients require them")
 	}

@@ -65,9 +65,9 @@ func (toolCodec) RecognizeInner(*toolwire.Outline) dragoman.Format { return "" }
 
 func (toolCodec) ReadTool(_ toolwire.View, format dragoman.Format, obj json.RawMessage, _ extra.Path, _ *dragoman.Report) ([]dragoman.ToolSpec, error) {
 	if format != toolformat.AnthropicTool {
-		return toolwire.OneTool(format, obj, toolwire.ReadHosted)
+		return toolwire.DecodeTool(format, obj, toolwire.ReadHosted)
 	}
-	return toolwire.OneTool(format, obj, readTool)
+	return toolwire.DecodeTool(format, obj, readTool)
 }
 
 func (toolCodec) ReadCall(rd *jsonwire.Reader, c *dragoman.ToolCall) toolwire.CallReading {

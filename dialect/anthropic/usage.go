@@ -88,7 +88,7 @@ func responseTiers() wirekit.Tiers {
 // writeUsage writes the usage object of a complete message. Clients require the
 // two totals, so unknown counts are written as zero.
 func writeUsage(w *jsonwire.Writer, u dragoman.Usage, tier string, rep *dragoman.Report) {
-	u = wirekit.AddUp(u, rep)
+	u = wirekit.FillTotals(u, rep)
 	wirekit.ReportTotals(rep, u)
 	u.Input.Known = true
 	writeCounters(w, u, tier)
@@ -98,7 +98,7 @@ func writeUsage(w *jsonwire.Writer, u dragoman.Usage, tier string, rep *dragoman
 // writeCounters writes the counts after they are made to add up. The caller
 // reports those changes, because it may have merged several usage objects.
 func writeCounters(w *jsonwire.Writer, u dragoman.Usage, tier string) {
-	u = wirekit.AddUp(u, new(dragoman.Report))
+	u = wirekit.FillTotals(u, new(dragoman.Report))
 	w.BeginObject()
 	if u.Input.Known {
 		w.IntField("input_tokens", max(u.Input.N-u.CacheWrite.N-u.CacheRead.N, 0))

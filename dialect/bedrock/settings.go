@@ -84,7 +84,7 @@ func (e *requestEncoder) system() error { return e.SystemPrompt() }
 
 func (d *requestDecoder) messages() { d.Conversation(d.message) }
 
-func (e *requestEncoder) messages() error { return e.Messages(e.Ending) }
+func (e *requestEncoder) messages() error { return e.Messages(e.FinalHint) }
 
 // maxTokens writes the output limit. A request with a thinking budget but no
 // limit gets one: thinking counts against the limit, and the Converse default

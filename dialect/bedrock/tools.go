@@ -86,7 +86,7 @@ func (e *requestEncoder) usesTools() bool {
 // toolConfig writes the tools and the tool choice.
 func (e *requestEncoder) toolConfig() error {
 	const at = "/toolConfig"
-	w, t := &e.W, &e.Box
+	w, t := &e.W, &e.Toolbox
 	mark := len(w.Buf)
 	w.Key("toolConfig")
 	w.BeginObject()
@@ -113,7 +113,7 @@ func (e *requestEncoder) toolConfig() error {
 // tools are declared as stubs (quirk D21).
 func (e *requestEncoder) tools() error {
 	e.ReserveStrict()
-	if err := e.Tools(); err != nil || e.Box.Written > 0 || !e.usesTools() {
+	if err := e.Tools(); err != nil || e.Toolbox.Written > 0 || !e.usesTools() {
 		return err
 	}
 	stubs := e.stubs()

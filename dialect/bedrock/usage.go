@@ -71,7 +71,7 @@ func totalOf(u dragoman.Usage) int64 { return wirekit.Sum(u.Input.N, u.Output.N)
 // writeUsage writes a usage object. Clients require the three totals, so
 // unknown counts are written as zero.
 func writeUsage(w *jsonwire.Writer, u dragoman.Usage, rep *dragoman.Report) {
-	u = wirekit.AddUp(u, rep)
+	u = wirekit.FillTotals(u, rep)
 	wirekit.ReportTotals(rep, u)
 	if u.Reasoning.Known {
 		rep.Add(dragoman.Dropped, dragoman.Info, "/usage/reasoning", "the API does not count reasoning separately")

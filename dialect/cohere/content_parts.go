@@ -131,7 +131,7 @@ func reportRefusal(p *dragoman.Refusal, at extra.Path, rep *dragoman.Report) {
 
 // reportForeign reports a block of another dialect as dropped.
 func reportForeign(p *dragoman.Opaque, at extra.Path, rep *dragoman.Report) {
-	rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of dialect %s has no form in a Cohere message", extra.AType(p.Type, "block"), p.Dialect)
+	rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of dialect %s has no form in a Cohere message", extra.TypedNoun(p.Type, "block"), p.Dialect)
 }
 
 // writePart writes a part as a content block. If the part has no form, it

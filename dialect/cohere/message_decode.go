@@ -89,7 +89,7 @@ func noRole(raw []byte) error {
 	if err := wirekit.CheckNotStrings(raw, "role"); err != nil {
 		return err
 	}
-	return wirekit.NoRole("")
+	return wirekit.CheckRole("")
 }
 
 func roleOf(raw []byte) (role dragoman.Role) {
@@ -97,7 +97,7 @@ func roleOf(raw []byte) (role dragoman.Role) {
 	defer r.Return()
 	for key := range r.Object() {
 		if string(key) == "role" && r.Kind() == '"' {
-			role = dragoman.Role(r.Among("user", "assistant", "tool", "system"))
+			role = dragoman.Role(r.StringOneOf("user", "assistant", "tool", "system"))
 		} else {
 			r.Skip()
 		}

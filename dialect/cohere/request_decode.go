@@ -111,7 +111,7 @@ func (d *requestDecoder) thinking() {
 	for key := range d.r.Object() {
 		switch {
 		case string(key) == "type" && d.r.Kind() == '"':
-			switch t := d.r.Among("enabled", "disabled"); t {
+			switch t := d.r.StringOneOf("enabled", "disabled"); t {
 			case "enabled":
 				s.Mode = codes.ReasoningAdaptive
 			case "disabled":

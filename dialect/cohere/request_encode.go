@@ -26,7 +26,7 @@ func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (di
 		}
 		e := requestEncoder{
 			messageEncoder: messageEncoder{list: "/messages", reg: reg, limits: limits, target: reg.Target(), o: o, rep: rep},
-			req:            wirekit.Fit(req, caps, rep),
+			req:            wirekit.FitSettings(req, caps, rep),
 		}
 		e.w.Buf = make([]byte, 0, wirekit.RequestSize(req, false))
 		err := e.encode()
@@ -117,7 +117,7 @@ func (e *requestEncoder) allowed() ([]dragoman.ToolSpec, []int, error) {
 	} else {
 		e.rep.Add(dragoman.Lowered, dragoman.Warn, "/tool_choice", "Cohere has no list of allowed tools; the others are not sent")
 	}
-	some, places := wirekit.Narrow(tools, c.Tools)
+	some, places := wirekit.NamedTools(tools, c.Tools)
 	return some, places, nil
 }
 

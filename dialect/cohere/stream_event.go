@@ -151,7 +151,7 @@ func typeOf(data []byte, typ string) string {
 	}
 	for key := range r.Object() {
 		if string(key) == "type" && r.Kind() == '"' {
-			return r.Among(eventText, eventArguments, eventPlan, eventStart, eventContent, eventTextEnd, eventCall, eventCallEnd, eventCitation, eventCited, eventEnd)
+			return r.StringOneOf(eventText, eventArguments, eventPlan, eventStart, eventContent, eventTextEnd, eventCall, eventCallEnd, eventCitation, eventCited, eventEnd)
 		}
 		r.Skip()
 	}

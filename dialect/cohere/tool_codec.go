@@ -58,9 +58,9 @@ var functionTool = toolwire.FunctionTool{Dialect: name}
 
 func (toolCodec) ReadTool(_ toolwire.View, format dragoman.Format, obj json.RawMessage, _ extra.Path, _ *dragoman.Report) ([]dragoman.ToolSpec, error) {
 	if format != formatFunction {
-		return toolwire.OneTool(format, obj, toolwire.ReadHosted)
+		return toolwire.DecodeTool(format, obj, toolwire.ReadHosted)
 	}
-	return toolwire.OneTool(format, obj, functionTool.Read)
+	return toolwire.DecodeTool(format, obj, functionTool.Read)
 }
 
 func (toolCodec) WriteTool(v toolwire.View, w *jsonwire.Writer, _ dragoman.Format, s *dragoman.ToolSpec, wireName string, at extra.Path, rep *dragoman.Report) bool {
@@ -164,7 +164,7 @@ func writeResultContent(v toolwire.View, w *jsonwire.Writer, res *dragoman.ToolR
 				parts = append(parts, placed{p, here})
 				continue
 			}
-			rep.Addf(dragoman.Dropped, dragoman.Serious, here.String(), "%s of dialect %s has no form in a tool message", extra.AType(p.Type, "block"), p.Dialect)
+			rep.Addf(dragoman.Dropped, dragoman.Serious, here.String(), "%s of dialect %s has no form in a tool message", extra.TypedNoun(p.Type, "block"), p.Dialect)
 		default:
 			rep.Addf(dragoman.Dropped, dragoman.Serious, here.String(), "%s part has no form in a tool message", p.Kind())
 		}

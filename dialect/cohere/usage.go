@@ -60,7 +60,7 @@ func hasUsage(u dragoman.Usage) bool {
 }
 
 func writeUsage(w *jsonwire.Writer, u dragoman.Usage, rep *dragoman.Report) {
-	u = wirekit.Within(u, rep)
+	u = wirekit.ClampUsage(u, rep)
 	w.BeginObject()
 	extra.WriteBut(w, u.Extra, name, "", func(f dragoman.Field) bool { return f.Path != "/billed_units" })
 	if u.Input.Known || u.Output.Known || extra.Has(u.Extra, name, "/tokens") {

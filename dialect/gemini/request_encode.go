@@ -39,7 +39,7 @@ func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (di
 	return wirekit.EncodeRequest(req, limits, toolCodecs, messagesAt, o, func(o dialect.EncodeOptions, reg *interop.Registry, rep *dragoman.Report) (*jsonwire.Writer, error) {
 		e := requestEncoder{
 			conversation: newConversation(reg, limits, o, rep),
-			req:          wirekit.Fit(req, o.Target.Caps, rep),
+			req:          wirekit.FitSettings(req, o.Target.Caps, rep),
 		}
 		e.w.Buf = make([]byte, 0, wirekit.RequestSize(req, true))
 		return &e.w, e.encode()

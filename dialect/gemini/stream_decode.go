@@ -267,11 +267,11 @@ func (d *streamDecoder) chunk(data []byte) error {
 		case "usageMetadata":
 			d.counters.read(r, d.rep)
 		case "modelVersion":
-			if s := r.Again(d.resp.Model); s != "" {
+			if s := r.StringLike(d.resp.Model); s != "" {
 				d.resp.Model = s
 			}
 		case "responseId":
-			if s := r.Again(d.resp.ID); d.resp.ID == "" {
+			if s := r.StringLike(d.resp.ID); d.resp.ID == "" {
 				d.resp.ID = s
 			}
 		case "createTime":

@@ -88,7 +88,7 @@ func (c *counters) read(r *jsonwire.Reader, rep *dragoman.Report) {
 			count(&now.total, key)
 		case "serviceTier":
 			if r.Kind() == '"' {
-				c.tier = r.Again(c.tier)
+				c.tier = r.StringLike(c.tier)
 			} else {
 				c.keep(key, r.Raw())
 			}
@@ -141,7 +141,7 @@ func responseTiers() wirekit.Tiers {
 // that the API would omit. The total is the sum of the written counts, unless
 // the API reported one that differs.
 func writeUsage(w *jsonwire.Writer, u dragoman.Usage, tier string, rep *dragoman.Report) {
-	u = wirekit.AddUp(u, rep)
+	u = wirekit.FillTotals(u, rep)
 	var tools, total int64
 	counted := false
 	if raw, ok := extra.Get(u.Extra, name, "/toolUsePromptTokenCount"); ok { // written with the extra fields

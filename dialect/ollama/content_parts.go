@@ -49,9 +49,9 @@ func (c *messageContent) add(v toolwire.View, part dragoman.Part, at extra.Path,
 	case *dragoman.Media:
 		c.media(v, p, at, rep)
 	case *dragoman.Opaque:
-		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "Ollama messages cannot contain %s of %s", extra.AType(p.Type, "block"), p.Dialect)
+		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "Ollama messages cannot contain %s of %s", extra.TypedNoun(p.Type, "block"), p.Dialect)
 	default:
-		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "this Ollama message cannot contain %s part", extra.A(part.Kind()))
+		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "this Ollama message cannot contain %s part", extra.WithArticle(part.Kind()))
 	}
 }
 

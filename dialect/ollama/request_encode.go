@@ -20,7 +20,7 @@ func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (di
 	return wirekit.EncodeRequest(req, limits, toolCodecs, messagesAt, o, func(o dialect.EncodeOptions, reg *interop.Registry, rep *dragoman.Report) (*jsonwire.Writer, error) {
 		e := requestEncoder{
 			messageEncoder: messageEncoder{list: "/messages", reg: reg, limits: limits, target: reg.Target(), o: o, rep: rep},
-			req:            wirekit.Fit(req, o.Target.Caps, rep),
+			req:            wirekit.FitSettings(req, o.Target.Caps, rep),
 		}
 		e.w.Buf = make([]byte, 0, wirekit.RequestSize(req, false))
 		err := e.encode()
@@ -70,7 +70,7 @@ func (e *requestEncoder) tools() error {
 	e.reg.AllowOnly(allowed)
 	tools, places := e.req.Tools, []int(nil)
 	if allowed != nil {
-		tools, places = wirekit.Narrow(tools, allowed)
+		tools, places = wirekit.NamedTools(tools, allowed)
 	}
 	if len(tools) > 0 {
 		if err := wirekit.CheckTools("ollama", e.req, e.target.Caps); err != nil {

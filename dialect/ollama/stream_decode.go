@@ -198,7 +198,7 @@ func (d *streamDecoder) decodeField(key []byte, duplicate bool) {
 	r := &d.reader
 	switch string(key) {
 	case "model":
-		if s := r.Again(d.resp.Model); s != "" {
+		if s := r.StringLike(d.resp.Model); s != "" {
 			d.resp.Model = s
 		}
 	case "created_at":

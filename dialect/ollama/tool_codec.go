@@ -78,9 +78,9 @@ var functionTool = toolwire.FunctionTool{Dialect: name}
 
 func (toolCodec) ReadTool(_ toolwire.View, format dragoman.Format, obj json.RawMessage, _ extra.Path, _ *dragoman.Report) ([]dragoman.ToolSpec, error) {
 	if format != toolformat.OllamaFunction {
-		return toolwire.OneTool(format, obj, toolwire.ReadHosted)
+		return toolwire.DecodeTool(format, obj, toolwire.ReadHosted)
 	}
-	return toolwire.OneTool(format, obj, functionTool.Read)
+	return toolwire.DecodeTool(format, obj, functionTool.Read)
 }
 
 func (toolCodec) ReadCall(rd *jsonwire.Reader, c *dragoman.ToolCall) toolwire.CallReading {

@@ -28,7 +28,7 @@ func readUsage(r *jsonwire.Reader, key []byte, u *dragoman.Usage, rep *dragoman.
 }
 
 func writeUsage(w *jsonwire.Writer, u dragoman.Usage, rep *dragoman.Report) {
-	u = wirekit.Within(u, rep)
+	u = wirekit.ClampUsage(u, rep)
 	extra.Write(w, u.Extra, name, "")
 	count := func(key string, c dragoman.Count) {
 		if c.Known {

@@ -131,12 +131,12 @@ func writePart(v toolwire.View, w *jsonwire.Writer, part dragoman.Part, at extra
 		return writeMedia(v, w, p, at, rep)
 	case *dragoman.Opaque:
 		if p.Dialect != d {
-			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "Chat messages cannot contain %s of %s", extra.AType(p.Type, "block"), p.Dialect)
+			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "Chat messages cannot contain %s of %s", extra.TypedNoun(p.Type, "block"), p.Dialect)
 			return false
 		}
 		w.Raw(p.JSON)
 	default:
-		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "this Chat message cannot contain %s part", extra.A(part.Kind()))
+		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "this Chat message cannot contain %s part", extra.WithArticle(part.Kind()))
 		return false
 	}
 	return true

@@ -141,7 +141,7 @@ func roleOf(raw []byte, once bool) string {
 	role := ""
 	for key := range r.Object() {
 		if string(key) == "role" && r.Kind() == '"' {
-			if role = r.Among("user", "assistant", "tool", "system", "developer"); once {
+			if role = r.StringOneOf("user", "assistant", "tool", "system", "developer"); once {
 				break
 			}
 		} else {
@@ -307,7 +307,7 @@ func (d *messageDecoder) plainMessage(raw []byte, m *dragoman.Message, at extra.
 				extra.Add(&m.Extra, name, "", key, r.Raw())
 				continue
 			}
-			if zeroFunctionCall(r.Ahead()) { // Snowflake Cortex adds it to every text
+			if zeroFunctionCall(r.Rest()) { // Snowflake Cortex adds it to every text
 				r.Skip()
 				d.trimmed = true
 				continue

@@ -485,7 +485,7 @@ func (t *turn) add(e *messageEncoder, m *dragoman.Message, at extra.Path, n int)
 			case p.Dialect == name:
 				t.content = append(t.content, here)
 			default:
-				e.rep.Addf(dragoman.Dropped, dragoman.Serious, here.at.String(), "Chat cannot contain %s of %s", extra.AType(p.Type, "block"), p.Dialect)
+				e.rep.Addf(dragoman.Dropped, dragoman.Serious, here.at.String(), "Chat cannot contain %s of %s", extra.TypedNoun(p.Type, "block"), p.Dialect)
 			}
 		case *dragoman.Refusal:
 			extra.Report(e.rep, p.Extra, name, here.at)

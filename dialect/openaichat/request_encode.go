@@ -21,7 +21,7 @@ func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (di
 	return wirekit.EncodeRequest(req, limits, toolCodecs, messagesAt, o, func(o dialect.EncodeOptions, reg *interop.Registry, rep *dragoman.Report) (*jsonwire.Writer, error) {
 		e := requestEncoder{
 			messageEncoder: messageEncoder{list: "/messages", reg: reg, limits: limits, target: reg.Target(), o: o, rep: rep},
-			req:            wirekit.Fit(req, o.Target.Caps, rep),
+			req:            wirekit.FitSettings(req, o.Target.Caps, rep),
 		}
 		reg.LimitBreakpoints(wirekit.CountCacheHints(req))
 		e.w.Buf = make([]byte, 0, wirekit.RequestSize(req, false))
@@ -99,7 +99,7 @@ func (e *requestEncoder) tools() error {
 		return err
 	}
 	if c := e.req.ToolChoice; c != nil && c.Mode != dragoman.ChoiceTool && c.Tools != nil && e.target.Caps.NoAllowedTools {
-		tools, places = wirekit.Narrow(tools, c.Tools)
+		tools, places = wirekit.NamedTools(tools, c.Tools)
 		e.rep.Add(dragoman.Lowered, dragoman.Warn, "/tool_choice", "the target has no list of allowed tools; the other tools are not sent")
 	}
 	start := len(e.w.Buf)

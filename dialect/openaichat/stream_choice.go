@@ -221,7 +221,7 @@ func (c *choice) delta() {
 			}
 		case "function_call":
 			c.d.markSeen(&seen, 3)
-			if r.Kind() == '{' && zeroFunctionCall(r.Ahead()) {
+			if r.Kind() == '{' && zeroFunctionCall(r.Rest()) {
 				r.Skip()
 				continue
 			}
@@ -295,7 +295,7 @@ func mixes(ahead []byte) bool {
 
 // lookAhead finds the offsets in one scan of the delta at the position of r.
 func (d *streamDecoder) lookAhead(r *jsonwire.Reader) lastFields {
-	ahead := r.Ahead()
+	ahead := r.Rest()
 	if !d.scanned {
 		d.scanned, d.mixed = true, mixes(ahead)
 	}
@@ -303,8 +303,8 @@ func (d *streamDecoder) lookAhead(r *jsonwire.Reader) lastFields {
 		return lastFields{-1, -1, -1}
 	}
 	d.ahead.Reset(ahead)
-	delta := d.ahead.Raw()                      // nil if it is malformed, which its reader reports
-	start := int64(len(r.From(0)) - len(ahead)) // a chunk has no leading space
+	delta := d.ahead.Raw()                          // nil if it is malformed, which its reader reports
+	start := int64(len(r.RestFrom(0)) - len(ahead)) // a chunk has no leading space
 	at := func(member string) int64 {
 		if i := bytes.LastIndex(delta, []byte(member)); i >= 0 {
 			return start + int64(i)

@@ -248,11 +248,11 @@ func (d *streamDecoder) chunk(data []byte, flat bool) error {
 		case "id":
 			// The first id counts: ResponseStart has it, and some proxies give every chunk
 			// another id.
-			if id = r.Again(cmp.Or(d.splice.id, d.resp.ID)); d.resp.ID == "" {
+			if id = r.StringLike(cmp.Or(d.splice.id, d.resp.ID)); d.resp.ID == "" {
 				d.resp.ID = id
 			}
 		case "model":
-			if s := r.Again(d.resp.Model); s != "" {
+			if s := r.StringLike(d.resp.Model); s != "" {
 				d.resp.Model = s
 			}
 		case "created":
@@ -262,7 +262,7 @@ func (d *streamDecoder) chunk(data []byte, flat bool) error {
 		case "object":
 			d.markSeen(&seen, 1)
 			if r.Kind() == '"' {
-				flat = r.Again("chat.completion.chunk") == "error" || flat
+				flat = r.StringLike("chat.completion.chunk") == "error" || flat
 			} else {
 				r.Skip()
 			}
@@ -270,7 +270,7 @@ func (d *streamDecoder) chunk(data []byte, flat bool) error {
 			r.Skip()
 		case "service_tier":
 			if r.Kind() == '"' {
-				d.resp.ServiceTier = r.Again(d.resp.ServiceTier)
+				d.resp.ServiceTier = r.StringLike(d.resp.ServiceTier)
 			} else {
 				r.Skip()
 			}
@@ -379,7 +379,7 @@ func (d *streamDecoder) choice(pos int) {
 	for key := range r.Object() {
 		if first && string(key) != "index" {
 			// Servers that sort their keys send the delta before its index.
-			index, incremental = d.peekChoice(r.From(start))
+			index, incremental = d.peekChoice(r.RestFrom(start))
 			peeked = true
 		}
 		first = false
@@ -398,7 +398,7 @@ func (d *streamDecoder) choice(pos int) {
 			d.markSeen(&seen, 1)
 			// Some servers send the whole message so far, in addition to the delta.
 			if !peeked {
-				_, incremental = d.peekChoice(r.From(start))
+				_, incremental = d.peekChoice(r.RestFrom(start))
 				peeked = true
 			}
 			if c := at(); c != nil && !incremental {

@@ -221,10 +221,10 @@ func (e *streamEncoder) partStart(dst []byte, ev *dragoman.PartStart) []byte {
 		dst = e.write(dst, ev.Choice, "", func(w *jsonwire.Writer) { e.callDelta(w, p, part, "", true) })
 	case *dragoman.Opaque:
 		p.suppressed = true
-		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.at.String(), "Chat cannot contain %s block of %s", extra.A(part.Type), part.Dialect)
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.at.String(), "Chat cannot contain %s block of %s", extra.WithArticle(part.Type), part.Dialect)
 	default:
 		p.suppressed = true
-		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.at.String(), "Chat streams cannot contain %s part", extra.A(ev.Part.Kind()))
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.at.String(), "Chat streams cannot contain %s part", extra.WithArticle(ev.Part.Kind()))
 	}
 	return dst
 }

@@ -76,9 +76,9 @@ func nonEmptyValue(r *jsonwire.Reader) bool {
 	case 'n', 0:
 		return false
 	case '"':
-		return !bytes.HasPrefix(r.Ahead(), []byte(`""`))
+		return !bytes.HasPrefix(r.Rest(), []byte(`""`))
 	case '[':
-		return !bytes.HasPrefix(r.Ahead(), []byte(`[]`))
+		return !bytes.HasPrefix(r.Rest(), []byte(`[]`))
 	default:
 		return true
 	}

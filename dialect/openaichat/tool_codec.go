@@ -95,14 +95,14 @@ func (toolCodec) ResultObject(obj json.RawMessage) (json.RawMessage, *dragoman.E
 func (toolCodec) ReadTool(_ toolwire.View, format dragoman.Format, obj json.RawMessage, _ extra.Path, _ *dragoman.Report) ([]dragoman.ToolSpec, error) {
 	switch format {
 	case toolformat.ChatFunction:
-		return toolwire.OneTool(format, obj, readTool)
+		return toolwire.DecodeTool(format, obj, readTool)
 	case toolformat.ChatCustom:
-		return toolwire.OneTool(format, obj, func(rd *jsonwire.Reader, s *dragoman.ToolSpec) {
+		return toolwire.DecodeTool(format, obj, func(rd *jsonwire.Reader, s *dragoman.ToolSpec) {
 			s.Kind = codes.ToolFreeform
 			readTool(rd, s)
 		})
 	default:
-		return toolwire.OneTool(format, obj, toolwire.ReadHosted)
+		return toolwire.DecodeTool(format, obj, toolwire.ReadHosted)
 	}
 }
 
@@ -344,9 +344,9 @@ func writeContent(v toolwire.View, w *jsonwire.Writer, res *dragoman.ToolResult,
 				parts, from = append(parts, p), append(from, i)
 				continue
 			}
-			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "tool messages cannot contain %s of %s", extra.AType(p.Type, "block"), p.Dialect)
+			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "tool messages cannot contain %s of %s", extra.TypedNoun(p.Type, "block"), p.Dialect)
 		default:
-			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "tool messages cannot contain %s part", extra.A(p.Kind()))
+			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "tool messages cannot contain %s part", extra.WithArticle(p.Kind()))
 		}
 	}
 	if len(texts) > 0 { // an error without content still has the error prefix

@@ -86,7 +86,7 @@ func hasUsage(u dragoman.Usage) bool {
 }
 
 func writeUsage(w *jsonwire.Writer, u dragoman.Usage, rep *dragoman.Report) {
-	u = wirekit.AddUp(u, rep)
+	u = wirekit.FillTotals(u, rep)
 	wirekit.ReportTotals(rep, u)
 	w.BeginObject()
 	w.IntField("prompt_tokens", u.Input.N)

@@ -119,12 +119,12 @@ func writePart(v toolwire.View, w *jsonwire.Writer, part dragoman.Part, assistan
 		writeMedia(v, w, p, at, rep)
 	case *dragoman.Opaque:
 		if p.Dialect != d {
-			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "Responses messages cannot contain %s of %s", extra.AType(p.Type, "block"), p.Dialect)
+			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "Responses messages cannot contain %s of %s", extra.TypedNoun(p.Type, "block"), p.Dialect)
 			return false
 		}
 		w.Raw(p.JSON)
 	default:
-		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "this Responses message cannot contain %s part", extra.A(part.Kind()))
+		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "this Responses message cannot contain %s part", extra.WithArticle(part.Kind()))
 		return false
 	}
 	return true

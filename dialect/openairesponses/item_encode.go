@@ -470,9 +470,9 @@ func (e *itemEncoder) opaque(m *dragoman.Message, p *dragoman.Opaque, at extra.P
 	}
 	switch {
 	case p.Dialect != name:
-		e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of %s is not valid in this dialect", extra.AType(p.Type, "block"), p.Dialect)
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of %s is not valid in this dialect", extra.TypedNoun(p.Type, "block"), p.Dialect)
 	case !replay:
-		e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of another provider cannot be replayed", extra.AType(p.Type, "item"))
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of another provider cannot be replayed", extra.TypedNoun(p.Type, "item"))
 	default:
 		e.w.Raw(p.JSON)
 	}

@@ -113,12 +113,12 @@ func (e *outputEncoder) open(p dragoman.Part, m *dragoman.Message, at extra.Path
 		it.id = e.idOf(p.ItemID, prefix, m)
 	case *dragoman.Opaque:
 		if p.Dialect != name {
-			e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of %s is not valid in this dialect", extra.AType(p.Type, "block"), p.Dialect)
+			e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of %s is not valid in this dialect", extra.TypedNoun(p.Type, "block"), p.Dialect)
 			return nil
 		}
 		it.kind, it.id = opaqueItem, opaqueID(p.JSON)
 	default:
-		e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "an output cannot contain %s part", extra.A(p.Kind()))
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "an output cannot contain %s part", extra.WithArticle(p.Kind()))
 		return nil
 	}
 	return it

@@ -28,7 +28,7 @@ func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (di
 				reg: reg, limits: limits, target: reg.Target(), o: o, rep: rep,
 				tools: req.Tools, native: native, stored: stored,
 			},
-			req: wirekit.Fit(req, o.Target.Caps, rep), shared: wirekit.SiblingsOf(req, name),
+			req: wirekit.FitSettings(req, o.Target.Caps, rep), shared: wirekit.SiblingsOf(req, name),
 		}
 		reg.LimitBreakpoints(e.breakpoints(req.Messages))
 		e.w.Buf = make([]byte, 0, wirekit.RequestSize(req, true))

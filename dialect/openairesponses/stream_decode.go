@@ -359,7 +359,7 @@ func (d *streamDecoder) read(ev sse.Event) error {
 			e.err = r.Kind() != 'n'
 			r.Skip()
 		case "logprobs":
-			e.logprobs = r.Kind() != 'n' && !bytes.HasPrefix(r.Ahead(), []byte("[]"))
+			e.logprobs = r.Kind() != 'n' && !bytes.HasPrefix(r.Rest(), []byte("[]"))
 			if raw := r.Raw(); e.logprobs {
 				e.unread = append(e.unread, unknownField{"logprobs", raw})
 			}

@@ -172,7 +172,7 @@ func (e *streamEncoder) renumbered(data []byte) []byte {
 			set(e.seq)
 			e.seq++
 		case k == "output_index" && r.Kind() == '0':
-			ahead := jsonwire.NewReader(r.Ahead())
+			ahead := jsonwire.NewReader(r.Rest())
 			set(e.indexOf(ahead.Int()))
 		default:
 			r.Skip()

@@ -68,19 +68,19 @@ func (toolCodec) RecognizeInner(*toolwire.Outline) dragoman.Format { return "" }
 func (toolCodec) ReadTool(v toolwire.View, format dragoman.Format, obj json.RawMessage, at extra.Path, rep *dragoman.Report) ([]dragoman.ToolSpec, error) {
 	switch format {
 	case toolformat.ResponsesFunction:
-		return toolwire.OneTool(format, obj, func(rd *jsonwire.Reader, s *dragoman.ToolSpec) {
+		return toolwire.DecodeTool(format, obj, func(rd *jsonwire.Reader, s *dragoman.ToolSpec) {
 			s.Strict = codes.StrictUnset
 			readTool(rd, s)
 		})
 	case toolformat.ResponsesCustom:
-		return toolwire.OneTool(format, obj, func(rd *jsonwire.Reader, s *dragoman.ToolSpec) {
+		return toolwire.DecodeTool(format, obj, func(rd *jsonwire.Reader, s *dragoman.ToolSpec) {
 			s.Kind = codes.ToolFreeform
 			readTool(rd, s)
 		})
 	case toolformat.ResponsesNamespace:
 		return readNamespace(v, obj, at, rep)
 	default:
-		return toolwire.OneTool(format, obj, toolwire.ReadHosted)
+		return toolwire.DecodeTool(format, obj, toolwire.ReadHosted)
 	}
 }
 
@@ -424,9 +424,9 @@ func writeOutput(v toolwire.View, w *jsonwire.Writer, res *dragoman.ToolResult, 
 				w.Raw(p.JSON)
 				continue
 			}
-			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "a tool output cannot contain %s of %s", extra.AType(p.Type, "block"), p.Dialect)
+			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "a tool output cannot contain %s of %s", extra.TypedNoun(p.Type, "block"), p.Dialect)
 		default:
-			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "a tool output cannot contain %s part", extra.A(p.Kind()))
+			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "a tool output cannot contain %s part", extra.WithArticle(p.Kind()))
 		}
 	}
 	// An error without text still has the error prefix.

@@ -67,7 +67,7 @@ func writeUsage(w *jsonwire.Writer, u dragoman.Usage, rep *dragoman.Report) {
 		w.Null()
 		return
 	}
-	u = wirekit.AddUp(u, rep)
+	u = wirekit.FillTotals(u, rep)
 	orZero := func(c dragoman.Count, what string) int64 {
 		if !c.Known {
 			rep.Add(dragoman.Synthesized, dragoman.Info, "/usage/"+what, "the server did not report this count; it is written as 0")

@@ -60,8 +60,8 @@ func (c *cursor) asDecoder() *jsontext.Decoder {
 	return c.slow
 }
 
-// look finds the next token, and reports whether a token may be there.
-func (c *cursor) look() bool {
+// findToken finds the next token, and reports whether a token may be there.
+func (c *cursor) findToken() bool {
 	if c.next > 0 {
 		return true
 	}
@@ -102,7 +102,7 @@ func (c *cursor) PeekKind() jsontext.Kind {
 	if c.slow != nil {
 		return c.slow.PeekKind()
 	}
-	if !c.look() {
+	if !c.findToken() {
 		return 0
 	}
 	return kindOf[c.doc[c.next]]
@@ -110,7 +110,7 @@ func (c *cursor) PeekKind() jsontext.Kind {
 
 // readBracket is ReadToken for a bracket.
 func (c *cursor) readBracket() error {
-	if c.slow != nil || !c.look() || !c.bracket(c.doc[c.next]) {
+	if c.slow != nil || !c.findToken() || !c.bracket(c.doc[c.next]) {
 		if c.slow == nil {
 			c.asDecoder()
 		}
@@ -151,7 +151,7 @@ func (c *cursor) bracket(b byte) bool {
 // ReadValue reads a value or a field name.
 func (c *cursor) ReadValue() ([]byte, error) {
 	if c.slow == nil && c.advance() {
-		return c.doc[c.next:c.pos:c.pos], c.taken()
+		return c.doc[c.next:c.pos:c.pos], c.valueRead()
 	}
 	if c.slow == nil {
 		c.asDecoder()
@@ -162,7 +162,7 @@ func (c *cursor) ReadValue() ([]byte, error) {
 // SkipValue is ReadValue without the value.
 func (c *cursor) SkipValue() error {
 	if c.slow == nil && c.advance() {
-		return c.taken()
+		return c.valueRead()
 	}
 	if c.slow == nil {
 		c.asDecoder()
@@ -170,21 +170,21 @@ func (c *cursor) SkipValue() error {
 	return c.slow.SkipValue()
 }
 
-// taken records that the value at next was read.
-func (c *cursor) taken() error {
+// valueRead records that the value at next was read.
+func (c *cursor) valueRead() error {
 	c.next = 0
 	return nil
 }
 
 // advance moves pos over the value at next, and reports whether there is one.
 func (c *cursor) advance() bool {
-	if !c.look() {
+	if !c.findToken() {
 		return false
 	}
 	top := &c.open[len(c.open)-1]
 	end := none
 	switch {
-	case len(c.long) > 0 && !top.wantsName() && c.noted(&end):
+	case len(c.long) > 0 && !top.wantsName() && c.knownEnd(&end):
 	case c.doc[c.next] == '"':
 		end, _ = textEnd(c.doc, c.next+1)
 		if top.wantsName() {
@@ -202,8 +202,8 @@ func (c *cursor) advance() bool {
 	return true
 }
 
-// noted reports whether the end of the value at next is known, and sets it.
-func (c *cursor) noted(end *int) bool {
+// knownEnd reports whether the end of the value at next is known, and sets it.
+func (c *cursor) knownEnd(end *int) bool {
 	at := c.base + c.next
 	for len(c.long) > 0 && c.long[0].start < at {
 		c.long = c.long[1:]

@@ -11,7 +11,7 @@ func Inexact(raw []byte) []byte {
 			i = stringEnd(raw, i)
 		case c == '-' || '0' <= c && c <= '9':
 			end, whole := numberEnd(raw, i)
-			if whole && end-i > 15 && !double(string(raw[i:end])) {
+			if whole && end-i > 15 && !fitsFloat64(string(raw[i:end])) {
 				return raw[i:end]
 			}
 			i = end
@@ -51,7 +51,8 @@ func numberEnd(raw []byte, i int) (end int, whole bool) {
 	return end, whole
 }
 
-func double(integer string) bool {
+// fitsFloat64 reports whether a float64 represents an integer exactly.
+func fitsFloat64(integer string) bool {
 	f, err := strconv.ParseFloat(integer, 64)
 	return err == nil && strconv.FormatFloat(f, 'f', 0, 64) == integer
 }

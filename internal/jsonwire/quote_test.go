@@ -28,17 +28,17 @@ func TestQuoteMatchesTheLibrary(t *testing.T) {
 	}
 }
 
-func TestAgainReadsLikeString(t *testing.T) {
+func TestStringLikeReadsLikeString(t *testing.T) {
 	for _, doc := range []string{`"abc"`, `"a\u0062c"`, `""`, `null`, `"abd"`, `"\ud83d\ude00"`} {
 		want := NewReader([]byte(doc)).String()
 		for _, have := range []string{"", "abc", "other"} {
-			if got := NewReader([]byte(doc)).Again(have); got != want {
+			if got := NewReader([]byte(doc)).StringLike(have); got != want {
 				t.Errorf("%s after %q reads as %q, want %q", doc, have, got, want)
 			}
 		}
 	}
 	r := NewReader([]byte(`7`))
-	if r.Again("x"); r.Err() == nil {
+	if r.StringLike("x"); r.Err() == nil {
 		t.Error("a number is accepted as a string")
 	}
 }

@@ -160,11 +160,11 @@ func (r *Reader) Pointer() string { return string(r.dec.StackPointer()) }
 // Offset returns the offset after the last value or token.
 func (r *Reader) Offset() int64 { return r.dec.InputOffset() }
 
-// Ahead returns the document from the next value on, to look ahead.
-func (r *Reader) Ahead() []byte { return r.From(r.dec.InputOffset()) }
+// Rest returns the document from the next value on, to look ahead.
+func (r *Reader) Rest() []byte { return r.RestFrom(r.dec.InputOffset()) }
 
-// From returns what Ahead returned at an earlier Offset.
-func (r *Reader) From(offset int64) []byte {
+// RestFrom returns the document from an earlier Offset on.
+func (r *Reader) RestFrom(offset int64) []byte {
 	return bytes.TrimLeft(r.data[offset:], " \t\r\n,:")
 }
 
@@ -387,10 +387,9 @@ func (r *Reader) String() string {
 	return string(r.unquote(q))
 }
 
-// Again consumes a string that probably equals have, such as the fields that every
-// chunk of a stream repeats. It allocates only if the string differs. Null reads as the
-// empty string.
-func (r *Reader) Again(have string) string {
+// StringLike consumes a string that probably equals have, such as the fields that every chunk of a
+// stream repeats. It allocates only if the string differs. Null reads as the empty string.
+func (r *Reader) StringLike(have string) string {
 	q := r.quoted("a string")
 	if len(q) <= 2 {
 		return ""
@@ -401,9 +400,9 @@ func (r *Reader) Again(have string) string {
 	return have
 }
 
-// Among consumes a string that is probably one of these. It allocates only for any
+// StringOneOf consumes a string that is probably one of these. It allocates only for any
 // other string.
-func (r *Reader) Among(these ...string) string {
+func (r *Reader) StringOneOf(these ...string) string {
 	q := r.quoted("a string")
 	if len(q) <= 2 {
 		return ""
@@ -529,7 +528,7 @@ func (r *Reader) Int() int64 {
 // Int is for: it fails for a number that does not fit or has a fraction. 40.0 and 4e1
 // are integers.
 func (r *Reader) Integer() int64 {
-	begin := r.Ahead()
+	begin := r.Rest()
 	s := r.Number()
 	n, ok := integer(s)
 	if !ok && s != "" && r.err == nil {

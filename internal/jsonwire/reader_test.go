@@ -332,51 +332,51 @@ func TestReaderAppendString(t *testing.T) {
 	}
 }
 
-func TestReaderAgain(t *testing.T) {
+func TestReaderStringLike(t *testing.T) {
 	have := "gpt-5.1"
 	for doc, want := range map[string]string{`"gpt-5.1"`: have, `"gpt\u002d5.1"`: have, `"other"`: "other", `""`: "", "null": ""} {
 		r := jsonwire.NewReader([]byte(doc))
-		if got := r.Again(have); got != want || r.End() != nil {
+		if got := r.StringLike(have); got != want || r.End() != nil {
 			t.Errorf("%s: %q, %v", doc, got, r.Err())
 		}
 	}
 	doc := []byte(`"gpt-5.1"`)
 	r := jsonwire.NewReader(doc)
-	if n := testing.AllocsPerRun(10, func() { r.Reset(doc); have = r.Again(have) }); n != 0 {
+	if n := testing.AllocsPerRun(10, func() { r.Reset(doc); have = r.StringLike(have) }); n != 0 {
 		t.Errorf("%v allocations to read it again", n)
 	}
 	r.Reset([]byte("5"))
-	if r.Again(have) != "" || r.Err() == nil {
+	if r.StringLike(have) != "" || r.Err() == nil {
 		t.Error("a number is read as a string")
 	}
 }
 
-func TestReaderAmong(t *testing.T) {
+func TestReaderStringOneOf(t *testing.T) {
 	for doc, want := range map[string]string{`"user"`: "user", `"us\u0065r"`: "user", `"tool"`: "tool", `"other"`: "other", `""`: "", "null": ""} {
 		r := jsonwire.NewReader([]byte(doc))
-		if got := r.Among("user", "tool"); got != want || r.End() != nil {
+		if got := r.StringOneOf("user", "tool"); got != want || r.End() != nil {
 			t.Errorf("%s: %q, %v", doc, got, r.Err())
 		}
 	}
 	doc := []byte(`"tool"`)
 	r := jsonwire.NewReader(doc)
-	if n := testing.AllocsPerRun(10, func() { r.Reset(doc); _ = r.Among("user", "tool") }); n != 0 {
+	if n := testing.AllocsPerRun(10, func() { r.Reset(doc); _ = r.StringOneOf("user", "tool") }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
-	if r.Reset([]byte("5")); r.Among("user") != "" || r.Err() == nil {
+	if r.Reset([]byte("5")); r.StringOneOf("user") != "" || r.Err() == nil {
 		t.Error("a number is read as a string")
 	}
 }
 
-func TestReaderAhead(t *testing.T) {
+func TestReaderRest(t *testing.T) {
 	r := jsonwire.NewReader([]byte(`{"a": [1, 2]}`))
 	for range r.Object() {
-		if string(r.Ahead()) != "[1, 2]}" || r.Offset() != 4 {
-			t.Errorf("ahead %q, offset %d", r.Ahead(), r.Offset())
+		if string(r.Rest()) != "[1, 2]}" || r.Offset() != 4 {
+			t.Errorf("ahead %q, offset %d", r.Rest(), r.Offset())
 		}
 		for i := range r.Array() {
-			if i == 1 && string(r.Ahead()) != "2]}" {
-				t.Errorf("ahead %q", r.Ahead())
+			if i == 1 && string(r.Rest()) != "2]}" {
+				t.Errorf("ahead %q", r.Rest())
 			}
 			r.Skip()
 		}

@@ -203,7 +203,7 @@ const manyBytes = 128
 // nameAt is the range of a name, and a hash that is compared first.
 type nameAt struct {
 	start, end int
-	mark       uint64
+	hash       uint64
 }
 
 // manyNames is the maximum number of names that are compared with each other. Objects
@@ -355,13 +355,13 @@ func (s *scan[T]) object(i, depth int, k Known) int {
 // duplicate in its object, whose names are those from outside on.
 func (s *scan[T]) first(start, end, outside int) bool {
 	name := s.doc[start:end]
-	if !sure(name) || len(s.names)-outside >= manyNames {
+	if !isPlainName(name) || len(s.names)-outside >= manyNames {
 		return false
 	}
-	mark := markOf(name)
+	mark := hashName(name)
 	for i := range s.names[outside:] {
 		n := &s.names[outside+i]
-		if n.mark == mark && string(s.doc[n.start:n.end]) == string(name) {
+		if n.hash == mark && string(s.doc[n.start:n.end]) == string(name) {
 			return false
 		}
 	}
@@ -369,8 +369,8 @@ func (s *scan[T]) first(start, end, outside int) bool {
 	return true
 }
 
-// sure reports whether a quoted name needs no unquoting.
-func sure[T []byte | string](name T) bool {
+// isPlainName reports whether a quoted name needs no unquoting.
+func isPlainName[T []byte | string](name T) bool {
 	for i := range len(name) {
 		if c := name[i]; c == '\\' || c >= utf8.RuneSelf {
 			return plain([]byte(name))
@@ -379,8 +379,8 @@ func sure[T []byte | string](name T) bool {
 	return true
 }
 
-// markOf returns a hash of a name. Different names rarely have the same hash.
-func markOf[T []byte | string](name T) uint64 {
+// hashName returns a hash of a name. Different names rarely have the same hash.
+func hashName[T []byte | string](name T) uint64 {
 	n := len(name)
 	mark := uint64(n) << 56
 	if n >= 8 {

@@ -48,7 +48,7 @@ func TestX9_CompactKeepsCallsWithTheirResults(t *testing.T) {
 			t.Errorf("%s: %q, want %q: %v", params, got, want, err)
 		}
 		if (res.Native == nil) != (res.Metadata == nil) {
-			t.Errorf("%s: %s beside %s", params, res.Metadata, res.Native)
+			t.Errorf("%s: %s next to %s", params, res.Metadata, res.Native)
 		}
 	}
 	for params, code := range map[string]string{`{"keep":0}`: "invalid_params", `[]`: "invalid_params"} {

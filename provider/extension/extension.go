@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Extension adapts requests or responses. Beside Info it has any of these methods, the
+// Extension adapts requests or responses. In addition to Info it has any of these methods, the
 // hooks:
 //
 //	Initialize(ctx context.Context, settings json.RawMessage) error

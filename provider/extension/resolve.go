@@ -130,7 +130,7 @@ func (s *Set) ResolveFor(tags []Tag, sw Switches, setup Setup) (*Resolution, err
 	if s != nil {
 		r.disputed = make([]bool, len(s.entries))
 		r.provides = make([][]Tag, len(s.entries))
-		r.asked = make([]bool, len(s.entries))
+		r.resolved = make([]bool, len(s.entries))
 	}
 	on := r.settle()
 	out := &Resolution{Tags: r.tags(on), setup: setup}
@@ -164,9 +164,9 @@ type resolver struct {
 	base  []Tag
 	sw    Switches
 	setup Setup
-	// provides holds the tags that each active extension adds, once they are known.
+	// provides holds the tags that each active extension adds, if resolved is set for it.
 	provides [][]Tag
-	asked    []bool
+	resolved []bool
 	// failed is the first error of an extension.
 	failed error
 	// disputed extensions never reach a stable state, and stay off.
@@ -269,8 +269,8 @@ func (r *resolver) tags(on []bool) []Tag {
 // provided returns the tags that an active extension adds. It never calls an extension that
 // is off (requirement X2).
 func (r *resolver) provided(i int) []Tag {
-	if !r.asked[i] {
-		r.asked[i] = true
+	if !r.resolved[i] {
+		r.resolved[i] = true
 		var err error
 		if r.provides[i], err = tagsOf(r.set.entries[i].ext, &r.set.entries[i].info, r.setup); err != nil && r.failed == nil {
 			r.failed = err

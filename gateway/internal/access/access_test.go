@@ -423,7 +423,7 @@ func TestG3_BudgetsRenewWithTheCalendar(t *testing.T) {
 			t.Fatalf("%s: %v", tc.per, err)
 		}
 		if got := now.Add(refused.RetryAfter); got.Before(end) || got.Sub(end) >= time.Second {
-			t.Errorf("per %s at %s: begins anew at %v, want %s", tc.per, tc.now, got, tc.end)
+			t.Errorf("per %s at %s: begins again at %v, want %s", tc.per, tc.now, got, tc.end)
 		}
 		// Clients wait for a rate limit, and stop at a quota.
 		if api := refused.API(); api.Class != dragoman.ErrorQuota || api.Status != 429 || api.Retryable() || api.RetryAfter != refused.RetryAfter {

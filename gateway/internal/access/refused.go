@@ -26,7 +26,8 @@ const (
 	TooManyTokens Reason = "too_many_tokens"
 	// TooManyAtOnce: the limit of parallel requests is reached.
 	TooManyAtOnce Reason = "too_many_at_once"
-	// TooManyBytes: the bodies of the key's requests under way have reached their limit.
+	// TooManyBytes: the request bodies of the key in progress have reached their limit of buffered
+	// bytes.
 	TooManyBytes Reason = "too_many_bytes"
 	// FieldNotAllowed: a body field chooses models that the key may not use.
 	FieldNotAllowed Reason = "field_not_allowed"

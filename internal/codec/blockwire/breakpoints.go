@@ -159,12 +159,12 @@ func (c *Breakpoints) AtEnd(hint *dragoman.CacheHint, rep *dragoman.Report) *dra
 	return hint
 }
 
-// Cuts reports whether a block would lose a hint, so that its native form cannot be
+// WouldDrop reports whether a block would lose a hint, so that its native form cannot be
 // written.
-func (c *Breakpoints) Cuts(b *Block) bool { return c.over() && hints(b) > 0 }
+func (c *Breakpoints) WouldDrop(b *Block) bool { return c.over() && hints(b) > 0 }
 
-// CutsAny reports whether any of the blocks would lose a hint, so that the native form
+// WouldDropAny reports whether any of the blocks would lose a hint, so that the native form
 // of their message cannot be written.
-func (c *Breakpoints) CutsAny(blocks []Block) bool {
+func (c *Breakpoints) WouldDropAny(blocks []Block) bool {
 	return c.over() && slices.ContainsFunc(blocks, func(b Block) bool { return hints(&b) > 0 })
 }

@@ -45,7 +45,7 @@ func (c *Conversation) FinishTurn(t *Turn) { c.CallsLast(t) }
 // signature that proves it. Models that do not sign accept no thinking back (quirks
 // D23, D24, G9, G12).
 func (c *Conversation) MayThink(m *dragoman.Message, p *dragoman.Reasoning) bool {
-	return m != nil && Proven(p) && wirekit.MayReplayReasoning(m, p, &c.limits, &c.Target)
+	return m != nil && HasProof(p) && wirekit.MayReplayReasoning(m, p, &c.limits, &c.Target)
 }
 
 // Native returns the native form of a message, if the target accepts it and refuses is
@@ -81,7 +81,7 @@ func (c *Conversation) replays(m *dragoman.Message, p dragoman.Part) bool {
 // WriteTurn writes one message. mark is a cache point to write at its end; it may be
 // nil.
 func (c *Conversation) WriteTurn(w *jsonwire.Writer, t *Turn, cache *Breakpoints, mark *dragoman.CacheHint) error {
-	if t.Untouched() && mark == nil && !cache.CutsAny(t.Blocks) {
+	if t.Untouched() && mark == nil && !cache.WouldDropAny(t.Blocks) {
 		w.Known(t.Native())
 		return nil
 	}
@@ -111,7 +111,7 @@ func (c *Conversation) writeBlocks(w *jsonwire.Writer, blocks []Block, cache *Br
 
 // writeBlock writes a block that includes its cache hint.
 func (c *Conversation) writeBlock(w *jsonwire.Writer, b *Block, cache *Breakpoints) error {
-	if b.Raw != nil && !cache.Cuts(b) {
+	if b.Raw != nil && !cache.WouldDrop(b) {
 		w.Known(b.Raw)
 		return nil
 	}

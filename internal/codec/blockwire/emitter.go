@@ -98,7 +98,7 @@ func (e *Emitter) track(ev *dragoman.PartStart, p *Out) bool {
 	if ev.Header != nil {
 		ReportHeader(e.rep, ev.Header, e.Dialect, message)
 	}
-	p.Skeleton, p.At, p.Opening, p.Sent = ev.Part, at, e.own(ev.Extra), stream.SentOf(ev.Part)
+	p.Skeleton, p.At, p.Opening, p.Sent = ev.Part, at, e.ownFields(ev.Extra), stream.SentOf(ev.Part)
 	e.parts[ev.Index] = p
 	switch part := ev.Part.(type) {
 	case *dragoman.ToolCall:
@@ -133,7 +133,7 @@ func (e *Emitter) PartStart(dst []byte, ev *dragoman.PartStart) ([]byte, error) 
 // any other part.
 func (e *Emitter) PartDelta(dst []byte, ev *dragoman.PartDelta) ([]byte, error) {
 	p := e.parts[ev.Index]
-	fields := e.own(ev.Extra)
+	fields := e.ownFields(ev.Extra)
 	if ev.Choice != 0 || p == nil || p.Final != nil || ev.Text == "" && fields == nil {
 		return dst, nil
 	}
@@ -159,8 +159,8 @@ func (e *Emitter) delta(dst []byte, p *Out, text string, fields *dragoman.Extra)
 	return e.Wire.Delta(dst, p, text, fields)
 }
 
-// own returns unknown fields of the emitter's dialect; nil for others.
-func (e *Emitter) own(fields *dragoman.Extra) *dragoman.Extra {
+// ownFields returns unknown fields of the emitter's dialect; nil for others.
+func (e *Emitter) ownFields(fields *dragoman.Extra) *dragoman.Extra {
 	if fields.For(e.Dialect) == nil {
 		return nil
 	}
@@ -183,7 +183,7 @@ func (e *Emitter) PartEnd(dst []byte, ev *dragoman.PartEnd) ([]byte, error) {
 	if ev.Choice != 0 || p == nil || p.Final != nil || ev.Part == nil {
 		return dst, nil
 	}
-	p.Final, p.Closing = ev.Part, e.own(ev.Extra)
+	p.Final, p.Closing = ev.Part, e.ownFields(ev.Extra)
 	return e.Advance(dst, false)
 }
 

@@ -69,8 +69,8 @@ func inOrder[B incomer](open map[int64]B) []B {
 	return out
 }
 
-// brokenOff returns the calls that the wire did not complete.
-func brokenOff[B incomer](calls []B) map[*Incoming]bool {
+// incompleteCalls returns the calls that the wire did not complete.
+func incompleteCalls[B incomer](calls []B) map[*Incoming]bool {
 	broken := map[*Incoming]bool{}
 	for _, c := range calls {
 		if b := c.incoming(); !b.Stopped {

@@ -49,7 +49,7 @@ func (p *Plan) frame(m *dragoman.Message, raw []byte, at extra.Path) (frame, []B
 			r.Skip()
 			continue
 		}
-		f.start = len(raw) - len(r.Ahead())
+		f.start = len(raw) - len(r.Rest())
 		blocks = p.nativeBlocks(m, at)
 		f.end = int(r.Offset())
 	}

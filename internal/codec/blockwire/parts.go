@@ -61,7 +61,7 @@ func (p *Plan) BlockFor(
 		}
 	case *dragoman.Opaque:
 		if part.Dialect != p.Dialect {
-			return drop(dragoman.Serious, "%s of %s has no place here", extra.A(part.Type), part.Dialect)
+			return drop(dragoman.Serious, "%s of %s has no place here", extra.WithArticle(part.Type), part.Dialect)
 		}
 	default:
 		return drop(dragoman.Serious, "a part of an unknown kind")
@@ -137,9 +137,9 @@ func WithoutHint(p dragoman.Part) dragoman.Part {
 	}
 }
 
-// Proven reports whether thinking has a signature or encrypted content, which proves
+// HasProof reports whether thinking has a signature or encrypted content, which proves
 // that the model produced it.
-func Proven(p *dragoman.Reasoning) bool {
+func HasProof(p *dragoman.Reasoning) bool {
 	if p.Redacted {
 		return p.Encrypted != ""
 	}
@@ -172,8 +172,8 @@ func Signature(p *dragoman.Reasoning, origin *dragoman.Origin, d dragoman.Dialec
 	return ""
 }
 
-// Shows reports whether thinking in a response becomes a block.
-func Shows(p *dragoman.Reasoning, origin *dragoman.Origin, d dragoman.Dialect) bool {
+// IsShown reports whether thinking in a response becomes a block.
+func IsShown(p *dragoman.Reasoning, origin *dragoman.Origin, d dragoman.Dialect) bool {
 	own := !foreign(p, origin, d)
 	if p.Redacted {
 		return own && p.Encrypted != ""

@@ -74,7 +74,7 @@ func TestSignatureOnlyForItsOwnDialect(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			rep := new(dragoman.Report)
 			signature := blockwire.Signature(&tc.part, tc.origin, toyDialect, extra.At("/x"), rep)
-			if shows := blockwire.Shows(&tc.part, tc.origin, toyDialect); signature != tc.signature || shows != tc.shows || len(rep.Losses) != tc.lost {
+			if shows := blockwire.IsShown(&tc.part, tc.origin, toyDialect); signature != tc.signature || shows != tc.shows || len(rep.Losses) != tc.lost {
 				t.Errorf("signature %q, shown %v\n%s", signature, shows, rep)
 			}
 		})

@@ -16,29 +16,29 @@ type RequestEncoder struct {
 	Conversation
 	W   jsonwire.Writer
 	Req *dragoman.Request
-	// Box holds the tools that are offered.
-	Box Toolbox
-	// Points determines which cache breakpoints are written. Ending is the one at the
-	// end of the prompt, or nil.
-	Points Breakpoints
-	Ending *dragoman.CacheHint
+	// Toolbox holds the tools that are offered.
+	Toolbox Toolbox
+	// Breakpoints selects the cache breakpoints to write. FinalHint is the one at the end of the
+	// prompt, or nil.
+	Breakpoints Breakpoints
+	FinalHint   *dragoman.CacheHint
 	// topP is the value that Temperature leaves to TopP.
 	topP *dragoman.Number
 }
 
 // NewRequestEncoder returns an encoder with an empty buffer.
 func NewRequestEncoder(c Conversation, req *dragoman.Request) RequestEncoder {
-	e := RequestEncoder{Conversation: c, Req: wirekit.Fit(req, c.Options.Target.Caps, c.Rep)}
+	e := RequestEncoder{Conversation: c, Req: wirekit.FitSettings(req, c.Options.Target.Caps, c.Rep)}
 	e.W.Buf = make([]byte, 0, wirekit.RequestSize(req, false))
 	return e
 }
 
-// Cache determines which cache breakpoints are written. atEnd is the one that the
-// request wants at the end of its prompt, or nil.
+// Cache selects the cache breakpoints to write. atEnd is the one that the request has at the end
+// of its prompt, or nil.
 func (e *RequestEncoder) Cache(marker string, atEnd *dragoman.CacheHint) {
-	e.Points = Breakpoints{Marker: marker, Separate: e.WriteCachePoint != nil, None: e.Target.Caps.NoCacheBreakpoints}
-	e.Ending = e.Points.AtEnd(atEnd, e.Rep)
-	e.Points.Plan(e.limits.MaxCacheBreakpoints, e.Box.Specs, e.Ending != nil, &e.Plan)
+	e.Breakpoints = Breakpoints{Marker: marker, Separate: e.WriteCachePoint != nil, None: e.Target.Caps.NoCacheBreakpoints}
+	e.FinalHint = e.Breakpoints.AtEnd(atEnd, e.Rep)
+	e.Breakpoints.Plan(e.limits.MaxCacheBreakpoints, e.Toolbox.Specs, e.FinalHint != nil, &e.Plan)
 }
 
 // EncodeSettings writes a request with the settings table of its dialect, whose lines
@@ -57,17 +57,17 @@ func EncodeSettings[D, E any](e *RequestEncoder, settings *wirekit.Settings[D, E
 
 // Tools writes the list of tools, unless it is empty.
 func (e *RequestEncoder) Tools() error {
-	if len(e.Box.Specs) == 0 {
+	if len(e.Toolbox.Specs) == 0 {
 		return nil
 	}
 	mark := len(e.W.Buf)
 	e.W.Key("tools")
 	e.W.BeginArray()
-	if err := e.Box.Write(&e.W, e.Reg, &e.Points, e.Rep); err != nil {
+	if err := e.Toolbox.Write(&e.W, e.Reg, &e.Breakpoints, e.Rep); err != nil {
 		return err
 	}
 	e.W.EndArray()
-	if e.Box.Written == 0 {
+	if e.Toolbox.Written == 0 {
 		e.W.Buf = e.W.Buf[:mark]
 	}
 	return nil
@@ -80,7 +80,7 @@ func (e *RequestEncoder) SystemPrompt() error {
 	}
 	e.W.Key("system")
 	e.W.BeginArray()
-	if err := e.writeBlocks(&e.W, e.System, &e.Points); err != nil {
+	if err := e.writeBlocks(&e.W, e.System, &e.Breakpoints); err != nil {
 		return err
 	}
 	e.W.EndArray()
@@ -97,7 +97,7 @@ func (e *RequestEncoder) Messages(mark *dragoman.CacheHint) error {
 		if i == len(e.Turns)-1 {
 			last = mark
 		}
-		if err := e.WriteTurn(&e.W, &e.Turns[i], &e.Points, last); err != nil {
+		if err := e.WriteTurn(&e.W, &e.Turns[i], &e.Breakpoints, last); err != nil {
 			return err
 		}
 	}
@@ -306,7 +306,7 @@ func (e *RequestEncoder) Temperature(field string, thinks bool) {
 	if topP != nil && e.RefusesSampler("top_p", thinks && !(wirekit.Float(*topP) >= 0.95)) {
 		topP = nil
 	}
-	temperature, e.topP = wirekit.Samplers(e.Target.Caps, temperature, topP, e.Rep)
+	temperature, e.topP = wirekit.FitSampling(e.Target.Caps, temperature, topP, e.Rep)
 	if temperature != nil {
 		e.W.RawField(field, []byte(*temperature))
 	}

@@ -100,7 +100,7 @@ func (e *ResponseEncoder) block(w *jsonwire.Writer, origin *dragoman.Origin, p d
 		text(&dragoman.Text{Text: string(p.JSON)})
 	case *dragoman.Reasoning:
 		signature := Signature(p, origin, e.Dialect, at, e.Rep)
-		if Shows(p, origin, e.Dialect) {
+		if IsShown(p, origin, e.Dialect) {
 			e.WriteReasoning(w, p, signature)
 		}
 		extra.Report(e.Rep, p.Extra, e.Dialect, at)
@@ -142,7 +142,7 @@ func (e *ResponseEncoder) Foreign(o *dragoman.Opaque, at extra.Path) bool {
 	if o.Dialect == e.Dialect {
 		return false
 	}
-	e.Rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of %s has no place here", extra.A(o.Type), o.Dialect)
+	e.Rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of %s has no place here", extra.WithArticle(o.Type), o.Dialect)
 	return true
 }
 
@@ -155,7 +155,7 @@ func (e *ResponseEncoder) placeholder(m *dragoman.Media, at extra.Path, refusal 
 
 // misplaced reports a part that a response cannot contain.
 func (e *ResponseEncoder) misplaced(p dragoman.Part, at extra.Path) {
-	e.Rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s has no place in a response", extra.A(p.Kind()))
+	e.Rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s has no place in a response", extra.WithArticle(p.Kind()))
 }
 
 // Identified returns a copy of a call with an id, which the wire requires. The copy has

@@ -235,7 +235,7 @@ var ErrSpliced = errors.New("a second message starts inside the first: two respo
 func (d *StreamDecoder[B]) settle(terminal bool) dragoman.Stop {
 	var broken map[*Incoming]bool
 	if !terminal {
-		broken = brokenOff(d.calls)
+		broken = incompleteCalls(d.calls)
 	}
 	for _, b := range inOrder(d.Open) {
 		d.Finish(b)

@@ -215,7 +215,7 @@ func (e *StreamEncoder) finishReasoning(dst []byte, p *Out, r *dragoman.Reasonin
 	d, rep := e.Dialect, e.Rep
 	signature := Signature(r, e.First.Origin, d, p.At, rep)
 	extra.Report(rep, r.Extra, d, p.At)
-	if !p.Opened() && !Shows(r, e.First.Origin, d) {
+	if !p.Opened() && !IsShown(r, e.First.Origin, d) {
 		return dst, nil
 	}
 	if r.Redacted && !(e.BareStart && p.Opened()) {

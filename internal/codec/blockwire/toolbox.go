@@ -37,7 +37,7 @@ func (t *Toolbox) Keep(specs []dragoman.ToolSpec, places []int) {
 // Allow narrows the list to the tools that a choice allows, for a wire that cannot
 // express such a choice (quirk E9).
 func (t *Toolbox) Allow(refs []dragoman.ToolRef, of int, rep *dragoman.Report) {
-	t.Keep(wirekit.Narrow(t.Specs, refs))
+	t.Keep(wirekit.NamedTools(t.Specs, refs))
 	rep.Addf(dragoman.Lowered, dragoman.Warn, "/tool_choice", "the API cannot restrict a choice to some tools; %d of %d tools are sent", len(t.Specs), of)
 }
 

@@ -419,17 +419,17 @@ func report(rep *dragoman.Report, e *dragoman.Extra, d dragoman.Dialect, at Path
 	}
 }
 
-// AType returns a noun with the type that the wire gives it, such as "a compaction
+// TypedNoun returns a noun with the type that the wire gives it, such as "a compaction
 // item".
-func AType(typ, noun string) string {
+func TypedNoun(typ, noun string) string {
 	if typ == "" {
-		return A(noun) + " without a type"
+		return WithArticle(noun) + " without a type"
 	}
-	return A(typ) + " " + noun
+	return WithArticle(typ) + " " + noun
 }
 
-// A returns a type name with its article, shortened if it is long.
-func A(word string) string {
+// WithArticle returns a type name with "a" or "an", shortened if it is long.
+func WithArticle(word string) string {
 	if word == "" {
 		return "something without a type"
 	}

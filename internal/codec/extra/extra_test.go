@@ -229,7 +229,7 @@ func TestArticle(t *testing.T) {
 		"executableCode": "an executableCode", "item_reference": "an item_reference", "document": "a document",
 		"mcp_tool_use": "an mcp_tool_use", "": "something without a type", strings.Repeat("x", 61): "a " + strings.Repeat("x", 60),
 	} {
-		if got := extra.A(word); got != want {
+		if got := extra.WithArticle(word); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

@@ -152,7 +152,7 @@ func skipEmpty(rd *jsonwire.Reader) bool {
 	switch rd.Kind() {
 	case 'n':
 	case '"':
-		if !bytes.HasPrefix(rd.Ahead(), []byte(`""`)) {
+		if !bytes.HasPrefix(rd.Rest(), []byte(`""`)) {
 			return false
 		}
 	default:

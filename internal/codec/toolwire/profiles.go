@@ -7,8 +7,8 @@ import (
 
 // The surfaces that the two OpenAI dialects share.
 var (
-	// OpenAITool is a function's parameters without strict. Nearly any JSON Schema is
-	// accepted below the root.
+	// OpenAITool is the profile for the parameters of a function without strict. Below the root it
+	// accepts nearly any JSON Schema.
 	OpenAITool = schema.NewProfile(OpenAIToolRules("openai.tool"))
 	// OpenAIOutput is a response schema without strict.
 	OpenAIOutput = schema.NewProfile(schemarules.Rules{

@@ -86,7 +86,7 @@ func ReadContent(rd *jsonwire.Reader, parts []dragoman.Part, block func(raw json
 // ContentWriter writes the blocks of a result's content.
 type ContentWriter struct {
 	Dialect dragoman.Dialect
-	// Block names a result of the dialect in reports.
+	// Block is the name of a result block in reports, such as "toolResult".
 	Block string
 	Text  func(t *dragoman.Text, at extra.Path)
 	Data  func(d *dragoman.Data, at extra.Path)
@@ -118,9 +118,9 @@ func (c ContentWriter) Write(w *jsonwire.Writer, parts []dragoman.Part, at extra
 				w.Raw(p.JSON)
 				continue
 			}
-			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of %s has no place in a "+c.Block, extra.AType(p.Type, "block"), p.Dialect)
+			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of %s has no place in a "+c.Block, extra.TypedNoun(p.Type, "block"), p.Dialect)
 		default:
-			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part has no place in a "+c.Block, extra.A(p.Kind()))
+			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part has no place in a "+c.Block, extra.WithArticle(p.Kind()))
 		}
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// OneTool returns the definition that read reads from an object, with its source.
-func OneTool(format dragoman.Format, obj json.RawMessage, read func(rd *jsonwire.Reader, s *dragoman.ToolSpec)) ([]dragoman.ToolSpec, error) {
+// DecodeTool returns the definition that read reads from an object, with its source.
+func DecodeTool(format dragoman.Format, obj json.RawMessage, read func(rd *jsonwire.Reader, s *dragoman.ToolSpec)) ([]dragoman.ToolSpec, error) {
 	rd := jsonwire.NewReader(obj)
 	specs := []dragoman.ToolSpec{{Source: &dragoman.ToolSource{Format: format, JSON: obj}}}
 	s := &specs[0]
@@ -79,7 +79,7 @@ func TypeOfValue(obj jsonwire.Value) string {
 	}
 	for key := range r.Object() {
 		if string(key) == "type" && r.Kind() == '"' {
-			typ = r.Among("function", "tool_use", "custom", "function_call")
+			typ = r.StringOneOf("function", "tool_use", "custom", "function_call")
 		} else {
 			r.Skip()
 		}

@@ -170,7 +170,7 @@ func seed() *Canonical {
 // than 64 bits.
 func readSeed(r *jsonwire.Reader) *int64 {
 	if r.Kind() == '0' {
-		probe := jsonwire.NewReader(r.Ahead())
+		probe := jsonwire.NewReader(r.Rest())
 		if probe.Integer(); probe.Err() != nil {
 			return nil
 		}

@@ -9,10 +9,10 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// Fit returns the request to write for a model that does not accept all of its
+// FitSettings returns the request to write for a model that does not accept all of its
 // settings. It replaces or drops those settings and reports each change. A request that
 // needs no change is returned unchanged.
-func Fit(req *dragoman.Request, caps targets.Capabilities, rep *dragoman.Report) *dragoman.Request {
+func FitSettings(req *dragoman.Request, caps targets.Capabilities, rep *dragoman.Report) *dragoman.Request {
 	req = fitReasoning(req, &caps, rep)
 	req = OutputInWords(req, caps, rep)
 	return fitSettings(req, &caps, rep)

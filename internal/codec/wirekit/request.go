@@ -195,10 +195,10 @@ func refusesSampler(caps *targets.Capabilities, path string, rep *dragoman.Repor
 	return caps.NoSampling
 }
 
-// Samplers returns the temperature and top_p to write; nil means that the parameter is
+// FitSampling returns the temperature and top_p to write; nil means that the parameter is
 // left out. It limits the temperature to 1, the maximum of block APIs. If the target
 // accepts only one of the two, it first leaves out one that is 1, the default of both.
-func Samplers(caps targets.Capabilities, temperature, topP *dragoman.Number, rep *dragoman.Report) (t, p *dragoman.Number) {
+func FitSampling(caps targets.Capabilities, temperature, topP *dragoman.Number, rep *dragoman.Report) (t, p *dragoman.Number) {
 	if t = temperature; t != nil && Float(*t) > 1 {
 		rep.Addf(dragoman.Lowered, dragoman.Warn, "/sampling/temperature", "%s written as 1, the maximum of the API", *t)
 		t = new(dragoman.Number("1"))

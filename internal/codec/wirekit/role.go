@@ -9,10 +9,10 @@ import (
 
 var errNoRole = errors.New("a message must have a role")
 
-// NoRole returns an error for a request message without a role, for dialects that
+// CheckRole returns an error for a request message without a role, for dialects that
 // require one, and otherwise nil. Guessing the role is not safe: user text must not
 // become an instruction or a response.
-func NoRole(role dragoman.Role) error {
+func CheckRole(role dragoman.Role) error {
 	if role != "" {
 		return nil
 	}

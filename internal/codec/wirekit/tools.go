@@ -13,9 +13,9 @@ import (
 	"github.com/dragoman-go/dragoman/interop"
 )
 
-// Narrow returns the tools that refs name, and their indexes among all tools, for wire
+// NamedTools returns the tools that refs name, and their indexes among all tools, for wire
 // formats that cannot restrict which tools may be called (quirks E2, E9).
-func Narrow(tools []dragoman.ToolSpec, refs []dragoman.ToolRef) (some []dragoman.ToolSpec, places []int) {
+func NamedTools(tools []dragoman.ToolSpec, refs []dragoman.ToolRef) (some []dragoman.ToolSpec, places []int) {
 	allowed := make(map[[2]string]bool, len(refs))
 	for _, ref := range refs {
 		if ref.Native == nil {

@@ -60,12 +60,12 @@ func ReportTotals(rep *dragoman.Report, u dragoman.Usage) {
 	}
 }
 
-// AddUp replaces unknown totals by the sum of their known parts, which it reports, and then
-// makes the counts consistent with [Within]. It is for APIs that always have totals.
-func AddUp(u dragoman.Usage, rep *dragoman.Report) dragoman.Usage {
+// FillTotals replaces unknown totals by the sum of their known parts, which it reports, and then
+// makes the counts consistent with [ClampUsage]. It is for APIs that always have totals.
+func FillTotals(u dragoman.Usage, rep *dragoman.Report) dragoman.Usage {
 	atLeast(&u.Output, u.Reasoning.N, "output", rep)
 	atLeast(&u.Input, Sum(u.CacheRead.N, u.CacheWrite.N), "input", rep)
-	return Within(u, rep)
+	return ClampUsage(u, rep)
 }
 
 func atLeast(whole *dragoman.Count, parts int64, name string, rep *dragoman.Report) {
@@ -76,11 +76,11 @@ func atLeast(whole *dragoman.Count, parts int64, name string, rep *dragoman.Repo
 	rep.Addf(dragoman.Synthesized, dragoman.Info, "/usage/"+name, "the server did not report this count; written as %d, the sum of its known parts", parts)
 }
 
-// Within limits each part of a count to its whole, because clients add and subtract
+// ClampUsage limits each part of a count to its whole, because clients add and subtract
 // them: reasoning tokens are output, and tokens read from or written to a cache are
 // input. Some servers count reasoning separately. A part that exceeds its whole is
 // lowered and reported.
-func Within(u dragoman.Usage, rep *dragoman.Report) dragoman.Usage {
+func ClampUsage(u dragoman.Usage, rep *dragoman.Report) dragoman.Usage {
 	if u.Output.Known {
 		bound(&u.Reasoning, u.Output.N, "reasoning", rep)
 	}

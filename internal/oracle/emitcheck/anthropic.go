@@ -135,7 +135,7 @@ type anthropicStream struct {
 	started bool
 	stopped bool // message_delta was sent
 	blocks  int
-	open    *anthropicOpen
+	open    *anthropicOpenBlock
 	uses    ids
 	calls   int
 	first   object // the usage at the start
@@ -144,7 +144,7 @@ type anthropicStream struct {
 	broken string
 }
 
-type anthropicOpen struct {
+type anthropicOpenBlock struct {
 	typ    string
 	signed bool
 	input  []byte
@@ -162,7 +162,7 @@ func (s *anthropicStream) next(n int, name string, data []byte) error {
 	case name == "ping":
 	case name == "error":
 		anthropicError(e)
-		s.over = "an error"
+		s.finished = "an error"
 	case name == "message_start":
 		s.start(e)
 	case !s.started:
@@ -208,7 +208,7 @@ func (s *anthropicStream) event(e object, name string) {
 		if !s.stopped {
 			e.bad("", "without message_delta")
 		}
-		s.over = "message_stop"
+		s.finished = "message_stop"
 	default:
 		e.bad("type", "unknown event")
 	}
@@ -233,7 +233,7 @@ func (s *anthropicStream) blockStart(e object) {
 	}
 	b := e.obj("content_block")
 	typ := anthropicBlock(b, &s.uses)
-	s.open = &anthropicOpen{typ: typ}
+	s.open = &anthropicOpenBlock{typ: typ}
 	s.blocks++
 	empty := ""
 	switch typ {
@@ -299,13 +299,13 @@ func (s *anthropicStream) messageDelta(e object) {
 	}
 	u := e.obj("usage")
 	anthropicCounters(u)
-	s.grown(u)
+	s.checkFinalUsage(u)
 	s.stopped = true
 }
 
-// grown compares the usage at the end with the one at the start. Counts are cumulative:
+// checkFinalUsage compares the usage at the end with the one at the start. Counts are cumulative:
 // clients use the later number.
-func (s *anthropicStream) grown(u object) {
+func (s *anthropicStream) checkFinalUsage(u object) {
 	for _, k := range anthropicTokens {
 		if s.first.m[k] == nil || u.m[k] == nil {
 			continue

@@ -36,9 +36,9 @@ func bedrockUsage(r object) {
 // frames is the binary framing. A judge gets the type of the event as its name, or the type
 // of an exception after an exclamation mark.
 type frames struct {
-	to     judge
-	parser eventstream.Parser
-	n      int
+	checker frameChecker
+	parser  eventstream.Parser
+	n       int
 }
 
 func (f *frames) feed(p []byte) error {
@@ -50,9 +50,9 @@ func (f *frames) feed(p []byte) error {
 		}
 		switch string(fr.Text(":message-type")) {
 		case "event":
-			return f.to.next(n, string(fr.Text(":event-type")), fr.Payload)
+			return f.checker.next(n, string(fr.Text(":event-type")), fr.Payload)
 		case "exception":
-			return f.to.next(n, "!"+string(fr.Text(":exception-type")), fr.Payload)
+			return f.checker.next(n, "!"+string(fr.Text(":exception-type")), fr.Payload)
 		default:
 			return fmt.Errorf("frame %d: neither an event nor an exception", n)
 		}
@@ -63,7 +63,7 @@ func (f *frames) end() error {
 	if err := f.parser.Close(); err != nil {
 		return err
 	}
-	return f.to.end()
+	return f.checker.end()
 }
 
 // bedrockStream checks that a stream has the form that Bedrock sends:
@@ -90,7 +90,7 @@ func (s *bedrockStream) next(n int, name string, data []byte) error {
 	s.base.open(c)
 	e := c.root(data)
 	if exception, ok := strings.CutPrefix(name, "!"); ok && c.err == nil {
-		s.over = "an exception"
+		s.finished = "an exception"
 		if !slices.Contains(bedrockExceptions, exception) {
 			e.bad("", "unknown exception")
 		}
@@ -130,7 +130,7 @@ func (s *bedrockStream) event(e object, typ string) {
 		bedrockUsage(e)
 		e.obj("metrics")
 		s.step(e, "stopped", "ended")
-		s.over = "metadata"
+		s.finished = "metadata"
 	default:
 		e.bad("", "unknown event")
 	}

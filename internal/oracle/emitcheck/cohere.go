@@ -77,7 +77,7 @@ func (s *cohereStream) next(n int, name string, data []byte) error {
 		if !s.ended {
 			c.bad("", "[DONE] before message-end")
 		}
-		s.over = "[DONE]"
+		s.finished = "[DONE]"
 		return c.err
 	}
 	e := c.root(data)

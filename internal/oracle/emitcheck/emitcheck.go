@@ -109,7 +109,7 @@ type framing interface {
 
 // NewStream returns a checker for one stream.
 func NewStream(d dragoman.Dialect, header http.Header) *Checker {
-	j, err := judgeOf(d)
+	j, err := newFrameChecker(d)
 	if err != nil {
 		return &Checker{err: err}
 	}
@@ -120,7 +120,7 @@ func NewStream(d dragoman.Dialect, header http.Header) *Checker {
 // It checks framing, order, pairing and required fields, but not whether a server of the
 // dialect would use these values.
 func Order(d dragoman.Dialect, body []byte) error {
-	j, err := judgeOf(d)
+	j, err := newFrameChecker(d)
 	if err != nil {
 		return err
 	}
@@ -132,16 +132,16 @@ func Order(d dragoman.Dialect, body []byte) error {
 	return s.Close()
 }
 
-// judge checks the frames of a stream one by one. name is the event name, n the number of the
+// frameChecker checks the frames of a stream one by one. name is the event name, n the number of the
 // event or line.
-type judge interface {
+type frameChecker interface {
 	next(n int, name string, data []byte) error
 	end() error
 	setPassThrough()
 	isPassThrough() bool
 }
 
-func judgeOf(d dragoman.Dialect) (judge, error) {
+func newFrameChecker(d dragoman.Dialect) (frameChecker, error) {
 	switch d {
 	case dialectname.OpenAIChat:
 		return &chatStream{}, nil
@@ -162,7 +162,7 @@ func judgeOf(d dragoman.Dialect) (judge, error) {
 	}
 }
 
-func newChecker(d dragoman.Dialect, header http.Header, to judge) *Checker {
+func newChecker(d dragoman.Dialect, header http.Header, to frameChecker) *Checker {
 	of := func(contentType string, f framing) *Checker {
 		err := headers(d, header, contentType)
 		if err == nil {
@@ -173,18 +173,18 @@ func newChecker(d dragoman.Dialect, header http.Header, to judge) *Checker {
 	passThrough := lineReader{passThrough: to.isPassThrough()}
 	switch d {
 	case dialectname.Ollama:
-		return of("application/x-ndjson", &lines{to: to, lines: passThrough})
+		return of("application/x-ndjson", &lines{checker: to, lines: passThrough})
 	case dialectname.Bedrock:
-		return of("application/vnd.amazon.eventstream", &frames{to: to})
+		return of("application/vnd.amazon.eventstream", &frames{checker: to})
 	case dialectname.Gemini:
 		switch {
 		case header == nil:
-			return &Checker{frames: &eitherFraming{to: to}}
+			return &Checker{frames: &eitherFraming{checker: to}}
 		case contentType(header, "application/json") == nil:
-			return of("application/json", &array{to: to})
+			return of("application/json", &array{checker: to})
 		}
 	}
-	return of("text/event-stream", &sseFraming{named: d == dialectname.OpenAIResponses || d == dialectname.Anthropic || d == "cohere.chat", to: to, lines: passThrough})
+	return of("text/event-stream", &sseFraming{named: d == dialectname.OpenAIResponses || d == dialectname.Anthropic || d == "cohere.chat", checker: to, lines: passThrough})
 }
 
 // Write checks the next bytes. After an error it always returns that error.

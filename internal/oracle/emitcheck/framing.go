@@ -42,8 +42,8 @@ func (r *lineReader) feed(p []byte, line func([]byte) error) error {
 // sseFraming is server-sent events as the dialects use them: an event name if the dialect has
 // names, one line of data, a blank line; comments only between events.
 type sseFraming struct {
-	named bool
-	to    judge
+	named   bool
+	checker frameChecker
 
 	lines   lineReader
 	n       int
@@ -113,22 +113,22 @@ func (f *sseFraming) blank() error {
 	}
 	f.n++
 	f.inside, f.comment, f.name, f.hasName, f.hasData = false, false, "", false, false
-	return f.to.next(n, name, f.data)
+	return f.checker.next(n, name, f.data)
 }
 
 func (f *sseFraming) end() error {
 	if len(f.lines.rest) > 0 || f.inside {
 		return f.bad("the stream ends inside an event")
 	}
-	return f.to.end()
+	return f.checker.end()
 }
 
 // lines is newline-delimited JSON: one object per line, and no blank lines, which clients would
 // try to parse.
 type lines struct {
-	to    judge
-	lines lineReader
-	n     int
+	checker frameChecker
+	lines   lineReader
+	n       int
 }
 
 func (f *lines) feed(p []byte) error {
@@ -138,7 +138,7 @@ func (f *lines) feed(p []byte) error {
 		if len(l) == 0 {
 			return fmt.Errorf("line %d: a blank line", n)
 		}
-		return f.to.next(n, "", l)
+		return f.checker.next(n, "", l)
 	})
 }
 
@@ -146,15 +146,15 @@ func (f *lines) end() error {
 	if len(f.lines.rest) > 0 {
 		return fmt.Errorf("line %d: the stream ends inside a line", f.n)
 	}
-	return f.to.end()
+	return f.checker.end()
 }
 
 // array is one JSON array whose elements arrive one by one. Each is checked when it is
 // complete.
 type array struct {
-	to   judge
-	n    int
-	step func(*array, byte) error // what may come next; nil at the start
+	checker frameChecker
+	n       int
+	step    func(*array, byte) error // what may come next; nil at the start
 
 	element         []byte
 	depth           int
@@ -180,7 +180,7 @@ func (f *array) end() error {
 	case f.depth >= 0:
 		return f.bad("the array has no end")
 	}
-	return f.to.end()
+	return f.checker.end()
 }
 
 var errNoArray = errors.New("the body is not an array")
@@ -215,11 +215,11 @@ func (f *array) next(c byte) error {
 	case c != '{':
 		return f.bad("expected an object")
 	}
-	f.step = (*array).inside
-	return f.inside(c)
+	f.step = (*array).inElement
+	return f.inElement(c)
 }
 
-func (f *array) inside(c byte) error {
+func (f *array) inElement(c byte) error {
 	f.element = append(f.element, c)
 	switch {
 	case f.escaped:
@@ -237,11 +237,11 @@ func (f *array) inside(c byte) error {
 		return nil
 	}
 	n, element := f.n, f.element
-	f.n, f.element, f.step = n+1, f.element[:0], (*array).behind
-	return f.to.next(n, "", element)
+	f.n, f.element, f.step = n+1, f.element[:0], (*array).afterArray
+	return f.checker.next(n, "", element)
 }
 
-func (f *array) behind(c byte) error {
+func (f *array) afterArray(c byte) error {
 	switch {
 	case c == ',':
 		f.step = (*array).next
@@ -254,11 +254,11 @@ func (f *array) behind(c byte) error {
 }
 
 func (f *array) close() error {
-	f.step, f.depth = (*array).over, -1
+	f.step, f.depth = (*array).isComplete, -1
 	return nil
 }
 
-func (f *array) over(c byte) error {
+func (f *array) isComplete(c byte) error {
 	if !isSpace(c) {
 		return fmt.Errorf("after the array: %.80q", c)
 	}
@@ -267,7 +267,7 @@ func (f *array) over(c byte) error {
 
 // base is shared by the judges of all streams: each stream has exactly one end.
 type base struct {
-	over string // what ended the stream; empty until then
+	finished string // what ended the stream; empty until then
 	// passThrough: the stream may contain values from another server; see [Order].
 	passThrough bool
 }
@@ -280,13 +280,13 @@ func (b *base) check(kind string, n int, typ string) *check {
 }
 
 func (b *base) open(c *check) {
-	if b.over != "" {
-		c.bad("", "after the end, which was %s", b.over)
+	if b.finished != "" {
+		c.bad("", "after the end, which was %s", b.finished)
 	}
 }
 
 func (b *base) closed() error {
-	if b.over == "" {
+	if b.finished == "" {
 		return errors.New("the stream has no end")
 	}
 	return nil

@@ -22,8 +22,8 @@ var geminiData = []string{"text", "inlineData", "fileData", "functionCall", "fun
 
 // eitherFraming is SSE or one array, depending on the first byte.
 type eitherFraming struct {
-	to     judge
-	chosen framing
+	checker frameChecker
+	chosen  framing
 }
 
 func (f *eitherFraming) feed(p []byte) error {
@@ -32,9 +32,9 @@ func (f *eitherFraming) feed(p []byte) error {
 	}
 	if f.chosen == nil {
 		if p[0] == '[' {
-			f.chosen = &array{to: f.to}
+			f.chosen = &array{checker: f.checker}
 		} else {
-			f.chosen = &sseFraming{to: f.to, lines: lineReader{passThrough: f.to.isPassThrough()}}
+			f.chosen = &sseFraming{checker: f.checker, lines: lineReader{passThrough: f.checker.isPassThrough()}}
 		}
 	}
 	return f.chosen.feed(p)
@@ -42,7 +42,7 @@ func (f *eitherFraming) feed(p []byte) error {
 
 func (f *eitherFraming) end() error {
 	if f.chosen == nil {
-		return f.to.end()
+		return f.checker.end()
 	}
 	return f.chosen.end()
 }
@@ -132,7 +132,7 @@ func (s *geminiStream) next(n int, _ string, data []byte) error {
 	case c.err != nil:
 	case r.has("error"):
 		geminiError(r.obj("error"), 0)
-		s.over = "an error"
+		s.finished = "an error"
 	default:
 		s.chunk(r)
 	}
@@ -140,7 +140,7 @@ func (s *geminiStream) next(n int, _ string, data []byte) error {
 }
 
 func (s *geminiStream) end() error {
-	if s.over != "" {
+	if s.finished != "" {
 		return nil
 	}
 	if len(s.candidates) == 0 {
@@ -175,13 +175,13 @@ func (s *geminiStream) chunk(r object) {
 	}
 	if f, ok := r.objOrNull("promptFeedback"); ok && f.has("blockReason") {
 		f.filled("blockReason")
-		s.over = "a blocked prompt"
+		s.finished = "a blocked prompt"
 		if r.has("candidates") || len(s.candidates) > 0 {
 			r.value("candidates", "together with a blocked prompt")
 		}
 	}
 	if !r.has("candidates") {
-		if s.over == "" && !(s.usage && s.allFinished()) {
+		if s.finished == "" && !(s.usage && s.allFinished()) {
 			r.bad("candidates", "missing")
 		}
 		return

@@ -48,7 +48,7 @@ func Handler(next http.Handler, o Options) http.Handler {
 		t.trial, r = newTrial(r, o)
 		aborted := true
 		defer func() { // also runs on a panic, which continues
-			gone := t.gone || left(r.Context())
+			gone := t.clientGone || left(r.Context())
 			if !gone && !aborted { // a handler may write nothing
 				t.begin(http.StatusOK, w.Header())
 			}
@@ -92,7 +92,7 @@ func left(ctx context.Context) bool {
 type tee struct {
 	http.ResponseWriter
 	*trial
-	gone bool // a write failed
+	clientGone bool // a write failed
 }
 
 // Unwrap is for [http.ResponseController].
@@ -110,7 +110,7 @@ func (t *tee) WriteHeader(status int) {
 func (t *tee) Write(p []byte) (int, error) {
 	n, err := t.ResponseWriter.Write(p)
 	t.begin(http.StatusOK, t.Header())
-	t.gone = t.gone || err != nil
+	t.clientGone = t.clientGone || err != nil
 	t.take(p[:n])
 	return n, err
 }
@@ -120,7 +120,7 @@ func (t *tee) FlushError() error {
 	err := http.NewResponseController(t.ResponseWriter).Flush()
 	if !errors.Is(err, errors.ErrUnsupported) {
 		t.begin(http.StatusOK, t.Header())
-		t.gone = t.gone || err != nil
+		t.clientGone = t.clientGone || err != nil
 	}
 	return err
 }

@@ -5,7 +5,7 @@ var ollamaCounters = []string{"total_duration", "load_duration", "prompt_eval_co
 func ollamaWhole(r object) {
 	var s ollamaStream
 	s.line(r)
-	if s.over == "" {
+	if s.finished == "" {
 		r.bad("done", "false in a response that is not streamed")
 	}
 }
@@ -25,7 +25,7 @@ func (s *ollamaStream) next(n int, _ string, data []byte) error {
 	case c.err != nil:
 	case r.has("error"):
 		r.filled("error")
-		s.over = "an error"
+		s.finished = "an error"
 	default:
 		s.line(r)
 	}
@@ -62,7 +62,7 @@ func (s *ollamaStream) line(r object) {
 		if r.has("prompt_eval_count") {
 			r.partOf("prompt_eval_cached_count", r.tokens("prompt_eval_count"), "prompt")
 		}
-		s.over = "done"
+		s.finished = "done"
 		return
 	}
 	for _, k := range append([]string{"done_reason"}, ollamaCounters...) {

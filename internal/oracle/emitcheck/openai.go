@@ -199,7 +199,7 @@ func (s *chatStream) next(n int, _ string, data []byte) error {
 }
 
 func (s *chatStream) done(c *check) {
-	s.over = "[DONE]"
+	s.finished = "[DONE]"
 	if s.failed {
 		return
 	}

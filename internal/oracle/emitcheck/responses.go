@@ -229,7 +229,7 @@ type streamedPart struct {
 func (s *responsesStream) next(n int, name string, data []byte) error {
 	c := s.check("event", n, name)
 	if string(data) == "[DONE]" {
-		if s.over == "" {
+		if s.finished == "" {
 			c.bad("", "[DONE] before response.completed, .incomplete or .failed")
 		}
 		if s.marked {
@@ -255,7 +255,7 @@ func (s *responsesStream) next(n int, name string, data []byte) error {
 	if c.err == nil {
 		s.event(e, name)
 	}
-	if s.over != "" {
+	if s.finished != "" {
 		s.last = bytes.Clone(data)
 	}
 	if c.err == nil && s.document != nil {
@@ -346,7 +346,7 @@ func (s *responsesStream) sameID(r object) {
 
 // terminal checks the event that ends the response. It must agree with the streamed items.
 func (s *responsesStream) terminal(e object, name string) {
-	s.over = name
+	s.finished = name
 	if name != "response.failed" && (s.failed || s.began != "response.in_progress") {
 		e.bad("", "after an error, or before response.in_progress")
 	}
@@ -529,12 +529,12 @@ func (it *streamedItem) event(e object, name string) {
 			e.obj("annotation").filled("type")
 		}
 	default:
-		it.ofServer(e, what)
+		it.serverToolEvent(e, what)
 	}
 }
 
-// ofServer checks the events of hosted tools, whose names start with the type of the item.
-func (it *streamedItem) ofServer(e object, what string) {
+// serverToolEvent checks the events of hosted tools, whose names start with the type of the item.
+func (it *streamedItem) serverToolEvent(e object, what string) {
 	if !strings.HasPrefix(what, strings.TrimSuffix(it.typ, "_call")) {
 		e.bad("type", "unknown event of a %s", it.typ)
 	}
@@ -549,8 +549,8 @@ func cutLast(name string) (what, step string) {
 	return name[:i], name[i+1:]
 }
 
-// parted returns the parts that an event is about, and the field with its index.
-func (it *streamedItem) parted(summary bool) (parts *[]*streamedPart, key string) {
+// hasParts returns the parts that an event is about, and the field with its index.
+func (it *streamedItem) hasParts(summary bool) (parts *[]*streamedPart, key string) {
 	if summary {
 		return &it.sums, "summary_index"
 	}
@@ -559,7 +559,7 @@ func (it *streamedItem) parted(summary bool) (parts *[]*streamedPart, key string
 
 func (it *streamedItem) part(e object, what, step string) {
 	summary := what == "reasoning_summary_part"
-	parts, key := it.parted(summary)
+	parts, key := it.hasParts(summary)
 	p := e.obj("part")
 	types := []string{"output_text", "refusal"}
 	if it.typ == "reasoning" {
@@ -598,7 +598,7 @@ func (it *streamedItem) part(e object, what, step string) {
 
 // open returns the open part that an event is about.
 func (it *streamedItem) open(e object, typ string) *streamedPart {
-	parts, key := it.parted(typ == "summary_text")
+	parts, key := it.hasParts(typ == "summary_text")
 	n := e.count(key)
 	if n >= len(*parts) || (*parts)[n].done {
 		e.bad(key, "part %d is not open", n)

@@ -54,16 +54,16 @@ func (t *trial) begin(status int, h http.Header) {
 
 func (t *trial) judge() (responseCheck, error) {
 	if how := t.header.Get("Content-Encoding"); how != "" {
-		return unjudged{}, fmt.Errorf("content encoding %q, which the request did not ask for", how)
+		return unchecked{}, fmt.Errorf("content encoding %q, which the request did not ask for", how)
 	}
 	a := &t.expected
 	switch {
 	case a.form == own, t.status >= 300 && t.status < 400:
-		return unjudged{}, nil
+		return unchecked{}, nil
 	case t.status >= 400:
 		return t.inOne(t.failure), nil
 	case t.body != nil && !a.take(t.body.bytes(t.r.Header.Get("Content-Encoding"))):
-		return unjudged{}, errors.New("a successful response to a request that is not a JSON object, or too long to parse")
+		return unchecked{}, errors.New("a successful response to a request that is not a JSON object, or too long to parse")
 	}
 	switch a.form {
 	case whole:
@@ -73,7 +73,7 @@ func (t *trial) judge() (responseCheck, error) {
 	case listed:
 		return t.inOne(t.listed), nil
 	default:
-		return unjudged{}, nil
+		return unchecked{}, nil
 	}
 }
 
@@ -114,11 +114,11 @@ func (t *trial) listed(body []byte) error {
 
 func (t *trial) stream() (responseCheck, error) {
 	if t.status != http.StatusOK {
-		return unjudged{}, fmt.Errorf("status %d, want 200 for a stream", t.status)
+		return unchecked{}, fmt.Errorf("status %d, want 200 for a stream", t.status)
 	}
-	j, err := judgeOf(t.expected.dialect)
+	j, err := newFrameChecker(t.expected.dialect)
 	if err != nil {
-		return unjudged{}, err
+		return unchecked{}, err
 	}
 	if c, ok := j.(*chatStream); ok {
 		c.unrequested, c.legacy = !t.expected.usage, t.expected.legacy
@@ -129,7 +129,7 @@ func (t *trial) stream() (responseCheck, error) {
 			want = "application/json"
 		}
 		if err := contentType(t.header, want); err != nil {
-			return unjudged{}, err
+			return unchecked{}, err
 		}
 	}
 	if r, ok := j.(*responsesStream); ok {
@@ -173,21 +173,21 @@ func (t *trial) violation() *Violation {
 	}
 }
 
-// unjudged is a response without rules.
-type unjudged struct{}
+// unchecked is a response without rules.
+type unchecked struct{}
 
-func (unjudged) add([]byte) error { return nil }
-func (unjudged) end() error       { return nil }
+func (unchecked) add([]byte) error { return nil }
+func (unchecked) end() error       { return nil }
 
-// inOne is a response that is checked when it is complete.
-type inOne struct {
+// bodyCheck is a response that is checked when it is complete.
+type bodyCheck struct {
 	body []byte
 	by   func(body []byte) error
 }
 
-func (t *trial) inOne(by func([]byte) error) responseCheck { return &inOne{by: by} }
+func (t *trial) inOne(by func([]byte) error) responseCheck { return &bodyCheck{by: by} }
 
-func (a *inOne) add(p []byte) error {
+func (a *bodyCheck) add(p []byte) error {
 	if len(a.body)+len(p) > maxBody {
 		return fmt.Errorf("more than %d bytes, too long to check", maxBody)
 	}
@@ -195,12 +195,12 @@ func (a *inOne) add(p []byte) error {
 	return nil
 }
 
-func (a *inOne) end() error { return a.by(a.body) }
+func (a *bodyCheck) end() error { return a.by(a.body) }
 
 // streaming is a response that is checked while it arrives.
 type streaming struct {
 	*Checker
-	judge    judge
+	judge    frameChecker
 	document *Document
 }
 

@@ -34,7 +34,7 @@ func (c *checker) anthropic(req map[string]any) {
 	for i, v := range messages {
 		w.message(i, at("/messages", i), c.object(at("/messages", i), v), i == len(messages)-1)
 	}
-	c.closes(w.wait)
+	c.closeCalls(w.wait)
 	if w.tools && !has(req, "tools") {
 		c.bad("/tools", "calls in the history, but no tools")
 	}
@@ -127,7 +127,7 @@ func (w *anthropicWalk) message(i int, path string, m map[string]any, last bool)
 		c.bad(path, "the first message is from the assistant")
 	}
 	if role == "assistant" && !w.run {
-		c.closes(w.wait)
+		c.closeCalls(w.wait)
 		w.wait = newBatch(path)
 	}
 	w.role = role
@@ -150,7 +150,7 @@ func (w *anthropicWalk) message(i int, path string, m map[string]any, last bool)
 		other = w.block(at(path+"/content", j), role, c.object(at(path+"/content", j), v), thinks, other)
 	}
 	if role == "user" && !w.run {
-		c.closes(w.wait)
+		c.closeCalls(w.wait)
 		w.wait = nil
 	}
 	if last && role == "assistant" && len(blocks) > 0 {
@@ -211,7 +211,7 @@ func (w *anthropicWalk) block(path, role string, b map[string]any, thinks, other
 			c.bad(path, "duplicate call id %.60q", id)
 		}
 		w.ids[id] = true
-		c.opens(w.wait, path, id, str(b, "name"))
+		c.openCalls(w.wait, path, id, str(b, "name"))
 	case "tool_result":
 		w.tools = true
 		if role != "user" {
@@ -222,7 +222,7 @@ func (w *anthropicWalk) block(path, role string, b map[string]any, thinks, other
 			c.bad(path, "a result after other content")
 		}
 		c.match(path+"/tool_use_id", "id", str(b, "tool_use_id"), anthropicID, 0)
-		c.answers(w.wait, path, str(b, "tool_use_id"))
+		c.checkResults(w.wait, path, str(b, "tool_use_id"))
 		c.anthropicResult(path, b)
 		return other
 	}

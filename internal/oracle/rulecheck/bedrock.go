@@ -23,7 +23,7 @@ func (c *checker) bedrock(req map[string]any) {
 	for i, v := range messages {
 		w.message(i, at("/messages", i), c.object(at("/messages", i), v), i == len(messages)-1)
 	}
-	c.closes(w.wait)
+	c.closeCalls(w.wait)
 	if sys, ok := req["system"].([]any); ok {
 		for i, v := range sys {
 			if t, ok := c.object(at("/system", i), v)["text"].(string); ok && blank(t) {
@@ -101,7 +101,7 @@ func (w *bedrockWalk) message(i int, path string, m map[string]any, last bool) {
 	}
 	w.role = role
 	if role == "assistant" {
-		c.closes(w.wait)
+		c.closeCalls(w.wait)
 		w.wait = newBatch(path)
 	}
 	blocks := c.list(path+"/content", m["content"])
@@ -140,7 +140,7 @@ func (w *bedrockWalk) message(i int, path string, m map[string]any, last bool) {
 		c.bad(path, "%d documents and %d images", w.files, w.images)
 	}
 	if role == "user" {
-		c.closes(w.wait)
+		c.closeCalls(w.wait)
 		w.wait = nil
 	}
 	if b, ok := lastOf(blocks).(map[string]any); ok && last && role == "assistant" {
@@ -238,7 +238,7 @@ func (w *bedrockWalk) block(path, role string, b map[string]any, thinks bool) {
 			c.bad(path, "duplicate call id %.60q", id)
 		}
 		w.ids[id] = true
-		c.opens(w.wait, path, id, str(u, "name"))
+		c.openCalls(w.wait, path, id, str(u, "name"))
 	case has(b, "toolResult"):
 		w.tools = true
 		r := c.object(path, b["toolResult"])
@@ -246,7 +246,7 @@ func (w *bedrockWalk) block(path, role string, b map[string]any, thinks bool) {
 			c.bad(path, "a result from the assistant")
 			return
 		}
-		c.answers(w.wait, path, str(r, "toolUseId"))
+		c.checkResults(w.wait, path, str(r, "toolUseId"))
 		content := c.list(path+"/toolResult/content", r["content"])
 		if len(content) == 0 {
 			c.bad(path, "a result without content")

@@ -16,7 +16,7 @@ func (c *checker) cohere(req map[string]any) {
 		m := c.object(path, v)
 		role := str(m, "role")
 		if role != "tool" {
-			c.closes(wait)
+			c.closeCalls(wait)
 			wait = nil
 		}
 		switch role {
@@ -25,7 +25,7 @@ func (c *checker) cohere(req map[string]any) {
 		case "user":
 			c.chatContent(path, m, "text", "image_url")
 		case "tool":
-			c.answers(wait, path, str(m, "tool_call_id"))
+			c.checkResults(wait, path, str(m, "tool_call_id"))
 			c.chatContent(path, m, "text", "document")
 		case "assistant":
 			wait = c.cohereAssistant(path, m)
@@ -33,7 +33,7 @@ func (c *checker) cohere(req map[string]any) {
 			c.bad(path, "role %q", role)
 		}
 	}
-	c.closes(wait)
+	c.closeCalls(wait)
 	c.cohereTools(req)
 }
 
@@ -58,7 +58,7 @@ func (c *checker) cohereAssistant(path string, m map[string]any) *batch {
 		name := str(inner, "name")
 		c.match(at, "name", name, cohereName, 1<<20)
 		c.jsonText(at, c.text(at, inner["arguments"]))
-		c.opens(wait, at, id, name)
+		c.openCalls(wait, at, id, name)
 	}
 	return wait
 }

@@ -28,7 +28,7 @@ func (c *checker) gemini(req map[string]any) {
 	for i, v := range contents {
 		w.content(i, at("/contents", i), c.object(at("/contents", i), v))
 	}
-	w.unanswered()
+	w.checkOpenCalls()
 	if w.cached {
 		for _, key := range []string{"tools", "toolConfig", "systemInstruction"} {
 			if has(req, key) {
@@ -74,7 +74,7 @@ func (w *geminiWalk) content(i int, path string, m map[string]any) {
 		c.bad(path, "no parts")
 	}
 	if role == "model" {
-		w.unanswered()
+		w.checkOpenCalls()
 		w.path, w.calls = path, nil
 	}
 	other, signed := false, false
@@ -83,7 +83,7 @@ func (w *geminiWalk) content(i int, path string, m map[string]any) {
 		other, signed = w.part(at(path+"/parts", j), role, p, other, signed)
 	}
 	if role == "user" {
-		w.unanswered()
+		w.checkOpenCalls()
 		w.calls = nil
 	}
 }
@@ -201,7 +201,7 @@ func (w *geminiWalk) response(path, role string, r map[string]any) {
 	c.bad(path, "a response to %q %q, which is not a call of the previous turn", name, id)
 }
 
-func (w *geminiWalk) unanswered() {
+func (w *geminiWalk) checkOpenCalls() {
 	for _, call := range w.calls {
 		if !call.done {
 			w.bad(w.path, "the call of %q %q has no response directly after it", call.name, call.id)

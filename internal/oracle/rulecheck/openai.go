@@ -22,7 +22,7 @@ func (c *checker) chat(req map[string]any) {
 		m := c.object(path, v)
 		role := str(m, "role")
 		if role != "tool" {
-			c.closes(wait)
+			c.closeCalls(wait)
 			wait = nil
 		}
 		switch role {
@@ -31,7 +31,7 @@ func (c *checker) chat(req map[string]any) {
 		case "user":
 			c.chatContent(path, m, "text", "image_url", "input_audio", "file", "video_url")
 		case "tool":
-			c.answers(wait, path, str(m, "tool_call_id"))
+			c.checkResults(wait, path, str(m, "tool_call_id"))
 			c.chatContent(path, m, "text")
 		case "assistant":
 			wait = c.chatAssistant(path, m)
@@ -39,7 +39,7 @@ func (c *checker) chat(req map[string]any) {
 			c.bad(path, "role %q", role)
 		}
 	}
-	c.closes(wait)
+	c.closeCalls(wait)
 	c.chatTools(req)
 }
 
@@ -74,7 +74,7 @@ func (c *checker) chatAssistant(path string, m map[string]any) *batch {
 		default:
 			c.bad(at, "type %q", typ)
 		}
-		c.opens(wait, at, id, name)
+		c.openCalls(wait, at, id, name)
 	}
 	return wait
 }

@@ -209,7 +209,7 @@ func newBatch(path string) *batch {
 	return &batch{path: path, names: map[string]string{}, open: map[string]bool{}}
 }
 
-func (c *checker) opens(b *batch, path, id, name string) {
+func (c *checker) openCalls(b *batch, path, id, name string) {
 	if id == "" {
 		c.bad(path, "a call without an id")
 	}
@@ -221,8 +221,8 @@ func (c *checker) opens(b *batch, path, id, name string) {
 	b.open[id] = true
 }
 
-// answers checks that a result belongs to a pending call.
-func (c *checker) answers(b *batch, path, id string) {
+// checkResults checks that a result belongs to a pending call.
+func (c *checker) checkResults(b *batch, path, id string) {
 	switch {
 	case b == nil:
 		c.bad(path, "a result of %.60q without pending calls", id)
@@ -237,8 +237,8 @@ func (c *checker) answers(b *batch, path, id string) {
 	}
 }
 
-// closes checks that no call is pending.
-func (c *checker) closes(b *batch) {
+// closeCalls checks that no call is pending.
+func (c *checker) closeCalls(b *batch) {
 	if b == nil {
 		return
 	}

@@ -244,7 +244,7 @@ func (j *judge) claudeSampling(c *claude, a settings) *Refusal {
 	return nil
 }
 
-type anthropicVendor struct{ lenient }
+type anthropicVendor struct{ defaultRules }
 
 func (anthropicVendor) dialect() dragoman.Dialect { return dialectname.Anthropic }
 

@@ -126,10 +126,10 @@ func (j *judge) bedrockOSS(extras map[string]any) *Refusal {
 	return nil
 }
 
-// bedrockBlind matches models that read text only.
-var bedrockBlind = regexp.MustCompile(`(amazon\.nova-micro|openai\.gpt-oss|deepseek\.|meta\.llama3-[13]-|qwen\.qwen3-(32b|235b|coder|next))`)
+// bedrockTextOnly matches models that read text only.
+var bedrockTextOnly = regexp.MustCompile(`(amazon\.nova-micro|openai\.gpt-oss|deepseek\.|meta\.llama3-[13]-|qwen\.qwen3-(32b|235b|coder|next))`)
 
-type converseVendor struct{ lenient }
+type converseVendor struct{ defaultRules }
 
 func (converseVendor) dialect() dragoman.Dialect { return dialectname.Bedrock }
 
@@ -150,7 +150,7 @@ func (converseVendor) fields(j *judge, req map[string]any) *Refusal { return j.b
 
 func (converseVendor) media(j *judge, req map[string]any) *Refusal {
 	for _, m := range objects(req, "messages") {
-		if bedrockBlind.MatchString(j.model) && holds(m["content"], "image", "video", "audio") {
+		if bedrockTextOnly.MatchString(j.model) && holds(m["content"], "image", "video", "audio") {
 			return j.bad("", "", "This model doesn't support the image content block that you provided. Remove it and try again.")
 		}
 	}

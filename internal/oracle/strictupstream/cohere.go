@@ -91,7 +91,7 @@ func (j *judge) cohereSchemas(req map[string]any) *Refusal {
 	return nil
 }
 
-type cohereVendor struct{ lenient }
+type cohereVendor struct{ defaultRules }
 
 func (cohereVendor) dialect() dragoman.Dialect { return cohereDialect }
 

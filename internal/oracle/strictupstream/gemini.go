@@ -211,7 +211,7 @@ func answers(c map[string]any) bool {
 // skipSignature is the documented value for calls that did not come from Gemini.
 const skipSignature = "skip_thought_signature_validator"
 
-type geminiVendor struct{ lenient }
+type geminiVendor struct{ defaultRules }
 
 func (geminiVendor) dialect() dragoman.Dialect { return dialectname.Gemini }
 

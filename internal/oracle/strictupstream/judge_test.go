@@ -373,7 +373,7 @@ func TestRefusalBodiesAreTheVendors(t *testing.T) {
 	}
 }
 
-// The rules for schemas and limits, each by the vendor's own words.
+// Each rule for schemas and limits is refused with the error text of the vendor.
 func TestJudgeSchemasAndLimits(t *testing.T) {
 	const (
 		chat, responses = dialectname.OpenAIChat, dialectname.OpenAIResponses

@@ -48,10 +48,10 @@ func (j *judge) ollama(req map[string]any) *Refusal {
 	return nil
 }
 
-// ollamaBlind matches models that read text only.
-var ollamaBlind = regexp.MustCompile(`^(llama[23]|llama3\.[123]|qwen2|qwen2\.5|qwen2\.5-coder|qwen3|qwen3-coder|gpt-oss|mistral|mistral-nemo|phi[34]|gemma2|deepseek-r1)(:|$)`)
+// ollamaTextOnly matches models that read text only.
+var ollamaTextOnly = regexp.MustCompile(`^(llama[23]|llama3\.[123]|qwen2|qwen2\.5|qwen2\.5-coder|qwen3|qwen3-coder|gpt-oss|mistral|mistral-nemo|phi[34]|gemma2|deepseek-r1)(:|$)`)
 
-type ollamaVendor struct{ lenient }
+type ollamaVendor struct{ defaultRules }
 
 func (ollamaVendor) dialect() dragoman.Dialect { return dialectname.Ollama }
 
@@ -61,7 +61,7 @@ func (ollamaVendor) fields(j *judge, req map[string]any) *Refusal { return j.oll
 
 func (ollamaVendor) media(j *judge, req map[string]any) *Refusal {
 	for _, m := range objects(req, "messages") {
-		if ollamaBlind.MatchString(j.model) && len(list(m, "images")) > 0 {
+		if ollamaTextOnly.MatchString(j.model) && len(list(m, "images")) > 0 {
 			return j.bad("", "", "this model is missing data required for image input")
 		}
 	}

@@ -444,14 +444,14 @@ func (j *judge) qwen(req map[string]any) *Refusal {
 	return nil
 }
 
-// chatBlind and responsesBlind match models that read text only.
+// chatTextOnly and responsesTextOnly match models that read text only.
 var (
-	chatBlind = regexp.MustCompile(`^(gpt-3\.5|gpt-4(-0613)?$|o1-mini|o1-preview|o3-mini|gpt-audio|deepseek-(chat|reasoner|v4)|kimi-k2-|moonshot-v1-\d+k$|` +
+	chatTextOnly = regexp.MustCompile(`^(gpt-3\.5|gpt-4(-0613)?$|o1-mini|o1-preview|o3-mini|gpt-audio|deepseek-(chat|reasoner|v4)|kimi-k2-|moonshot-v1-\d+k$|` +
 		`codestral-|open-mi[sx]tral|mistral-large-24|devstral-(small|medium)-25|llama-3\.|openai/gpt-oss|qwen-(plus|max|flash|turbo)|qwen3-(max|coder|\d+b)|glm-(4\.[567]|5)(-|$))`)
-	responsesBlind = regexp.MustCompile(`^(gpt-3\.5|gpt-4(-0613)?$|o1-mini|o1-preview|o3-mini)`)
+	responsesTextOnly = regexp.MustCompile(`^(gpt-3\.5|gpt-4(-0613)?$|o1-mini|o1-preview|o3-mini)`)
 )
 
-type chatVendor struct{ lenient }
+type chatVendor struct{ defaultRules }
 
 func (chatVendor) dialect() dragoman.Dialect { return dialectname.OpenAIChat }
 
@@ -460,10 +460,10 @@ func (chatVendor) call(r *http.Request) (call, bool) { return call{}, at(r, "/v1
 func (chatVendor) fields(j *judge, req map[string]any) *Refusal { return j.chat(req) }
 
 func (chatVendor) media(j *judge, req map[string]any) *Refusal {
-	return j.chatMedia(req, chatBlind.MatchString(j.model))
+	return j.chatMedia(req, chatTextOnly.MatchString(j.model))
 }
 
-type responsesVendor struct{ lenient }
+type responsesVendor struct{ defaultRules }
 
 func (responsesVendor) dialect() dragoman.Dialect { return dialectname.OpenAIResponses }
 
@@ -475,7 +475,7 @@ func (responsesVendor) call(r *http.Request) (call, bool) {
 func (responsesVendor) fields(j *judge, req map[string]any) *Refusal { return j.responses(req) }
 
 func (responsesVendor) media(j *judge, req map[string]any) *Refusal {
-	if responsesBlind.MatchString(j.model) && anyType(list(req, "input"), "input_image", "input_file") {
+	if responsesTextOnly.MatchString(j.model) && anyType(list(req, "input"), "input_image", "input_file") {
 		return j.bad("invalid_value", "input", "Invalid value: image and file inputs are not supported with this model.")
 	}
 	return nil

@@ -42,27 +42,27 @@ func vendorOf(d dragoman.Dialect) vendor {
 			return v
 		}
 	}
-	return lenient{}
+	return defaultRules{}
 }
 
-// lenient has the rules that most vendors share.
-type lenient struct{}
+// defaultRules is embedded in a vendor for the rules that most vendors share.
+type defaultRules struct{}
 
-func (lenient) dialect() dragoman.Dialect                                 { return "" }
-func (lenient) call(*http.Request) (call, bool)                           { return call{}, false }
-func (lenient) fields(*judge, map[string]any) *Refusal                    { return nil }
-func (lenient) media(*judge, map[string]any) *Refusal                     { return nil }
-func (lenient) conversation(_ map[string]any, body []byte) ([]byte, bool) { return body, false }
-func (lenient) accepts(string) bool                                       { return false }
-func (lenient) errorHeader() (name, value string)                         { return "", "" }
-func (lenient) namesModel() bool                                          { return true }
+func (defaultRules) dialect() dragoman.Dialect                                 { return "" }
+func (defaultRules) call(*http.Request) (call, bool)                           { return call{}, false }
+func (defaultRules) fields(*judge, map[string]any) *Refusal                    { return nil }
+func (defaultRules) media(*judge, map[string]any) *Refusal                     { return nil }
+func (defaultRules) conversation(_ map[string]any, body []byte) ([]byte, bool) { return body, false }
+func (defaultRules) accepts(string) bool                                       { return false }
+func (defaultRules) errorHeader() (name, value string)                         { return "", "" }
+func (defaultRules) namesModel() bool                                          { return true }
 
-func (lenient) resolve(_ *state, _ *judge, _ map[string]any, body []byte) ([]byte, *Refusal) {
+func (defaultRules) resolve(_ *state, _ *judge, _ map[string]any, body []byte) ([]byte, *Refusal) {
 	return body, nil
 }
 
 // errorBody is an error of OpenAI, which compatible servers write as well.
-func (lenient) errorBody(r *Refusal) any {
+func (defaultRules) errorBody(r *Refusal) any {
 	return map[string]any{"error": map[string]any{
 		"message": r.Message, "type": "invalid_request_error", "param": orNull(r.Param), "code": orNull(r.Code),
 	}}

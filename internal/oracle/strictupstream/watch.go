@@ -19,8 +19,8 @@ type watcher struct {
 	// stored: the items of the response are stored.
 	stored bool
 	// sign: function calls get a thoughtSignature.
-	sign bool
-	json bool
+	signsCalls bool
+	json       bool
 	// theirs is the quoted model name of the next handler, and name the one that the client
 	// gets in its place. Both are empty if the name was not replaced.
 	theirs, name []byte
@@ -32,8 +32,8 @@ func (s *Server) watch(w http.ResponseWriter, c call, body []byte) *watcher {
 	g := geminiModelOf(c.model)
 	out := &watcher{
 		ResponseWriter: w, server: s,
-		stored: c.dialect == dialectname.OpenAIResponses && isStored(body),
-		sign:   c.dialect == dialectname.Gemini && g != nil && g.version >= 30 && !c.array,
+		stored:     c.dialect == dialectname.OpenAIResponses && isStored(body),
+		signsCalls: c.dialect == dialectname.Gemini && g != nil && g.version >= 30 && !c.array,
 	}
 	if theirs := c.replaced(s.o); theirs != c.model && vendorOf(c.dialect).namesModel() {
 		out.theirs, out.name = quoted(theirs), quoted(c.model)
@@ -48,7 +48,7 @@ func quoted(s string) []byte {
 }
 
 // byLine reports whether the response is written line by line, or whole if it is JSON.
-func (w *watcher) byLine() bool { return w.sign || w.stored || w.theirs != nil }
+func (w *watcher) byLine() bool { return w.signsCalls || w.stored || w.theirs != nil }
 
 // Unwrap is for [http.ResponseController].
 func (w *watcher) Unwrap() http.ResponseWriter { return w.ResponseWriter }
@@ -56,11 +56,11 @@ func (w *watcher) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 // WriteHeader implements [http.ResponseWriter].
 func (w *watcher) WriteHeader(status int) {
 	w.json = strings.HasPrefix(w.Header().Get("Content-Type"), "application/json")
-	if w.sign || w.theirs != nil {
+	if w.signsCalls || w.theirs != nil {
 		w.Header().Del("Content-Length")
 	}
 	if status != http.StatusOK {
-		w.stored, w.sign = false, false
+		w.stored, w.signsCalls = false, false
 	}
 	w.ResponseWriter.WriteHeader(status)
 }
@@ -97,7 +97,7 @@ func (w *watcher) send(line []byte) error {
 	if isData {
 		data = line[len(prefix):]
 	}
-	if w.sign && (isData || w.json) {
+	if w.signsCalls && (isData || w.json) {
 		data = w.signCalls(data)
 		if isData {
 			line = append(append([]byte(nil), prefix...), data...)

@@ -69,6 +69,6 @@ func TestTooLargeNoteIsRefused(t *testing.T) {
 		}
 	}
 	if has(t, n, "large") || !has(t, n, "small") {
-		t.Error("what was there before is there, or others are not")
+		t.Error("the earlier notes are gone, or were not stored")
 	}
 }

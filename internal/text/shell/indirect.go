@@ -21,7 +21,7 @@ type indirection struct {
 	interpreter bool
 	// only are the subcommands that run no other program; all others may.
 	only []string
-	// subcommands have rules of their own.
+	// subcommands maps subcommands that differ to their own rules.
 	subcommands map[string]indirection
 	// global are flags before the subcommand, valued those of them whose value may be
 	// the next word.

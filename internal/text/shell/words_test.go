@@ -36,7 +36,7 @@ func TestT15_CommandIsSplitIntoWords(t *testing.T) {
 	}
 }
 
-// The words are those of a shell.
+// A shell splits the command into the same words.
 func TestT15_WordsMatchTheShell(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := rapid.SliceOfN(rapid.StringOfN(rapid.RuneFrom([]rune("ab '\"\\$`*?[]{},;&|<>()!#~=\n\té-")), 0, 8, -1), 1, 5).Draw(t, "words")
