@@ -36,7 +36,7 @@ func (x *exchange) understand(ctx context.Context, a *answer, body []byte) (*dra
 	resp, back, err := x.codec.DecodeResponse(body, x.decoding(ctx))
 	switch {
 	case err != nil && !isJSON(body):
-		return nil, a.unanswered("the server's response is not JSON", body, err)
+		return nil, a.unanswered("the upstream response is not JSON", body, err)
 	case err != nil:
 		return nil, err
 	}

@@ -64,7 +64,7 @@ func unreasoned(req *dragoman.Request) (*dragoman.Request, dragoman.Report) {
 			bare, changed := bareOf(p)
 			if changed {
 				rep.Add(dragoman.Dropped, dragoman.Warn, fmt.Sprintf("/messages/%d/parts/%d", i, j),
-					"reasoning that the server did not recognise as its own; the request was sent again without it")
+					"reasoning that the server did not recognize as its own; the request was sent again without it")
 			}
 			if bare != nil {
 				parts = append(parts, bare)

@@ -98,7 +98,7 @@ aliases:
 	// anthropic/claude-opus-5-5
 	// openai/gpt-5
 	// work/llama-9b
-	// provider: no credential; set WORK_API_KEY
+	// provider: the API key is missing: set WORK_API_KEY
 }
 
 // Models that stand in for each other: what one server cannot answer, the next

@@ -121,7 +121,7 @@ func (x *exchange) logAnswer(a *answer, stop dragoman.Stop, usage dragoman.Usage
 	if a.seen != nil {
 		level = slog.LevelDebug
 	}
-	log.LogAttrs(a.ctx, level, "model answer", attrs...)
+	log.LogAttrs(a.ctx, level, "model response", attrs...)
 }
 
 // logRefusal logs an error of the server, from which secrets were removed.
@@ -142,7 +142,7 @@ func (x *exchange) logRefusal(a *answer, e *dragoman.APIError) {
 	if a.seen != nil {
 		attrs = append(attrs, slog.Attr{Key: "body", Value: x.logged(a.seen.head, a.seen.total)})
 	}
-	log.LogAttrs(a.ctx, slog.LevelWarn, "model refused", attrs...)
+	log.LogAttrs(a.ctx, slog.LevelWarn, "model request refused", attrs...)
 }
 
 // logRetry logs that a request is sent again.

@@ -38,7 +38,7 @@ func (c *Config) place(client *Client, s Settings, b builtin) error {
 		client.BaseURL = b.base
 	}
 	if client.BaseURL == nowhere {
-		return &SettingError{Setting: "base_url of the provider " + client.Name, Reason: "it is missing, and the type has no default"}
+		return &SettingError{Setting: "base_url of the provider " + client.Name, Reason: "missing, and this provider type has no default"}
 	}
 	if client.BaseURL == "" {
 		return nil
@@ -87,7 +87,7 @@ func misplaced(s Settings, b builtin) (setting, reason string) {
 	case b.AccessToken:
 		return "key_header", "providers of type " + b.name() + " send their token in Authorization"
 	case len(s.APIKeyEnv) == 0 && len(b.KeyEnv) == 0:
-		return "key_header", "the provider has no key; set api_key_env to the variable that holds it"
+		return "key_header", "the provider has no API key: set api_key_env to the variable that contains it"
 	default:
 		return "", ""
 	}
@@ -143,7 +143,7 @@ func howToSetKey(s Settings, b builtin) string {
 	case len(b.KeyEnv) > 0:
 		return "set " + strings.Join(b.KeyEnv, " or ")
 	default:
-		return "set api_key_env of the provider to the variable that holds it"
+		return "set api_key_env of the provider to the variable that contains it"
 	}
 }
 
@@ -234,7 +234,7 @@ func (c *Config) placed(s Settings, b builtin, setting string) string {
 
 // noPlace is the error for a missing setting of placeSettings.
 func noPlace(b builtin, setting string) error {
-	return &SettingError{Setting: setting, Reason: "it is missing; set " + strings.Join(b.placeVariables(setting), " or ")}
+	return &SettingError{Setting: setting, Reason: "missing: set " + strings.Join(b.placeVariables(setting), " or ")}
 }
 
 // signature returns the signer for a provider.

@@ -328,7 +328,7 @@ func bare(r *http.Request) bool {
 func (a *answer) body(most int) ([]byte, error) {
 	b, err := bodies.ReadAll(io.LimitReader(a, int64(most)+1), a.ContentLength)
 	if err == nil && len(b) > most {
-		err = fmt.Errorf("provider: an answer of more than %d bytes: %w", most, dragoman.ErrTooLarge)
+		err = fmt.Errorf("provider: the response is larger than %d bytes: %w", most, dragoman.ErrTooLarge)
 	}
 	return b, err
 }
@@ -351,13 +351,13 @@ func (a *answer) refusal() ([]byte, error) {
 		e.Message = excerpt(a.x.secrets.text(string(body)))
 	}
 	if to := a.Header.Get("Location"); to != "" && a.StatusCode < 400 {
-		e.Message = "the server redirects, which is not followed; set the base URL to where it is"
+		e.Message = "the server redirects, and redirects are not followed: set the base URL to the new address"
 		if u, err := url.Parse(to); err == nil && u.Host != "" {
-			e.Message = "the server redirects to " + u.Host + ", which is not followed; set the base URL to where it is"
+			e.Message = "the server redirects to " + u.Host + ", and redirects are not followed: set the base URL to the new address"
 		}
 	}
 	if e.Class == dragoman.ErrorAuth && a.x.client.setKey != "" && bare(a.Request) {
-		e.Message = strings.TrimRight(e.Message, ". \n") + "; the request had no credential: " + a.x.client.setKey
+		e.Message = strings.TrimRight(e.Message, ". \n") + "; the request had no API key: " + a.x.client.setKey
 	}
 	a.x.asked = a.x.readAsked(a.Header, e)
 	e = a.x.secrets.apiError(e)

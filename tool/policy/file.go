@@ -161,7 +161,7 @@ func (r *reader) config(root *node) Config {
 		"version": func(n *node) {
 			version = true
 			if n.Kind != filetree.Number || n.Text != "1" {
-				r.Bad(n, "version: this program reads version 1")
+				r.Bad(n, "version: this program supports only version 1")
 			}
 		},
 		"default": func(n *node) {

@@ -102,7 +102,7 @@ func TestP6_ErrorsOfAFileNameTheLineAndTheColumn(t *testing.T) {
 		{"nothing", "", "f:1:1: the file is empty"},
 		{"a comment only", "# hello\n", "f:1:1: the file is empty"},
 		{"no version", "rules: []\n", "f:1:1: policy: the field version is missing"},
-		{"a newer version", "version: 2\n", "f:1:10: version: this program reads version 1"},
+		{"a newer version", "version: 2\n", "f:1:10: version: this program supports only version 1"},
 		{"an unknown field", "version: 1\nrule: []\n", `f:2:1: policy: unknown field "rule"`},
 		{"no list of rules", "version: 1\nrules: {}\n", "f:2:8: rules: want a list, have a mapping"},
 		{"an unknown default", "version: 1\ndefault: maybe\n", `f:2:10: default: unknown default "maybe"`},
@@ -239,7 +239,7 @@ rules:
       expression: size(text)
 `
 	want := []string{
-		"f:1:10: version: this program reads version 1",
+		"f:1:10: version: this program supports only version 1",
 		`f:2:10: default: unknown default "x"`,
 		"f:4:5: rule 1: effect: a rule needs an effect",
 		"f:4:9: id: want a text, have a number",

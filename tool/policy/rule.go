@@ -193,7 +193,7 @@ func (r *Rule) checkWhen(index int) []error {
 	names("when.namespace", r.When.Namespaces)
 	names("when.tags", r.When.Tags)
 	if len(r.When.Expression) > maxExpression {
-		errs = append(errs, r.wrong(index, "when.expression", "it is longer than %d bytes", maxExpression))
+		errs = append(errs, r.wrong(index, "when.expression", "the expression is longer than %d bytes", maxExpression))
 	}
 	return errs
 }

@@ -35,7 +35,7 @@ var templated = Knob{
 func All() []extension.Extension {
 	return []extension.Extension{
 		Server{
-			Name: "openai.compatible", Description: "Servers that speak OpenAI Chat and are not OpenAI: what nearly all of them take.",
+			Name: "openai.compatible", Description: "Servers with the OpenAI Chat API other than OpenAI: settings that nearly all of them accept.",
 			Requires: []extension.Tag{DialectTag(chat)}, Forbids: []extension.Tag{ServerTag("openai"), ServerTag("azure")},
 			Capabilities: func(c *targets.Capabilities, _ string) {
 				c.NoStrict, c.NoCustomTools, c.NoNamespaces, c.NoDeferred, c.NoAllowedTools = true, true, true, true, true
@@ -48,7 +48,7 @@ func All() []extension.Extension {
 			Capabilities: func(c *targets.Capabilities, _ string) { refuse(c, "top_k") },
 		},
 		Server{
-			Name: "deepseek", Description: "DeepSeek: thinking goes back with every turn, but for R1, which takes none.",
+			Name: "deepseek", Description: "DeepSeek: reasoning is returned with every turn, except for R1, which accepts none.",
 			Requires: served("deepseek"),
 			Capabilities: func(c *targets.Capabilities, model string) {
 				c.ReasoningField, c.ReasoningFieldAlways = "reasoning_content", true
@@ -59,7 +59,7 @@ func All() []extension.Extension {
 			Knobs: []Knob{thinking("enabled", "disabled", "adaptive")},
 		},
 		Server{
-			Name: "mistral", Description: "Mistral: ids of nine letters, any for required, results that name their tool.",
+			Name: "mistral", Description: "Mistral: ids of nine letters, any instead of required, results with the name of the tool.",
 			Requires: served("mistral"),
 			Capabilities: func(c *targets.Capabilities, _ string) {
 				c.ID = &targets.IDRule{Chars: "a-zA-Z0-9", Exact: 9}
@@ -67,11 +67,11 @@ func All() []extension.Extension {
 				c.TopK = false
 				accept(c, "seed") // as random_seed
 			},
-			Knobs: []Knob{{Setting: "safe_prompt", Place: "safe_prompt", Label: "a prompt of Mistral's before yours", Type: "boolean"}},
+			Knobs: []Knob{{Setting: "safe_prompt", Place: "safe_prompt", Label: "add the safety prompt of Mistral", Type: "boolean"}},
 			Fix:   fixMistral,
 		},
 		Server{
-			Name: "kimi", Description: "Moonshot: thinking goes back, sampling is fixed, schemas are its own.",
+			Name: "kimi", Description: "Moonshot: reasoning is returned, sampling is fixed, and schemas have a format of their own.",
 			Requires: served("moonshot"),
 			Capabilities: func(c *targets.Capabilities, _ string) {
 				c.ReasoningField, c.ReasoningFieldAlways = "reasoning_content", true
@@ -80,7 +80,7 @@ func All() []extension.Extension {
 			Knobs: []Knob{thinking("enabled", "disabled")},
 		},
 		Server{
-			Name: "kimi.ids", Description: "Kimi K2, whoever serves it: it knows calls by the numbers that it gives them.",
+			Name: "kimi.ids", Description: "Kimi K2 on any server: call ids are the numbers that the model assigns.",
 			Requires:     []extension.Tag{DialectTag(chat), FamilyTag("kimi")},
 			Capabilities: func(c *targets.Capabilities, _ string) { c.ID = &targets.IDRule{Numbered: true} },
 		},
@@ -96,12 +96,12 @@ func All() []extension.Extension {
 			},
 		},
 		Server{
-			Name: "openrouter", Description: "OpenRouter: effort stands in an object, thinking goes back as it came.",
+			Name: "openrouter", Description: "OpenRouter: effort is in an object, and reasoning is returned unchanged.",
 			Requires:     served("openrouter"),
 			Capabilities: func(c *targets.Capabilities, _ string) { c.ReasoningField = "reasoning" },
 			Knobs: []Knob{
 				{Setting: "provider", Place: "provider", Label: "which providers may serve the request", Type: "object"},
-				{Setting: "exclude_reasoning", Place: "/reasoning/exclude", Label: "whether thinking is kept back", Type: "boolean"},
+				{Setting: "exclude_reasoning", Place: "/reasoning/exclude", Label: "whether reasoning is withheld", Type: "boolean"},
 			},
 			Fix: func(x *extension.Exchange) error { return move(x, "reasoning_effort", "/reasoning/effort") },
 		},
@@ -111,7 +111,7 @@ func All() []extension.Extension {
 				c.ReasoningField, c.LegacyMaxTokens, c.TopK = "reasoning", false, false
 			},
 			Knobs: []Knob{
-				{Setting: "reasoning_format", Place: "reasoning_format", Label: "how thinking is shown", Type: "string", Choices: []string{"parsed", "raw", "hidden"}},
+				{Setting: "reasoning_format", Place: "reasoning_format", Label: "the format in which reasoning is returned", Type: "string", Choices: []string{"parsed", "raw", "hidden"}},
 				{Setting: "service_tier", Place: "service_tier", Label: "the tier of service", Type: "string", Choices: []string{"auto", "on_demand", "flex", "performance"}},
 			},
 		},
@@ -122,7 +122,7 @@ func All() []extension.Extension {
 			},
 			Knobs: []Knob{
 				templated,
-				{Setting: "include_reasoning", Place: "include_reasoning", Label: "whether thinking is told", Type: "boolean"},
+				{Setting: "include_reasoning", Place: "include_reasoning", Label: "whether reasoning is returned", Type: "boolean"},
 				{Setting: "thinking_token_budget", Place: "thinking_token_budget", Label: "how many tokens it may think for", Type: "integer"},
 			},
 		},
@@ -133,27 +133,27 @@ func All() []extension.Extension {
 			},
 			Knobs: []Knob{
 				templated,
-				{Setting: "reasoning_format", Place: "reasoning_format", Label: "how thinking is shown", Type: "string", Choices: []string{"none", "deepseek", "deepseek-legacy", "auto"}},
+				{Setting: "reasoning_format", Place: "reasoning_format", Label: "the format in which reasoning is returned", Type: "string", Choices: []string{"none", "deepseek", "deepseek-legacy", "auto"}},
 			},
 		},
 		Server{
-			Name: "lmstudio", Description: "LM Studio: a tool cannot be named, only demanded.", Requires: served("lmstudio"),
+			Name: "lmstudio", Description: "LM Studio: a call can be required, but not of a specific tool.", Requires: served("lmstudio"),
 			Capabilities: func(c *targets.Capabilities, _ string) { c.ToolSchema, c.NoOutputWithTools = "compat.tool", true },
 			Fix:          func(x *extension.Exchange) error { return demand(x, "required") },
 		},
 		Server{
-			Name: "glm", Description: "GLM at Z.ai: the model chooses its tools, and thinking goes back as it came.", Requires: served("zai"),
+			Name: "glm", Description: "GLM at Z.ai: a call cannot be forced, and reasoning is returned unchanged.", Requires: served("zai"),
 			Capabilities: func(c *targets.Capabilities, _ string) {
 				c.ReasoningField = "reasoning_content"
 			},
 			Knobs: []Knob{
 				thinking("enabled", "disabled"),
-				{Setting: "clear_thinking", Place: "/thinking/clear_thinking", Label: "whether old thinking is left out", Type: "boolean"},
-				{Setting: "tool_stream", Place: "tool_stream", Label: "whether arguments come in pieces", Type: "boolean"},
+				{Setting: "clear_thinking", Place: "/thinking/clear_thinking", Label: "whether the reasoning of earlier turns is removed", Type: "boolean"},
+				{Setting: "tool_stream", Place: "tool_stream", Label: "whether arguments are streamed", Type: "boolean"},
 			},
 		},
 		Server{
-			Name: "xai", Description: "xAI: a large schema is never answered.", Requires: served("xai"),
+			Name: "xai", Description: "xAI: requests with a large schema get no response.", Requires: served("xai"),
 			Capabilities: func(c *targets.Capabilities, _ string) {
 				c.ReasoningField, c.ToolSchema, c.LegacyMaxTokens = "reasoning_content", "xai.tool", false
 			},
@@ -164,7 +164,7 @@ func All() []extension.Extension {
 				c.ReasoningField, c.ToolSchema = "reasoning_content", "fireworks.tool"
 			},
 			Knobs: []Knob{{
-				Setting: "reasoning_history", Place: "reasoning_history", Label: "what becomes of old thinking", Type: "string",
+				Setting: "reasoning_history", Place: "reasoning_history", Label: "how the reasoning of earlier turns is used", Type: "string",
 				Choices: []string{"disabled", "interleaved", "preserved"},
 			}},
 		},
