@@ -273,7 +273,7 @@ func (s *clientStream) isUnfinished(err error) bool {
 // finish writes the end that a stream lacks.
 func (s *clientStream) finish(ctx context.Context) error {
 	s.entry.losses = append(s.entry.losses, dragoman.Loss{
-		Kind: dragoman.Synthesized, Severity: dragoman.Warn, Path: "/stop", Detail: "the stream ended without its end",
+		Kind: dragoman.Synthesized, Severity: dragoman.Warn, Path: "/stop", Detail: "the stream ended before its final event",
 	})
 	err := s.completeOpen(ctx)
 	stop := dragoman.Stop{Reason: dragoman.StopEnd}

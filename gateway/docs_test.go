@@ -79,7 +79,7 @@ func TestThePageHasEveryFieldOfTheFile(t *testing.T) {
 		"limits":  `"limits": {"?": 1}`,
 	} {
 		_, err := gateway.Parse("f", []byte(`{"version": 1, "gateway": {`+section+`}}`))
-		_, fields, found := strings.Cut(fmt.Sprint(err), "there are ")
+		_, fields, found := strings.Cut(fmt.Sprint(err), "known fields are ")
 		if !found {
 			t.Fatalf("%s: %v", what, err)
 		}

@@ -362,7 +362,7 @@ func (x *exchange) copy(buf []byte, passed *passthrough.Response, t *tap, guard 
 		case err != nil && t.complete(buf[whole:]):
 			whole = len(buf)
 		case errors.Is(err, io.EOF):
-			err = fmt.Errorf("%w: it ends within an event", dragoman.ErrIncompleteStream)
+			err = fmt.Errorf("%w: the stream ends inside an event", dragoman.ErrIncompleteStream)
 		}
 		events := guarded(guard, held, redacted(passed, buf[:whole]), err != nil)
 		held = nil

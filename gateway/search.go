@@ -137,7 +137,7 @@ func (p *plainer) add(list json.RawMessage) []dragoman.ToolSpec {
 	where := fmt.Sprintf("/messages/%d", p.at)
 	if err != nil { // what is no list of tools adds none
 		p.entry.losses = append(p.entry.losses, dragoman.Loss{
-			Kind: dragoman.Dropped, Severity: dragoman.Warn, Path: where + "/tools", Detail: "these are no tools: " + bounded(err.Error()),
+			Kind: dragoman.Dropped, Severity: dragoman.Warn, Path: where + "/tools", Detail: "not valid tools: " + bounded(err.Error()),
 		})
 		return nil
 	}
@@ -164,7 +164,7 @@ func found(tools []dragoman.ToolSpec) string {
 		return "No tools were found."
 	}
 	var b strings.Builder
-	b.WriteString("These tools were found, and can be called now:")
+	b.WriteString("These tools were found and can be called now:")
 	for i := range tools {
 		b.WriteString("\n- " + tools[i].QualifiedName() + ": " + tools[i].Description)
 	}

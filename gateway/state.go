@@ -89,12 +89,12 @@ func (x *exchange) keep(ctx context.Context, resp *dragoman.Response, body []byt
 	if !x.route.NoRecall {
 		err := x.recall.Keep(ctx, x.scope(), x.req, resp)
 		if x.remembers = err == nil; err != nil {
-			x.warn(ctx, "reasoning could not be kept", err)
+			x.warn(ctx, "reasoning could not be stored", err)
 		}
 	}
 	if x.stores() {
 		if err := x.store(ctx, resp, body); err != nil {
-			x.warn(ctx, "a response could not be kept", err)
+			x.warn(ctx, "a response could not be stored", err)
 			x.unstored(err)
 		}
 	}
@@ -114,9 +114,9 @@ func (x *exchange) lost(of []dragoman.Loss) []dragoman.Loss {
 // time.
 func (x *exchange) unstored(err error) {
 	x.unkept, x.said.echo = true, nil
-	detail := "the response could not be kept"
+	detail := "the response could not be stored"
 	if errors.Is(err, recall.ErrTooLarge) {
-		detail = "the response is too large to be kept"
+		detail = "the response is too large to be stored"
 	}
 	path := "/store"
 	if x.threads() {
@@ -216,5 +216,5 @@ func (x *exchange) goOn(req *dragoman.Request) {
 
 // unknownResponse returns the error for an unknown previous_response_id.
 func unknownResponse(id string) error {
-	return responsesapi.UnknownPrevious(id, "It has expired, or was not stored; send the whole conversation.")
+	return responsesapi.UnknownPrevious(id, "It expired or was not stored; send the whole conversation.")
 }

@@ -122,9 +122,9 @@ func TestP6_ErrorsOfAFileNameTheLineAndTheColumn(t *testing.T) {
 		{"a tag", head + "  - id: !!str a\n", "f:3:9: anchors, aliases, tags"},
 		{"two documents", "version: 1\n---\nversion: 1\n", "f:2:1: a second document"},
 		{"wrong indentation", "version: 1\nrules:\n  - id: a\n   effect: deny\n", "f:4:"},
-		{"a hexadecimal number", head + "  - id: a\n    effect: allow\n    edits: {x: 0x10}\n", "f:5:16: write the number 0x10 as JSON does"},
+		{"a hexadecimal number", head + "  - id: a\n    effect: allow\n    edits: {x: 0x10}\n", "f:5:16: write the number 0x10 as in JSON"},
 		{"an infinity", head + "  - id: a\n    effect: allow\n    edits: {x: .inf}\n", "f:5:16: "},
-		{"a number for a name", head + "  - id: a\n    effect: allow\n    edits: {1: x}\n", "f:5:13: a name must be a text"},
+		{"a number for a name", head + "  - id: a\n    effect: allow\n    edits: {1: x}\n", "f:5:13: a field name must be a text"},
 		{"not UTF-8", "version: 1\n# \xff\n", "f:2:3: the text is not UTF-8"},
 		{"much nesting", "version: 1\nrules: " + strings.Repeat("[", 100_000), "nested more than"},
 		{"much nesting of mappings, by lines", staircase("a:", 1000), "nested more than"},
@@ -204,7 +204,7 @@ func TestP6_AMappingOfTooManyNamesIsRefusedBeforeItIsParsed(t *testing.T) {
 		t.Errorf("many mappings of few names: %v", err)
 	}
 	_, err := Parse("p.yaml", []byte(file(1, most+1)))
-	if err == nil || err.Error() != fmt.Sprintf("p.yaml:%d:7: a mapping has more than 2000 names; write such a file as JSON", 6+most+1) {
+	if err == nil || err.Error() != fmt.Sprintf("p.yaml:%d:7: a mapping has more than 2000 fields: write the file as JSON", 6+most+1) {
 		t.Errorf("one too many: %v", err)
 	}
 	began := time.Now()
@@ -250,8 +250,8 @@ rules:
 		"f:12:15: priority: want a number, have a text",
 		`f:13:18: rule "expression": when.tool: glob "a["`,
 		"f:13:30: anchors, aliases, tags and merge keys",
-		"f:16:16: write the number 0x10 as JSON does",
-		"f:16:22: a name must be a text",
+		"f:16:16: write the number 0x10 as in JSON",
+		"f:16:22: a field name must be a text",
 		"f:17:5: rule 5: id: a rule needs an id",
 		"f:19:19: rule 5: when.expression: it is of type int, want bool",
 	}

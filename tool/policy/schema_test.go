@@ -139,7 +139,7 @@ func TestP6_TheSchemaHasEveryFieldOfAFile(t *testing.T) {
 	if err == nil {
 		t.Fatal("an unknown field was taken")
 	}
-	told := regexp.MustCompile(`: (\w+): unknown field "`+nobody+`"; there are (.*)`).FindAllStringSubmatch(err.Error(), -1)
+	told := regexp.MustCompile(`: (\w+): unknown field "`+nobody+`": known fields are (.*)`).FindAllStringSubmatch(err.Error(), -1)
 	known := map[string]string{}
 	for _, m := range told {
 		known[m[1]] = m[2]

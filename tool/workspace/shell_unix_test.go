@@ -88,7 +88,7 @@ func TestT15_AListJudgesEveryProgramOfAScript(t *testing.T) {
 		"eval":           {"eval 'touch x'", `"eval" is not on the list`},
 		"redirection":    {"echo a > x", `not to "x"`},
 		"another shell":  {"[[ a || touch ]]", "is not on the list"},
-		"no end":         {"echo 'a", "cannot be read"},
+		"no end":         {"echo 'a", "cannot be parsed"},
 		"builtin":        {"cd /; echo a", `"cd" is not on the list`},
 		"function":       {"echo() { touch x; }; echo", `"touch" is not on the list`},
 		"shell as texts": {"sh -c \"$(echo touch x)\"", `"sh" is not on the list`},

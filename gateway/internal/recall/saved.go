@@ -121,7 +121,7 @@ func (r *Recall) Load(ctx context.Context, key, id string) ([]dragoman.Message, 
 	var chain []*saved
 	for at := id; at != ""; {
 		if len(chain) > mostDepth {
-			return nil, fmt.Errorf("%w: %.80q has no beginning", ErrNotFound, id)
+			return nil, fmt.Errorf("%w: the start of %.80q is missing", ErrNotFound, id)
 		}
 		s, err := r.saved(ctx, key, at)
 		if err != nil {

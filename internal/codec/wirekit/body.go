@@ -100,7 +100,7 @@ func OpenResponse(
 		return nil, false, err
 	}
 	whole, at := jsonwire.SettleValue(body, literal)
-	reportRepeats(rep, at.Repeats, "readers disagree which one counts")
+	reportRepeats(rep, at.Repeats, "parsers disagree which one counts")
 	if !at.None() {
 		whole = jsonwire.Value{Raw: body}
 	}

@@ -82,7 +82,7 @@ const MaxCommand = 64 << 10
 const maxDepth = 8
 
 // ErrUnreadable is wrapped by every error about a command that cannot be parsed.
-var ErrUnreadable = errors.New("the command cannot be read")
+var ErrUnreadable = errors.New("the command cannot be parsed")
 
 // Parse reads a command as Bash does. With an error comes what is safe to believe:
 // an unknown program.
@@ -178,7 +178,7 @@ func (c *Command) Words() ([]string, error) {
 	case c.needs != nil:
 		return nil, c.needs
 	case !c.read:
-		return nil, fmt.Errorf("%w: nobody parsed it", ErrUnreadable)
+		return nil, fmt.Errorf("%w: it was not parsed", ErrUnreadable)
 	}
 	return slices.Clone(c.words), nil
 }

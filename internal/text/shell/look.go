@@ -196,9 +196,9 @@ func (l *looker) run(words []word, more bool, depth int) call {
 	name := words[0].text
 	switch {
 	case !words[0].static || name == "":
-		return l.conceals(c, "which program runs must be known before")
+		return l.conceals(c, "the name of the program must be known before it runs")
 	case depth > maxDepth:
-		return l.conceals(c, "there are too many programs that run programs")
+		return l.conceals(c, "too many programs run other programs")
 	}
 	l.program(name)
 	args := words[1:]
@@ -227,13 +227,13 @@ func (l *looker) run(words []word, more bool, depth int) call {
 		}
 	case runsVariable:
 		if slices.ContainsFunc(args, func(a word) bool { return !a.static || strings.HasPrefix(a.text, "-v") || a.text == "-R" }) {
-			return l.conceals(c, "variables cannot be set or looked at by "+name)
+			return l.conceals(c, "variables cannot be set or read by "+name)
 		}
 	}
 	return c
 }
 
-func runsUnseen(name string) string { return name + " can run what is not seen here" }
+func runsUnseen(name string) string { return name + " runs commands that cannot be checked here" }
 
 // conceals notes that a call may run what cannot be known.
 func (l *looker) conceals(c call, why string) call {
