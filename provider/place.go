@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"os"
 	"strings"
@@ -44,6 +45,9 @@ func (c *Config) place(client *Client, s Settings, b builtin) error {
 		return nil
 	}
 	_, err := parseBase(client.BaseURL)
+	if bad := new(SettingError); errors.As(err, &bad) {
+		bad.Setting += " of the provider " + client.Name
+	}
 	return err
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -35,7 +36,13 @@ type TransportError struct {
 	Err  error
 }
 
-func (e *TransportError) Error() string { return fmt.Sprintf("provider: %s: %v", e.Host, e.Err) }
+func (e *TransportError) Error() string {
+	if dial := new(net.OpError); errors.As(e.Err, &dial) && dial.Op == "dial" {
+		return fmt.Sprintf("provider: cannot connect to %s: %v; check the base URL of the provider, and that the server runs", e.Host, e.Err)
+	}
+	return fmt.Sprintf("provider: %s: %v", e.Host, e.Err)
+}
+
 func (e *TransportError) Unwrap() error { return e.Err }
 
 // answer is the response to one attempt while it is read.

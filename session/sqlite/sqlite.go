@@ -128,9 +128,13 @@ func (s *Store) about(err error) error {
 	case s.closed.Load():
 		return session.ErrClosed
 	case errors.As(err, &e) && e.Code()&0xff == codeBusy:
-		return fmt.Errorf("sqlite: another process has locked %s for too long: %w", s.path, err)
+		return fmt.Errorf("sqlite: another process has locked %s for too long: try again when it has ended: %w", s.path, err)
 	case errors.As(err, &e) && e.Code()&0xff == codeNotADB:
-		return fmt.Errorf("sqlite: %s is not a SQLite file, or is damaged: %w", s.path, err)
+		return fmt.Errorf("sqlite: %s is not an SQLite file, or is damaged: use another file: %w", s.path, err)
+	case errors.As(err, &e) && e.Code()&0xff == codeFull:
+		return fmt.Errorf("sqlite: cannot write %s, because the disk is full: free some space and try again: %w", s.path, err)
+	case errors.As(err, &e) && e.Code()&0xff == codeCorrupt:
+		return fmt.Errorf("sqlite: %s is damaged: restore it from a backup, or use another file: %w", s.path, err)
 	default:
 		return fmt.Errorf("sqlite: %w", err)
 	}
@@ -138,8 +142,10 @@ func (s *Store) about(err error) error {
 
 // SQLite result codes, without the extension bits.
 const (
-	codeBusy   = 5
-	codeNotADB = 26
+	codeBusy    = 5
+	codeCorrupt = 11
+	codeFull    = 13
+	codeNotADB  = 26
 )
 
 // Close closes the file.

@@ -81,7 +81,7 @@ func TestT15_AListJudgesEveryProgramOfAScript(t *testing.T) {
 		"inner shell":    {"sh -c 'touch x'", `"sh" is not on the list`},
 		"wrapper":        {"env touch x | sort", `"env" is not on the list`},
 		"arguments":      {"echo a | tr a c", `"tr" may run only as: tr a b`},
-		"unknown":        {"echo a; $x", "which program runs must be known"},
+		"unknown":        {"echo a; $x", "must be known before it runs"},
 		"unknown words":  {"echo a; cat $x", `"cat" may run only as: cat *`},
 		"variable":       {"PATH=. echo a | sort", "variables cannot be set"},
 		"loop":           {"for PATH in .; do echo a; done", "in lower case"},
