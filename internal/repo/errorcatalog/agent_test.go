@@ -47,12 +47,12 @@ func agents() section {
 				means: "The model had more to say than the limit allows.", fix: "Raise `Settings.MaxOutputTokens`. The text so far is in the result.",
 			},
 			{
-				title: "Model refused", from: "a model that refuses the request", run: ends("turn\n  match any\n  refuse I cannot help with that.\n", agent.Agent{}),
+				title: "Model refused", from: "`agent.Generate`, when the model refuses the request", run: refused,
 				means: "The model declined, with this reason.", fix: "Change the request, or use another model.",
 			},
 			{
-				title: "Empty responses", from: "a model that sends no text and no call, three times", run: emptyResponses,
-				means: "The model was called again twice and sent nothing.", fix: "Look at the prompt. `Limits.EmptyResponses` sets how often an empty response is repeated.",
+				title: "Content filter", from: "a response that the provider's content filter ends", run: ends("turn\n  match any\n  say The weather in\n  stop content_filter\n", agent.Agent{}),
+				means: "The provider ended the response.", fix: "Change the prompt, or the filter settings of the provider.",
 			},
 			{
 				title: "Guardrail", from: "an input guardrail that stops", run: guarded,
@@ -133,17 +133,6 @@ func invalidOutput(t *testing.T) string {
 	return err.Error()
 }
 
-// mute is a model that responds with nothing.
-type mute struct{ dragoman.Model }
-
-func (mute) Generate(context.Context, *dragoman.Request) (*dragoman.Response, error) {
-	return &dragoman.Response{Output: []dragoman.Message{{Role: dragoman.RoleAssistant}}, Stop: dragoman.Stop{Reason: dragoman.StopEnd}}, nil
-}
-
-func emptyResponses(t *testing.T) string {
-	return failed(t, agent.Agent{Model: mute{provider.MustOpen("sim/echo")}})
-}
-
 func guarded(t *testing.T) string {
 	return failed(t, agent.Agent{Model: provider.MustOpen("sim/echo"), Guardrails: agent.Guardrails{Input: []agent.InputGuardrail{{
 		Name: "no-weather",
@@ -151,6 +140,14 @@ func guarded(t *testing.T) string {
 			return agent.Verdict{Stop: true, Reason: "questions about the weather are off topic"}, nil
 		},
 	}}}})
+}
+
+func refused(t *testing.T) string {
+	_, _, err := agent.Generate[forecast](t.Context(), agent.Agent{Model: script(t, "turn\n  match any\n  refuse I cannot help with that.\n")}, "How cold is it?")
+	if err == nil {
+		t.Fatal("no error")
+	}
+	return err.Error()
 }
 
 func pendingIn(t *testing.T) (agent.Agent, *session.Session, *agent.Result) {

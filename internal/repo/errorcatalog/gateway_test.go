@@ -2,16 +2,18 @@ package errorcatalog
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/dragoman-go/dragoman/gateway"
-	"github.com/dragoman-go/dragoman/provider"
 )
 
 func gatewayRequests() section {
@@ -134,7 +136,7 @@ func withKey(gatewayFields, keyFields string) string {
 }
 
 // post sends a request and returns its status and body.
-func post(t *testing.T, method, url, body, key string, header ...string) (int, []byte) {
+func post(t *testing.T, method, url, body, key string, host ...string) (int, []byte) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
 	if err != nil {
@@ -143,11 +145,8 @@ func post(t *testing.T, method, url, body, key string, header ...string) (int, [
 	if key != "" {
 		req.Header.Set("Authorization", "Bearer "+key)
 	}
-	for i := 0; i+1 < len(header); i += 2 {
-		if header[i] == "Host" {
-			req.Host = header[i+1]
-		}
-		req.Header.Set(header[i], header[i+1])
+	if len(host) > 0 {
+		req.Host = host[0]
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
@@ -258,13 +257,32 @@ func brokenStream(t *testing.T) string {
 }
 
 func foreignHost(t *testing.T) string {
-	status, raw := post(t, http.MethodPost, serve(t, "version: 1\ngateway:\n  routes: {fast: {to: sim/echo}}\n")+"/v1/chat/completions", hello, "", "Host", "my-laptop.example:8088")
+	c, err := gateway.Parse("dragoman.yaml", []byte("version: 1\ngateway:\n  routes: {fast: {to: sim/echo}}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := gateway.New(c, gateway.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- g.Serve(ctx, l, time.Second) }()
+	defer func() {
+		cancel()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	}()
+	status, raw := post(t, http.MethodPost, "http://"+l.Addr().String()+"/v1/chat/completions", hello, "", "my-laptop.example:8088")
 	return failure(t, status, raw)
 }
 
 func configFile() section {
-	const key = "/home/me/project/dragoman.yaml"
-	_ = key
 	return section{
 		title: "In a config file",
 		intro: "`dragoman serve --check` reports everything that is wrong with a file, each with its line and column. `dragoman run` and\n`provider.Load` report the same.",
@@ -292,5 +310,3 @@ func yaml(text string) map[string]string { return map[string]string{"dragoman.ya
 func check(title string, files map[string]string, means, fix string, env ...string) entry {
 	return entry{title: title, command: "dragoman serve --config dragoman.yaml --check", files: files, env: env, means: means, fix: fix}
 }
-
-var _ = provider.Parse
