@@ -443,7 +443,7 @@ func freeformLoss(s *dragoman.ToolSpec) string {
 	if s.Grammar == nil {
 		return `freeform tool written as a function with one string argument "input"`
 	}
-	return `freeform tool written as a function with one string argument "input"; its grammar is told in the description, not enforced`
+	return `freeform tool written as a function with one string argument "input"; its grammar is moved to the description, not enforced`
 }
 
 // freeformSchema returns the schema of the function that replaces a freeform tool (quirk A43).

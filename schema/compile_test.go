@@ -70,7 +70,7 @@ func TestUnionsTellTheClosestBranch(t *testing.T) {
 		{"type":"object","properties":{"kind":{"const":"circle"},"r":{"type":"number"}},"required":["kind","r"]},
 		{"type":"object","properties":{"kind":{"const":"box"},"w":{"type":"number"},"h":{"type":"number"}},"required":["kind","w","h"]}]}`)
 	err := v.Validate([]byte(`{"kind":"box","w":1}`))
-	want := "(root): matches none of the 2 allowed forms; the closest needs what follows\n(root): lacks \"h\""
+	want := "(root): matches none of the 2 allowed forms; errors of the closest one follow\n(root): lacks \"h\""
 	if err == nil || err.Error() != want {
 		t.Errorf("%v", err)
 	}

@@ -333,6 +333,6 @@ func (l *lowerer) dropRequiredUnion(n *node, k keyword) bool {
 		n.setTypes([]string{"object"})
 	}
 	l.note(n, alternatives(u.list))
-	l.lostf(dragoman.Lowered, dragoman.Warn, u, "%s of required names told in the description", keywords[k].name)
+	l.lostf(dragoman.Lowered, dragoman.Warn, u, "%s of required names moved to the description", keywords[k].name)
 	return true
 }

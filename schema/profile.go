@@ -210,9 +210,9 @@ func (p Profile) ForOutput() Profile {
 // whole and parts describe in words what a schema is for.
 func (p *Profile) whole() string {
 	if p.answers {
-		return "an answer is an object"
+		return "an output must be an object"
 	}
-	return "arguments are an object"
+	return "arguments must be an object"
 }
 
 func (p *Profile) parts() string {

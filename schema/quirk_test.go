@@ -199,7 +199,7 @@ func TestQuirkA4_NothingStandsBesideAReference(t *testing.T) {
 			[]string{"lowered /properties/a/$ref"},
 		},
 		{
-			"a default is told in the description", OpenAIStrict(),
+			"a default is moved to the description", OpenAIStrict(),
 			`{"type":"object","properties":{"a":{"$ref":"#/$defs/A","default":{"x":"y"}}},"required":["a"],"additionalProperties":false,` + defs + `}`,
 			`{"type":"object","properties":{"a":{"description":"(default: {\"x\":\"y\"})","anyOf":[{"$ref":"#/$defs/A"}]}},"required":["a"],"additionalProperties":false,` + defs + `}`,
 			[]string{"moved /properties/a/default"},

@@ -20,7 +20,7 @@ func (l *lowerer) flattenRoot() {
 		if v := root.get(k); v != nil {
 			root.del(k)
 			l.note(root, keywords[k].name+": "+noteValue(v))
-			l.lostf(dragoman.Moved, dragoman.Warn, v, "%s is not allowed at the root; told in the description", keywords[k].name)
+			l.lostf(dragoman.Moved, dragoman.Warn, v, "%s is not allowed at the root; moved to the description", keywords[k].name)
 		}
 	}
 	if l.err != nil {

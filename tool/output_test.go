@@ -537,7 +537,7 @@ func TestAHundredMegabytesOfOutputStayBounded(t *testing.T) {
 		t.Errorf("%d bytes", len(res.Text()))
 	}
 	res, rec = do(t, &tool.Runner{Spill: &tool.MemorySpill{MaxBytes: 1000}}, mustBox(t, returns(huge)), call("1", "f", ""))
-	if wantKind(t, res, rec, ""); !strings.Contains(res.Text(), "the whole is too long to be stored, and the rest is lost") {
+	if wantKind(t, res, rec, ""); !strings.Contains(res.Text(), "the output is too long to be stored, and the rest is lost") {
 		t.Errorf("%.200s", res.Text())
 	}
 }

@@ -248,7 +248,7 @@ func (r *reader) when(n *node, w *When, mark func(string, func(*node)) func(*nod
 		"expression": mark("when.expression", func(n *node) {
 			w.Expression = r.String(n, "expression")
 			if n.Kind == filetree.String && strings.TrimSpace(w.Expression) == "" {
-				r.Bad(n, "expression: it is empty")
+				r.Bad(n, "expression: the expression is empty")
 			}
 		}),
 	})

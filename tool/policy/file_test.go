@@ -114,7 +114,7 @@ func TestP6_ErrorsOfAFileNameTheLineAndTheColumn(t *testing.T) {
 		{"a number for a text", head + "  - id: 7\n    effect: deny\n", "f:3:9: id: want a text, have a number"},
 		{"a text for a yes or no", head + "  - id: a\n    effect: deny\n    enabled: no\n", "f:5:14: enabled: want true or false, have a text"},
 		{"an empty list", head + "  - id: a\n    effect: deny\n    when: {tool: []}\n", "f:5:18: tool: the list is empty"},
-		{"an empty expression", head + "  - id: a\n    effect: deny\n    when: {expression: ''}\n", "expression: it is empty"},
+		{"an empty expression", head + "  - id: a\n    effect: deny\n    when: {expression: ''}\n", "expression: the expression is empty"},
 		{"a key twice", head + "  - id: a\n    id: b\n", `f:4:5: mapping key "id" already defined`},
 		{"an anchor", head + "  - &x {id: a, effect: deny}\n", "f:3:5: anchors, aliases"},
 		{"an alias", "version: 1\nrules: *x\n", "f:2:8: "},

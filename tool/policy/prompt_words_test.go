@@ -21,7 +21,7 @@ func TestThePromptSaysWhatIsWrongWithAnAnswer(t *testing.T) {
 	}{
 		{"a value", &tool.InputRequest{Argument: "ticket"}, "hello\n=hello\n", "Type = and then the value (for example =my text), or n to reject", tool.Approved},
 		{"yes or no", nil, "hello\ny\n", "y to run it, n to reject it", tool.Approved},
-		{"no answer at all", nil, "hello\nhello\nhello\ny\n", "The call stays undecided.", tool.Undecided},
+		{"no answer at all", nil, "hello\nhello\nhello\ny\n", "The call stays pending.", tool.Undecided},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var out bytes.Buffer

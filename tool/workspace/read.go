@@ -150,7 +150,7 @@ func (w *Workspace) readBytes(rel string, offset int64, n int) (string, error) {
 	end := offset + int64(len(text))
 	head := fmt.Sprintf("[%s: bytes %d to %d of %d", shown(rel), offset, end, info.Size())
 	if end < info.Size() {
-		head += fmt.Sprintf("; go on with offset %d", end)
+		head += fmt.Sprintf("; continue with offset %d", end)
 	}
 	return plain(head + "]\n" + string(text)), nil
 }

@@ -32,7 +32,7 @@ func DecodeRequest(
 		return err
 	}
 	settled, at := jsonwire.SettleValue(body, literal)
-	reportRepeats(rep, at.Repeats, "the last one counts")
+	reportRepeats(rep, at.Repeats, "the last one is used")
 	for _, twin := range at.Twins {
 		rep.Add(dragoman.Dropped, dragoman.Warn, twin, "the name differs from a known field only in case; the native form is not kept")
 	}
