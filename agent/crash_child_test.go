@@ -110,7 +110,7 @@ func fate(res *dragoman.ToolResult) string {
 		return worked
 	case strings.Contains(text, "did not run: the user rejected it"):
 		return rejected
-	case strings.Contains(text, "not known whether"):
+	case strings.Contains(text, "unknown whether"):
 		return uncertain
 	default:
 		return text

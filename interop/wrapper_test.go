@@ -108,7 +108,7 @@ func TestQuirkB22_ADecoratedNameIsTheDeclaredToolItCanOnlyMean(t *testing.T) {
 			t.Errorf("%q is taken for %q, want %q", wire, got, want)
 		}
 		decorated := want != wire && want != "crm.find" || strings.HasPrefix(wire, "crm__crm") || wire == "CRM__find"
-		if said := strings.Contains(rep.String(), "is no tool"); said != decorated {
+		if said := strings.Contains(rep.String(), "does not exist"); said != decorated {
 			t.Errorf("%q: report %q", wire, rep.String())
 		}
 	}

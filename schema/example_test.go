@@ -44,8 +44,8 @@ func ExampleValidator_Validate() {
 	}
 	fmt.Println(v.Validate([]byte(`{"days":30,"town":"Oslo"}`)))
 	// Output:
-	// (root): has no place for "town"
-	// (root): lacks "city"
+	// (root): unknown property "town"
+	// (root): missing property "city"
 	// /days: must be at most 14, is 30
 }
 

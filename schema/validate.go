@@ -236,15 +236,23 @@ func keywordOf(e *jsonschema.ValidationError) string {
 	}
 }
 
+// properties names properties: property "a", or properties "a", "b".
+func properties(list []string) string {
+	if len(list) == 1 {
+		return "property " + names(list)
+	}
+	return "properties " + names(list)
+}
+
 // message returns what was expected.
 func message(e *jsonschema.ValidationError) string {
 	switch k := e.ErrorKind.(type) {
 	case *kind.Type:
 		return fmt.Sprintf("must be %s, is %s", strings.Join(k.Want, " or "), k.Got)
 	case *kind.Required:
-		return "missing property " + names(k.Missing)
+		return "missing " + properties(k.Missing)
 	case *kind.AdditionalProperties:
-		return "unknown property " + names(k.Properties)
+		return "unknown " + properties(k.Properties)
 	case *kind.Enum:
 		return "must be one of " + values(k.Want) + ", is " + show(k.Got)
 	case *kind.Const:
@@ -290,9 +298,9 @@ func message(e *jsonschema.ValidationError) string {
 	case *kind.FalseSchema:
 		return "must not be present"
 	case *kind.Dependency:
-		return fmt.Sprintf("missing property %s, required with %s", names(k.Missing), show(k.Prop))
+		return fmt.Sprintf("missing %s, required with %s", properties(k.Missing), show(k.Prop))
 	case *kind.DependentRequired:
-		return fmt.Sprintf("missing property %s, required with %s", names(k.Missing), show(k.Prop))
+		return fmt.Sprintf("missing %s, required with %s", properties(k.Missing), show(k.Prop))
 	case *kind.RefCycle:
 		return "the schema refers to itself here without an end"
 	default:

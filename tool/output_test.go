@@ -72,7 +72,7 @@ func TestT8_LongOutputKeepsHeadAndTailAndSaysWhatWasCutAndWhereItIs(t *testing.T
 		head, page, _ := strings.Cut(unfenced(t, b.Results[0].Text()), "]\n")
 		whole.WriteString(page)
 		offset += len(page)
-		if more := offset < len(long); strings.Contains(head, "go on with offset") != more || !strings.Contains(head, fmt.Sprint(len(long))) {
+		if more := offset < len(long); strings.Contains(head, "continue with offset") != more || !strings.Contains(head, fmt.Sprint(len(long))) {
 			t.Errorf("%q at %d of %d", head, offset, len(long))
 		}
 	}
