@@ -132,7 +132,7 @@ func TestS1_AbandonedRunKeepsJournaledResults(t *testing.T) {
 	for _, p := range m.asked[0].Messages[2].Parts {
 		texts = append(texts, p.(*dragoman.ToolResult).PlainText())
 	}
-	if len(texts) != 2 || texts[0] != "pay did x" || !strings.Contains(texts[1], "unknown whether it ran") {
+	if len(texts) != 2 || texts[0] != "pay did x" || !strings.Contains(texts[1], "not known whether it ran") {
 		t.Errorf("%q", texts)
 	}
 }

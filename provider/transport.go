@@ -40,6 +40,9 @@ func (e *TransportError) Error() string {
 	if dial := new(net.OpError); errors.As(e.Err, &dial) && dial.Op == "dial" {
 		return fmt.Sprintf("provider: cannot connect to %s: %v; check the base URL of the provider, and that the server runs", e.Host, e.Err)
 	}
+	if errors.Is(e.Err, http.ErrSchemeMismatch) {
+		return fmt.Sprintf("provider: %s: %v; write http:// in the base URL of the provider", e.Host, e.Err)
+	}
 	return fmt.Sprintf("provider: %s: %v", e.Host, e.Err)
 }
 
@@ -356,6 +359,9 @@ func (a *answer) refusal() ([]byte, error) {
 	e := a.x.codec.DecodeError(a.StatusCode, a.Header, body)
 	if isPage(e.Message) {
 		e.Message = excerpt(a.x.secrets.text(string(body)))
+	}
+	if a.StatusCode == http.StatusNotFound && !isJSON(body) {
+		e.Message = strings.TrimRight(e.Message, ". \n") + "; check the base URL of the provider"
 	}
 	if to := a.Header.Get("Location"); to != "" && a.StatusCode < 400 {
 		e.Message = "the server redirects, and redirects are not followed: set the base URL to the new address"

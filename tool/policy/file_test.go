@@ -137,13 +137,13 @@ func TestP6_ErrorsOfAFileNameTheLineAndTheColumn(t *testing.T) {
 		{"JSON with much nesting", `{"version":1,"rules":` + strings.Repeat("[", 9000), "nested more than"},
 
 		// What is wrong with the rules has its place too.
-		{"an unknown effect", head + "  - id: a\n    effect: maybe\n", `f:4:13: rule "a": effect: "maybe" is no effect`},
-		{"no effect", head + "  - id: a\n", `f:3:5: rule "a": effect: a rule needs an effect`},
+		{"an unknown effect", head + "  - id: a\n    effect: maybe\n", `f:4:13: rule "a": effect: unknown effect "maybe"`},
+		{"no effect", head + "  - id: a\n", `f:3:5: rule "a": effect: the effect is missing`},
 		{"a glob", head + "  - id: a\n    effect: deny\n    when:\n      tool: [a, 'b[']\n", `f:6:13: rule "a": when.tool: glob "b["`},
 		{"an expression", head + "  - id: a\n    effect: deny\n    when:\n      expression: argz.x == 1\n", `f:6:19: rule "a": when.expression: 1:1: undeclared reference to 'argz'`},
 		{"an expression in a block", head + "  - id: a\n    effect: deny\n    when:\n      expression: |\n        true &&\n        argz.x == 1\n", `rule "a": when.expression: 2:1: undeclared reference`},
-		{"an expression of JSON", "{\"version\": 1, \"rules\": [\n {\"id\": \"a\", \"effect\": \"deny\", \"when\": {\"expression\": \"size(text)\"}}]}", `f:2:55: rule "a": when.expression: it is of type int`},
-		{"an id twice", head + "  - {id: a, effect: deny}\n  - {id: a, effect: deny}\n", `f:4:10: rule "a": id: rule 1 has this id already`},
+		{"an expression of JSON", "{\"version\": 1, \"rules\": [\n {\"id\": \"a\", \"effect\": \"deny\", \"when\": {\"expression\": \"size(text)\"}}]}", `f:2:55: rule "a": when.expression: the expression has the type int`},
+		{"an id twice", head + "  - {id: a, effect: deny}\n  - {id: a, effect: deny}\n", `f:4:10: rule "a": id: rule 1 already has this id`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c, err := Parse("f", []byte(tc.text))
@@ -241,19 +241,19 @@ rules:
 	want := []string{
 		"f:1:10: version: this program supports only version 1",
 		`f:2:10: default: unknown default "x"`,
-		"f:4:5: rule 1: effect: a rule needs an effect",
+		"f:4:5: rule 1: effect: the effect is missing",
 		"f:4:9: id: want a text, have a number",
 		`f:5:5: rule: unknown field "foo"`,
 		`f:9:19: rule "expression": when.expression: 1:1: undeclared reference to 'argz'`,
-		`f:10:9: rule "expression": id: rule 2 has this id already`,
-		`f:11:13: rule "expression": effect: "perhaps" is no effect`,
+		`f:10:9: rule "expression": id: rule 2 already has this id`,
+		`f:11:13: rule "expression": effect: unknown effect "perhaps"`,
 		"f:12:15: priority: want a number, have a text",
 		`f:13:18: rule "expression": when.tool: glob "a["`,
 		"f:13:30: anchors, aliases, tags and merge keys",
 		"f:16:16: write the number 0x10 as in JSON",
 		"f:16:22: a field name must be a text",
-		"f:17:5: rule 5: id: a rule needs an id",
-		"f:19:19: rule 5: when.expression: it is of type int, want bool",
+		"f:17:5: rule 5: id: the id is missing",
+		"f:19:19: rule 5: when.expression: the expression has the type int, want bool",
 	}
 	file := writeFile(t, text)
 	_, loaded := Load(file)

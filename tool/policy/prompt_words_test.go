@@ -31,7 +31,7 @@ func TestThePromptSaysWhatIsWrongWithAnAnswer(t *testing.T) {
 			if err != nil || a.Verdict != tc.want {
 				t.Fatalf("%+v, %v", a, err)
 			}
-			_, after, said := strings.Cut(out.String(), `"hello" is not an answer.`+"\n")
+			_, after, said := strings.Cut(out.String(), `"hello" is not a valid answer.`+"\n")
 			if !said || !strings.Contains(after, tc.help) {
 				t.Errorf("%s", out.String())
 			}
@@ -51,7 +51,7 @@ func TestPromptQuotesTheBeginningOfALongAnswer(t *testing.T) {
 		if cut {
 			want += "…"
 		}
-		if !strings.Contains(out.String(), want+`" is not an answer.`) {
+		if !strings.Contains(out.String(), want+`" is not a valid answer.`) {
 			t.Errorf("%d characters: %s", n, out.String())
 		}
 	}

@@ -30,7 +30,7 @@ func TestP1_ARuleThatCanNeverApplyIsAnErrorWithItsLine(t *testing.T) {
 		{"a tool and a model", "effect: deny\n    when: {tool: x, model: y}", "can never apply: no subject has everything"},
 		{"a model and a target", "effect: deny\n    when: {model: x, target: y}", "can never apply: no subject has everything"},
 		{"a question about a model", "effect: ask\n    when: {model: x}", "can never apply: no subject has everything"},
-		{"an expression that is false", "effect: deny\n    when: {expression: 'false'}", "f:5:24: rule \"a\": when.expression: it is never true"},
+		{"an expression that is false", "effect: deny\n    when: {expression: 'false'}", "f:5:24: rule \"a\": when.expression: the expression is never true"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := parsed("version: 1\nrules:\n  - id: a\n    " + tc.rule + "\n")

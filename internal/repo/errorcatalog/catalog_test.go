@@ -217,13 +217,17 @@ func shell(t *testing.T, dir, line string, env []string) *exec.Cmd {
 	return cmd
 }
 
+// continued is the note with which a run ends.
+var continued = regexp.MustCompile(`^Session \S+\. Continue with`)
+
 var variable = []struct {
 	re *regexp.Regexp
 	to string
 }{
 	{regexp.MustCompile(`(127\.0\.0\.1|localhost):\d{4,5}\b`), "$1:8080"},
 	{regexp.MustCompile(`/[^\s"':]*/(TestPageShows|TestTitles)[^\s"':/]*/\d+`), "/home/me/project"},
-	{regexp.MustCompile(`[Ss]ession [a-z0-9]{8}\b`), "session k3v9x2pm"},
+	{regexp.MustCompile(`([Ss])ession [a-z0-9]*[0-9][a-z0-9]*\b`), "${1}ession k3v9x2pm"},
+	{regexp.MustCompile(`[0-9a-f]{24}`), "3f940cf0a3cad5e89d467dc3"},
 	{regexp.MustCompile(`--session [a-z0-9]{8}\b`), "--session k3v9x2pm"},
 }
 
@@ -235,7 +239,7 @@ func normalize(text string) string {
 	var lines []string
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, " \n")
-		if strings.HasPrefix(line, "No model is configured") || strings.HasPrefix(line, "session k3v9x2pm. Continue with") {
+		if strings.HasPrefix(line, "No model is configured") || continued.MatchString(line) {
 			continue
 		}
 		lines = append(lines, line)
