@@ -11,7 +11,7 @@ import (
 
 func TestP1_ARuleThatCanNeverApplyIsAnErrorWithItsLine(t *testing.T) {
 	for _, tc := range []struct{ name, rule, want string }{
-		{"an unknown subject", "effect: deny\n    subjects: [model]", "f:5:15: rule \"a\": subjects: \"model\" is no subject"},
+		{"an unknown subject", "effect: deny\n    subjects: [model]", "f:5:15: rule \"a\": subjects: unknown subject \"model\""},
 		{"a model call with a tool", "effect: deny\n    subjects: [model_call]\n    when: {tool: x}", "f:6:18: rule \"a\": when.tool: a model_call has no tool"},
 		{"one of two subjects has no tool", "effect: deny\n    subjects: [tool_call, model_call]\n    when: {tool: x}", "f:6:18: rule \"a\": when.tool: a model_call has no tool"},
 		{"a model call with a namespace", "effect: deny\n    subjects: [model_call]\n    when: {namespace: x}", "when.namespace: a model_call has no tool"},

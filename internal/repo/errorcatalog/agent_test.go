@@ -345,14 +345,13 @@ func begunBefore(t *testing.T) string {
 	return result(t, "get_weather", oslo, tool.Runner{Journal: s}, weather())
 }
 
+type inquiry struct {
+	City  string      `json:"city"`
+	Reply chan string `json:"reply"`
+}
+
 func invalidDefinition(t *testing.T) string {
-	_, err := tool.Make("get_weather", "Current weather in a city.", func(context.Context, struct {
-		City  string      `json:"city"`
-		Reply chan string `json:"reply"`
-	},
-	) (string, error) {
-		return "", nil
-	})
+	_, err := tool.Make("get_weather", "Current weather in a city.", func(context.Context, inquiry) (string, error) { return "", nil })
 	if err == nil {
 		t.Fatal("no error")
 	}

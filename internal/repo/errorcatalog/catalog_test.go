@@ -253,6 +253,11 @@ func (e *entry) markdown(text string) string {
 	if e.command != "" {
 		from = "`" + e.command + "`"
 	}
+	for _, v := range e.env {
+		if name, value, _ := strings.Cut(v, "="); value != "" {
+			from += fmt.Sprintf(", with `%s=%s`", name, strings.ReplaceAll(value, "\n", `\n`))
+		}
+	}
 	fence := "```"
 	for strings.Contains(text, fence) {
 		fence += "`"
@@ -262,9 +267,9 @@ func (e *entry) markdown(text string) string {
 		if language == "jsonl" || language == "db" {
 			continue
 		}
-		from += fmt.Sprintf(", with this `%s`:\n\n```%s\n%s```", name, language, text)
+		from += fmt.Sprintf(", with this `%s`:\n\n```%s\n%s```\n\nThe error", name, language, text)
 	}
-	return fmt.Sprintf("### %s\n\n%s\n\n%stext\n%s\n%s\n\n%s %s\n", e.title, from, fence, text, fence, e.means, e.fix)
+	return fmt.Sprintf("### %s\n\nProduced by %s:\n\n%stext\n%s\n%s\n\n%s %s\n", e.title, from, fence, text, fence, e.means, e.fix)
 }
 
 // shown returns the entry with this title as the page has it.

@@ -15,9 +15,7 @@ func schemas() section {
 		intro: "Schemas come from Go types (`schema.For`, `tool.New`, `agent.Generate`) or from JSON (`tool.Raw`, MCP servers). What a model API does\nnot support is no error: it is lowered, and reported as a loss.",
 		entries: []entry{
 			{
-				title: "Type that JSON cannot have", from: "`schema.For` of a struct with a function", run: typed[struct {
-					Done func() `json:"done"`
-				}],
+				title: "Type that JSON cannot have", from: "`schema.For` of a struct with a function", run: typed[callback],
 				means: "The type cannot be read from JSON.", fix: "Leave the field out with `json:\"-\"`, or use another type.",
 			},
 			{
@@ -25,9 +23,7 @@ func schemas() section {
 				means: "The keys of a JSON object are strings.", fix: "Use a key that is a string or a number, or a list of structs.",
 			},
 			{
-				title: "Unknown word in a tag", from: "a field with `jsonschema:\"minimun=1\"`", run: typed[struct {
-					Days int `json:"days" jsonschema:"minimun=1"`
-				}],
+				title: "Unknown word in a tag", from: "a field with `jsonschema:\"minimun=1\"`", run: typed[trip],
 				means: "The tag has a key that does not exist, or not for this type.", fix: "Correct it.",
 			},
 			{
@@ -48,6 +44,14 @@ func schemas() section {
 			},
 		},
 	}
+}
+
+type callback struct {
+	Done func() `json:"done"`
+}
+
+type trip struct {
+	Days int `json:"days" jsonschema:"minimun=1"`
 }
 
 func typed[T any](t *testing.T) string {

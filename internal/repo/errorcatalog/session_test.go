@@ -76,7 +76,7 @@ func sessions() section {
 				means: "The session could not be stored, so the run did not go on.", fix: "Free some space. The session has everything that was stored before.",
 			},
 			{
-				title: "Folder of the database cannot be created", command: `dragoman sessions list --sessions request.json/sessions.db`, files: map[string]string{"request.json": "{}"},
+				title: "Folder of the database cannot be created", command: `dragoman sessions list --sessions request.json/sessions.db`, files: map[string]string{"request.json": "{}\n"},
 				means: "The path leads through something that is not a folder.", fix: "Correct `--sessions` or `DRAGOMAN_SESSIONS`.",
 			},
 		},
@@ -194,13 +194,17 @@ func locked(t *testing.T) string {
 	return strings.ReplaceAll(err.Error(), path, "/home/me/project/sessions.db")
 }
 
-// fullDisk runs the command with its sessions on a file system of 256 kB that is nearly full.
+// fullDisk runs the command with its sessions on a file system of 512 kB that is nearly full.
 // It needs the right to mount one: root's, or that of a user namespace.
 func fullDisk(t *testing.T) string {
+	if os.Getpagesize() != 4096 { // what fits on the file system depends on it
+		return cannotProduce
+	}
 	dir := t.TempDir()
-	const line = `mount -t tmpfs -o size=256k none "$DISK" || exit 77
+	const line = `mount -t tmpfs -o size=512k none "$DISK" || exit 77
 dragoman run --model sim/echo --sessions "$DISK/sessions.db" --session trip "Hello" > /dev/null 2>&1 || exit 78
 cat /dev/zero > "$DISK/other" 2> /dev/null
+truncate -s -44k "$DISK/other"
 exec dragoman run --model sim/echo --sessions "$DISK/sessions.db" --session trip "And now?"`
 	for _, flags := range [][]string{{"-m"}, {"-rm"}} {
 		cmd := shell(t, dir, line, []string{"DISK=" + dir})
