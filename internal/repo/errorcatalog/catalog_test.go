@@ -226,7 +226,7 @@ var variable = []struct {
 }{
 	{regexp.MustCompile(`(127\.0\.0\.1|localhost):\d{4,5}\b`), "$1:8080"},
 	{regexp.MustCompile(`/[^\s"':]*/(TestPageShows|TestTitles)[^\s"':/]*/\d+`), "/home/me/project"},
-	{regexp.MustCompile(`([Ss])ession [a-z0-9]*[0-9][a-z0-9]*\b`), "${1}ession k3v9x2pm"},
+	{regexp.MustCompile(`([Ss])ession [a-z0-9]{8}\b`), "${1}ession k3v9x2pm"},
 	{regexp.MustCompile(`[0-9a-f]{24}`), "3f940cf0a3cad5e89d467dc3"},
 	{regexp.MustCompile(`--session [a-z0-9]{8}\b`), "--session k3v9x2pm"},
 }
