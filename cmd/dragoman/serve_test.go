@@ -79,7 +79,7 @@ func TestServeCheckDoesNotServe(t *testing.T) {
 		{
 			"version: 1\naliases: {fast: sim/echo}\nproviders: {work: {type: ollama, api_key_env: DRAGOMAN_TEST_UNSET}}\n",
 			"no routes in the config, so its aliases and providers are served: fast, work/*\n  fast    → sim/echo\n  work/*  → work/*\n",
-			"dragoman: warning: " + file + ":3:47: provider work: api_key_env: DRAGOMAN_TEST_UNSET is not set\n",
+			"dragoman: warning: " + file + ":3:47: provider work: api_key_env: the environment variable DRAGOMAN_TEST_UNSET is not set\n",
 		},
 		{
 			"version: 1\ngateway: {listen: \":80\", keys: {a: {key_env: DRAGOMAN_TEST_KEY, models: x}}, routes: {m-*: {to: [sim/echo, sim/planner]}}}\n",
