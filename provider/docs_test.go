@@ -60,7 +60,7 @@ func TestTheDocumentListsEveryFieldOfTheFile(t *testing.T) {
 		"failover":   `{"version": 1, "failover": {"?": 1}}`,
 	} {
 		_, err := Parse("f", []byte(file))
-		_, fields, found := strings.Cut(fmt.Sprint(err), "there are ")
+		_, fields, found := strings.Cut(fmt.Sprint(err), "known fields are ")
 		if !found {
 			t.Fatalf("%s: %v", what, err)
 		}
