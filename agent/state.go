@@ -128,9 +128,9 @@ func (s *state) failure() error {
 	case s.Phase != finished || s.Failed == nil:
 		return nil
 	case s.Failed.Guardrail:
-		return fmt.Errorf("%w in the stored run: %s", ErrGuardrail, s.Failed.Text)
+		return fmt.Errorf("%w (loaded from the stored run): %s", ErrGuardrail, s.Failed.Text)
 	default:
-		return fmt.Errorf("%w in the stored run: %s", ErrDecision, s.Failed.Text)
+		return fmt.Errorf("%w (loaded from the stored run): %s", ErrDecision, s.Failed.Text)
 	}
 }
 

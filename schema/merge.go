@@ -273,7 +273,7 @@ func (l *lowerer) mergeAllOf(n *node) (expanding []*node) {
 		for _, m := range all.list {
 			switch {
 			case m.isFalse():
-				l.impossible(m, "nothing satisfies false")
+				l.impossible(m, "the schema false matches no value")
 			case m.kind == isSchema:
 				m = l.part(m)
 				switch t := m.ref; {

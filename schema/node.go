@@ -281,7 +281,7 @@ func (l *lowerer) lowerUnion(n *node) bool {
 	}
 	u.list = slices.DeleteFunc(u.list, func(b *node) bool {
 		if b.isFalse() {
-			l.lost(dragoman.Dropped, dragoman.Info, b, "a branch that nothing satisfies")
+			l.lost(dragoman.Dropped, dragoman.Info, b, "a branch that no value satisfies")
 		}
 		return b.isFalse()
 	})

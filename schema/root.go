@@ -110,7 +110,7 @@ func (l *lowerer) flattenAllOf(n *node, depth int) {
 	var required requiredUnion
 	for _, m := range all.list {
 		if m.isFalse() {
-			l.fail(m, ErrInvalid, "nothing satisfies false")
+			l.fail(m, ErrInvalid, "the schema false matches no value")
 			return
 		}
 		if m.kind != isSchema {
@@ -136,7 +136,7 @@ func (l *lowerer) flattenUnion(n *node, k keyword, depth int) {
 			b = (&node{kind: isSchema}).at(b)
 		}
 		if b.kind != isSchema {
-			l.lost(dragoman.Dropped, dragoman.Warn, b, "a branch that nothing satisfies")
+			l.lost(dragoman.Dropped, dragoman.Warn, b, "a branch that no value satisfies")
 			continue
 		}
 		c := l.part(b)

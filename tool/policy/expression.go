@@ -50,7 +50,7 @@ func newExpressions(limit uint64) (*expressions, error) {
 		env, err = env.Extend(shellFunction(env))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("policy: the expression engine: %w", err)
+		return nil, fmt.Errorf("policy: starting the expression engine: %w", err)
 	}
 	return &expressions{env: env, limit: limit}, nil
 }
