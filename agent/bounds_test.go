@@ -227,13 +227,13 @@ func TestL9_WhitespaceInArgumentsIsIgnored(t *testing.T) {
 
 func TestL9_ErrorOfFailedTurnsNamesNoTool(t *testing.T) {
 	a := agent.Agent{Model: model(calls("a fall")), Tools: []tool.Tool{failing("fall")}, Limits: agent.Limits{ErrorTurns: 1}}
-	if _, err := a.Run(t.Context(), "go"); !is[*agent.LoopError](err) || !strings.HasSuffix(err.Error(), ": every call of 1 turns failed") {
+	if _, err := a.Run(t.Context(), "go"); !is[*agent.LoopError](err) || !strings.HasSuffix(err.Error(), ": every call of the last 1 turns failed; see Result.Records") {
 		t.Error(err)
 	}
 }
 
 func TestUnusableResponseErrorHasTheNativeReason(t *testing.T) {
-	for native, want := range map[string]string{"SPII": "it ended with content_filter (SPII)", "": "it ended with content_filter"} {
+	for native, want := range map[string]string{"SPII": "the model stopped with content_filter (SPII)", "": "the model stopped with content_filter"} {
 		resp := textResponse("part")
 		resp.Stop = dragoman.Stop{Reason: dragoman.StopContentFilter, Native: native}
 		if _, err := (agent.Agent{Model: model(resp)}).Run(t.Context(), "go"); !errors.Is(err, agent.ErrDecision) || !strings.HasSuffix(err.Error(), want) {

@@ -258,7 +258,7 @@ func (r *run) affordable(calls []*dragoman.ToolCall) (run []*dragoman.ToolCall, 
 			run = append(run, c)
 			continue
 		}
-		over = append(over, c.Fail(c.QualifiedName()+" did not run: no more calls are allowed."))
+		over = append(over, c.Fail(c.QualifiedName()+" did not run: the limit of tool calls is reached."))
 	}
 	return run, over
 }
@@ -454,7 +454,7 @@ func (r *run) splitCalls(calls []*dragoman.ToolCall) (run []*dragoman.ToolCall, 
 		switch {
 		case r.state.settled(c.ID) != nil:
 		case handoff && first != "":
-			answered = append(answered, c.Fail(fmt.Sprintf("Not handed over: %s was called first, and only one handoff is possible.", first)))
+			answered = append(answered, c.Fail(fmt.Sprintf("Not handed over: %s was called first, and a turn can have only one handoff.", first)))
 		case r.active.isHidden(key) && !r.found(key):
 			answered = append(answered, c.Fail(fmt.Sprintf("%s is not loaded. Find it with %s first.", c.QualifiedName(), r.active.searchTool.Spec().Name)))
 		default:

@@ -110,7 +110,7 @@ func outcomeOf(res *dragoman.ToolResult) string {
 		return succeeded
 	case strings.Contains(text, "did not run: the user rejected it"):
 		return rejected
-	case strings.Contains(text, "not known whether"):
+	case strings.Contains(text, "unknown whether"):
 		return uncertain
 	default:
 		return text

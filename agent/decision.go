@@ -63,7 +63,7 @@ func (d *decisions) resume(ctx context.Context, r *run) error {
 		case b.Run != r.state.Run && (len(r.path) > 0 || isPending(b)):
 			continue // it belongs to a nested run, or to an outer one
 		case !isPending(b):
-			return fmt.Errorf("%w: there is a decision on %s of turn %d, which is not pending", ErrState, b.Key.QualifiedName(), b.Turn)
+			return fmt.Errorf("%w: the call %s of turn %d is not pending, so it cannot be decided", ErrState, b.Key.QualifiedName(), b.Turn)
 		}
 		if err := d.record(g); err != nil {
 			return errorf("the decision on %s: %w", b.Key.QualifiedName(), err)

@@ -83,7 +83,7 @@ func Example_toolPanics() {
 		fmt.Println("the stack has this file:", strings.Contains(string(panicked.Stack), "example_develop_test.go"))
 	}
 	// Output:
-	// model: get_weather failed: an internal error. Its details are in the log.
+	// model: get_weather failed with an internal error. The details are in the log.
 	// developer: runtime error: index out of range [0] with length 0
 	// the stack has this file: true
 }

@@ -155,7 +155,7 @@ func ExampleAgent_Resume_session() {
 	}
 	fmt.Println(res.Records[0].Plain)
 	// Output:
-	// agent: calls wait for approval
+	// agent: calls wait for approval: decide on Result.Pending, and resume
 	// approve? refund_order {"order":4711}
 	// order 4711 is refunded
 }

@@ -26,7 +26,7 @@ type OutputError struct {
 
 func (e *OutputError) Error() string {
 	problem, _, _ := strings.Cut(e.Problem, "\n"+formatInstructions)
-	return "agent: the structured output of the model is still invalid: " + problem
+	return "agent: the structured output of the model is invalid after all corrections: " + problem
 }
 
 // Generate runs the agent and decodes the final answer into a T: a struct, a slice or a
@@ -173,7 +173,7 @@ func (s *structured) instructions() string {
 }
 
 // formatInstructions precedes the schema in the instructions.
-const formatInstructions = "Answer with nothing but one JSON object, without a code fence, that fits this JSON Schema:"
+const formatInstructions = "Respond only with one JSON object, without a code fence, that matches this JSON Schema:"
 
 // read decodes an answer into a value. problem is empty, or says what is wrong in words
 // for the model.
@@ -185,7 +185,7 @@ func (s *structured) read(answer string, into any) (problem string) {
 	raw = s.validator.OmitNulls(raw) // the strict form makes the model write them
 	raw, _ = s.validator.Complete(raw, false)
 	if err := s.validator.Validate(raw); err != nil {
-		return s.correction(fmt.Sprintf("does not fit the schema: %v", err))
+		return s.correction(fmt.Sprintf("does not match the schema: %v", err))
 	}
 	if s.wrapped {
 		var w struct {

@@ -47,9 +47,9 @@ func TestI9_ShortenedOutputNamesTheToolThatReadsIt(t *testing.T) {
 	spill := &tool.MemorySpill{}
 	long := tool.New("long", "Writes.", func(context.Context, struct{}) (string, error) { return strings.Repeat("x", 1000), nil })
 	for name, tools := range map[string][]tool.Tool{
-		"read it all with read_tool_output,":   {long, tool.ReadOutput(spill)},
-		"read it all with read_more,":          {long, failing(toolname.ReadOutput), tool.ReadOutput(spill, tool.Describe(func(s *dragoman.ToolSpec) { s.Name = "read_more" }))},
-		"read it all with read_tool_output_2,": {long, failing(toolname.ReadOutput)},
+		"read all of it with read_tool_output,":   {long, tool.ReadOutput(spill)},
+		"read all of it with read_more,":          {long, failing(toolname.ReadOutput), tool.ReadOutput(spill, tool.Describe(func(s *dragoman.ToolSpec) { s.Name = "read_more" }))},
+		"read all of it with read_tool_output_2,": {long, failing(toolname.ReadOutput)},
 	} {
 		a := agent.Agent{Model: model(calls("a long"), textResponse("done")), Tools: tools, Runner: &tool.Runner{Spill: spill, Limits: tool.Limits{Chars: 100}}}
 		res := must[*agent.Result](t)(a.Run(t.Context(), "go"))

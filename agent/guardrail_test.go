@@ -16,7 +16,7 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-func guardrailAt(stage string, check func(ctx context.Context) (agent.Verdict, error)) agent.Guardrails {
+func guard(stage string, check func(ctx context.Context) (agent.Verdict, error)) agent.Guardrails {
 	switch stage {
 	case "input":
 		return agent.Guardrails{Input: []agent.InputGuardrail{{Name: "g", Check: func(ctx context.Context, _ []dragoman.Message) (agent.Verdict, error) { return check(ctx) }}}}
@@ -33,7 +33,7 @@ func TestL7_PanickingGuardrailStopsRun(t *testing.T) {
 	for _, stage := range []string{"input", "output", "tool_input", "tool_output"} {
 		var did counted
 		a := agent.Agent{Model: model(calls("a pay")), Tools: []tool.Tool{did.tool("pay")}}
-		a.Guardrails = guardrailAt(stage, func(context.Context) (agent.Verdict, error) { panic("broken") })
+		a.Guardrails = guard(stage, func(context.Context) (agent.Verdict, error) { panic("broken") })
 		told := false
 		var res *agent.Result
 		var err error
@@ -68,7 +68,7 @@ func TestL7_SlowToolGuardrailStopsRun(t *testing.T) {
 				wait := tool.New("wait", "Waits.", func(context.Context, word) (string, error) { time.Sleep(2 * time.Minute); return "", nil }, tool.Timeout(5*time.Minute))
 				a := agent.Agent{Model: m, Tools: []tool.Tool{did.tool("pay"), wait}, Toolbox: tool.Config{Hooks: tool.Hooks{Timeout: time.Minute}}}
 				first := true
-				a.Guardrails = guardrailAt(stage, func(ctx context.Context) (agent.Verdict, error) {
+				a.Guardrails = guard(stage, func(ctx context.Context) (agent.Verdict, error) {
 					if info, _ := tool.InfoFrom(ctx); info.Key.Name == "pay" && first {
 						first = false
 						time.Sleep(takes)
@@ -94,7 +94,7 @@ func TestL12_RunCanceledInGuardrailCanBeResumed(t *testing.T) {
 				defer cancel()
 				first := true
 				a := agent.Agent{Model: model(calls("a look"), textResponse("one"), textResponse("two")), Tools: []tool.Tool{new(counted).tool("look")}}
-				a.Guardrails = guardrailAt(stage, func(ctx context.Context) (agent.Verdict, error) {
+				a.Guardrails = guard(stage, func(ctx context.Context) (agent.Verdict, error) {
 					if !first {
 						return agent.Verdict{}, nil
 					}
@@ -142,7 +142,7 @@ func TestL7_StopThatCannotBeStoredIsLogged(t *testing.T) {
 		s := &fullStore{Store: newSession(t)}
 		a := agent.Agent{
 			Model: model(calls("a look")), Tools: []tool.Tool{new(counted).tool("look")}, Log: slog.New(slog.NewTextHandler(&log, nil)),
-			Guardrails: guardrailAt("tool_output", func(context.Context) (agent.Verdict, error) {
+			Guardrails: guard("tool_output", func(context.Context) (agent.Verdict, error) {
 				s.full = full
 				return agent.Verdict{Stop: true}, nil
 			}),
@@ -160,7 +160,7 @@ func TestL7_StoredStopHasTheErrorOfItsGuardrail(t *testing.T) {
 	s := dyingSession(t)
 	a := agent.Agent{
 		Model: model(calls(`a look {"word":"x"}`)), Tools: []tool.Tool{new(counted).tool("look")},
-		Guardrails: guardrailAt("tool_output", func(context.Context) (agent.Verdict, error) { return agent.Verdict{}, errors.New("no connection") }),
+		Guardrails: guard("tool_output", func(context.Context) (agent.Verdict, error) { return agent.Verdict{}, errors.New("no connection") }),
 	}
 	if _, err := a.Run(t.Context(), "go", agent.In(s)); err == nil {
 		t.Fatal("the run did not end")
@@ -174,14 +174,14 @@ func TestL7_StoredStopHasTheErrorOfItsGuardrail(t *testing.T) {
 }
 
 func TestL7_StoredStopNamesItsReasonOnce(t *testing.T) {
-	for stage, want := range map[string]string{"tool_input": "agent: stopped by a guardrail in the stored run: g, at tool_input: no", "": "agent: the model gave no usable answer in the stored run: it was cut off at the output limit; raise Settings.MaxOutputTokens"} {
+	for stage, want := range map[string]string{"tool_input": "agent: stopped by a guardrail (loaded from the stored run): g, at tool_input: no", "": "agent: the model gave no usable answer (loaded from the stored run): it was cut off at the output limit; raise Settings.MaxOutputTokens"} {
 		cut := textResponse("part")
 		cut.Stop.Reason = dragoman.StopLength
 		a := agent.Agent{Model: model(cut)}
 		if stage != "" {
 			var did counted
 			a = agent.Agent{Model: model(calls("a pay")), Tools: []tool.Tool{did.tool("pay")}}
-			a.Guardrails = railAt(stage, func(context.Context) (agent.Verdict, error) { return agent.Verdict{Stop: true, Reason: "no"}, nil })
+			a.Guardrails = guard(stage, func(context.Context) (agent.Verdict, error) { return agent.Verdict{Stop: true, Reason: "no"}, nil })
 		}
 		res, _ := a.Run(t.Context(), "go")
 		if _, err := a.Resume(t.Context(), stored(t, res.State)); err == nil || err.Error() != want {

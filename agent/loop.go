@@ -378,13 +378,13 @@ func unusable(resp *dragoman.Response) error {
 	case dragoman.StopEnd, dragoman.StopSequence, dragoman.StopToolCalls, dragoman.StopNone, dragoman.StopRefusal, dragoman.StopCompaction:
 		return nil
 	case dragoman.StopLength:
-		return fmt.Errorf("%w: it was cut off at the output limit; raise Settings.MaxOutputTokens", ErrDecision)
+		return fmt.Errorf("%w: it was cut off at the output limit: raise Settings.MaxOutputTokens", ErrDecision)
 	default:
 		word := string(resp.Stop.Reason)
 		if resp.Stop.Native != "" {
 			word += " (" + resp.Stop.Native + ")"
 		}
-		return fmt.Errorf("%w: it ended with %s", ErrDecision, word)
+		return fmt.Errorf("%w: the model stopped with %s", ErrDecision, word)
 	}
 }
 

@@ -159,7 +159,7 @@ func TestL3_ToolsMayEndTheRun(t *testing.T) {
 	}
 }
 
-// The result of a handoff or of a search is not an answer.
+// The result of a handoff or of a search is not a valid answer.
 func TestL3_StoppingOnTheFirstToolIgnoresToolsOfTheAgent(t *testing.T) {
 	var did counted
 	second := agent.Agent{Name: "second", Model: model(textResponse("taken over"))}

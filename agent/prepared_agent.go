@@ -230,7 +230,7 @@ func (c *agentSet) background() bool {
 
 // invalid returns an error about the definition of the agent.
 func (p *preparedAgent) invalid(format string, args ...any) error {
-	return fmt.Errorf("agent: %w: %s: %s", ErrAgent, plaintext.Token(p.name()), fmt.Sprintf(format, args...))
+	return fmt.Errorf("agent: %w of %s: %s", ErrAgent, plaintext.Token(p.name()), fmt.Sprintf(format, args...))
 }
 
 // prepare checks the agent and builds its toolbox.
@@ -244,10 +244,10 @@ func (p *preparedAgent) prepare() error {
 		wrong("the name is longer than %d bytes", maxName)
 	}
 	if err := plaintext.Name(p.Name); err != nil {
-		wrong("the name cannot be used: %v", err)
+		wrong("the name is invalid: %v", err)
 	}
 	if err := plaintext.Description(p.Description); err != nil {
-		wrong("the description cannot be used: %v", err)
+		wrong("the description is invalid: %v", err)
 	}
 	if err := p.collectDeferred(); err != nil {
 		wrong("%v", err)

@@ -62,16 +62,16 @@ type FailedModel struct {
 // The errors of runs.
 var (
 	// ErrAgent means that the definition of an agent is invalid. No model was called.
-	ErrAgent = errors.New("not usable as defined")
+	ErrAgent = errors.New("invalid definition")
 	// ErrInterrupted means that the calls in Result.Pending wait for a human decision.
 	// [Agent.Resume] continues the run. If the context of the run was canceled, the
 	// error also wraps its cause.
-	ErrInterrupted = errors.New("agent: calls wait for approval")
+	ErrInterrupted = errors.New("agent: calls wait for approval: decide on Result.Pending, and resume")
 	// ErrUnfinished means that new input arrived while calls of the previous run still
 	// wait for results: resume that run first, or [Abandon] it.
 	ErrUnfinished = errors.New("agent: the previous run is not finished")
 	// ErrStopped means that [StopAfterTurn] ended the run.
-	ErrStopped = errors.New("agent: stopped after the turn")
+	ErrStopped = errors.New("agent: stopped after the turn, as requested")
 	// ErrGuardrail is wrapped by every [*GuardrailError].
 	ErrGuardrail = errors.New("agent: stopped by a guardrail")
 	// ErrState means that a stored run does not match the agent that resumes it, or
@@ -80,7 +80,7 @@ var (
 	// ErrDecision means that the final response of the model cannot be used, because it was
 	// cut off or withheld. Result.Stop holds the reason. Resuming such a run returns the
 	// same error.
-	ErrDecision = errors.New("agent: the model gave no usable answer")
+	ErrDecision = errors.New("agent: the response of the model cannot be used")
 )
 
 // PendingItemError reports that a response ended with items that wait for the client and
@@ -93,7 +93,7 @@ type PendingItemError struct {
 }
 
 func (e *PendingItemError) Error() string {
-	return fmt.Sprintf("%v: it waits for the client to answer %s, which an agent cannot do; answer it with your own request, or do not offer that tool", ErrDecision, strings.Join(e.Types, ", "))
+	return fmt.Sprintf("%v: it contains %s, which only a client can answer; answer it with your own request, or do not offer that tool", ErrDecision, strings.Join(e.Types, ", "))
 }
 
 // Unwrap returns [ErrDecision].
@@ -122,7 +122,7 @@ type LoopError struct {
 
 func (e *LoopError) Error() string {
 	if e.Tool == "" {
-		return fmt.Sprintf("agent: the run makes no progress: every call of %d turns failed", e.Times)
+		return fmt.Sprintf("agent: the run makes no progress: every call of the last %d turns failed; see Result.Records", e.Times)
 	}
 	return fmt.Sprintf("agent: the run makes no progress: %s was called %d times with the same arguments and the same result; mark the tool as Polling if this is intended", e.Tool, e.Times)
 }

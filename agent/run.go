@@ -69,7 +69,7 @@ func (a Agent) begin(prompt string, opts []Option) (*run, error) {
 		return nil, err
 	}
 	if prompt == "" && len(r.options.messages) == 0 {
-		return nil, errorf("there is no input: give a prompt, or Messages")
+		return nil, errorf("the input is missing: pass a prompt or agent.Messages")
 	}
 	r.prompt = prompt
 	return r, nil
@@ -86,7 +86,7 @@ func (a Agent) resume(s *State, opts []Option) (*run, error) {
 		return nil, err
 	}
 	if s == nil && r.store == nil {
-		return nil, fmt.Errorf("%w: give a state, or a store with agent.In", ErrState)
+		return nil, fmt.Errorf("%w: pass a state, or a store with agent.In", ErrState)
 	}
 	if len(r.options.messages) > 0 {
 		return nil, fmt.Errorf("%w: Resume takes no Messages; resume the run first, then give new input to Run", ErrUnfinished)
@@ -99,7 +99,7 @@ func (a Agent) resume(s *State, opts []Option) (*run, error) {
 		return nil, err
 	}
 	if r.store == nil && len(r.state.Messages) == 0 && r.state.Phase != finished {
-		return nil, fmt.Errorf("%w: its conversation is in a store: pass agent.In(store)", ErrState)
+		return nil, fmt.Errorf("%w: its conversation is in a store: pass agent.In(store) to Resume", ErrState)
 	}
 	return r, nil
 }
@@ -125,7 +125,7 @@ func (r *run) startEvents(yield func(Event, error) bool, cancel context.CancelCa
 }
 
 // errLeft is the cancellation cause of a run whose stream is no longer read.
-var errLeft = errorf("the caller left the stream")
+var errLeft = errorf("the caller stopped reading the stream")
 
 // noReader reports whether no caller reads events, so that none need be created.
 func (r *run) noReader() bool { return r.yield == nil || r.callerLeft }
@@ -315,7 +315,7 @@ func (r *run) loadState(stored []byte) error {
 // calls without results.
 func (r *run) checkOpenCalls() error {
 	if r.state.Phase == asking && len(openCalls(r.messages)) > 0 {
-		return fmt.Errorf("%w: the conversation has pending calls, but the state is older than they are", ErrState)
+		return fmt.Errorf("%w: the state is older than the pending calls of the conversation: pass a nil state to resume from the store", ErrState)
 	}
 	return nil
 }
@@ -339,7 +339,7 @@ func lastAssistantText(ms []dragoman.Message) string {
 // open begins a run with new input.
 func (r *run) open(ctx context.Context, stored []byte) error {
 	if len(r.decided.given) > 0 && len(r.path) == 0 {
-		return fmt.Errorf("%w: decisions are options of Resume, not of Run", ErrState)
+		return fmt.Errorf("%w: pass decisions to Resume, not to Run", ErrState)
 	}
 	var before State
 	if stored != nil {
@@ -393,7 +393,7 @@ func (r *run) settleBefore(ctx context.Context, before *State) error {
 		return nil
 	}
 	if !r.abandon {
-		return fmt.Errorf("%w: calls without results: %s; resume the run, or pass Abandon", ErrUnfinished, callsIn(open))
+		return fmt.Errorf("%w: calls without results: %s; resume the run, or pass agent.Abandon()", ErrUnfinished, callsIn(open))
 	}
 	results := make([]*dragoman.ToolResult, len(open))
 	for i, c := range open {

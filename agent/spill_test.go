@@ -357,7 +357,7 @@ func TestT8_NoSpillSwitchesItOff(t *testing.T) {
 		if got := toolNames(m.asked[0]); !slices.Equal(got, []string{"long"}) {
 			t.Errorf("%s: the tools are %q", name, got)
 		}
-		if got := lastResult(t, m); !strings.Contains(got, "characters cut here; the rest was not kept") {
+		if got := lastResult(t, m); !strings.Contains(got, "characters cut here; the rest was not stored") {
 			t.Errorf("%s: %s", name, got)
 		}
 	}

@@ -137,7 +137,7 @@ func (s *state) failure() error {
 
 // inStoredRun returns the stored error of a run, whose text may begin with that of sentinel.
 func inStoredRun(sentinel error, text string) error {
-	return fmt.Errorf("%w in the stored run: %s", sentinel, strings.TrimPrefix(text, sentinel.Error()+": "))
+	return fmt.Errorf("%w (loaded from the stored run): %s", sentinel, strings.TrimPrefix(text, sentinel.Error()+": "))
 }
 
 // degradedTool is a tool that a failure removed from a run.

@@ -224,11 +224,11 @@ func TestL14_CallThatRanBeforeCrashIsNotReportedAsRejected(t *testing.T) {
 		kind   tool.ErrorKind
 	}{
 		"rejected, its result known":     {true, func(p tool.Pending) []agent.Option { return []agent.Option{agent.Reject(p, "no")} }, "paid", ""},
-		"rejected, its outcome unknown":  {false, func(p tool.Pending) []agent.Option { return []agent.Option{agent.Reject(p, "no")} }, "not known whether", tool.ErrorUncertain},
+		"rejected, its outcome unknown":  {false, func(p tool.Pending) []agent.Option { return []agent.Option{agent.Reject(p, "no")} }, "unknown whether", tool.ErrorUncertain},
 		"edited, its result known":       {true, edited, "paid", ""},
-		"edited, its outcome unknown":    {false, edited, "not known whether", tool.ErrorUncertain},
+		"edited, its outcome unknown":    {false, edited, "unknown whether", tool.ErrorUncertain},
 		"undecided, its result known":    {true, func(tool.Pending) []agent.Option { return nil }, "paid", ""},
-		"undecided, its outcome unknown": {false, func(tool.Pending) []agent.Option { return nil }, "not known whether", tool.ErrorUncertain},
+		"undecided, its outcome unknown": {false, func(tool.Pending) []agent.Option { return nil }, "unknown whether", tool.ErrorUncertain},
 	} {
 		var store session.Memory
 		s, err := session.Create(t.Context(), &store, session.Info{})

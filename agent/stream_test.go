@@ -462,7 +462,7 @@ func TestL11_EventsAreVersionedJSONWithStableNames(t *testing.T) {
 		got = append(got, strings.TrimSpace(head.Type+" "+head.Tool.Tool+head.Tool.Type+head.Error))
 	}
 	want := "run_start,turn_start,model,model,model,model,model,model,message_added,tool_call,tool_call,tool payasked,tool lookstarted,tool lookended," +
-		"run_end agent: calls wait for approval"
+		"run_end agent: calls wait for approval: decide on Result.Pending, and resume"
 	if s := strings.Join(got, ","); s != want {
 		t.Errorf("got\n%s\nwant\n%s", s, want)
 	}

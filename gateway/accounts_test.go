@@ -247,7 +247,7 @@ func TestG2_MissingProviderKeyIsABadGateway(t *testing.T) {
 	withRig(t, keyless, func(http.ResponseWriter, *http.Request) {}, func(r *rig) {
 		for _, w := range pairs() {
 			a := r.roundTrip(pair{w.client, "keyless"}, true)
-			if e := a.apiError(r.t); !isStatus(a.status, http.StatusBadGateway) || !strings.Contains(e.Message, "not set up") || strings.Contains(string(a.body), "NO_SUCH_KEY") || a.check() != nil {
+			if e := a.apiError(r.t); !isStatus(a.status, http.StatusBadGateway) || !strings.Contains(e.Message, "no working configuration") || strings.Contains(string(a.body), "NO_SUCH_KEY") || a.check() != nil {
 				r.t.Errorf("%s: %v: %d %s", w, a.check(), a.status, a.body)
 			}
 		}

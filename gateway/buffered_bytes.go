@@ -26,7 +26,7 @@ func (b *buffers) hold(key string, bytes, most, mostOfKey int64) error {
 		return refusal(&access.RefusedError{Reason: access.TooManyBytes, Key: key, Limit: mostOfKey, RetryAfter: time.Second})
 	case b.total+bytes > most:
 		return &ownError{&dragoman.APIError{
-			Class: dragoman.ErrorOverloaded, Message: "the request bodies under way have reached the gateway's limit of buffered bytes; try again soon", RetryAfter: time.Second,
+			Class: dragoman.ErrorOverloaded, Message: "the gateway holds too many request bytes at the moment; try again soon", RetryAfter: time.Second,
 		}}
 	}
 	if b.keys == nil {

@@ -272,7 +272,7 @@ func (s *clientStream) lacksOnlyEnd(err error) bool {
 // finish writes the end that a stream lacks.
 func (s *clientStream) finish(ctx context.Context) error {
 	s.entry.losses = append(s.entry.losses, dragoman.Loss{
-		Kind: dragoman.Synthesized, Severity: dragoman.Warn, Path: "/stop", Detail: "the stream ended without its end",
+		Kind: dragoman.Synthesized, Severity: dragoman.Warn, Path: "/stop", Detail: "the stream ended before its final event",
 	})
 	err := s.completeHeldEnds(ctx)
 	stop := dragoman.Stop{Reason: dragoman.StopEnd}

@@ -514,7 +514,7 @@ func TestPanicEndsOnlyItsRequest(t *testing.T) {
 		_ = resp.Body.Close()
 		t.Errorf("status %d", resp.StatusCode)
 	}
-	if text := log.String(); !strings.Contains(text, `"msg":"a request panicked"`) || !strings.Contains(text, "these are no notes") {
+	if text := log.String(); !strings.Contains(text, `"msg":"a request handler panicked"`) || !strings.Contains(text, "these are no notes") {
 		t.Error(text)
 	}
 	if status, text := get(t, http.MethodPost, server.URL+"/v1/messages", `{"model":"sim/echo","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}`); status != http.StatusOK {

@@ -264,10 +264,10 @@ func (c *Config) Check() error {
 		return err
 	}
 	if c.State.SQLite != "" && c.State.PostgresEnv != "" {
-		return &ConfigError{Setting: "state", Reason: "it is either in SQLite or in PostgreSQL"}
+		return &ConfigError{Setting: "state", Reason: "both sqlite and postgres_env are set: set one"}
 	}
 	if c.State.MaxBytes != 0 && (c.State.SQLite != "" || c.State.PostgresEnv != "") {
-		return &ConfigError{Setting: "state", Reason: "max_bytes bounds what is in memory; what is in a database expires by ttl"}
+		return &ConfigError{Setting: "state", Reason: "max_bytes applies only to state in memory; for a database, set ttl"}
 	}
 	if err := c.checkValues(); err != nil {
 		return err
@@ -294,7 +294,7 @@ func (c *Config) checkValues() error {
 		{"state.max_bytes", c.State.MaxBytes},
 	} {
 		if v.n < 0 {
-			return &ConfigError{Setting: v.setting, Reason: "it is negative; leave it zero for the default"}
+			return &ConfigError{Setting: v.setting, Reason: "must not be negative; 0 means the default"}
 		}
 	}
 	total, perKey := c.Limits.buffers()
@@ -304,9 +304,9 @@ func (c *Config) checkValues() error {
 	for _, r := range c.Routes {
 		switch {
 		case r.Repair != repairAuto && r.Repair != repairAlways:
-			return badRoute(r.Pattern, fmt.Sprintf("repair is %.40q, and not always or empty", r.Repair))
+			return badRoute(r.Pattern, fmt.Sprintf("repair: want always or empty, have %.40q", r.Repair))
 		case r.Unfinished != unfinishedError && r.Unfinished != unfinishedEnd:
-			return badRoute(r.Pattern, fmt.Sprintf("unfinished is %.40q, and not end or empty", r.Unfinished))
+			return badRoute(r.Pattern, fmt.Sprintf("unfinished: want end or empty, have %.40q", r.Unfinished))
 		}
 	}
 	return nil
@@ -335,7 +335,7 @@ func badAddress(address string) string {
 		return fmt.Sprintf("want a port from 0 to 65535, have %.80q", port)
 	}
 	if strings.ContainsFunc(host, func(c rune) bool { return c <= ' ' || c > '~' || strings.ContainsRune(`/\@?#"`, c) }) {
-		return fmt.Sprintf("%.80q is no name of a host", host)
+		return fmt.Sprintf("%.80q is not a valid host name", host)
 	}
 	return ""
 }
@@ -373,7 +373,7 @@ func newRouteTable(list []Route) (*routeTable, error) {
 		switch {
 		case reason != "":
 		case twice:
-			reason = fmt.Sprintf("it says the same as %q", other)
+			reason = fmt.Sprintf("same pattern as %q; remove one of them", other)
 		default:
 			reason = badTarget(same, route.To)
 		}
@@ -436,15 +436,15 @@ func (r *routeTable) Names() []string {
 func badTarget(same, to string) string {
 	switch {
 	case strings.TrimSpace(to) == "":
-		return "it leads nowhere"
+		return "the target is empty: write PROVIDER/MODEL"
 	case strings.Contains(to, "*") && !strings.Contains(same, "*"):
-		return "it has a *, but the name of the route has none"
+		return "the target has a *, but the route name has none"
 	case strings.Contains(to, "*") && strings.Count(same, "*") > 1:
-		return "it has a *, but the name of the route has several"
+		return "the target has a *, but the route name has several"
 	}
 	for spec := range strings.SplitSeq(to, ",") {
 		if before, _, ok := strings.Cut(spec, "*"); ok && !strings.Contains(before, "/") {
-			return fmt.Sprintf("a * can be a part of a model's name only, behind the provider and its slash, as in sim/*; have %.80q", strings.TrimSpace(spec))
+			return fmt.Sprintf("a * can stand only for a part of the model name after the slash, as in sim/*; have %.80q", strings.TrimSpace(spec))
 		}
 	}
 	return ""
@@ -470,13 +470,13 @@ func mergeStars(text string) string {
 func badPattern(text string) string {
 	switch {
 	case text == "":
-		return "it is empty; write * for every model"
+		return "the name is empty; write * for every model"
 	case strings.TrimSpace(text) != text:
-		return "it has spaces around it"
+		return "the name begins or ends with a space"
 	case len(text) > maxModel:
-		return fmt.Sprintf("it is longer than %d bytes", maxModel)
+		return fmt.Sprintf("the name is longer than %d bytes", maxModel)
 	case strings.ContainsFunc(text, func(c rune) bool { return !unicode.IsPrint(c) }):
-		return "it has characters that no name of a model has"
+		return "the name has unprintable characters"
 	default:
 		return ""
 	}

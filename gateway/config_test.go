@@ -54,30 +54,30 @@ func TestG3_NonLoopbackRequiresKeys(t *testing.T) {
 
 func TestCheckReportsInvalidSettings(t *testing.T) {
 	for want, c := range map[string]gateway.Config{
-		"listen: want host:port":             {Listen: "8088"},
-		"listen: want host:port such":        {Listen: "::1"},
-		`want a port from 0 to 65535`:        {Listen: "localhost:http"},
-		`65535, have "65536"`:                {Listen: "localhost:65536"},
-		`65535, have ""`:                     {Listen: "localhost:"},
-		`65535, have "+80"`:                  {Listen: "localhost:+80"},
-		`"a/b" is no name of a host`:         {Listen: "a/b:80"},
-		`"a b" is no name of a host`:         {Listen: "a b:80"},
-		`key "": the name is missing`:        {Keys: []access.Key{{}}},
-		`route "": it is empty`:              {Routes: []gateway.Route{{To: "sim/echo"}}},
-		`route "a": it leads nowhere`:        {Routes: []gateway.Route{{Pattern: "a", To: " "}}},
-		`route "a": it says the same as "a"`: {Routes: []gateway.Route{{Pattern: "a", To: "x"}, {Pattern: "a", To: "y"}}},
-		`route "*a***": it says the same as`: {Routes: []gateway.Route{{Pattern: "**a*", To: "x"}, {Pattern: "*a***", To: "y"}}},
-		`characters that no name`:            {Routes: []gateway.Route{{Pattern: "a\nb", To: "x"}}},
-		`longer than 1024 bytes`:             {Routes: []gateway.Route{{Pattern: strings.Repeat("a", 1025), To: "x"}}},
-		`but the name of the route has none`: {Routes: []gateway.Route{{Pattern: "a", To: "x/*"}}},
-		`route "a*b*": it has a *, but the`:  {Routes: []gateway.Route{{Pattern: "a*b*", To: "x/*"}}},
-		`as in sim/*; have "*/planner"`:      {Routes: []gateway.Route{{Pattern: "a*", To: "sim/*, */planner"}}},
-		`as in sim/*; have "fast-*"`:         {Routes: []gateway.Route{{Pattern: "*", To: "fast-*"}}},
-		`state: it is either in`:             {State: gateway.State{SQLite: "a", PostgresEnv: "b"}},
-		`limits.body_bytes: it is negative`:  {Limits: gateway.Limits{BodyBytes: -1}},
-		`state.ttl: it is negative`:          {State: gateway.State{TTL: -1}},
-		`repair is "sometimes"`:              {Routes: []gateway.Route{{Pattern: "a", To: "sim/echo", Repair: "sometimes"}}},
-		`unfinished is "maybe"`:              {Routes: []gateway.Route{{Pattern: "a", To: "sim/echo", Unfinished: "maybe"}}},
+		"listen: want host:port":                         {Listen: "8088"},
+		"listen: want host:port such":                    {Listen: "::1"},
+		`want a port from 0 to 65535`:                    {Listen: "localhost:http"},
+		`65535, have "65536"`:                            {Listen: "localhost:65536"},
+		`65535, have ""`:                                 {Listen: "localhost:"},
+		`65535, have "+80"`:                              {Listen: "localhost:+80"},
+		`"a/b" is not a valid host name`:                 {Listen: "a/b:80"},
+		`"a b" is not a valid host name`:                 {Listen: "a b:80"},
+		`key "": the name is missing`:                    {Keys: []access.Key{{}}},
+		`route "": the name is empty`:                    {Routes: []gateway.Route{{To: "sim/echo"}}},
+		`route "a": the target is empty`:                 {Routes: []gateway.Route{{Pattern: "a", To: " "}}},
+		`route "a": same pattern as "a"`:                 {Routes: []gateway.Route{{Pattern: "a", To: "x"}, {Pattern: "a", To: "y"}}},
+		`route "*a***": same pattern as`:                 {Routes: []gateway.Route{{Pattern: "**a*", To: "x"}, {Pattern: "*a***", To: "y"}}},
+		`unprintable characters`:                         {Routes: []gateway.Route{{Pattern: "a\nb", To: "x"}}},
+		`longer than 1024 bytes`:                         {Routes: []gateway.Route{{Pattern: strings.Repeat("a", 1025), To: "x"}}},
+		`but the route name has none`:                    {Routes: []gateway.Route{{Pattern: "a", To: "x/*"}}},
+		`route "a*b*": the target has a *, but the`:      {Routes: []gateway.Route{{Pattern: "a*b*", To: "x/*"}}},
+		`as in sim/*; have "*/planner"`:                  {Routes: []gateway.Route{{Pattern: "a*", To: "sim/*, */planner"}}},
+		`as in sim/*; have "fast-*"`:                     {Routes: []gateway.Route{{Pattern: "*", To: "fast-*"}}},
+		`state: both sqlite and`:                         {State: gateway.State{SQLite: "a", PostgresEnv: "b"}},
+		`limits.body_bytes: must not be negative`:        {Limits: gateway.Limits{BodyBytes: -1}},
+		`state.ttl: must not be negative`:                {State: gateway.State{TTL: -1}},
+		`repair: want always or empty, have "sometimes"`: {Routes: []gateway.Route{{Pattern: "a", To: "sim/echo", Repair: "sometimes"}}},
+		`unfinished: want end or empty, have "maybe"`:    {Routes: []gateway.Route{{Pattern: "a", To: "sim/echo", Unfinished: "maybe"}}},
 	} {
 		if err := c.Check(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
@@ -87,10 +87,10 @@ func TestCheckReportsInvalidSettings(t *testing.T) {
 
 func TestNewRefusesInvalidConfig(t *testing.T) {
 	for want, c := range map[string]*gateway.Config{
-		"give the notes of its store as Options.Notes": {State: gateway.State{SQLite: "state.db"}},
-		"as Options.Notes":  {State: gateway.State{PostgresEnv: "DATABASE"}},
-		"it is negative":    {Limits: gateway.Limits{Streams: -1}},
-		"there are no keys": {Listen: "0.0.0.0:80"},
+		"needs Options.Notes":             {State: gateway.State{SQLite: "state.db"}},
+		"state: a Config with a database": {State: gateway.State{PostgresEnv: "DATABASE"}},
+		"must not be negative":            {Limits: gateway.Limits{Streams: -1}},
+		"there are no keys":               {Listen: "0.0.0.0:80"},
 	} {
 		if _, err := gateway.New(c, gateway.Options{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)

@@ -49,7 +49,7 @@ func (g *Gateway) loadConversation(ctx context.Context, key, id string) (*conver
 	}
 	c := new(conversation)
 	if json.Unmarshal(raw, c) != nil || c.V != storedVersion {
-		return nil, fmt.Errorf("gateway: conversation %.80q cannot be read", id)
+		return nil, fmt.Errorf("gateway: the stored conversation %.80q is damaged", id)
 	}
 	return c, nil
 }
@@ -166,7 +166,7 @@ func (x *exchange) eventsWithConversation(events []byte) []byte {
 
 // unknownConversation returns the error for a conversation that cannot be resolved.
 func unknownConversation(id string) error {
-	return &ownError{responsesapi.UnknownConversation(id, "It has expired, or was not created through this gateway with this key.")}
+	return &ownError{responsesapi.UnknownConversation(id, "It expired, or was not created through this gateway with this key.")}
 }
 
 // handleConversations serves the API of conversations.

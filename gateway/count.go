@@ -48,7 +48,7 @@ func (x *exchange) count(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return err
 		}
-		x.warn(ctx, "the model's server does not count tokens; the gateway estimates them", err)
+		x.warn(ctx, "the upstream does not count tokens; the gateway estimates them", err)
 	}
 	req, _, err := x.call.Decode(x.body, dialect.DecodeOptions{MaxBytes: x.setup.maxBody})
 	if err != nil {
@@ -90,7 +90,7 @@ func (x *exchange) upstreamCount(ctx context.Context, up *upstream) ([]byte, err
 	}
 	all, err := readWhole(up, passed.Body)
 	if err == nil && !hasCount(wire.Of(x.codec).Endpoint.CountField, all) {
-		err = fmt.Errorf("it responded %.80q: %w", all, dragoman.ErrInvalid)
+		err = fmt.Errorf("the upstream responded %.80q: %w", all, dragoman.ErrInvalid)
 	}
 	return all, err
 }

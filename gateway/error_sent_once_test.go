@@ -219,7 +219,7 @@ func TestQuirkJ11_TruncatedCallIsNotCompleted(t *testing.T) {
 				writeResponse(rw, r, true, string(out))
 			}, func(r *rig) {
 				a := r.roundTrip(w, true)
-				if e := a.apiError(r.t); !strings.Contains(e.Message, "connection to the model broke") {
+				if e := a.apiError(r.t); !strings.Contains(e.Message, "connection to the upstream broke") {
 					r.t.Errorf("%s", a.body)
 				}
 				if err := a.check(); err != nil {

@@ -32,27 +32,27 @@ func apiError(err error) *dragoman.APIError {
 		return own.err
 	case errors.As(err, &missing), errors.As(err, &setting):
 		// The gateway lacks the credentials, not the client.
-		return &dragoman.APIError{Class: dragoman.ErrorServer, Status: http.StatusBadGateway, Message: "the gateway is not set up for this model; its log says what is missing", Err: err}
+		return &dragoman.APIError{Class: dragoman.ErrorServer, Status: http.StatusBadGateway, Message: "the gateway has no working configuration for this model; see the log of the gateway", Err: err}
 	case errors.As(err, &chain):
 		return chainError(chain, err)
 	case errors.As(err, &api) && api.Status >= http.StatusOK && api.Status < http.StatusMultipleChoices && api.Message != "":
 		return upstreamError(api) // such as a page instead of a stream
 	case errors.Is(err, dragoman.ErrIncompleteStream):
-		return &dragoman.APIError{Class: dragoman.ErrorServer, Status: http.StatusBadGateway, Message: "the connection to the model broke", Err: err}
+		return &dragoman.APIError{Class: dragoman.ErrorServer, Status: http.StatusBadGateway, Message: "the connection to the upstream broke", Err: err}
 	case errors.As(err, &api):
 		return upstreamError(api)
 	case errors.As(err, &unread): // a client's own request is refused before
-		return &dragoman.APIError{Class: dragoman.ErrorServer, Status: http.StatusBadGateway, Message: "the model's server sent an answer that cannot be read", Err: err}
+		return &dragoman.APIError{Class: dragoman.ErrorServer, Status: http.StatusBadGateway, Message: "the upstream sent a response that cannot be decoded", Err: err}
 	case errors.As(err, &timeout):
-		return &dragoman.APIError{Class: dragoman.ErrorTimeout, Status: http.StatusGatewayTimeout, Message: "the model took too long: " + timeout.Phase, Err: err}
+		return &dragoman.APIError{Class: dragoman.ErrorTimeout, Status: http.StatusGatewayTimeout, Message: "the upstream timed out (" + timeout.Phase + " timeout)", Err: err}
 	case errors.As(err, &transport):
-		message := "the connection to the model broke"
+		message := "the connection to the upstream broke"
 		if dial := new(net.OpError); errors.As(err, &dial) && dial.Op == "dial" {
-			message = "the model's server cannot be reached"
+			message = "the upstream cannot be reached"
 		}
 		return &dragoman.APIError{Class: dragoman.ErrorServer, Status: http.StatusBadGateway, Message: message, Err: err}
 	case errors.Is(err, provider.ErrEmpty):
-		return &dragoman.APIError{Class: dragoman.ErrorServer, Status: http.StatusBadGateway, Message: "the model answered nothing", Err: err}
+		return &dragoman.APIError{Class: dragoman.ErrorServer, Status: http.StatusBadGateway, Message: "the upstream sent an empty response", Err: err}
 	case errors.As(err, &unknown):
 		return &dragoman.APIError{Class: dragoman.ErrorNotFound, Message: err.Error(), Err: err}
 	case errors.As(err, &large):
@@ -64,9 +64,9 @@ func apiError(err error) *dragoman.APIError {
 		e.Message = withoutSentinels(e.Message)
 		return e
 	case errors.Is(err, context.DeadlineExceeded):
-		return &dragoman.APIError{Class: dragoman.ErrorTimeout, Status: http.StatusGatewayTimeout, Message: "the model took too long", Err: err}
+		return &dragoman.APIError{Class: dragoman.ErrorTimeout, Status: http.StatusGatewayTimeout, Message: "the upstream timed out", Err: err}
 	default:
-		return &dragoman.APIError{Class: dragoman.ErrorServer, Message: "the gateway failed; its log says why", Err: err}
+		return &dragoman.APIError{Class: dragoman.ErrorServer, Message: "internal error of the gateway; see its log", Err: err}
 	}
 }
 
@@ -101,7 +101,7 @@ func markOwn(err error) error {
 func chainError(chain *provider.ChainError, err error) *dragoman.APIError {
 	last := lastAttempt(chain)
 	if last == nil {
-		return &dragoman.APIError{Class: dragoman.ErrorOverloaded, Message: "no model of this route is available at the moment", Err: err}
+		return &dragoman.APIError{Class: dragoman.ErrorOverloaded, Message: "no model of this route is available at the moment; try again later; try again later", Err: err}
 	}
 	e := *apiError(last)
 	e.Err = err
@@ -145,13 +145,13 @@ func lastAttempt(chain *provider.ChainError) (denied error) {
 func upstreamError(e *dragoman.APIError) *dragoman.APIError {
 	if e.Status >= http.StatusMultipleChoices && e.Status < http.StatusBadRequest {
 		// The message names a host and a setting of the gateway. Both are for its operator.
-		return &dragoman.APIError{Class: dragoman.ErrorServer, Status: http.StatusBadGateway, Message: "the model's server redirects, and the gateway does not follow; its log says where", Err: e}
+		return &dragoman.APIError{Class: dragoman.ErrorServer, Status: http.StatusBadGateway, Message: "the upstream redirects, and the gateway does not follow redirects; see its log", Err: e}
 	}
 	switch e.Class {
 	case dragoman.ErrorAuth:
-		return &dragoman.APIError{Class: dragoman.ErrorServer, Status: http.StatusBadGateway, Message: "the model's server does not take the gateway's credential", Err: e}
+		return &dragoman.APIError{Class: dragoman.ErrorServer, Status: http.StatusBadGateway, Message: "the upstream rejected the gateway's own credential; ask the operator to check it", Err: e}
 	case dragoman.ErrorPermission:
-		message := "the model's server refuses this to the gateway"
+		message := "the upstream denied the gateway permission"
 		if why := e.Message; why != "" && !revealsAccount(why) {
 			message += ": " + why
 		}

@@ -333,7 +333,7 @@ func (x *exchange) checkBackground(key *access.Key) error {
 		if up.stateful() {
 			return &ownError{&dragoman.APIError{
 				Class: dragoman.ErrorBadRequest, Param: "background",
-				Message: "background: this key has a bound of tokens, and what an answer in the background costs cannot be counted; ask without it",
+				Message: "background: this key has a token limit, and the tokens of background responses cannot be counted; send the request without background",
 			}}
 		}
 	}

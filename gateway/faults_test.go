@@ -66,11 +66,11 @@ func TestG2_UpstreamFaultsUseTheClientDialect(t *testing.T) {
 
 func TestG2_InvalidResponseIsAnUpstreamError(t *testing.T) {
 	for says, want := range map[string]string{
-		`{}`:                      "an answer that cannot be read",
-		`[]`:                      "an answer that cannot be read",
-		`{"id":"x","type":"mess`:  "an answer that cannot be read",
-		`{"content":7,"id":false`: "an answer that cannot be read",
-		`nope`:                    "the server's response is not JSON",
+		`{}`:                      "a response that cannot be decoded",
+		`[]`:                      "a response that cannot be decoded",
+		`{"id":"x","type":"mess`:  "a response that cannot be decoded",
+		`{"content":7,"id":false`: "a response that cannot be decoded",
+		`nope`:                    "the upstream response is not JSON",
 	} {
 		w := newServerWorld(t, "", func(rw http.ResponseWriter, _ *http.Request) {
 			rw.Header().Set("content-type", "application/json")
@@ -78,7 +78,7 @@ func TestG2_InvalidResponseIsAnUpstreamError(t *testing.T) {
 		})
 		for _, up := range upstreams[:len(upstreams)-1] { // the in-process simulator has no server
 			status, text := get(t, http.MethodPost, w.url+"/v1/chat/completions", `{"model":"`+up+`/m","messages":[{"role":"user","content":"hi"}]}`)
-			passed := says == `nope` && strings.Contains(text, "an answer that cannot be read") // reported by the gateway when it passes the response through
+			passed := says == `nope` && strings.Contains(text, "a response that cannot be decoded") // reported by the gateway when it passes the response through
 			if status != http.StatusBadGateway || !strings.Contains(text, want) && !passed {
 				t.Errorf("%s from %s: %d %s", says, up, status, text)
 			}
@@ -88,7 +88,7 @@ func TestG2_InvalidResponseIsAnUpstreamError(t *testing.T) {
 	w.sim.Close()
 	for _, up := range []string{"openai", "anthropic"} { // passed on, and translated
 		status, text := get(t, http.MethodPost, w.url+"/v1/chat/completions", `{"model":"`+up+`/m","messages":[{"role":"user","content":"hi"}]}`)
-		if status != http.StatusBadGateway || !strings.Contains(text, "the model's server cannot be reached") {
+		if status != http.StatusBadGateway || !strings.Contains(text, "the upstream cannot be reached") {
 			t.Errorf("%s: %d %s", up, status, text)
 		}
 	}

@@ -253,7 +253,7 @@ func (r *reader) state(n *node) (s State) {
 	place := func(read func(*node)) func(*node) {
 		return func(n *node) {
 			if places++; places > 1 {
-				r.Bad(n, "state: it is kept in one place: store: memory, sqlite or postgres_env")
+				r.Bad(n, "state: set only one of store, sqlite and postgres_env")
 			}
 			read(n)
 		}
@@ -261,7 +261,7 @@ func (r *reader) state(n *node) (s State) {
 	r.Fields(n, "state", map[string]func(*node){
 		"store": place(func(n *node) {
 			if word := r.String(n, "store"); n.Kind == filetree.String && word != "memory" {
-				r.Bad(n, "store: want memory, have %.80q; a database is named with sqlite: FILE or postgres_env: VARIABLE", word)
+				r.Bad(n, "store: want memory, have %.80q; for a database, write sqlite: FILE or postgres_env: VARIABLE", word)
 			}
 		}),
 		"sqlite": place(func(n *node) {
@@ -283,12 +283,12 @@ func (r *reader) state(n *node) (s State) {
 // the gateway would start without its state.
 func (r *reader) checkDirectory(n *node) {
 	if n.Text == "" {
-		r.Bad(n, "sqlite: the name of the file is missing")
+		r.Bad(n, "sqlite: the file name is missing")
 		return
 	}
 	folder := filepath.Dir(n.Text)
 	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
-		r.Bad(n, "sqlite: there is no folder %.200s; make it first", folder)
+		r.Bad(n, "sqlite: the folder %.200s does not exist: create it first", folder)
 	}
 }
 
@@ -303,18 +303,18 @@ func (r *reader) variable(n *node, what string) (name, value string) {
 		return "", ""
 	}
 	if !variableName.MatchString(name) {
-		r.Bad(n, "%s: want the name of a variable, of letters, digits and _", what)
+		r.Bad(n, "%s: want the name of an environment variable: letters, digits and _", what)
 		return "", ""
 	}
 	if value = strings.TrimSpace(os.Getenv(name)); value == "" {
-		r.Bad(n, "%s: the variable %s is not set", what, name)
+		r.Bad(n, "%s: the environment variable %s is not set", what, name)
 	}
 	return name, value
 }
 
 func (r *reader) keys(n *node) {
 	if n.Kind == filetree.Map && len(n.Keys) == 0 {
-		r.Bad(n, "keys: there is none, so that everybody would be let in; write one, or leave keys out to serve this machine only")
+		r.Bad(n, "keys: the list is empty: add a key, or remove keys to serve only this machine")
 	}
 	owners := map[[32]byte]string{}
 	r.Each(n, "keys", func(key, value *node) {
@@ -337,7 +337,7 @@ var keyName = regexp.MustCompile(`^[\p{L}\p{N}_.@:/+-]{1,100}$`)
 func (r *reader) key(key, value *node) (k access.Key, secrets [][32]byte) {
 	k.Name = key.Text
 	if !keyName.MatchString(key.Text) {
-		r.Bad(key, "keys: %.80q can be no name of a key; want letters, digits and _ . @ : / + -", key.Text)
+		r.Bad(key, "keys: %.80q is not a valid key name: use letters, digits and _ . @ : / + -", key.Text)
 	}
 	what, named := "key "+key.Text, false
 	read := func(field string, one func(*node) [32]byte) func(*node) {
@@ -402,9 +402,9 @@ func (r *reader) keyEnv(n *node) (hash [32]byte) {
 	case value == "":
 		return hash
 	case len(value) < minKey:
-		r.Bad(n, "key_env: the key in %s is shorter than %d characters, and could be guessed; openssl rand -hex 24 makes one", name, minKey)
+		r.Bad(n, "key_env: the key in %s is shorter than %d characters, so it could be guessed; create one with: openssl rand -hex 24", name, minKey)
 	case strings.ContainsFunc(value, func(c rune) bool { return c <= ' ' || c > '~' }):
-		r.Bad(n, "key_env: the key in %s has characters that no header can carry", name)
+		r.Bad(n, "key_env: the key in %s has characters that are not allowed in a header", name)
 	}
 	return access.HashOf(value)
 }
@@ -422,9 +422,9 @@ func (r *reader) keyHash(n *node) (hash [32]byte) {
 		r.Bad(n, "key_sha256: want the 64 hexadecimal digits that printf %%s \"$KEY\" | sha256sum prints")
 		return hash
 	case [32]byte(b) == access.HashOf(""):
-		r.Bad(n, "key_sha256: this is the hash of an empty text")
+		r.Bad(n, "key_sha256: this is the hash of an empty key; is the variable set that was hashed?")
 	case [32]byte(b) == hash:
-		r.Bad(n, "key_sha256: this is the hash of nothing")
+		r.Bad(n, "key_sha256: the hash is all zeros")
 	}
 	return [32]byte(b)
 }
@@ -436,7 +436,7 @@ func (r *reader) models(n *node) []string {
 	case n.Kind == filetree.String:
 		at = []*node{n}
 	case n.Kind == filetree.List && len(at) == 0:
-		r.Bad(n, "models: there is none; leave it out to allow all")
+		r.Bad(n, "models: the list is empty; remove it to allow all models")
 	}
 	r.allowed = append(r.allowed, at...)
 	for _, item := range at {
@@ -485,7 +485,7 @@ func (r *reader) routes(n *node) {
 		route, to := r.route(key, value)
 		reason := badPattern(key.Text)
 		if other, twice := seen[mergeStars(key.Text)]; reason == "" && twice {
-			reason = fmt.Sprintf("it says the same as %q", other)
+			reason = fmt.Sprintf("same pattern as %q; remove one of them", other)
 		}
 		if reason != "" {
 			r.Bad(key, "routes: %.80q: %s", key.Text, reason)

@@ -105,9 +105,9 @@ func TestByteOrderMarkIsIgnored(t *testing.T) {
 func TestG3_UnservedModelsOfKeysAreWarnings(t *testing.T) {
 	setKeys(t)
 	for text, want := range map[string]string{
-		"gateway:\n  keys: {a: {key_env: DRAGOMAN_TEST_KEY, models: [fast, \"openai/*\", gpt-4o, \"g*o\", \"*\"]}}\n  routes: {gpt-4o: {to: sim/echo}, claude-*: {to: sim/echo}}\n": `f:3:51: models: no route serves "fast", so this key cannot use it; there are gpt-4o, claude-*` +
-			`|f:3:57: models: no route serves "openai/*", so this key cannot use it; there are gpt-4o, claude-*`,
-		"aliases: {fast: sim/echo}\ngateway:\n  keys: {a: {key_env: DRAGOMAN_TEST_KEY, models: [fast, sim/echo]}}\n": `f:4:57: models: no route serves "sim/echo", so this key cannot use it; there are fast`,
+		"gateway:\n  keys: {a: {key_env: DRAGOMAN_TEST_KEY, models: [fast, \"openai/*\", gpt-4o, \"g*o\", \"*\"]}}\n  routes: {gpt-4o: {to: sim/echo}, claude-*: {to: sim/echo}}\n": `f:3:51: models: no route serves "fast", so this key cannot use it: routes are gpt-4o, claude-*` +
+			`|f:3:57: models: no route serves "openai/*", so this key cannot use it: routes are gpt-4o, claude-*`,
+		"aliases: {fast: sim/echo}\ngateway:\n  keys: {a: {key_env: DRAGOMAN_TEST_KEY, models: [fast, sim/echo]}}\n": `f:4:57: models: no route serves "sim/echo", so this key cannot use it: routes are fast`,
 		"gateway:\n  keys: {a: {key_env: DRAGOMAN_TEST_KEY, models: \"sim/echo\"}}\n":                                "",
 	} {
 		if got := warned(parse(t, "version: 1\n"+text)); got != want {
@@ -133,16 +133,16 @@ func TestMissingCredentialIsAWarning(t *testing.T) {
 	t.Setenv("MISTRAL_API_KEY", "there it is")
 	const providers = "version: 1\nproviders:\n  work: {type: compatible, base_url: \"http://127.0.0.1:9\", api_key_env: DRAGOMAN_TEST_UNSET}\n" +
 		"  idle: {type: mistral, api_key_env: [DRAGOMAN_TEST_UNSET, DRAGOMAN_TEST_NONE]}\n  told: {type: mistral, api_key_env: [DRAGOMAN_TEST_UNSET, DRAGOMAN_TEST_KEY]}\n"
-	const both = "f:3:73: provider work: api_key_env: DRAGOMAN_TEST_UNSET is not set|f:4:38: provider idle: api_key_env: DRAGOMAN_TEST_UNSET or DRAGOMAN_TEST_NONE is not set"
+	const both = "f:3:73: provider work: api_key_env: the environment variable DRAGOMAN_TEST_UNSET is not set|f:4:38: provider idle: api_key_env: the environment variable DRAGOMAN_TEST_UNSET or DRAGOMAN_TEST_NONE is not set"
 	for text, want := range map[string]string{
 		providers: both,
 		providers + "gateway: {routes: {a: {to: [work/m, told/m, mistral/m, sim/echo]}}}\n":     both,
-		"version: 1\naliases:\n  a: openai/m, anthropic/m\n  b: openai/n\n":                     "f:3:6: the provider openai cannot be asked: no credential; set OPENAI_API_KEY|f:3:6: the provider anthropic cannot be asked: no credential; set ANTHROPIC_API_KEY",
-		"version: 1\nproviders:\n  openai: {}\n  ollama: {}\n":                                  "f:3:3: the provider openai cannot be asked: no credential; set OPENAI_API_KEY",
+		"version: 1\naliases:\n  a: openai/m, anthropic/m\n  b: openai/n\n":                     "f:3:6: the provider openai cannot be used: the API key is missing: set OPENAI_API_KEY|f:3:6: the provider anthropic cannot be used: the API key is missing: set ANTHROPIC_API_KEY",
+		"version: 1\nproviders:\n  openai: {}\n  ollama: {}\n":                                  "f:3:3: the provider openai cannot be used: the API key is missing: set OPENAI_API_KEY",
 		"version: 1\naliases: {a: openai/m}\ngateway: {routes: {x: {to: sim/echo}}}\n":          "",
-		"version: 1\naliases: {a: openai/m}\ngateway: {routes: {x-*: {to: \"ollama/*, a\"}}}\n": "f:3:30: the provider openai cannot be asked: no credential; set OPENAI_API_KEY",
-		"version: 1\nproviders: {w: {type: openai, api_key_env: sk-the-key-itself}}\n":          "f:2:44: provider w: api_key_env: want the name of a variable, of letters, digits and _",
-		"version: 1\ngateway: {routes: {x: {to: bedrock/m}}}\n":                                 "f:2:28: the provider bedrock cannot be asked: region: it is missing; set AWS_REGION or AWS_DEFAULT_REGION",
+		"version: 1\naliases: {a: openai/m}\ngateway: {routes: {x-*: {to: \"ollama/*, a\"}}}\n": "f:3:30: the provider openai cannot be used: the API key is missing: set OPENAI_API_KEY",
+		"version: 1\nproviders: {w: {type: openai, api_key_env: sk-the-key-itself}}\n":          "f:2:44: provider w: api_key_env: want the name of an environment variable: letters, digits and _",
+		"version: 1\ngateway: {routes: {x: {to: bedrock/m}}}\n":                                 "f:2:28: the provider bedrock cannot be used: region: missing: set AWS_REGION or AWS_DEFAULT_REGION",
 	} {
 		if got := warned(parse(t, text)); got != want {
 			t.Errorf("%s\nhave %s\nwant %s", text, got, want)
@@ -348,7 +348,7 @@ func TestDocumentedExampleIsValid(t *testing.T) {
 			t.Error(err)
 		}
 		for _, w := range c.Warnings {
-			if !strings.Contains(w.Reason, "no credential") {
+			if !strings.Contains(w.Reason, "API key is missing") {
 				t.Errorf("%v", w)
 			}
 		}

@@ -52,7 +52,7 @@ func (x *exchange) recordResponseOwner(ctx context.Context, id string) {
 		err = x.opts.Notes.Put(ctx, firstOwnerKey(id), []byte(x.entry.key), until)
 	}
 	if err != nil {
-		x.warn(ctx, "whose a response is could not be kept", err)
+		x.warn(ctx, "the owner of a response could not be stored", err)
 	}
 }
 

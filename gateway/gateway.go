@@ -79,7 +79,7 @@ func New(c *Config, o Options) (*Gateway, error) {
 		return nil, err
 	}
 	if o.Notes == nil && (c.State.SQLite != "" || c.State.PostgresEnv != "") {
-		return nil, &ConfigError{Setting: "state", Reason: "it is in a database, which whoever makes the gateway opens: give the notes of its store as Options.Notes"}
+		return nil, &ConfigError{Setting: "state", Reason: "a Config with a database needs Options.Notes: open the store and pass its Notes"}
 	}
 	g := &Gateway{opts: o, httpClient: newHTTPClient()}
 	keys, err := access.New(c.Keys, access.Options{Now: o.Now})
@@ -159,7 +159,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 				panic(v)
 			}
 			if g.opts.Log != nil {
-				g.opts.Log.ErrorContext(r.Context(), "a request panicked", "path", r.URL.Path, "panic", v)
+				g.opts.Log.ErrorContext(r.Context(), "a request handler panicked", "path", r.URL.Path, "panic", v)
 			}
 			panic(http.ErrAbortHandler) // closes the connection, so that the client does not take the response for complete
 		}

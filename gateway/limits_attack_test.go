@@ -82,7 +82,7 @@ func TestG3_SlowBodyOccupiesASlot(t *testing.T) {
 			for _, path := range []string{"/v1/chat/completions", "/v1/messages", "/v1/responses", "/api/chat", "/v1beta/models/openai/m:generateContent", "/v1/messages/count_tokens"} {
 				s := r.startSlowRequest(path, teamKey, 1000, "{")
 				a := r.requestAsTeam(w, false)
-				if a.status != http.StatusTooManyRequests || a.header.Get("Retry-After") != "1" || !strings.Contains(a.apiError(t).Message, "1 request under way") {
+				if a.status != http.StatusTooManyRequests || a.header.Get("Retry-After") != "1" || !strings.Contains(a.apiError(t).Message, "1 request running") {
 					t.Errorf("%s behind %s: %d %s", w, path, a.status, a.body)
 				}
 				sleepSeconds(31) // the time for the body is over
@@ -234,7 +234,7 @@ func TestG3_ConcurrentRequestsExceedABudgetByLessThanOneEstimate(t *testing.T) {
 						mu.Lock()
 						defer mu.Unlock()
 						statuses[a.status]++
-						if a.status != http.StatusOK && (a.status != http.StatusTooManyRequests || a.header.Get("Retry-After") != "1" || !strings.Contains(string(a.body), "under way")) {
+						if a.status != http.StatusOK && (a.status != http.StatusTooManyRequests || a.header.Get("Retry-After") != "1" || !strings.Contains(string(a.body), "running requests")) {
 							t.Errorf("%s: %d %v %s", w, a.status, a.header, a.body)
 						}
 					})

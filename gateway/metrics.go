@@ -142,16 +142,16 @@ func (m *metrics) text() string {
 		return cmp.Or(cmp.Compare(a.dialect, b.dialect), cmp.Compare(a.route, b.route), cmp.Compare(a.upstream, b.upstream), cmp.Compare(a.key, b.key), cmp.Compare(a.status, b.status))
 	})
 	var b strings.Builder
-	fmt.Fprintf(&b, "# HELP dragoman_requests_running Requests that are being answered.\n# TYPE dragoman_requests_running gauge\ndragoman_requests_running %d\n", m.running.Load())
+	fmt.Fprintf(&b, "# HELP dragoman_requests_running Requests that are running.\n# TYPE dragoman_requests_running gauge\ndragoman_requests_running %d\n", m.running.Load())
 	for _, c := range []struct {
 		name, help string
 		of         func(*series) int64
 	}{
-		{"dragoman_requests_total", "Requests that were answered.", func(s *series) int64 { return s.requests }},
-		{"dragoman_streams_total", "Requests that were answered with a stream.", func(s *series) int64 { return s.streams }},
-		{"dragoman_transparent_total", "Answers that were passed on byte for byte.", func(s *series) int64 { return s.transparent }},
-		{"dragoman_clients_left_total", "Clients that went away before the end.", func(s *series) int64 { return s.left }},
-		{"dragoman_losses_total", "What translations could not keep.", func(s *series) int64 { return s.losses }},
+		{"dragoman_requests_total", "Completed requests.", func(s *series) int64 { return s.requests }},
+		{"dragoman_streams_total", "Completed requests with a stream.", func(s *series) int64 { return s.streams }},
+		{"dragoman_transparent_total", "Responses that were passed through byte for byte.", func(s *series) int64 { return s.transparent }},
+		{"dragoman_clients_left_total", "Requests whose client disconnected before the end.", func(s *series) int64 { return s.left }},
+		{"dragoman_losses_total", "Losses of conversions.", func(s *series) int64 { return s.losses }},
 		{"dragoman_input_tokens_total", "Tokens of prompts, as reported by upstreams.", func(s *series) int64 { return s.input }},
 		{"dragoman_output_tokens_total", "Tokens of responses, as reported by upstreams.", func(s *series) int64 { return s.output }},
 	} {
@@ -160,7 +160,7 @@ func (m *metrics) text() string {
 			fmt.Fprintf(&b, "%s{%s} %d\n", c.name, k, c.of(m.series[k]))
 		}
 	}
-	fmt.Fprint(&b, "# HELP dragoman_upstream_failures_total Requests that a model was asked and did not answer well, also where the next one of its route did.\n# TYPE dragoman_upstream_failures_total counter\n")
+	fmt.Fprint(&b, "# HELP dragoman_upstream_failures_total Failed upstream requests, including those after which another model of the route responded.\n# TYPE dragoman_upstream_failures_total counter\n")
 	for _, upstream := range slices.Sorted(maps.Keys(m.failures)) {
 		fmt.Fprintf(&b, "dragoman_upstream_failures_total{upstream=%q} %d\n", upstream, m.failures[upstream])
 	}
@@ -172,8 +172,8 @@ func (m *metrics) text() string {
 		name, help string
 		of         func(*series) *histogram
 	}{
-		{"dragoman_request_seconds", "How long requests took.", func(s *series) *histogram { return &s.seconds }},
-		{"dragoman_first_byte_seconds", "How long the first byte of answers took.", func(s *series) *histogram { return &s.first }},
+		{"dragoman_request_seconds", "Duration of requests.", func(s *series) *histogram { return &s.seconds }},
+		{"dragoman_first_byte_seconds", "Time to the first byte of responses.", func(s *series) *histogram { return &s.first }},
 	} {
 		fmt.Fprintf(&b, "# HELP %s %s\n# TYPE %s histogram\n", h.name, h.help, h.name)
 		for _, k := range keys {

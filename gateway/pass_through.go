@@ -362,7 +362,7 @@ func (x *exchange) copyStream(buf []byte, passed *passthrough.Response, t *tap, 
 		case err != nil && t.complete(buf[whole:]):
 			whole = len(buf)
 		case errors.Is(err, io.EOF):
-			err = fmt.Errorf("%w: it ends within an event", dragoman.ErrIncompleteStream)
+			err = fmt.Errorf("%w: the stream ends inside an event", dragoman.ErrIncompleteStream)
 		}
 		events := guardEvents(guard, held, redactErrors(passed, buf[:whole]), err != nil)
 		held = nil

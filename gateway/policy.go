@@ -58,7 +58,7 @@ func newPolicies(c *Config) (p policies, err error) {
 	p.byKey, p.byRoute = map[string]*policy.Policy{}, map[string]*policy.Policy{}
 	for _, name := range slices.Sorted(maps.Keys(c.KeyPolicies)) {
 		if !slices.ContainsFunc(c.Keys, func(k access.Key) bool { return k.Name == name }) {
-			return p, &ConfigError{Setting: "keys." + name + ".policy", Reason: "there is no such key"}
+			return p, &ConfigError{Setting: "keys." + name + ".policy", Reason: "unknown key"}
 		}
 		if p.byKey[name], err = bindPolicy(c.KeyPolicies[name], "keys."+name+".policy"); err != nil {
 			return p, err
@@ -191,7 +191,7 @@ func (r *reader) policy(n *node) *policy.Policy {
 		return nil
 	}
 	if strings.TrimSpace(file) == "" {
-		r.Bad(n, "policy: the name of the file is missing")
+		r.Bad(n, "policy: the file name is missing")
 		return nil
 	}
 	p, err := policy.Load(file)

@@ -67,7 +67,7 @@ func TestUnknownModelErrorListsPatterns(t *testing.T) {
 	t.Setenv("TEAM_KEY", teamKey)
 	w := newWorld(t, `gateway: {routes: {claude: {to: "sim/echo"}, "any-*": {to: "sim/*"}, "other-*": {to: "sim/*"}}, keys: {team: {key_env: TEAM_KEY, models: [claude, "any-*", zzz]}}}`+"\n")
 	status, text := get(t, http.MethodPost, w.url+"/v1/chat/completions", `{"model":"zzz","messages":[{"role":"user","content":"hi"}]}`, "Authorization", "Bearer "+teamKey)
-	if status != http.StatusNotFound || !strings.Contains(text, "there are claude, any-*") || strings.Contains(text, "other-*") {
+	if status != http.StatusNotFound || !strings.Contains(text, "known models are claude, any-*") || strings.Contains(text, "other-*") {
 		t.Errorf("%d %s", status, text)
 	}
 }

@@ -41,7 +41,7 @@ func (g *Gateway) Serve(ctx context.Context, l net.Listener, drain time.Duration
 	}
 	wait := orElse(drain, defaultDrain)
 	if n := g.metrics.running.Load(); n > 0 && g.opts.Log != nil {
-		g.opts.Log.InfoContext(ctx, "shutting down: answers that are on their way may end", "running", n, "drain", wait)
+		g.opts.Log.InfoContext(ctx, "shutting down: waiting for running requests", "running", n, "drain", wait)
 	}
 	over := time.AfterFunc(wait, func() { breakOff(errShutdown) })
 	defer over.Stop()
@@ -66,12 +66,12 @@ type DrainError struct {
 }
 
 func (e *DrainError) Error() string {
-	what := "1 answer was cut off"
+	what := "1 response was cut off"
 	if e.Responses != 1 {
-		what = fmt.Sprintf("%d answers were cut off", e.Responses)
+		what = fmt.Sprintf("%d responses were cut off", e.Responses)
 	}
 	if e.Drain < time.Millisecond {
-		return "gateway: " + what + ": none was waited for"
+		return "gateway: " + what + ": no time to wait (drain is 0)"
 	}
 	return fmt.Sprintf("gateway: %s after %v", what, e.Drain)
 }
@@ -85,7 +85,7 @@ func isShutdown(ctx context.Context) bool { return errors.Is(context.Cause(ctx),
 // checkCapacity returns an error if more than most requests are in progress; zero means no limit.
 func (g *Gateway) checkCapacity(most int) error {
 	if n := g.metrics.running.Load(); most > 0 && n > int64(most) {
-		return &dragoman.APIError{Class: dragoman.ErrorOverloaded, Message: "the gateway answers as many requests as it may; try again soon", RetryAfter: time.Second}
+		return &dragoman.APIError{Class: dragoman.ErrorOverloaded, Message: "the gateway has reached its limit of concurrent requests; try again soon", RetryAfter: time.Second}
 	}
 	return nil
 }

@@ -184,7 +184,7 @@ func TestG2_UpstreamRefusalHasItsReason(t *testing.T) {
 			c := &client{t: t, codec: codec, url: w.url}
 			_, err := c.generate(&dragoman.Request{Model: "anthropic/m", MaxOutputTokens: new(int64(5)), Messages: []dragoman.Message{userSays("hi")}})
 			api, ok := err.(*dragoman.APIError) //nolint:errorlint // the codec returns it unwrapped
-			if !ok || api.Status != http.StatusForbidden || !strings.Contains(api.Message, "the model's server refuses") || strings.Contains(api.Message, says) != tc.told || !tc.told && strings.Contains(api.Message, "m.") {
+			if !ok || api.Status != http.StatusForbidden || !strings.Contains(api.Message, "the upstream denied the gateway permission") || strings.Contains(api.Message, says) != tc.told || !tc.told && strings.Contains(api.Message, "m.") {
 				t.Errorf("%s: %v", codec.Dialect(), err)
 			}
 			if err != nil && (strings.Contains(err.Error(), "upstream-secret") || strings.Contains(err.Error(), "123456789012")) {
@@ -210,7 +210,7 @@ func TestG2_NoRetryAfterTheFirstByte(t *testing.T) {
 		c := &client{t: t, codec: codec, url: w.url}
 		resp := c.post(t.Context(), &dragoman.Request{Model: "best", Stream: true, MaxOutputTokens: new(int64(5)), Messages: []dragoman.Message{userSays("hi")}}) //nolint:bodyclose // the test's end does
 		body, err := io.ReadAll(resp.Body)
-		if err != nil || requests.Load() != 1 || !bytes.Contains(body, []byte("connection to the model broke")) {
+		if err != nil || requests.Load() != 1 || !bytes.Contains(body, []byte("connection to the upstream broke")) {
 			t.Errorf("%s: %d upstream requests, %v: %s", codec.Dialect(), requests.Load(), err, body)
 		}
 		server.Close()

@@ -87,12 +87,12 @@ func (x *exchange) storeState(ctx context.Context, resp *dragoman.Response, body
 	if !x.route.NoRecall {
 		err := x.recall.StoreState(ctx, x.recallScope(), x.req, resp)
 		if x.stateStored = err == nil; err != nil {
-			x.warn(ctx, "reasoning could not be kept", err)
+			x.warn(ctx, "reasoning could not be stored", err)
 		}
 	}
 	if x.storesResponse() {
 		if err := x.storeResponse(ctx, resp, body); err != nil {
-			x.warn(ctx, "a response could not be kept", err)
+			x.warn(ctx, "a response could not be stored", err)
 			x.noteNotStored(err)
 		}
 	}
@@ -111,9 +111,9 @@ func (x *exchange) realLosses(of []dragoman.Loss) []dragoman.Loss {
 // time.
 func (x *exchange) noteNotStored(err error) {
 	x.notStored, x.own.echoFields = true, nil
-	detail := "the response could not be kept"
+	detail := "the response could not be stored"
 	if errors.Is(err, recall.ErrTooLarge) {
-		detail = "the response is too large to be kept"
+		detail = "the response is too large to be stored"
 	}
 	path := "/store"
 	if x.storesThread() {
@@ -213,5 +213,5 @@ func (x *exchange) prependHistory(req *dragoman.Request) {
 
 // unknownResponse returns the error for an unknown previous_response_id.
 func unknownResponse(id string) error {
-	return responsesapi.UnknownPrevious(id, "It has expired, or was not stored; send the whole conversation.")
+	return responsesapi.UnknownPrevious(id, "It expired or was not stored; send the whole conversation.")
 }

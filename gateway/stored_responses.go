@@ -95,7 +95,7 @@ func (g *Gateway) storedResponse(ctx context.Context, key, id string) (*storedRe
 	}
 	s := new(storedResponse)
 	if json.Unmarshal(raw, s) != nil || s.V > storedVersion {
-		return nil, fmt.Errorf("gateway: stored response %.80q cannot be read", id)
+		return nil, fmt.Errorf("gateway: the stored response %.80q is damaged", id)
 	}
 	if s.V == 0 { // an earlier version stored the response object alone
 		return &storedResponse{Body: raw}, nil

@@ -54,7 +54,7 @@ func (x *exchange) loadThread(ctx context.Context) error {
 	}
 	x.threadSetting = new(dragoman.Request)
 	if err := json.Unmarshal(b, x.threadSetting); err != nil {
-		return fmt.Errorf("gateway: the thread of %.80q cannot be read: %w", x.head.previous, err)
+		return fmt.Errorf("gateway: the stored thread of %.80q is damaged: %w", x.head.previous, err)
 	}
 	return nil
 }

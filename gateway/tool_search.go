@@ -137,7 +137,7 @@ func (p *searchConverter) add(list json.RawMessage) []dragoman.ToolSpec {
 	where := fmt.Sprintf("/messages/%d", p.at)
 	if err != nil { // an invalid list adds no tools
 		p.entry.losses = append(p.entry.losses, dragoman.Loss{
-			Kind: dragoman.Dropped, Severity: dragoman.Warn, Path: where + "/tools", Detail: "these are no tools: " + truncate(err.Error()),
+			Kind: dragoman.Dropped, Severity: dragoman.Warn, Path: where + "/tools", Detail: "not valid tools: " + truncate(err.Error()),
 		})
 		return nil
 	}
@@ -164,7 +164,7 @@ func foundText(tools []dragoman.ToolSpec) string {
 		return "No tools were found."
 	}
 	var b strings.Builder
-	b.WriteString("These tools were found, and can be called now:")
+	b.WriteString("These tools were found and can be called now:")
 	for i := range tools {
 		b.WriteString("\n- " + tools[i].QualifiedName() + ": " + tools[i].Description)
 	}

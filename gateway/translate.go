@@ -57,7 +57,7 @@ func (x *exchange) checkStrict(up *upstream) error {
 	}
 	limit := *up.client.Strict
 	if err := (dragoman.Report{Losses: x.entry.losses}).Err(limit); err != nil {
-		return fmt.Errorf("%w: the request is not sent to %s, because strict allows no loss of the severity %s: %w", dragoman.ErrUnsupported, up.client, limit, err)
+		return fmt.Errorf("%w: the request was not sent to %s, because strict allows no loss of severity %s: %w", dragoman.ErrUnsupported, up.client, limit, err)
 	}
 	return nil
 }

@@ -276,7 +276,7 @@ func (s *setup) find(model string, allowed func(string) bool) (*route, error) {
 		}
 		return nil, &dragoman.APIError{
 			Class: dragoman.ErrorNotFound, Param: "model", Code: "model_not_found",
-			Message: fmt.Sprintf("there is no model %.80q here%s%s", model, s.describeNames(allowed), meant), Err: err,
+			Message: fmt.Sprintf("unknown model %.80q%s%s", model, s.describeNames(allowed), meant), Err: err,
 		}
 	}
 	return found, nil
@@ -365,7 +365,7 @@ func (s *setup) describeNames(allowed func(string) bool) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return "; there are " + strings.Join(names, ", ") + more
+	return ": known models are " + strings.Join(names, ", ") + more
 }
 
 // transparent reports whether a response can be passed through byte for byte: both ends use one

@@ -84,55 +84,55 @@ var upstreamFaults = []struct {
 	{name: "500", status: 500, class: dragoman.ErrorServer, says: faultMessage, serve: func(rw http.ResponseWriter, r *http.Request) {
 		writeError(rw, r, dragoman.APIError{Status: 500, Message: faultMessage})
 	}},
-	{name: "no answer", status: 504, class: dragoman.ErrorTimeout, says: "took too long", serve: func(_ http.ResponseWriter, r *http.Request) {
+	{name: "no answer", status: 504, class: dragoman.ErrorTimeout, says: "timed out", serve: func(_ http.ResponseWriter, r *http.Request) {
 		<-r.Context().Done()
 	}},
-	{name: "headers alone", status: 504, class: dragoman.ErrorTimeout, says: "took too long", serve: func(rw http.ResponseWriter, r *http.Request) {
+	{name: "headers alone", status: 504, class: dragoman.ErrorTimeout, says: "timed out", serve: func(rw http.ResponseWriter, r *http.Request) {
 		writeResponse(rw, r, isStream(r))
 		<-r.Context().Done()
 	}},
-	{name: "stalls", begun: true, status: 504, class: dragoman.ErrorTimeout, says: "took too long", serve: func(rw http.ResponseWriter, r *http.Request) {
+	{name: "stalls", begun: true, status: 504, class: dragoman.ErrorTimeout, says: "timed out", serve: func(rw http.ResponseWriter, r *http.Request) {
 		writeResponse(rw, r, isStream(r), halfResponse(r)...)
 		<-r.Context().Done()
 	}},
-	{name: "heartbeats alone", status: 504, class: dragoman.ErrorTimeout, says: "took too long", serve: func(rw http.ResponseWriter, r *http.Request) {
+	{name: "heartbeats alone", status: 504, class: dragoman.ErrorTimeout, says: "timed out", serve: func(rw http.ResponseWriter, r *http.Request) {
 		writeResponse(rw, r, isStream(r))
 		sendHeartbeats(rw, r)
 	}},
-	{name: "heartbeats after the start", streams: true, status: 504, class: dragoman.ErrorTimeout, says: "took too long", serve: func(rw http.ResponseWriter, r *http.Request) {
+	{name: "heartbeats after the start", streams: true, status: 504, class: dragoman.ErrorTimeout, says: "timed out", serve: func(rw http.ResponseWriter, r *http.Request) {
 		writeResponse(rw, r, true, streamStart(dialectOf(r)))
 		sendHeartbeats(rw, r)
 	}},
-	{name: "heartbeats amid", begun: true, status: 504, class: dragoman.ErrorTimeout, says: "took too long", serve: func(rw http.ResponseWriter, r *http.Request) {
+	{name: "heartbeats amid", begun: true, status: 504, class: dragoman.ErrorTimeout, says: "timed out", serve: func(rw http.ResponseWriter, r *http.Request) {
 		writeResponse(rw, r, isStream(r), halfResponse(r)...)
 		sendHeartbeats(rw, r)
 	}},
-	{name: "stalls amid its first event", streams: true, status: 504, class: dragoman.ErrorTimeout, says: "took too long", serve: func(rw http.ResponseWriter, r *http.Request) {
+	{name: "stalls amid its first event", streams: true, status: 504, class: dragoman.ErrorTimeout, says: "timed out", serve: func(rw http.ResponseWriter, r *http.Request) {
 		writeResponse(rw, r, true, textStream(dialectOf(r), "hello")[:20])
 		<-r.Context().Done()
 	}},
-	{name: "cut at once", status: 502, class: dragoman.ErrorServer, says: "connection to the model broke", serve: func(http.ResponseWriter, *http.Request) {
+	{name: "cut at once", status: 502, class: dragoman.ErrorServer, says: "connection to the upstream broke", serve: func(http.ResponseWriter, *http.Request) {
 		panic(http.ErrAbortHandler)
 	}},
-	{name: "cut after the headers", status: 502, class: dragoman.ErrorServer, says: "connection to the model broke", serve: func(rw http.ResponseWriter, r *http.Request) {
+	{name: "cut after the headers", status: 502, class: dragoman.ErrorServer, says: "connection to the upstream broke", serve: func(rw http.ResponseWriter, r *http.Request) {
 		writeResponse(rw, r, isStream(r))
 		panic(http.ErrAbortHandler)
 	}},
-	{name: "cut", begun: true, status: 502, class: dragoman.ErrorServer, says: "connection to the model broke", serve: func(rw http.ResponseWriter, r *http.Request) {
+	{name: "cut", begun: true, status: 502, class: dragoman.ErrorServer, says: "connection to the upstream broke", serve: func(rw http.ResponseWriter, r *http.Request) {
 		writeResponse(rw, r, isStream(r), halfResponse(r)...)
 		panic(http.ErrAbortHandler)
 	}},
-	{name: "cut amid its first event", streams: true, status: 502, class: dragoman.ErrorServer, says: "connection to the model broke", serve: func(rw http.ResponseWriter, r *http.Request) {
+	{name: "cut amid its first event", streams: true, status: 502, class: dragoman.ErrorServer, says: "connection to the upstream broke", serve: func(rw http.ResponseWriter, r *http.Request) {
 		writeResponse(rw, r, true, textStream(dialectOf(r), "hello")[:20])
 		panic(http.ErrAbortHandler)
 	}},
-	{name: "ends amid its first event", streams: true, status: 502, class: dragoman.ErrorServer, says: "connection to the model broke", serve: func(rw http.ResponseWriter, r *http.Request) {
+	{name: "ends amid its first event", streams: true, status: 502, class: dragoman.ErrorServer, says: "connection to the upstream broke", serve: func(rw http.ResponseWriter, r *http.Request) {
 		writeResponse(rw, r, true, textStream(dialectOf(r), "hello")[:20])
 	}},
-	{name: "ends without its end", streams: true, begun: true, status: 502, class: dragoman.ErrorServer, says: "connection to the model broke", serve: func(rw http.ResponseWriter, r *http.Request) {
+	{name: "ends without its end", streams: true, begun: true, status: 502, class: dragoman.ErrorServer, says: "connection to the upstream broke", serve: func(rw http.ResponseWriter, r *http.Request) {
 		writeResponse(rw, r, true, halfResponse(r)...)
 	}},
-	{name: "ends amid an event", streams: true, begun: true, status: 502, class: dragoman.ErrorServer, says: "connection to the model broke", serve: func(rw http.ResponseWriter, r *http.Request) {
+	{name: "ends amid an event", streams: true, begun: true, status: 502, class: dragoman.ErrorServer, says: "connection to the upstream broke", serve: func(rw http.ResponseWriter, r *http.Request) {
 		pieces := halfResponse(r)
 		writeResponse(rw, r, true, append(pieces[:3:3], pieces[3][:20])...)
 	}},

@@ -30,7 +30,7 @@ func (r *reader) warnings(file string, root *node) (out []*provider.FileError) {
 			why := missingCredential(client)
 			if why != "" && !slices.Contains(reported, client.Name) {
 				reported = append(reported, client.Name)
-				warn(l.at, "the provider %s cannot be asked: %s", client.Name, why)
+				warn(l.at, "the provider %s cannot be used: %s", client.Name, why)
 			}
 		}
 	}
@@ -53,7 +53,7 @@ func (r *reader) unserved(warn func(at *node, format string, args ...any)) {
 	}
 	for _, name := range r.allowed {
 		if !slices.ContainsFunc(patterns, func(p string) bool { return glob.Overlap(p, name.Text) }) {
-			warn(name, "models: no route serves %.80q, so this key cannot use it; there are %s", name.Text, joinSome(patterns))
+			warn(name, "models: no route serves %.80q, so this key cannot use it: routes are %s", name.Text, joinSome(patterns))
 		}
 	}
 }
@@ -80,10 +80,10 @@ func unsetKeys(root *node, warn func(at *node, format string, args ...any)) (out
 		}
 		out = append(out, p.Text)
 		if slices.ContainsFunc(variables, func(v string) bool { return !variableName.MatchString(v) }) { // it may be the key itself
-			warn(at, "provider %s: api_key_env: want the name of a variable, of letters, digits and _", p.Text)
+			warn(at, "provider %s: api_key_env: want the name of an environment variable: letters, digits and _", p.Text)
 			continue
 		}
-		warn(at, "provider %s: api_key_env: %s is not set", p.Text, strings.Join(variables, " or "))
+		warn(at, "provider %s: api_key_env: the environment variable %s is not set", p.Text, strings.Join(variables, " or "))
 	}
 	return out
 }

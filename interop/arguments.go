@@ -89,7 +89,7 @@ func (r *Registry) argumentObject(c *dragoman.ToolCall, at extra.Path, rep *drag
 	}
 	obj, exact := c.Object()
 	if !exact && c.Payload == codes.PayloadObject {
-		why := "they are not a sound JSON object"
+		why := "not a valid JSON object"
 		if p := dragoman.CheckArguments(c.Arguments); p != nil {
 			why = p.Message
 		}
@@ -139,7 +139,7 @@ func dropCaseVariants(c *dragoman.ToolCall, t *toolwire.Traits, at extra.Path, r
 			out.Extra.Fields = append(out.Extra.Fields, f)
 			continue
 		}
-		rep.Add(dragoman.Dropped, dragoman.Warn, at.String()+f.Path, "differs from a member of the call only in case")
+		rep.Add(dragoman.Dropped, dragoman.Warn, at.String()+f.Path, "differs from another field of the call only in case")
 	}
 	return &out
 }

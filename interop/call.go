@@ -37,7 +37,7 @@ func (r *Registry) writeCallAs(w *jsonwire.Writer, format dragoman.Format, c *dr
 	}
 	codec := r.callCodec(format)
 	if codec == nil {
-		return fmt.Errorf("interop: no adapter writes calls as %s; contribute one", format)
+		return fmt.Errorf("interop: no call adapter for the format %s: contribute one", format)
 	}
 	t := codec.Traits()
 	if r.forResponse {
@@ -61,7 +61,7 @@ func (r *Registry) writeCallAs(w *jsonwire.Writer, format dragoman.Format, c *dr
 // reportDroppedFields reports the fields of a call that a format does not have.
 func reportDroppedFields(c *dragoman.ToolCall, supported toolwire.CallFields, at extra.Path, rep *dragoman.Report) {
 	if c.Cache != nil && !supported.Cache {
-		rep.Add(dragoman.Dropped, dragoman.Info, at.String()+"/cache", "cache breakpoint after a call: the target caches by itself")
+		rep.Add(dragoman.Dropped, dragoman.Info, at.String()+"/cache", "cache breakpoint after a call: the target caches automatically")
 	}
 	if c.Async && !supported.Async {
 		rep.Add(dragoman.Dropped, dragoman.Warn, at.String()+"/async", "the target waits for every result")
@@ -80,7 +80,7 @@ func (r *Registry) wireIDName(id, ns, name string, at extra.Path, rep *dragoman.
 		rep.AddRename(dragoman.Info, at.String(), "call id", id, wireID)
 	}
 	if r.names.isShared(ns, name) {
-		rep.Addf(dragoman.Lowered, dragoman.Serious, at.String(), "a client cannot tell %.80q from a tool of a namespace that was called before", name)
+		rep.Addf(dragoman.Lowered, dragoman.Serious, at.String(), "a client cannot distinguish %.80q from a namespaced tool that was called before", name)
 	}
 	wireName = r.names.wireName(ns, name)
 	if wireName != name {
@@ -113,7 +113,7 @@ func (r *Registry) settle(c *dragoman.ToolCall, valid bool, at extra.Path, rep *
 	wireName := c.Name
 	ns, name, spec := r.PublicName(c.Namespace, c.Name)
 	if spec != nil && !r.names.isFlattened(toolID{namespace: c.Namespace}) && r.names.wireName(ns, name) != wireName {
-		rep.Addf(dragoman.Renamed, dragoman.Info, at.String()+"/name", "the model called %.80q, which is no tool; taken for %q", wireName, name)
+		rep.Addf(dragoman.Renamed, dragoman.Info, at.String()+"/name", "the model called %.80q, which does not exist; read as %q", wireName, name)
 	}
 	c.Namespace, c.Name = ns, name
 	if wireName == "" && c.Problem == nil {
@@ -245,7 +245,7 @@ func freeformText(arguments string) (text, how string, problem *dragoman.CallPro
 	case haveInput && members == 1:
 		return input, "", nil
 	case haveInput:
-		return input, `"input" alone; the call had other arguments beside it`, nil
+		return input, `"input" only; the other arguments are dropped`, nil
 	case strs == 1:
 		return other, "the call's only string argument", nil
 	case strs == 0 && haveCommand:

@@ -57,7 +57,7 @@ var errEmptyResult = errors.New("the accessor found nothing")
 func (r *Registry) readCall(format dragoman.Format, obj jsonwire.Value) (c *dragoman.ToolCall, read toolwire.CallReading, err error) {
 	codec := r.callCodec(format)
 	if codec == nil {
-		return nil, read, fmt.Errorf("interop: no accessor reads calls of format %s; contribute one", format)
+		return nil, read, fmt.Errorf("interop: no call accessor for the format %s: contribute one", format)
 	}
 	c = &dragoman.ToolCall{}
 	rd := obj.Reader()

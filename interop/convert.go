@@ -79,9 +79,9 @@ func (r *Registry) ConvertSchemas(objs []dragoman.Native, to dragoman.Format) ([
 			case specs[j].Kind == codes.ToolHosted && !r.builtIn(obj.Format):
 				rep.Add(dragoman.Dropped, dragoman.Serious, at.String(), noAccessor(obj.Format))
 			case specs[j].Kind == codes.ToolHosted:
-				rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "tool %q (%s) is %s, and has no form as %s", specs[j].Name, obj.Format, r.notSendable(obj.Format), to)
+				rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "tool %q (%s) is %s, and cannot be expressed as %s", specs[j].Name, obj.Format, r.notSendable(obj.Format), to)
 			case r.isNamespace(to):
-				return out, rep, fmt.Errorf("interop: a namespace is written by a dialect, from all its members; convert to %s instead", r.toolCodec(to).Traits().Function)
+				return out, rep, fmt.Errorf("interop: a namespace can be written only as a whole: convert all its tools to %s", r.toolCodec(to).Traits().Function)
 			default:
 				restore := r.flattenFor(r.toolCodec(to))
 				ok, err = r.writeToolAs(&w, to, &specs[j], at, &rep)
@@ -144,7 +144,7 @@ func (r *Registry) ConvertResults(objs []dragoman.Native, to dragoman.Format) ([
 		defer r.flattenFor(r.resultCodec(to))()
 		spill, err := r.writeResultAs(w, to, res, at, rep)
 		for _, p := range spill {
-			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s in a result has no place as %s", p.Kind(), to)
+			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s in a result cannot be expressed as %s", p.Kind(), to)
 		}
 		return err
 	})
@@ -246,7 +246,7 @@ func (r *Registry) SanitizeCall(obj dragoman.Native) (dragoman.Native, dragoman.
 	if err != nil || c.Payload == codes.PayloadText || c.Problem != nil && c.Problem.Code == codes.ProblemUnreadable {
 		return out, rep
 	}
-	why := "they are blank"
+	why := "the arguments are blank"
 	if strings.TrimSpace(c.Arguments) != "" {
 		p := dragoman.CheckArguments(c.Arguments)
 		if p == nil || p.Code != codes.ProblemInvalidJSON {

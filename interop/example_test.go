@@ -23,7 +23,7 @@ func ExampleRegistry_ConvertSchemas() {
 	fmt.Println(report)
 	// Output:
 	// {"name":"run_sql","description":"Run a query.","input_schema":{"type":"object","properties":{"input":{"type":"string","description":"The whole input of the tool, as plain text. It must match this regex grammar:\nSELECT .*"}},"required":["input"],"additionalProperties":false}}
-	// lowered (warn) /0: freeform tool written as a function with one string argument "input"; its grammar is told in the description, not enforced
+	// lowered (warn) /0: freeform tool written as a function with one string argument "input"; its grammar is moved to the description and not enforced
 }
 
 // Report.Err turns losses into an error.

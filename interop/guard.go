@@ -110,7 +110,7 @@ func (g adapterGuard) Adapt(in dragoman.AdapterInput) (obj json.RawMessage, rep 
 	obj, rep, err = g.adapter.Adapt(in)
 	if err == nil {
 		if bad := jsonwire.Check(obj); bad != nil {
-			err = fmt.Errorf("interop: the %s adapter of %q wrote what is not JSON for %s: %w", g.kind, g.source, g.to, bad)
+			err = fmt.Errorf("interop: the %s adapter of %q wrote invalid JSON for %s: %w", g.kind, g.source, g.to, bad)
 		}
 	}
 	return obj, rep, err

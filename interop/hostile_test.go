@@ -339,7 +339,7 @@ func TestR11_LossesBeyondAThousandAreCounted(t *testing.T) {
 }
 
 func TestR10_UnreadableFormatErrorNamesTheMissingAccessor(t *testing.T) {
-	const want = `nothing here reads the format "acme.tool"; contribute a SchemaAccessor`
+	const want = `no schema accessor for the format "acme.tool"`
 	for _, s := range []dragoman.ToolSpec{
 		{Source: &dragoman.ToolSource{Format: "acme.tool", JSON: []byte(`{}`)}},
 		{Kind: codes.ToolHosted, Name: "x", Source: &dragoman.ToolSource{Format: "acme.tool", JSON: []byte(`{}`)}},

@@ -169,13 +169,13 @@ func TestQuirkA36_FirstDeclarationWins(t *testing.T) {
 			if strings.Count(out, `"name":"f"`) != 1 {
 				t.Errorf("not declared once: %s", out)
 			}
-			if l := lost(t, rep, dragoman.Dropped, "in the same words"); l.Path != "/tools/1" || l.Severity != dragoman.Info {
+			if l := lost(t, rep, dragoman.Dropped, "identically"); l.Path != "/tools/1" || l.Severity != dragoman.Info {
 				t.Errorf("the same is reported as %v", l)
 			}
 			differ := []dragoman.ToolSpec{first, second}
 			out, rep = writeTools(t, registry(d, differ), differ)
 			mustNotContain(t, out, "another")
-			if l := lost(t, rep, dragoman.Dropped, "the first declaration stands"); l.Path != "/tools/1" || l.Severity != dragoman.Warn {
+			if l := lost(t, rep, dragoman.Dropped, "the first declaration is used"); l.Path != "/tools/1" || l.Severity != dragoman.Warn {
 				t.Errorf("another is reported as %v", l)
 			}
 		})

@@ -68,7 +68,7 @@ func (r *Registry) sanitizeContributed(a callGuard, out *dragoman.Native, rep *d
 	if err != nil || c == nil || c.Payload == codes.PayloadText {
 		return
 	}
-	why := "they are blank"
+	why := "the arguments are blank"
 	if strings.TrimSpace(c.Arguments) != "" {
 		p := dragoman.CheckArguments(c.Arguments)
 		if p == nil || p.Code != codes.ProblemInvalidJSON {
@@ -78,14 +78,14 @@ func (r *Registry) sanitizeContributed(a callGuard, out *dragoman.Native, rep *d
 	}
 	w, ok := r.adapters[adapterKey{codes.CallObject, "", a.Format()}]
 	if !ok {
-		rep.Addf(dragoman.Lowered, dragoman.Warn, "", "arguments kept, though %s: no adapter writes calls as %s; contribute one", why, a.Format())
+		rep.Addf(dragoman.Lowered, dragoman.Warn, "", "arguments kept, although %s: no call adapter for the format %s; contribute one", why, a.Format())
 		return
 	}
 	clean := *c
 	clean.Arguments, clean.Problem = "{}", nil
 	raw, _, err := w.Adapt(dragoman.AdapterInput{Call: &clean})
 	if err != nil {
-		rep.Addf(dragoman.Lowered, dragoman.Warn, "", "arguments kept, though %s: %v", why, err)
+		rep.Addf(dragoman.Lowered, dragoman.Warn, "", "arguments kept, although %s: %v", why, err)
 		return
 	}
 	rep.Addf(dragoman.Lowered, dragoman.Warn, "/arguments", "arguments written as {}: %s", why)

@@ -33,7 +33,7 @@ func (r *Registry) writeResultAs(w *jsonwire.Writer, format dragoman.Format, res
 	}
 	codec := r.resultCodec(format)
 	if codec == nil {
-		return nil, fmt.Errorf("interop: no adapter writes results as %s; contribute one", format)
+		return nil, fmt.Errorf("interop: no result adapter for the format %s: contribute one", format)
 	}
 	t := codec.Traits()
 	res = unwrapEnvelope(res)
@@ -42,7 +42,7 @@ func (r *Registry) writeResultAs(w *jsonwire.Writer, format dragoman.Format, res
 		rep.Addf(dragoman.Lowered, dragoman.Warn, at.String(), "native result of %s written as its text", res.Envelope.Format)
 	}
 	if res.Outcome == codes.OutcomeError && toolwire.NativeContent(res, format) != nil && !t.ResultFlag {
-		rep.Add(dragoman.Dropped, dragoman.Warn, at.String(), "the error flag: a native result says for itself what happened")
+		rep.Add(dragoman.Dropped, dragoman.Warn, at.String(), "the error flag: a native result states its own outcome")
 	}
 	if !t.ResultItemID {
 		extra.ReportItem(rep, res.ItemID, at, "/item_id")
@@ -73,7 +73,7 @@ func (r *Registry) readResultAs(format dragoman.Format, obj json.RawMessage, lif
 	}
 	codec := r.resultCodec(format)
 	if codec == nil {
-		return nil, fmt.Errorf("interop: no accessor reads results of format %s; contribute one", format)
+		return nil, fmt.Errorf("interop: no result accessor for the format %s: contribute one", format)
 	}
 	res := &dragoman.ToolResult{}
 	rd := jsonwire.NewReader(obj)

@@ -30,7 +30,7 @@ func (r *Registry) WriteTools(w *jsonwire.Writer, tools []dragoman.ToolSpec, rep
 	tools = r.expand(tools, rep)
 	if name := r.target.Caps.ToolSchema; name != "" && len(tools) > 0 {
 		if r.subset() == nil {
-			rep.Addf(dragoman.Lowered, dragoman.Warn, "/tools", "nothing is known of the subset of JSON Schema %.60q; the dialect's own is taken", name)
+			rep.Addf(dragoman.Lowered, dragoman.Warn, "/tools", "unknown schema subset %.60q; the default of the dialect is used", name)
 		}
 	}
 	written := 0
@@ -47,9 +47,9 @@ func (r *Registry) WriteTools(w *jsonwire.Writer, tools []dragoman.ToolSpec, rep
 			id := toolID{s.Namespace, s.Name}
 			if first, dup := seen[id]; dup {
 				if first.Fingerprint() != s.Fingerprint() {
-					rep.Addf(dragoman.Dropped, dragoman.Warn, at.String(), "tool %q is declared twice; the first declaration stands", s.QualifiedName())
+					rep.Addf(dragoman.Dropped, dragoman.Warn, at.String(), "tool %q is declared twice; the first declaration is used", s.QualifiedName())
 				} else {
-					rep.Addf(dragoman.Dropped, dragoman.Info, at.String(), "tool %q is declared twice in the same words; one is sent", s.QualifiedName())
+					rep.Addf(dragoman.Dropped, dragoman.Info, at.String(), "tool %q is declared twice identically; one is sent", s.QualifiedName())
 				}
 				continue
 			}
@@ -176,7 +176,7 @@ func (r *Registry) writeNamespace(w *jsonwire.Writer, tools []dragoman.ToolSpec,
 		s := &tools[i]
 		id := toolID{s.Namespace, s.Name}
 		if other, dup := seen[id]; dup && other != s {
-			rep.Addf(dragoman.Dropped, dragoman.Warn, extra.Elem("/tools", first+i).String(), "tool %q is declared twice; the first declaration stands", s.QualifiedName())
+			rep.Addf(dragoman.Dropped, dragoman.Warn, extra.Elem("/tools", first+i).String(), "tool %q is declared twice; the first declaration is used", s.QualifiedName())
 			continue
 		}
 		seen[id] = s
@@ -224,7 +224,7 @@ func (r *Registry) writeToolFor(w *jsonwire.Writer, f *toolwire.Traits, s *drago
 			why := noAccessor(src.Format)
 			switch host := r.hostCodec(src.Format); {
 			case host != nil && host.Traits().NoHosted:
-				why = fmt.Sprintf("tool %q (%s) is of a type that its dialect does not define, so it cannot be written for %s", s.Name, src.Format, r.target.Dialect)
+				why = fmt.Sprintf("tool %q (%s) has a type that its dialect does not define, so it cannot be converted to %s", s.Name, src.Format, r.target.Dialect)
 			case r.builtIn(src.Format), len(r.codecs) == 1 && src.Mirror != dragoman.Fingerprint{}: // decoded by a dialect that is not in the list
 				why = fmt.Sprintf("tool %q (%s) is %s; %s has no such tool", s.Name, src.Format, r.notSendable(src.Format), r.target.Dialect)
 			}
@@ -233,7 +233,7 @@ func (r *Registry) writeToolFor(w *jsonwire.Writer, f *toolwire.Traits, s *drago
 		}
 	}
 	if s.Kind == codes.ToolHosted {
-		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "tool %q is run by a provider, but nothing says how that defines it", s.Name)
+		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "tool %q is run by a provider, but its provider definition is missing", s.Name)
 		return false, nil
 	}
 	format := f.Function
@@ -254,7 +254,7 @@ func (r *Registry) adaptSource(adapts bool, src *dragoman.ToolSource, at extra.P
 
 // noAccessor returns the error text for a tool of a format without an accessor.
 func noAccessor(f dragoman.Format) string {
-	return fmt.Sprintf("nothing here reads the format %.80q; contribute a SchemaAccessor, or pass the codecs of package dialect/all if it is a dialect's", string(f))
+	return fmt.Sprintf("no schema accessor for the format %.80q; contribute one, or pass the codecs of package dialect/all if the format is a dialect", string(f))
 }
 
 // passes reports whether an authored tool can be sent unchanged: under its own name, with flags
@@ -354,7 +354,7 @@ func (r *Registry) writeToolAs(w *jsonwire.Writer, format dragoman.Format, s *dr
 	}
 	codec := r.toolCodec(format)
 	if codec == nil || format == codec.Traits().Namespace || format == codec.Traits().ToolList {
-		return false, fmt.Errorf("interop: no adapter writes tools as %s; contribute one", format)
+		return false, fmt.Errorf("interop: no schema adapter for the format %s: contribute one", format)
 	}
 	return codec.WriteTool(view{r}, w, format, s, name, at, rep), nil
 }
@@ -405,7 +405,7 @@ func (r *Registry) refusesStrict(t *toolwire.Traits) string {
 	case c.NoStrict:
 		return "the target rejects a strict flag"
 	case t.StrictOptIn && !c.StrictTools:
-		return "some models behind this API reject a strict flag, and this one is not known to take it"
+		return "some models of this API reject a strict flag, and this one is not known to accept it"
 	default:
 		return ""
 	}
@@ -443,7 +443,7 @@ func freeformLoss(s *dragoman.ToolSpec) string {
 	if s.Grammar == nil {
 		return `freeform tool written as a function with one string argument "input"`
 	}
-	return `freeform tool written as a function with one string argument "input"; its grammar is told in the description, not enforced`
+	return `freeform tool written as a function with one string argument "input"; its grammar is moved to the description and not enforced`
 }
 
 // freeformSchema returns the schema of the function that replaces a freeform tool (quirk A43).

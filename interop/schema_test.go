@@ -236,7 +236,7 @@ func TestHosted_ProviderToolIsSentToItsOwnDialectOnly(t *testing.T) {
 		}
 		why := "run by its own provider"
 		if d == dialectname.OpenAIChat { // it defines no tools that it runs
-			why = "of a type that its dialect does not define"
+			why = "has a type that its dialect does not define"
 		}
 		for _, to := range threeDialects {
 			out, rep := writeTools(t, registry(to, specs), specs)

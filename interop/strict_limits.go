@@ -37,7 +37,7 @@ func (r *Registry) takeStrict(most toolwire.StrictLimits, schema json.RawMessage
 		{sum.unions, most.Unions, "unions in strict schemas"},
 	} {
 		if n.most > 0 && n.have > n.most {
-			return fmt.Sprintf("the request would have %d %s, and the API takes %d", n.have, n.what, n.most)
+			return fmt.Sprintf("the request would have %d %s, and the API accepts %d", n.have, n.what, n.most)
 		}
 	}
 	r.strict = sum

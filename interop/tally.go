@@ -39,7 +39,7 @@ func (t *tally) finish(rep, sub *dragoman.Report) {
 	t.move(rep, sub)
 	for _, k := range t.order {
 		if more := t.count[k] - maxListed; more > 0 {
-			rep.Addf(k.kind, k.severity, "/tools", "%d more like those listed", more)
+			rep.Addf(k.kind, k.severity, "/tools", "%d more losses of these kinds", more)
 		}
 	}
 }

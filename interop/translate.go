@@ -85,7 +85,7 @@ func (r *Registry) fromWire(c *dragoman.ToolCall, s *dragoman.ToolSpec) {
 	if err != nil {
 		c.Problem = &dragoman.CallProblem{
 			Code: codes.ProblemDuplicateKey, Offset: -1,
-			Message: "the arguments can be read in two ways: " + err.Error(),
+			Message: "the arguments are ambiguous: " + err.Error(),
 		}
 		return
 	}

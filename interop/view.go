@@ -58,6 +58,6 @@ func (v view) TakeBreakpoint(at extra.Path, rep *dragoman.Report) bool {
 		return true
 	}
 	r.surplus--
-	rep.Addf(dragoman.Dropped, dragoman.Info, at.String(), "cache breakpoint: the API takes %d, and later ones cover more", r.breakpoints)
+	rep.Addf(dragoman.Dropped, dragoman.Info, at.String(), "cache breakpoint: the API accepts %d, and later ones cover more", r.breakpoints)
 	return false
 }

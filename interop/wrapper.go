@@ -35,7 +35,7 @@ func (r *Registry) UnfoldParallel(resp *dragoman.Response, rep *dragoman.Report)
 			if len(calls) == 0 || slices.ContainsFunc(calls, func(p dragoman.Part) bool { return taken[p.(*dragoman.ToolCall).ID] }) {
 				continue
 			}
-			rep.Addf(dragoman.Lowered, dragoman.Info, at.String(), "the wrapper %q, which is no tool, became the %d calls within it", wrapper.Name, len(calls))
+			rep.Addf(dragoman.Lowered, dragoman.Info, at.String(), "the wrapper %q, which is not a tool, was replaced by the %d calls that it contains", wrapper.Name, len(calls))
 			m.Parts = slices.Concat(m.Parts[:j], calls, m.Parts[j+1:])
 			j += len(calls) - 1
 		}

@@ -108,7 +108,7 @@ func TestQuirkB22_DecoratedNameResolvesToOneTool(t *testing.T) {
 			t.Errorf("%q is taken for %q, want %q", wire, got, want)
 		}
 		decorated := want != wire && want != "crm.find" || strings.HasPrefix(wire, "crm__crm") || wire == "CRM__find"
-		if reported := strings.Contains(rep.String(), "is no tool"); reported != decorated {
+		if reported := strings.Contains(rep.String(), "does not exist"); reported != decorated {
 			t.Errorf("%q: report %q", wire, rep.String())
 		}
 	}

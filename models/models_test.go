@@ -240,7 +240,7 @@ func TestOverrideFileErrorsNameLineAndReason(t *testing.T) {
 		"models: []":                                                                             "m.yaml:1:1: model facts: the field version is missing",
 		"version: 1\nmodels:\n  - id: gpt-4.1":                                                   `m.yaml:3:9: id: "gpt-4.1" is not provider/name`,
 		"version: 1\nmodels:\n  - context: 5":                                                    "m.yaml:3:5: models: the field id is missing",
-		"version: 1\nmodels:\n  - id: openai/x\n    contxt: 5":                                   `unknown field "contxt"; did you mean context?`,
+		"version: 1\nmodels:\n  - id: openai/x\n    contxt: 5":                                   `; did you mean context?`,
 		"version: 1\nmodels:\n  - id: openai/x\n    refuses: [temprature]":                       `refuses: unknown word "temprature"`,
 		"version: 1\nmodels:\n  - id: openai/x\n    context: 5":                                  "context: 5 is not between",
 		"version: 1\nmodels:\n  - id: openai/x\n    tools: maybe":                                "tools: ",
@@ -250,7 +250,7 @@ func TestOverrideFileErrorsNameLineAndReason(t *testing.T) {
 		"version: 1\nmodels:\n  - id: openai/x\n    price: {in: -1, out: 2}":                     "price: in: -1 is not a price",
 		"version: 1\nmodels:\n  - id: openai/x\n    price: {in: 1}":                              "in and out are both needed",
 		"version: 1\nmodels:\n  - id: openai/x\n    reasoning: {supported: false, words: [low]}": "supported is false, so the other fields must be empty",
-		"version: 2": "this program reads version 1",
+		"version: 2": "this program supports only version 1",
 		"[":          "m.yaml:1:",
 	} {
 		_, err := Default().With("m.yaml", []byte(file))

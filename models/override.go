@@ -98,7 +98,7 @@ func (o *override) read(root *filetree.Node) {
 		"version": func(n *filetree.Node) {
 			version = true
 			if n.Kind != filetree.Number || n.Text != "1" {
-				o.Bad(n, "version: this program reads version 1")
+				o.Bad(n, "version: this program supports only version 1")
 			}
 		},
 		"models": func(n *filetree.Node) {

@@ -61,7 +61,7 @@ type MissingKeyError struct {
 }
 
 func (e *MissingKeyError) Error() string {
-	return "no credential; set " + strings.Join(e.Variables, " or ")
+	return "the API key is missing: set " + strings.Join(e.Variables, " or ")
 }
 
 func missingKeyError(variables ...string) error {
@@ -71,7 +71,7 @@ func missingKeyError(variables ...string) error {
 
 // unusableKeyError returns the error for a credential that cannot be obtained or cannot be sent.
 func unusableKeyError(err error) error {
-	return &dragoman.APIError{Class: dragoman.ErrorAuth, Message: fmt.Sprintf("provider: no credential: %v", err), Err: err}
+	return &dragoman.APIError{Class: dragoman.ErrorAuth, Message: fmt.Sprintf("provider: cannot get the credential: %v", err), Err: err}
 }
 
 // headerAuth sends a key in a header.

@@ -74,13 +74,13 @@ func (e *ChainError) Error() string {
 		case a.Err != nil:
 			reasons[i] = fmt.Sprintf("%s: %v", a.Link, a.Err)
 		default:
-			reasons[i] = fmt.Sprintf("%s: skipped until %s after failures", a.Link, a.SkippedUntil.UTC().Format(time.RFC3339))
+			reasons[i] = fmt.Sprintf("%s: skipped until %s after repeated failures", a.Link, a.SkippedUntil.UTC().Format(time.RFC3339))
 		}
 	}
 	if len(reasons) == 0 {
-		return "provider: a chain without models"
+		return "provider: the list of models is empty"
 	}
-	return "provider: no model answered: " + strings.Join(reasons, "; ")
+	return "provider: no model of the list responded: " + strings.Join(reasons, "; ")
 }
 
 // Unwrap returns the errors of the links that were called.
@@ -99,7 +99,7 @@ var ErrEmpty = errors.New("provider: the model returned an empty response")
 
 // ErrStreamStarted is wrapped by the error of an attempt in [Chain.Walk] if the caller has already seen
 // part of the response, so that no other model may continue.
-var ErrStreamStarted = errors.New("provider: the response has begun")
+var ErrStreamStarted = errors.New("provider: the response has already started")
 
 // Walk calls try for each link in order until it returns nil. Skipping links, judging errors,
 // recording failures and logging work as for Generate and Stream.
@@ -176,7 +176,7 @@ func (e *stoppedError) Error() string {
 	if all := new(*ChainError); !errors.As(e.err, all) { // a ChainError names its links
 		text = e.link + ": " + text
 	}
-	return fmt.Sprintf("%s; not called: %s, because an error of class %s ends a list of models (set failover.always_continue to continue)", text, strings.Join(e.uncalled, ", "), e.class)
+	return fmt.Sprintf("%s; not called: %s, because an error of class %s ends a list of models (set failover.always_continue to call the next model after any error)", text, strings.Join(e.uncalled, ", "), e.class)
 }
 
 func (e *stoppedError) Unwrap() error { return e.err }

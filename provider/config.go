@@ -314,7 +314,7 @@ func checkOptions(spec string, specs []string, opts []Option) error {
 			return &SpecError{Spec: spec, Reason: "the simulator runs in this process: it takes no options"}
 		case first:
 		default:
-			return &SpecError{Spec: spec, Reason: fmt.Sprintf("options apply to one provider, and this spec names %s and %s: set them in the Config", first, name)}
+			return &SpecError{Spec: spec, Reason: fmt.Sprintf("options apply to one provider, and this spec names %s and %s: set them in provider.Config instead", first, name)}
 		}
 	}
 	return nil
@@ -350,7 +350,7 @@ func (w *aliasWalk) list(list string, path []string) error {
 		s = strings.TrimSpace(s)
 		switch _, ok := w.aliases[s]; {
 		case s == "":
-			return &SpecError{Spec: list, Reason: "a name is missing"}
+			return &SpecError{Spec: list, Reason: "a name in the comma-separated list is empty"}
 		case ok:
 			if err := w.alias(s, path); err != nil {
 				return err
@@ -365,13 +365,13 @@ func (w *aliasWalk) list(list string, path []string) error {
 
 func (w *aliasWalk) alias(name string, path []string) error {
 	if slices.Contains(path, name) {
-		return &SpecError{Spec: name, Reason: "the alias leads back to itself: " + strings.Join(append(path, name), " → ")}
+		return &SpecError{Spec: name, Reason: "the alias refers to itself: " + strings.Join(append(path, name), " → ")}
 	}
 	if err, done := w.done[name]; done {
 		return err
 	}
 	if len(path) == maxAliases {
-		return &SpecError{Spec: name, Reason: fmt.Sprintf("more than %d aliases lead to each other", maxAliases)}
+		return &SpecError{Spec: name, Reason: fmt.Sprintf("the chain of aliases is longer than %d", maxAliases)}
 	}
 	err := w.list(w.aliases[name], append(path[:len(path):len(path)], name))
 	w.done[name] = err
@@ -392,11 +392,11 @@ func (c *Config) open(spec string, opts ...Option) (dragoman.Model, error) {
 	b, known := builtinNamed(typ)
 	switch {
 	case !ok && (own || known || name == simName):
-		return nil, &SpecError{Spec: spec, Reason: "which model of it? Write " + name + "/…"}
+		return nil, &SpecError{Spec: spec, Reason: "the model is missing: write " + name + "/MODEL"}
 	case !ok:
 		return nil, &SpecError{Spec: spec, Reason: "not an alias" + c.aliasHint() + "; a model is written as provider/model" + c.suggestSpec(spec)}
 	case model == "":
-		return nil, &SpecError{Spec: spec, Reason: "the name behind the slash is missing"}
+		return nil, &SpecError{Spec: spec, Reason: "the model name after the slash is missing"}
 	case name == simName && !own:
 		return c.openSim(model)
 	case !own && !known:

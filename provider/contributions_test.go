@@ -150,10 +150,10 @@ func TestR10_FailedContributionLosesOnlyItsTool(t *testing.T) {
 			}}}}, "no such field"},
 			"adapter that writes nothing": {dragoman.Contribution{Source: "plug", Adapters: []dragoman.Adapter{adapterFunc{plugged, own, func(dragoman.AdapterInput) string {
 				return ""
-			}}}}, "not JSON"},
+			}}}}, "invalid JSON"},
 			"adapter that writes half an object": {dragoman.Contribution{Source: "plug", Adapters: []dragoman.Adapter{adapterFunc{plugged, own, func(dragoman.AdapterInput) string {
 				return `{"name":`
-			}}}}, "not JSON"},
+			}}}}, "invalid JSON"},
 		} {
 			body, resp := sentTools(t, codec, tc.c, pluggedTool(`{}`), other)
 			if !strings.Contains(body, "find_it") || strings.Contains(body, `"look"`) {

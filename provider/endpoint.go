@@ -45,7 +45,7 @@ func (c *Client) newRequest(ctx context.Context, model string, stream bool) (*ht
 		}
 		bare, err := http.NewRequest(http.MethodPost, u.String(), nil) //nolint:noctx // every use sets its own context
 		if err != nil {
-			return nil, &SettingError{Setting: "base_url", Reason: "no request can be sent there"}
+			return nil, &SettingError{Setting: "base_url", Reason: "cannot build a request for this URL"}
 		}
 		to = &address{model, stream, bare}
 		c.cachedAddress.Store(to)
@@ -80,7 +80,7 @@ func (c *Client) url(model string, stream bool) (*url.URL, error) {
 	path, query, _ := strings.Cut(path, "?")
 	u, err := url.Parse("http://host" + joinPath(base.EscapedPath(), path)) // a path that begins with two slashes would be parsed as a host
 	if err != nil {
-		return nil, &SettingError{Setting: "path", Reason: "it cannot be part of a URL"}
+		return nil, &SettingError{Setting: "path", Reason: "not a valid URL path: escape special characters as %XX"}
 	}
 	base.Path, base.RawPath = u.Path, u.RawPath
 	if base.RawQuery != "" && query != "" {
@@ -93,19 +93,19 @@ func (c *Client) url(model string, stream bool) (*url.URL, error) {
 // parseBase parses a base URL. The error does not quote it, because it may hold a secret.
 func parseBase(s string) (*url.URL, error) {
 	if s == "" {
-		return nil, &SettingError{Setting: "base_url", Reason: "it is missing, and the API has none of its own"}
+		return nil, &SettingError{Setting: "base_url", Reason: "missing, and this API has no default: set the URL of the server"}
 	}
 	u, err := url.Parse(s)
 	switch {
 	case !strings.Contains(s, "://"): // 127.0.0.1:8000, which url.Parse rejects
-		return nil, &SettingError{Setting: "base_url", Reason: "it must begin with http:// or https://"}
+		return nil, &SettingError{Setting: "base_url", Reason: "must begin with http:// or https://"}
 	case err != nil:
 		// Do not quote the parser's error either: it reports a part of a password as a port.
 		return nil, &SettingError{Setting: "base_url", Reason: "not a valid URL: escape special characters as %XX"}
 	case u.Scheme != "http" && u.Scheme != "https", u.Host == "":
 		return nil, &SettingError{Setting: "base_url", Reason: "want a URL that begins with https:// or http:// and a host"}
 	case u.Fragment != "":
-		return nil, &SettingError{Setting: "base_url", Reason: "a URL with a # has no place to go on"}
+		return nil, &SettingError{Setting: "base_url", Reason: "must not contain a #, because the request path is appended to it"}
 	}
 	return u, nil
 }
@@ -130,7 +130,7 @@ func withModel(path string, e *wire.Endpoint, model string) (string, error) {
 	}
 	switch {
 	case model == "":
-		return "", fmt.Errorf("provider: no model: set it in the Client or in the request: %w", dragoman.ErrInvalid)
+		return "", fmt.Errorf("provider: the request has no model: set Client.Model or Request.Model: %w", dragoman.ErrInvalid)
 	case hasDotSegment(model): // proxies unescape slashes, and the path would then lead to another model
 		return "", fmt.Errorf("provider: %q is not a valid model name: %w", model, dragoman.ErrInvalid)
 	}

@@ -13,8 +13,8 @@ import (
 )
 
 var (
-	errNoKey  = errors.New("it is empty")
-	errBadKey = errors.New("it has characters that are not allowed in a header")
+	errNoKey  = errors.New("the value is empty")
+	errBadKey = errors.New("the value has characters that are not allowed in a header")
 )
 
 func isAPIError(err error) bool {
@@ -36,7 +36,7 @@ type RequestTooLargeError struct {
 }
 
 func (e *RequestTooLargeError) Error() string {
-	return fmt.Sprintf("provider: the request has %d bytes, the limit is %d: %v", e.Bytes, e.Max, dragoman.ErrTooLarge)
+	return fmt.Sprintf("provider: the request has %d bytes, and the limit is %d: %v", e.Bytes, e.Max, dragoman.ErrTooLarge)
 }
 
 // Unwrap returns [dragoman.ErrTooLarge].

@@ -101,7 +101,7 @@ aliases:
 	// anthropic/claude-opus-5-5
 	// openai/gpt-5
 	// work/llama-9b
-	// provider: no credential; set WORK_API_KEY
+	// provider: the API key is missing: set WORK_API_KEY
 }
 
 // A Chain calls its models in order until one responds.

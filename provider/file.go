@@ -138,7 +138,7 @@ func (r *configReader) read(root *node) {
 		"version": func(n *node) {
 			version = true
 			if n.Kind != filetree.Number || n.Text != "1" {
-				r.Bad(n, "version: this program reads version 1")
+				r.Bad(n, "version: this program supports only version 1")
 			}
 		},
 		"providers": func(n *node) {
@@ -239,7 +239,7 @@ func (r *configReader) provider(key, value *node) (s Settings) {
 		"stream_path": set(&s.StreamPath, "stream_path"),
 		"api_key_env": func(n *node) { s.APIKeyEnv = r.Strings(n, "api_key_env") },
 		"api_key": func(n *node) {
-			r.Bad(n, "api_key: credentials are not allowed in this file; name the variable that holds it with api_key_env")
+			r.Bad(n, "api_key: credentials are not allowed in this file; name the variable that contains the key with api_key_env")
 		},
 		"key_header": func(n *node) {
 			if s.KeyHeader = r.String(n, "key_header"); n.Kind == filetree.String && !isToken(s.KeyHeader) {

@@ -41,7 +41,7 @@ func pageText(page string) string {
 func excerpt(text string) string {
 	switch page := isPage(text); {
 	case page && pageText(text) == "":
-		return "a page of HTML without words"
+		return "an HTML page without text"
 	case page:
 		return fmt.Sprintf("an HTML page that says %q", shorten(pageText(text)))
 	default:
@@ -65,7 +65,7 @@ func (a *attemptResponse) invalidResponse(what string, body []byte, cause error)
 		text := a.x.secrets.text(string(body[:min(len(body), maxErrorBytes)]))
 		what += a.contentType() + ": " + excerpt(text)
 		if isPage(text) {
-			what += "; check the base URL"
+			what += "; check the base URL of the provider"
 		}
 	}
 	e := a.x.secrets.apiError(&dragoman.APIError{Class: dragoman.ErrorServer, Status: a.StatusCode, Message: what, Err: cause})
@@ -112,7 +112,7 @@ func (a *attemptResponse) pageError() error {
 		return brokenStreamError(err, nil)
 	}
 	if !a.x.stream {
-		return a.invalidResponse("the server's response is not JSON", body, nil)
+		return a.invalidResponse("the upstream response is not JSON", body, nil)
 	}
-	return a.invalidResponse("the server's response is not a stream", body, dragoman.ErrIncompleteStream)
+	return a.invalidResponse("the upstream response is not a stream", body, dragoman.ErrIncompleteStream)
 }

@@ -29,7 +29,7 @@ func TestProxyPageErrorHasStatusAndText(t *testing.T) {
 		want, never string
 	}{
 		{502, "text/html", page, `an HTML page that says "Bad & Gateway No way for `, "<h1>"},
-		{403, "text/html; charset=utf-8", "<HTML></HTML>", "a page of HTML without words", "<"},
+		{403, "text/html; charset=utf-8", "<HTML></HTML>", "an HTML page without text", "<"},
 		{200, "text/html", page, `(text/html): an HTML page that says "Bad & Gateway No way for `, "go()"},
 		{200, "", page, `an HTML page that says "Bad & Gateway No way for `, "hidden"},
 		{200, "text/plain", "upstream is away for " + secret, `(text/plain): it begins with "upstream is away for `, "invalid character"},
@@ -74,7 +74,7 @@ func TestEmptyResponseErrorHasItsStatus(t *testing.T) {
 	defer server.Close()
 	c := &provider.Client{BaseURL: server.URL, Model: "m", Retry: provider.Retry{Max: -1}}
 	_, err := c.Generate(t.Context(), &dragoman.Request{Messages: []dragoman.Message{dragoman.UserText("hi")}})
-	if err == nil || err.Error() != "200 the server's response is not JSON: it is empty" {
+	if err == nil || err.Error() != "200 the upstream response is not JSON: it is empty" {
 		t.Error(err)
 	}
 }

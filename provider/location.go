@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"os"
 	"strings"
@@ -38,12 +39,15 @@ func (c *Config) configure(client *Client, s Settings, b builtin) error {
 		client.BaseURL = b.base
 	}
 	if client.BaseURL == noDefaultBase {
-		return &SettingError{Setting: "base_url of the provider " + client.Name, Reason: "it is missing, and the type has no default"}
+		return &SettingError{Setting: "base_url of the provider " + client.Name, Reason: "missing, and this provider type has no default"}
 	}
 	if client.BaseURL == "" {
 		return nil
 	}
 	_, err := parseBase(client.BaseURL)
+	if bad := new(SettingError); errors.As(err, &bad) {
+		bad.Setting += " of the provider " + client.Name
+	}
 	return err
 }
 
@@ -91,7 +95,7 @@ func uselessSetting(s Settings, b builtin) (setting, reason string) {
 	case b.AccessToken:
 		return "key_header", "providers of type " + b.name() + " send their token in Authorization"
 	case s.Key == nil && len(s.APIKeyEnv) == 0 && len(b.KeyEnv) == 0:
-		return "key_header", "the provider has no key; set api_key_env to the variable that holds it"
+		return "key_header", "the provider has no API key: set api_key_env to the variable that contains it"
 	default:
 		return "", ""
 	}
@@ -147,7 +151,7 @@ func howToSetKey(s Settings, b builtin) string {
 	case len(b.KeyEnv) > 0:
 		return "set " + strings.Join(b.KeyEnv, " or ")
 	default:
-		return "set api_key_env of the provider to the variable that holds it"
+		return "set api_key_env of the provider to the variable that contains it"
 	}
 }
 
@@ -238,7 +242,7 @@ func (c *Config) locationValue(s Settings, b builtin, setting string) string {
 
 // missingLocationError is the error for a missing setting of locationSettings.
 func missingLocationError(b builtin, setting string) error {
-	return &SettingError{Setting: setting, Reason: "it is missing; set " + strings.Join(b.locationVariables(setting), " or ")}
+	return &SettingError{Setting: setting, Reason: "missing: set " + strings.Join(b.locationVariables(setting), " or ")}
 }
 
 // signer returns the signer for a provider.

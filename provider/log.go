@@ -121,7 +121,7 @@ func (x *exchange) logResponse(a *attemptResponse, stop dragoman.Stop, usage dra
 	if a.sample != nil {
 		level = slog.LevelDebug
 	}
-	log.LogAttrs(a.ctx, level, "model answer", attrs...)
+	log.LogAttrs(a.ctx, level, "model response", attrs...)
 }
 
 // logError logs an error of the server, from which secrets were removed.
@@ -142,7 +142,7 @@ func (x *exchange) logError(a *attemptResponse, e *dragoman.APIError) {
 	if a.sample != nil {
 		attrs = append(attrs, slog.Attr{Key: "body", Value: x.logValue(a.sample.head, a.sample.total)})
 	}
-	log.LogAttrs(a.ctx, slog.LevelWarn, "model refused", attrs...)
+	log.LogAttrs(a.ctx, slog.LevelWarn, "model request refused", attrs...)
 }
 
 // logRetry logs that a request is sent again.

@@ -62,7 +62,7 @@ func TestO2_DebugLogShowsBothWiresAndLosses(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			sent, got := seen.lines(t, "model request"), seen.lines(t, "model answer")
+			sent, got := seen.lines(t, "model request"), seen.lines(t, "model response")
 			if len(sent) != 1 || len(got) != 1 {
 				t.Fatalf("%d requests and %d answers in\n%s", len(sent), len(got), seen)
 			}
@@ -105,7 +105,7 @@ func TestWithoutDebugTheLogHoldsNoContent(t *testing.T) {
 	if _, err := s.client(&provider.Client{Log: log}).Generate(t.Context(), newRequest()); err != nil {
 		t.Fatal(err)
 	}
-	if strings.Contains(l.String(), "private") || strings.Contains(l.String(), "coat") || len(l.lines(t, "model answer")) != 1 {
+	if strings.Contains(l.String(), "private") || strings.Contains(l.String(), "coat") || len(l.lines(t, "model response")) != 1 {
 		t.Errorf("logged %s", &l)
 	}
 }
@@ -190,7 +190,7 @@ func TestX13_TruncatedSecretIsRedacted(t *testing.T) {
 		if _, err := clientWithSecrets(s, log).Generate(t.Context(), newRequest()); err == nil {
 			t.Fatal("no error")
 		}
-		if body := seen.lines(t, "model refused")[0]["body"].(string); strings.Contains(body, secretKey[:cut]) {
+		if body := seen.lines(t, "model request refused")[0]["body"].(string); strings.Contains(body, secretKey[:cut]) {
 			t.Fatalf("%d bytes of the key are in the log: %s", cut, body[len(body)-50:])
 		}
 	}

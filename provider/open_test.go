@@ -195,17 +195,17 @@ func TestX15_ListOpensAChain(t *testing.T) {
 func TestX15_InvalidSpecsAreExplained(t *testing.T) {
 	c := &provider.Config{Getenv: env(), Aliases: map[string]string{"a": "b", "b": "c, openai/x", "c": "a", "self": "self", "lost": "nowhere/x"}}
 	for spec, want := range map[string]string{
-		"":               "a name is missing",
-		"openai/a,":      "a name is missing",
-		"openai":         "openai/…",
-		"openai/":        "behind the slash",
+		"":               "list is empty",
+		"openai/a,":      "list is empty",
+		"openai":         "openai/MODEL",
+		"openai/":        "after the slash",
 		"gpt-5":          "not an alias",
 		"acme/x":         `unknown provider "acme"`,
 		"simm/planner":   "lmstudio, sim",
 		"a":              "a → b → c → a",
 		"self":           "self → self",
 		"lost":           `unknown provider "nowhere"`,
-		"openai/x,a":     "leads back to itself",
+		"openai/x,a":     "refers to itself",
 		"/x":             `unknown provider ""`,
 		"compatible/any": "base_url",
 	} {
@@ -648,7 +648,7 @@ func TestX12_ErrorForAMissingKeySaysHowToSetIt(t *testing.T) {
 			if !errors.As(err, &api) || api.Class != dragoman.ErrorAuth || !strings.Contains(err.Error(), "Unauthorized") {
 				t.Fatalf("%s: %v", tc.settings, err)
 			}
-			if text := strings.Contains(err.Error(), "no credential"); text != (tc.want != "") || !strings.Contains(err.Error(), tc.want) {
+			if text := strings.Contains(err.Error(), "no API key"); text != (tc.want != "") || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("%s: %v, want %q", tc.settings, err, tc.want)
 			}
 		})

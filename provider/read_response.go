@@ -36,7 +36,7 @@ func (x *exchange) decodeWhole(ctx context.Context, a *attemptResponse, body []b
 	resp, back, err := x.codec.DecodeResponse(body, x.decodeOptions(ctx))
 	switch {
 	case err != nil && !isJSON(body):
-		return nil, a.invalidResponse("the server's response is not JSON", body, err)
+		return nil, a.invalidResponse("the upstream response is not JSON", body, err)
 	case err != nil:
 		return nil, err
 	}

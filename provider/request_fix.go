@@ -64,7 +64,7 @@ func withoutReasoning(req *dragoman.Request) (*dragoman.Request, dragoman.Report
 			bare, changed := stripReasoning(p)
 			if changed {
 				rep.Add(dragoman.Dropped, dragoman.Warn, fmt.Sprintf("/messages/%d/parts/%d", i, j),
-					"reasoning that the server did not recognise as its own; the request was sent again without it")
+					"reasoning that the server did not recognize as its own; the request was sent again without it")
 			}
 			if bare != nil {
 				parts = append(parts, bare)

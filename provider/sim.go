@@ -80,7 +80,7 @@ func (s loggedSim) logResponse(ctx context.Context, resp *dragoman.Response, err
 	if err != nil {
 		attrs = append(attrs, slog.String("error", err.Error()))
 	}
-	s.log.LogAttrs(ctx, slog.LevelDebug, "model answer", attrs...)
+	s.log.LogAttrs(ctx, slog.LevelDebug, "model response", attrs...)
 }
 
 // canonical returns the stored form of a value, shortened for the log.

@@ -66,9 +66,9 @@ type TimeoutError struct {
 func (e *TimeoutError) Error() string {
 	words := map[string]string{
 		phaseConnect:   "no connection to the server within %v",
-		phaseFirstByte: "the server did not begin to answer within %v",
-		phaseIdle:      "the answer paused for more than %v",
-		phaseTotal:     "no whole answer within %v",
+		phaseFirstByte: "the server sent no response within %v",
+		phaseIdle:      "the stream sent nothing for more than %v",
+		phaseTotal:     "the response was not complete within %v",
 	}
 	format := words[e.Phase]
 	if format == "" {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -35,7 +36,16 @@ type TransportError struct {
 	Err  error
 }
 
-func (e *TransportError) Error() string { return fmt.Sprintf("provider: %s: %v", e.Host, e.Err) }
+func (e *TransportError) Error() string {
+	if dial := new(net.OpError); errors.As(e.Err, &dial) && dial.Op == "dial" {
+		return fmt.Sprintf("provider: cannot connect to %s: %v; check the base URL of the provider, and that the server runs", e.Host, e.Err)
+	}
+	if errors.Is(e.Err, http.ErrSchemeMismatch) {
+		return fmt.Sprintf("provider: %s: %v; write http:// in the base URL of the provider", e.Host, e.Err)
+	}
+	return fmt.Sprintf("provider: %s: %v", e.Host, e.Err)
+}
+
 func (e *TransportError) Unwrap() error { return e.Err }
 
 // attemptResponse is the response to one attempt while it is read. It is not safe for concurrent
@@ -330,7 +340,7 @@ func hasNoCredential(r *http.Request) bool {
 func (a *attemptResponse) readBody(most int) ([]byte, error) {
 	b, err := bodies.ReadAll(io.LimitReader(a, int64(most)+1), a.ContentLength)
 	if err == nil && len(b) > most {
-		err = fmt.Errorf("provider: an answer of more than %d bytes: %w", most, dragoman.ErrTooLarge)
+		err = fmt.Errorf("provider: the response is larger than %d bytes: %w", most, dragoman.ErrTooLarge)
 	}
 	return b, err
 }
@@ -352,14 +362,17 @@ func (a *attemptResponse) readError() ([]byte, error) {
 	if isPage(e.Message) {
 		e.Message = excerpt(a.x.secrets.text(string(body)))
 	}
+	if a.StatusCode == http.StatusNotFound && !isJSON(body) {
+		e.Message = strings.TrimRight(e.Message, ". \n") + "; check the base URL of the provider"
+	}
 	if to := a.Header.Get("Location"); to != "" && a.StatusCode < 400 {
-		e.Message = "the server redirects, which is not followed; set the base URL to where it is"
+		e.Message = "the server redirects, and redirects are not followed: set the base URL to the new address"
 		if u, err := url.Parse(to); err == nil && u.Host != "" {
-			e.Message = "the server redirects to " + u.Host + ", which is not followed; set the base URL to where it is"
+			e.Message = "the server redirects to " + u.Host + ", and redirects are not followed: set the base URL to the new address"
 		}
 	}
 	if e.Class == dragoman.ErrorAuth && a.x.client.keyAdvice != "" && hasNoCredential(a.Request) {
-		e.Message = strings.TrimRight(e.Message, ". \n") + "; the request had no credential: " + a.x.client.keyAdvice
+		e.Message = strings.TrimRight(e.Message, ". \n") + "; the request had no API key: " + a.x.client.keyAdvice
 	}
 	a.x.retryAdvice = a.x.readRetryAdvice(a.Header, e)
 	e = a.x.secrets.apiError(e)

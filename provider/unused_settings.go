@@ -86,6 +86,6 @@ func (x *exchange) reportUnused() {
 	}
 	for _, why := range unused(x.extended.Resolution, e.Switches, e.Config) {
 		x.extended.Report.Addf(dragoman.Dropped, dragoman.Warn, "",
-			"the settings of the extension %s do nothing, because it is off for this request: %s", why.Name, why.Text)
+			"the settings of the extension %s have no effect, because it is off for this request: %s", why.Name, why.Text)
 	}
 }

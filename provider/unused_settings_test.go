@@ -78,19 +78,19 @@ func TestX11_UnusedSettingsAreReported(t *testing.T) {
 		return fmt.Sprint(resp.Losses.Losses), nil
 	}
 	config := map[string]json.RawMessage{"mine": json.RawMessage(`{}`), "other": json.RawMessage(`{}`)}
-	const want = "the settings of the extension mine do nothing, because it is off for this request: lacks tools"
-	if got, err := ask(provider.Extensions{Config: config}); err != nil || strings.Count(got, "do nothing") != 1 || !strings.Contains(got, want) {
+	const want = "the settings of the extension mine have no effect, because it is off for this request: lacks tools"
+	if got, err := ask(provider.Extensions{Config: config}); err != nil || strings.Count(got, "have no effect") != 1 || !strings.Contains(got, want) {
 		t.Errorf("%s %v", got, err)
 	}
 	for name, e := range map[string]provider.Extensions{
 		"switched off": {Config: config, Switches: extension.Switches{Off: []string{"mine"}}},
 		"no settings":  {},
 	} {
-		if got, err := ask(e); err != nil || strings.Contains(got, "do nothing") {
+		if got, err := ask(e); err != nil || strings.Contains(got, "have no effect") {
 			t.Errorf("%s: %s %v", name, got, err)
 		}
 	}
-	if got, err := ask(provider.Extensions{Config: config}, dragoman.ToolSpec{Name: "f"}); err != nil || strings.Contains(got, "do nothing") {
+	if got, err := ask(provider.Extensions{Config: config}, dragoman.ToolSpec{Name: "f"}); err != nil || strings.Contains(got, "have no effect") {
 		t.Errorf("it is on: %s %v", got, err)
 	}
 	if _, err := ask(provider.Extensions{Config: map[string]json.RawMessage{"none such": nil}}); err == nil || !strings.Contains(err.Error(), "none such") {

@@ -11,7 +11,7 @@ import (
 )
 
 // errAmbiguous reports that arguments can be read in two ways, and so must not run.
-var errAmbiguous = errors.New("schema: arguments can be read in two ways")
+var errAmbiguous = errors.New("schema: the arguments are ambiguous")
 
 // Lowered is a schema in the form that one target accepts. It translates arguments between the
 // author's form and the target's.

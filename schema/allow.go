@@ -27,13 +27,13 @@ func (l *lowerer) keepAllowed(n *node) {
 		case m.kw == kwDescription && n == l.root:
 			// liftNote handles it.
 		case !l.p.acceptsAt(m.kw, n == l.root):
-			why = "not taken by this target"
+			why = "not supported by this target"
 		case m.kw == kwFormat && !l.p.acceptsFormat(text, types):
-			why = "a format this target does not take"
+			why = "a format that this target does not support"
 		case m.kw == kwPattern && !l.p.acceptsRegexp(text):
-			why = "a pattern this target cannot read"
+			why = "a pattern that this target cannot parse"
 		case m.kw == kwMinItems && l.p.minItemsMax > 0 && !smallCount(m.val.raw, l.p.minItemsMax):
-			why = "more than this target can demand"
+			why = "more than this target can require"
 		}
 		return why
 	}, func(m member, why string) {
@@ -42,7 +42,7 @@ func (l *lowerer) keepAllowed(n *node) {
 			return
 		}
 		if m.kw == kwAdditionalProperties && (m.val.kind == isBool || m.val.empty()) {
-			l.addLoss(dragoman.Dropped, dragoman.Info, m.val, "additionalProperties: this target cannot say whether other properties are taken")
+			l.addLoss(dragoman.Dropped, dragoman.Info, m.val, "additionalProperties: this target cannot restrict other properties")
 			return
 		}
 		l.describe(n, m, why)

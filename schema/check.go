@@ -246,7 +246,7 @@ func (c *checker) shape(s map[string]any, p place) {
 		c.add(p.ptr, "typed", "must have a type")
 	}
 	if c.rules.flagged && slices.Contains(types, "null") {
-		c.add(p.ptr+"/type", "type", "null is said by nullable")
+		c.add(p.ptr+"/type", "type", "write null as nullable: true")
 	}
 	if union && c.rules.alone && len(s) > 1 {
 		c.add(p.ptr, "anyOf", "anyOf must be the only keyword")
@@ -269,7 +269,7 @@ func (c *checker) members(s map[string]any, p place, types []string) {
 	required, _ := namesOf(s["required"])
 	for _, name := range required {
 		if _, ok := props[name]; !ok && slices.Contains(types, "object") {
-			c.add(p.ptr+"/required", "required", strconv.Quote(name)+" is no property")
+			c.add(p.ptr+"/required", "required", strconv.Quote(name)+" is not a property")
 		}
 	}
 	if c.rules.flagged {
@@ -298,7 +298,7 @@ func (c *checker) values(s map[string]any, p place, types []string) {
 		}
 	}
 	if c.rules.enum == "strings" && !slices.Equal(types, []string{"string"}) {
-		c.add(p.ptr+"/enum", "enum", "is for strings only")
+		c.add(p.ptr+"/enum", "enum", "is allowed only for strings")
 	}
 }
 
@@ -457,7 +457,7 @@ func (c *checker) object(s map[string]any, ptr string) {
 	required, _ := namesOf(s["required"])
 	for _, name := range required {
 		if _, ok := props[name]; !ok {
-			c.add(ptr+"/required", "required", strconv.Quote(name)+" is no property")
+			c.add(ptr+"/required", "required", strconv.Quote(name)+" is not a property")
 		}
 	}
 	c.sum("properties", len(props))

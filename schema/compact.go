@@ -15,11 +15,11 @@ func (l *lowerer) compact() []byte {
 		do   func()
 	}{
 		{"descriptions below the " + l.p.fieldNoun() + " are left out", l.dropInnerTexts},
-		{"references are cut", l.cutRefs},
-		{"what lies deeper than four levels is cut", func() { l.collapse(4) }},
-		{"what lies deeper than two levels is cut", func() { l.collapse(2) }},
+		{"references are removed", l.cutRefs},
+		{"parts deeper than four levels are removed", func() { l.collapse(4) }},
+		{"parts deeper than two levels are removed", func() { l.collapse(2) }},
 		{"of the " + l.p.fieldNoun() + " only type and description are left", func() { l.collapse(1) }},
-		{"descriptions of the " + l.p.fieldNoun() + " are cut short", func() { l.cutTexts(maxNote) }},
+		{"descriptions of the " + l.p.fieldNoun() + " are shortened", func() { l.cutTexts(maxNote) }},
 		{"descriptions are left out", func() { l.cutTexts(0) }},
 	}
 	for _, s := range stages {
@@ -37,7 +37,7 @@ func (l *lowerer) compact() []byte {
 			return w.Buf
 		}
 	}
-	l.fail(l.root, dragoman.ErrTooLarge, "it names more "+l.p.fieldNoun()+" than this target takes")
+	l.fail(l.root, dragoman.ErrTooLarge, "it names more "+l.p.fieldNoun()+" than this target accepts")
 	return nil
 }
 

@@ -127,7 +127,7 @@ func examine(src []byte) (root *node, c *cost, patterns bool, err error) {
 		return nil, nil, false, &Error{Reason: "dynamic references with more than one meaning are not followed", Err: ErrInvalid}
 	}
 	if n := referenceLoop(root); n != nil {
-		return nil, nil, false, &Error{Pointer: n.pointer(), Reason: "a reference cycle: it leads back to itself without going into the value", Err: ErrInvalid}
+		return nil, nil, false, &Error{Pointer: n.pointer(), Reason: "a reference refers to itself", Err: ErrInvalid}
 	}
 	c, err = newCost(root)
 	return root, c, patterns, err
@@ -137,7 +137,7 @@ func examine(src []byte) (root *node, c *cost, patterns bool, err error) {
 type denied struct{}
 
 func (denied) Load(url string) (any, error) {
-	return nil, fmt.Errorf("references outside of the schema are not followed: %s", cut(url, 200))
+	return nil, fmt.Errorf("references to other documents are not followed: %s", cut(url, 200))
 }
 
 // build compiles a decoded schema. It recovers from panics of the library on hostile input.

@@ -35,8 +35,8 @@ func TestRequirementT4_AllViolationsAtOnce(t *testing.T) {
 		t.Fatalf("%T %v", err, err)
 	}
 	want := []Violation{
-		{"", "additionalProperties", `has no place for "a/b", "extra"`},
-		{"", "required", `lacks "when"`},
+		{"", "additionalProperties", `unknown properties "a/b", "extra"`},
+		{"", "required", `missing property "when"`},
 		{"/at/1", "type", "must be number, is string"},
 		{"/city", "minLength", "must have at least 2 characters, has 1"},
 		{"/days", "maximum", "must be at most 14, is 20"},
@@ -70,7 +70,7 @@ func TestUnionErrorsDescribeTheClosestBranch(t *testing.T) {
 		{"type":"object","properties":{"kind":{"const":"circle"},"r":{"type":"number"}},"required":["kind","r"]},
 		{"type":"object","properties":{"kind":{"const":"box"},"w":{"type":"number"},"h":{"type":"number"}},"required":["kind","w","h"]}]}`)
 	err := v.Validate([]byte(`{"kind":"box","w":1}`))
-	want := "(root): matches none of the 2 allowed forms; the closest needs what follows\n(root): lacks \"h\""
+	want := "(root): matches none of the 2 allowed forms; errors of the closest one follow\n(root): missing property \"h\""
 	if err == nil || err.Error() != want {
 		t.Errorf("%v", err)
 	}
@@ -96,14 +96,14 @@ func TestEveryKeywordHasAMessage(t *testing.T) {
 		{`{"contains":{"type":"string"}}`, `[1]`, `no item of the required form`},
 		{`{"contains":{"type":"string"},"minContains":2}`, `["a"]`, `at least 2 items of the required form`},
 		{`{"contains":{"type":"string"},"maxContains":1}`, `["a","b"]`, `at most 1 items of the required form`},
-		{`{"not":{"type":"string"}}`, `"a"`, `excluded`},
-		{`{"properties":{"a":false}}`, `{"a":1}`, `must not be given`},
-		{`{"dependentRequired":{"a":["b"]}}`, `{"a":1}`, `lacks "b", required with "a"`},
+		{`{"not":{"type":"string"}}`, `"a"`, `excludes`},
+		{`{"properties":{"a":false}}`, `{"a":1}`, `must not be present`},
+		{`{"dependentRequired":{"a":["b"]}}`, `{"a":1}`, `missing property "b", required with "a"`},
 		{`{"propertyNames":{"maxLength":1}}`, `{"ab":1}`, `the property name "ab" is not allowed: must have at most 1`},
-		{`{"prefixItems":[{}],"items":false}`, `[1,2]`, `must not be given`},
-		{`{"unevaluatedProperties":false}`, `{"a":1}`, `must not be given`},
+		{`{"prefixItems":[{}],"items":false}`, `[1,2]`, `must not be present`},
+		{`{"unevaluatedProperties":false}`, `{"a":1}`, `must not be present`},
 		{`{"$schema":"http://json-schema.org/draft-07/schema#","items":[{}],"additionalItems":false}`, `[1,2]`, `1 items too many`},
-		{`{"$schema":"http://json-schema.org/draft-07/schema#","dependencies":{"a":["b"]}}`, `{"a":1}`, `lacks "b", required with "a"`},
+		{`{"$schema":"http://json-schema.org/draft-07/schema#","dependencies":{"a":["b"]}}`, `{"a":1}`, `missing property "b", required with "a"`},
 		{`{"$ref":"#/$defs/a","$defs":{"a":{"type":"string"}}}`, `1`, `must be string, is number`},
 	}
 	for _, c := range cases {

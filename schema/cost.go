@@ -42,7 +42,7 @@ func newCost(root *node) (*cost, error) {
 		}
 	})
 	if worst != nil {
-		return nil, &Error{Pointer: worst.pointer(), Reason: "its allOf, anyOf, oneOf and references multiply to more work than is allowed", Err: dragoman.ErrTooLarge}
+		return nil, &Error{Pointer: worst.pointer(), Reason: "its allOf, anyOf, oneOf and references combine to more work than is allowed", Err: dragoman.ErrTooLarge}
 	}
 	c := &cost{root: root, perValue: math.Inf(1)}
 	if recursiveSchema(root) == nil {
@@ -99,7 +99,7 @@ func (c *cost) close(root *node) error {
 		if err == nil {
 			visit(n)
 			if entries > maxClosure {
-				err = &Error{Reason: "its references are too entangled to bound the work of validating", Err: dragoman.ErrTooLarge}
+				err = &Error{Reason: "its references are too nested to limit the work of validation", Err: dragoman.ErrTooLarge}
 			}
 		}
 	})

@@ -20,7 +20,7 @@ func (l *lowerer) checkLimits() {
 		{c.unions, lim.unions, "unions"},
 	} {
 		if x.max > 0 && x.have > x.max {
-			l.refuse(l.root, itoa(x.have)+" "+x.what+", and this target takes "+itoa(x.max))
+			l.refuse(l.root, itoa(x.have)+" "+x.what+", and this target accepts "+itoa(x.max))
 		}
 	}
 }

@@ -131,7 +131,7 @@ func (l *lowerer) reattach() {
 			}
 			defs := l.rootDefs()
 			defs.members = append(defs.members, member{freeName(defs, defName(t)), kwOther, t})
-			l.addLoss(dragoman.Moved, dragoman.Info, t, "kept under $defs, because it is referred to")
+			l.addLoss(dragoman.Moved, dragoman.Info, t, "kept under $defs, because a reference uses it")
 			added = true
 		}
 		if !added {
@@ -189,7 +189,7 @@ func (l *lowerer) gatherDefs() {
 		}
 		for _, k := range [...]keyword{kwDefs, kwDefinitions} {
 			if d := n.get(k); d != nil {
-				l.addLoss(dragoman.Dropped, dragoman.Info, d, "definitions stand at the root only; those in use were copied there")
+				l.addLoss(dragoman.Dropped, dragoman.Info, d, "definitions are allowed only at the root; those in use were copied there")
 				n.del(k)
 			}
 		}
@@ -238,7 +238,7 @@ func (l *lowerer) pruneDefs() {
 		if inUse[m.val] {
 			keep = append(keep, m)
 		} else {
-			l.addLoss(dragoman.Dropped, dragoman.Info, m.val, "nothing refers to this definition")
+			l.addLoss(dragoman.Dropped, dragoman.Info, m.val, "no reference uses this definition")
 		}
 	}
 	if defs.members = keep; len(keep) == 0 {
@@ -272,7 +272,7 @@ func (l *lowerer) finishRefs() {
 			return
 		}
 		if spelled {
-			l.addLoss(dragoman.Renamed, dragoman.Info, have, "the reference is written as the target spells it")
+			l.addLoss(dragoman.Renamed, dragoman.Info, have, "the reference is written in the form of the target")
 		}
 		n.set(kwRef, dataString("#"+escapeFragment(ptr)).at(have))
 	})

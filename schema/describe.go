@@ -30,7 +30,7 @@ func (l *lowerer) describe(n *node, m member, why string) {
 		return
 	}
 	l.note(n, name+": "+noteValue(m.val))
-	l.addLossf(dragoman.Moved, dragoman.Warn, m.val, "%s: %s; told in the description", name, why)
+	l.addLossf(dragoman.Moved, dragoman.Warn, m.val, "%s: %s; moved to the description", name, why)
 }
 
 func noteValue(v *node) string {

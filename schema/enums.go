@@ -63,7 +63,7 @@ func (l *lowerer) describeEnum(n, e *node) {
 		}
 	}
 	n.del(kwEnum)
-	l.describe(n, member{"enum", kwEnum, e}, "values this target cannot list")
+	l.describe(n, member{"enum", kwEnum, e}, "values that this target cannot list")
 	l.lower(n) // its type may require more changes
 }
 
@@ -89,7 +89,7 @@ func (l *lowerer) stringEnum(n, e *node) {
 	if len(kept) == len(values) {
 		return
 	}
-	l.addLoss(dragoman.Lowered, dragoman.Warn, e, "the empty string cannot be listed; told in the description")
+	l.addLoss(dragoman.Lowered, dragoman.Warn, e, "the empty string cannot be listed; moved to the description")
 	l.note(n, "may be empty")
 	n.del(kwEnum)
 	if len(kept) > 0 {

@@ -10,7 +10,7 @@ import (
 //
 // Other errors of [Lower] are dragoman.ErrUnsupported (the strict subset cannot express the
 // schema, but the surface without strict can) and dragoman.ErrTooLarge.
-var ErrInvalid = errors.New("schema: not usable as a schema")
+var ErrInvalid = errors.New("schema: invalid schema")
 
 // Error reports what is wrong with a schema, and where.
 type Error struct {

@@ -31,8 +31,8 @@ func ExampleLower() {
 	fmt.Println(low.Report)
 	// Output:
 	// {"type":"object","properties":{"city":{"type":"string","description":"the city's name, in English"},"days":{"type":"integer","description":"(maximum: 14) (minimum: 1)"}},"required":["city"],"additionalProperties":false}
-	// moved (warn) /properties/days/maximum: maximum: not taken by this target; told in the description
-	// moved (warn) /properties/days/minimum: minimum: not taken by this target; told in the description
+	// moved (warn) /properties/days/maximum: maximum: not supported by this target; moved to the description
+	// moved (warn) /properties/days/minimum: minimum: not supported by this target; moved to the description
 }
 
 func ExampleValidator_Validate() {
@@ -44,8 +44,8 @@ func ExampleValidator_Validate() {
 	}
 	fmt.Println(v.Validate([]byte(`{"days":30,"town":"Oslo"}`)))
 	// Output:
-	// (root): has no place for "town"
-	// (root): lacks "city"
+	// (root): unknown property "town"
+	// (root): missing property "city"
 	// /days: must be at most 14, is 30
 }
 

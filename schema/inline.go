@@ -122,7 +122,7 @@ func dropDefinitionKeywords(n *node) {
 // cutRef replaces a reference with the type of its target.
 func (l *lowerer) cutRef(n *node) {
 	t := n.ref
-	l.addLoss(dragoman.Lowered, dragoman.Warn, n.get(kwRef), "the reference is cut: the schema contains itself or is too deep")
+	l.addLoss(dragoman.Lowered, dragoman.Warn, n.get(kwRef), "the reference is removed: the schema contains itself or is too deep")
 	n.del(kwRef)
 	n.ref = nil
 	if n.has(kwType) || t.kind != isSchema {

@@ -101,7 +101,7 @@ func (l *lowerer) run(src []byte) ([]byte, error) {
 	}
 	l.maxCopies += 2 * ps.nodes
 	for _, n := range ps.repeated {
-		l.addLoss(dragoman.Dropped, dragoman.Warn, n, "duplicate name; the last one counts")
+		l.addLoss(dragoman.Dropped, dragoman.Warn, n, "duplicate name; the last one is used")
 	}
 	if root = l.rootSchema(root); l.err != nil {
 		return nil, l.err

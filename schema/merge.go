@@ -273,7 +273,7 @@ func (l *lowerer) mergeAllOf(n *node) (expanding []*node) {
 		for _, m := range all.list {
 			switch {
 			case m.isFalse():
-				l.impossible(m, "nothing satisfies false")
+				l.impossible(m, "the schema false matches no value")
 			case m.kind == isSchema:
 				m = l.part(m)
 				switch t := m.ref; {
@@ -333,6 +333,6 @@ func (l *lowerer) dropRequiredUnion(n *node, k keyword) bool {
 		n.setTypes([]string{"object"})
 	}
 	l.note(n, alternatives(u.list))
-	l.addLossf(dragoman.Lowered, dragoman.Warn, u, "%s of required names told in the description", keywords[k].name)
+	l.addLossf(dragoman.Lowered, dragoman.Warn, u, "%s of required names moved to the description", keywords[k].name)
 	return true
 }

@@ -87,7 +87,7 @@ func (l *lowerer) combined(n *node) bool {
 func (l *lowerer) lowerBool(n *node) bool {
 	switch {
 	case l.p.typed:
-		l.refuse(n, "true and false are schemas without a type, which this target does not take")
+		l.refuse(n, "true and false are schemas without a type, which this target does not support")
 		return false
 	case !l.p.noBooleans:
 		return false
@@ -106,7 +106,7 @@ func (l *lowerer) lowerItems(n *node) {
 	items := n.get(kwItems)
 	switch {
 	case items == nil && l.p.typed:
-		l.refuse(n, "an array without items takes anything, which this target cannot express")
+		l.refuse(n, "an array without items accepts anything, which this target cannot express")
 		return
 	case items == nil:
 		l.addLoss(dragoman.Synthesized, dragoman.Info, n, "items added: an array must have them")
@@ -165,7 +165,7 @@ func (l *lowerer) bareRef(n *node) bool {
 			return "the reference says the same type"
 		case annotation(m.kw), !l.p.accepts(m.kw):
 			if !l.p.accepts(m.kw) {
-				return "not taken by this target"
+				return "not supported by this target"
 			}
 		case l.expanding[n.ref]:
 			return "cannot be combined with a recursive reference"
@@ -281,7 +281,7 @@ func (l *lowerer) lowerUnion(n *node) bool {
 	}
 	u.list = slices.DeleteFunc(u.list, func(b *node) bool {
 		if b.isFalse() {
-			l.addLoss(dragoman.Dropped, dragoman.Info, b, "a branch that nothing satisfies")
+			l.addLoss(dragoman.Dropped, dragoman.Info, b, "a branch that no value satisfies")
 		}
 		return b.isFalse()
 	})
@@ -392,7 +392,7 @@ func (l *lowerer) addType(n *node) {
 	types := inferTypes(n)
 	if types == nil {
 		if l.p.typed {
-			l.refuse(n, "a schema without a type takes anything, which this target cannot express")
+			l.refuse(n, "a schema without a type accepts anything, which this target cannot express")
 			return
 		}
 		if types = l.p.anyTypes; types == nil {

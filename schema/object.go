@@ -57,7 +57,7 @@ func (l *lowerer) lowerObject(n *node) {
 	if props != nil && (p.closed || p.noBooleans) {
 		props.members = slices.DeleteFunc(props.members, func(m member) bool {
 			if m.val.isFalse() {
-				l.addLossf(dragoman.Dropped, dragoman.Info, m.val, "property %.60q can never be given", m.key)
+				l.addLossf(dragoman.Dropped, dragoman.Info, m.val, "property %.60q can never be present", m.key)
 			}
 			return m.val.isFalse()
 		})

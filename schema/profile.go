@@ -210,9 +210,9 @@ func (p Profile) ForOutput() Profile {
 // objectRequirement and parts describe in words what a schema is for.
 func (p *Profile) objectRequirement() string {
 	if p.forOutput {
-		return "an answer is an object"
+		return "an output must be an object"
 	}
-	return "arguments are an object"
+	return "arguments must be an object"
 }
 
 func (p *Profile) fieldNoun() string {

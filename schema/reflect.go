@@ -61,7 +61,7 @@ func FromType(t reflect.Type) (out json.RawMessage, err error) {
 	case t.Kind() == reflect.Struct && leafOf(t) == nil:
 	case t.Kind() == reflect.Map && t.Key().Kind() == reflect.String && leafOf(t) == nil:
 	default:
-		return nil, fmt.Errorf("%w: %v: arguments are a struct or a map with string keys", ErrInvalid, t)
+		return nil, fmt.Errorf("%w: %v: want a struct or a map with string keys", ErrInvalid, t)
 	}
 	ins := inspector{seen: map[reflect.Type]bool{}}
 	if err := ins.inspect(t, t.String(), nil); err != nil {

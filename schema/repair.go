@@ -349,7 +349,7 @@ func (l *lowerer) repairList(n *node, m member) {
 		if s, ok := l.asSchema(e); ok {
 			keep = append(keep, s)
 		} else {
-			l.addLossf(dragoman.Dropped, dragoman.Warn, e, "%s lists something that is no schema", m.key)
+			l.addLossf(dragoman.Dropped, dragoman.Warn, e, "%s contains a value that is not a schema", m.key)
 		}
 	}
 	v.list = keep
@@ -378,7 +378,7 @@ func (l *lowerer) repairMap(n *node, m member) {
 		}
 		s, ok := l.asSchema(e.val)
 		if !ok {
-			l.addLossf(dragoman.Lowered, dragoman.Warn, e.val, "%.60q is no schema; anything is taken", e.key)
+			l.addLossf(dragoman.Lowered, dragoman.Warn, e.val, "%.60q is not a schema; any value is accepted", e.key)
 		}
 		e.val = s
 		keep = append(keep, e)

@@ -20,7 +20,7 @@ func (l *lowerer) flattenRoot() {
 		if v := root.get(k); v != nil {
 			root.del(k)
 			l.note(root, keywords[k].name+": "+noteValue(v))
-			l.addLossf(dragoman.Moved, dragoman.Warn, v, "%s is not allowed at the root; told in the description", keywords[k].name)
+			l.addLossf(dragoman.Moved, dragoman.Warn, v, "%s is not allowed at the root; moved to the description", keywords[k].name)
 		}
 	}
 	if l.err != nil {
@@ -110,7 +110,7 @@ func (l *lowerer) flattenAllOf(n *node, depth int) {
 	var required requiredUnion
 	for _, m := range all.list {
 		if m.isFalse() {
-			l.fail(m, ErrInvalid, "nothing satisfies false")
+			l.fail(m, ErrInvalid, "the schema false matches no value")
 			return
 		}
 		if m.kind != isSchema {
@@ -136,7 +136,7 @@ func (l *lowerer) flattenUnion(n *node, k keyword, depth int) {
 			b = (&node{kind: isSchema}).at(b)
 		}
 		if b.kind != isSchema {
-			l.addLoss(dragoman.Dropped, dragoman.Warn, b, "a branch that nothing satisfies")
+			l.addLoss(dragoman.Dropped, dragoman.Warn, b, "a branch that no value satisfies")
 			continue
 		}
 		c := l.part(b)

@@ -20,7 +20,7 @@ func checkTag(f reflect.StructField, jsonOptions string) error {
 	_, hasDoc := f.Tag.Lookup("doc")
 	if !ok {
 		if d, has := f.Tag.Lookup("jsonschema_description"); has && hasDoc && d != "" {
-			return errors.New("doc and jsonschema_description both describe it")
+			return errors.New("doc and jsonschema_description both have a description")
 		}
 		return nil
 	}
@@ -38,7 +38,7 @@ func checkTag(f reflect.StructField, jsonOptions string) error {
 		}
 		seen[key] = true
 		if key == "description" && hasDoc {
-			return errors.New("doc and the jsonschema tag both describe it")
+			return errors.New("doc and the jsonschema tag both have a description")
 		}
 		if !has && strings.ContainsAny(key, " \t") { // the form of github.com/google/jsonschema-go
 			return fmt.Errorf("jsonschema tag %q: a description is written doc:%q", part, tag)
@@ -150,7 +150,7 @@ func splitTag(tag string) []string {
 	return append(parts, b.String())
 }
 
-var errUnknownKey = errors.New("unknown, or not for this type")
+var errUnknownKey = errors.New("unknown key, or not allowed for this type")
 
 func checkPair(kind string, t reflect.Type, key, val string, has bool) error {
 	switch key {
@@ -184,7 +184,7 @@ func checkPair(kind string, t reflect.Type, key, val string, has bool) error {
 			return nil
 		case "default":
 			if item != "string" {
-				return errors.New("a list's default is possible for strings only")
+				return errors.New("a list can have a default only if its items are strings")
 			}
 			return nil
 		case "format", "pattern":

@@ -47,13 +47,13 @@ func (e *ValidationError) Error() string {
 // exceeds the limits is a violation too. A nil validator rejects everything.
 func (v *Validator) Validate(args json.RawMessage) error {
 	if v == nil {
-		return single("", "schema", "there is no compiled schema")
+		return single("", "schema", "the schema is not compiled")
 	}
 	if len(args) == 0 {
 		args = json.RawMessage("{}")
 	}
 	if len(args) > v.maxBytes {
-		return single("", "size", fmt.Sprintf("the arguments have %d bytes; at most %d are taken", len(args), v.maxBytes))
+		return single("", "size", fmt.Sprintf("the arguments have %d bytes; at most %d are allowed", len(args), v.maxBytes))
 	}
 	d := decoder{r: jsonwire.NewReader(args), max: maxArgumentDepth, exact: true}
 	value, err := d.all(args)
@@ -193,7 +193,7 @@ func union(e *jsonschema.ValidationError, ptr string) []Violation {
 	}
 	head := Violation{ptr, keywordOf(e), fmt.Sprintf("matches none of the %d allowed forms", len(e.Causes))}
 	if len(e.Causes) > 1 {
-		head.Detail += "; the closest needs what follows"
+		head.Detail += "; errors of the closest one follow"
 	}
 	return append([]Violation{head}, best...)
 }
@@ -236,15 +236,23 @@ func keywordOf(e *jsonschema.ValidationError) string {
 	}
 }
 
+// properties names properties: property "a", or properties "a", "b".
+func properties(list []string) string {
+	if len(list) == 1 {
+		return "property " + names(list)
+	}
+	return "properties " + names(list)
+}
+
 // message returns what was expected.
 func message(e *jsonschema.ValidationError) string {
 	switch k := e.ErrorKind.(type) {
 	case *kind.Type:
 		return fmt.Sprintf("must be %s, is %s", strings.Join(k.Want, " or "), k.Got)
 	case *kind.Required:
-		return "lacks " + names(k.Missing)
+		return "missing " + properties(k.Missing)
 	case *kind.AdditionalProperties:
-		return "has no place for " + names(k.Properties)
+		return "unknown " + properties(k.Properties)
 	case *kind.Enum:
 		return "must be one of " + values(k.Want) + ", is " + show(k.Got)
 	case *kind.Const:
@@ -286,15 +294,15 @@ func message(e *jsonschema.ValidationError) string {
 	case *kind.MaxContains:
 		return fmt.Sprintf("must have at most %d items of the required form, has %d", k.Want, len(k.Got))
 	case *kind.Not:
-		return "has a form that is excluded"
+		return "matches a form that the schema excludes"
 	case *kind.FalseSchema:
-		return "must not be given"
+		return "must not be present"
 	case *kind.Dependency:
-		return fmt.Sprintf("lacks %s, required with %s", names(k.Missing), show(k.Prop))
+		return fmt.Sprintf("missing %s, required with %s", properties(k.Missing), show(k.Prop))
 	case *kind.DependentRequired:
-		return fmt.Sprintf("lacks %s, required with %s", names(k.Missing), show(k.Prop))
+		return fmt.Sprintf("missing %s, required with %s", properties(k.Missing), show(k.Prop))
 	case *kind.RefCycle:
-		return "the schema refers to itself here"
+		return "the schema refers to itself here without an end"
 	default:
 		return "breaks " + keywordOf(e)
 	}

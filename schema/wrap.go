@@ -90,7 +90,7 @@ func Unwrap(answer json.RawMessage) (json.RawMessage, error) {
 		return nil, err
 	}
 	if out == nil {
-		return nil, fmt.Errorf("schema: the answer has no property %q", wrapped)
+		return nil, fmt.Errorf("schema: the output has no property %q", wrapped)
 	}
 	return out, nil
 }

@@ -96,7 +96,7 @@ func TestG2_OfficialSDKsGetTypedErrors(t *testing.T) {
 			says   string
 		}{
 			{up + "/no-such-model", 404, "no-such-model"},
-			{"no-such-model", 404, "there is no model"},
+			{"no-such-model", 404, "unknown model"},
 			{up + "-429", 429, "the simulator was asked for this error"},
 		} {
 			_, err := ask(task{model: tc.model, prompt: "Hello!"})
@@ -113,7 +113,7 @@ func TestG2_OfficialSDKsDetectBrokenResponses(t *testing.T) {
 		if err == nil {
 			t.Fatal("the SDK accepts a broken response")
 		}
-		const why = "the connection to the model broke"
+		const why = "the connection to the upstream broke"
 		if _, message := errorOf(err); !strings.Contains(message, why) && !strings.Contains(err.Error(), why) {
 			t.Error(err)
 		}

@@ -59,7 +59,7 @@ type Action struct {
 
 // ErrNoWire means that a model has no native history, because it sends no requests to a
 // provider: a simulator, or an application's own model.
-var ErrNoWire = errors.New("session: the model has no wire")
+var ErrNoWire = errors.New("session: the model sends no requests to a provider")
 
 // errNoNative means that the conversation cannot be written in the dialect of the model.
 var errNoNative = errors.New("session: the conversation has no native history in this dialect")
@@ -85,9 +85,9 @@ func wireOf(ctx context.Context, model dragoman.Model, name string) (modelwire.W
 	case modelwire.Model:
 		return m.Wire(ctx, name)
 	case *provider.Chain:
-		return modelwire.Wire{}, fmt.Errorf("%w: a chain has several models; use one of them", ErrNoWire)
+		return modelwire.Wire{}, fmt.Errorf("%w: a chain has several models: use one of them", ErrNoWire)
 	default:
-		return modelwire.Wire{}, fmt.Errorf("%w: %T sends no requests to a provider; use a model of a provider", ErrNoWire, model)
+		return modelwire.Wire{}, fmt.Errorf("%w: %T; use a model that was opened by package provider", ErrNoWire, model)
 	}
 }
 

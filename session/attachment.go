@@ -258,7 +258,7 @@ func (s *Session) writeWith(ctx context.Context, d *detached, entries []Entry) e
 func (s *Session) Attach(ctx context.Context, m *dragoman.Media) (*dragoman.Media, error) {
 	var d detached
 	if m == nil {
-		return nil, invalidf("there is no media to attach")
+		return nil, invalidf("the media is missing")
 	}
 	ref := d.parts([]dragoman.Part{m})[0].(*dragoman.Media)
 	return ref, aboutIf("attaching to", s.ID(), s.writeWith(ctx, &d, nil))

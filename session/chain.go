@@ -65,7 +65,7 @@ func connectionsTo(ctx context.Context, model dragoman.Model, name string) ([]co
 	case len(errs) > 0:
 		return nil, errors.Join(errs...)
 	default:
-		return nil, fmt.Errorf("%w: no model of the chain sends requests to a provider; use a model of a provider", ErrNoWire)
+		return nil, fmt.Errorf("%w: no model of the chain does; use models that were opened by package provider", ErrNoWire)
 	}
 }
 

@@ -38,13 +38,13 @@ func (s *Session) Decided(ctx context.Context, b tool.Binding) (*tool.Ruling, er
 	}
 	entries, err := v.last(ctx, Query{Kinds: []string{kindDecision}, Key: decisionKey(b)})
 	if err != nil {
-		return nil, about("looking for a decision in", s.ID(), err)
+		return nil, about("reading a decision of", s.ID(), err)
 	}
 	var last *tool.Ruling
 	for _, e := range entries {
 		r, err := e.Decision()
 		if err != nil {
-			return nil, about("looking for a decision in", s.ID(), err)
+			return nil, about("reading a decision of", s.ID(), err)
 		}
 		if r.Binding == b {
 			last = &r

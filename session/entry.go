@@ -66,7 +66,7 @@ const (
 )
 
 // ErrInvalid means that an id, an entry or a query is not valid. Nothing was written.
-var ErrInvalid = errors.New("session: invalid")
+var ErrInvalid = errors.New("session: invalid input")
 
 func invalidf(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{ErrInvalid}, args...)...)

@@ -33,18 +33,18 @@ func (s *Session) Begin(ctx context.Context, in tool.Intent) (tool.Prior, error)
 	defer leave()
 	prior, err := s.prior(ctx, key)
 	if err != nil {
-		return tool.Prior{}, about("beginning a call in", s.ID(), err)
+		return tool.Prior{}, about("starting a call in", s.ID(), err)
 	}
 	if prior.Attempts > 0 && (prior.Arguments != in.Arguments || prior.Result != nil || !in.Idempotent && prior.Attempts > in.Continues) {
 		return prior, nil
 	}
-	return prior, aboutIf("beginning a call in", s.ID(), s.write(ctx, []Entry{intentEntry(key, in)}))
+	return prior, aboutIf("starting a call in", s.ID(), s.write(ctx, []Entry{intentEntry(key, in)}))
 }
 
 // Recall returns what the journal knows of a call, without writing.
 func (s *Session) Recall(ctx context.Context, call tool.CallRef) (tool.Prior, error) {
 	prior, err := s.prior(ctx, callKey(call))
-	return prior, aboutIf("looking for a call in", s.ID(), err)
+	return prior, aboutIf("reading a call of", s.ID(), err)
 }
 
 // End durably records the result of a call.
@@ -55,9 +55,9 @@ func (s *Session) End(ctx context.Context, in tool.Intent, result *dragoman.Tool
 	}
 	e, err := resultEntry(callKey(in.CallRef), in, result)
 	if err != nil {
-		return about("ending a call in", s.ID(), err)
+		return about("storing the result of a call in", s.ID(), err)
 	}
-	return aboutIf("ending a call in", s.ID(), s.writeWith(ctx, &d, []Entry{e}))
+	return aboutIf("storing the result of a call in", s.ID(), s.writeWith(ctx, &d, []Entry{e}))
 }
 
 // callKey returns the key of the entries of a call. The ids of runs and calls may have any
@@ -133,7 +133,7 @@ func (s *Session) prior(ctx context.Context, key string) (p tool.Prior, err erro
 			return p, err
 		}
 		if p.Attempts > 0 && r.Arguments != p.Arguments || p.Attempts == 0 && e.Kind == kindResult {
-			return p, fmt.Errorf("%w: entry %d belongs to a call that was not begun with the same arguments", ErrCorrupt, e.Seq)
+			return p, fmt.Errorf("%w: entry %d is the result of a call that was not started with these arguments", ErrCorrupt, e.Seq)
 		}
 		p.Arguments = r.Arguments
 		if e.Kind == kindIntent {

@@ -118,7 +118,7 @@ type lines struct {
 
 // about adds the line number to an error.
 func (l *lines) about(err error) error {
-	return fmt.Errorf("%w: line %d: %w", ErrInvalid, l.n, err)
+	return fmt.Errorf("%w: line %d of the export: %w", ErrInvalid, l.n, err)
 }
 
 // next returns the next line, or io.EOF. The line is valid until the following call. Blank
@@ -182,7 +182,7 @@ func (l *lines) header() (info Info, entries int64, err error) {
 	case err != nil:
 		return info, 0, err
 	case h.Version < 1 || h.Entries == nil || *h.Entries < 0:
-		return info, 0, l.about(errors.New(`it is not the header of an exported session, like {"dragoman_session":1,"id":…,"entries":…}`))
+		return info, 0, l.about(errors.New(`not the header of an exported session, such as {"dragoman_session":1,"id":…,"entries":…}`))
 	}
 	return Info{ID: h.ID, Title: h.Title, Created: h.Created, Parent: h.Parent, ParentSeq: h.At}, *h.Entries, nil
 }

@@ -52,7 +52,7 @@ type Store interface {
 var ErrExists = errors.New("session: a session with this id already exists")
 
 // ErrNotFound means that no session has the id.
-var ErrNotFound = errors.New("session: no session has this id")
+var ErrNotFound = errors.New("session: unknown session")
 
 // ErrConflict means that another writer has changed the session, and that nothing was
 // written: another process continues the session, or an earlier write whose outcome was
@@ -61,7 +61,7 @@ var ErrConflict = storeerr.ErrConflict
 
 // ErrCorrupt means that a log contains data that this module cannot have written. The
 // session cannot be used.
-var ErrCorrupt = errors.New("session: the log is corrupt")
+var ErrCorrupt = errors.New("session: the log is damaged")
 
 // ErrNewer means that the data was written by a newer version of this module.
 var ErrNewer = storeerr.ErrNewer

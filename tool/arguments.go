@@ -100,7 +100,7 @@ func (x *execution) readObject(ctx context.Context, text string, steps []Step) (
 	if e.settings.Coerce {
 		if inner := e.unwrap(args); inner != nil {
 			args = inner
-			steps = append(steps, Step{stepUnwrap, "the arguments stood inside of one member"})
+			steps = append(steps, Step{stepUnwrap, "the arguments were nested in a single field; unwrapped"})
 		}
 	}
 	in := Input{Arguments: args}
@@ -133,7 +133,7 @@ func (e *entry) complete(args json.RawMessage) (completed json.RawMessage, told 
 	if e.spec.Strict == codes.StrictOn || e.spec.Strict == codes.StrictAuto {
 		if omitted := e.validator.OmitNulls(args); len(omitted) != len(args) {
 			args = omitted
-			told = append(told, "null left out where it stands for nothing")
+			told = append(told, "null removed from optional fields")
 		}
 	}
 	args, more := e.validator.Complete(args, e.settings.Coerce)
@@ -155,7 +155,7 @@ func repairArguments(text string, p *dragoman.CallProblem) (repaired string, ste
 		r := jsonwire.NewReader([]byte(text))
 		if r.Kind() == '"' {
 			if inner := r.String(); r.End() == nil && dragoman.CheckArguments(inner) == nil {
-				return inner, stepUnwrap, []string{"the arguments were a string that held them"}
+				return inner, stepUnwrap, []string{"the arguments were a JSON string; decoded"}
 			}
 		}
 	case codes.ProblemInvalidJSON:
@@ -202,7 +202,7 @@ func (x *execution) readText(ctx context.Context) (Input, []Step, *failure) {
 			return in, []Step{{stepParse, want}}, e.badArguments(want)
 		}
 		in.Text = text
-		steps = append(steps, Step{stepUnwrap, "the text stood in an object"})
+		steps = append(steps, Step{stepUnwrap, "the text was in an object; extracted"})
 	}
 	f := x.check(ctx, &in, &steps)
 	return in, steps, f
@@ -282,7 +282,7 @@ func (x *execution) bind(ctx context.Context, b binder, in Input) (bound any, er
 	var panicked *PanicError
 	if errors.As(err, &panicked) || errors.Is(err, errTimeout) || errors.Is(err, errEnded) {
 		x.logFailure("arguments could not be decoded", err)
-		err = errors.New("the arguments cannot be read into the tool's own types")
+		err = errors.New("the arguments cannot be decoded into the types of the tool")
 	}
 	return bound, err
 }
@@ -301,12 +301,12 @@ const maxExpected = 1200
 // takes.
 func (e *entry) badArguments(what string) *failure {
 	var b strings.Builder
-	fmt.Fprintf(&b, "The arguments of %s were not accepted, and it did not run:\n%s", e.key.QualifiedName(), what)
+	fmt.Fprintf(&b, "The arguments of %s are invalid, so it did not run:\n%s", e.key.QualifiedName(), what)
 	switch {
 	case e.spec.Kind == codes.ToolFreeform && e.spec.Grammar != nil:
 		fmt.Fprintf(&b, "\nThe input must match this %s grammar: %s", e.spec.Grammar.Syntax, cutAt(e.spec.Grammar.Definition, maxExpected))
 	case e.spec.Kind != codes.ToolFreeform && len(e.spec.Parameters) > 0:
-		fmt.Fprintf(&b, "\nExpected a JSON object that fits: %s", e.expected())
+		fmt.Fprintf(&b, "\nExpected a JSON object that matches this schema: %s", e.expected())
 	}
 	b.WriteString("\nCorrect the arguments and call the tool again.")
 	return &failure{kind: ErrorArguments, message: b.String(), err: errors.New(what)}

@@ -80,7 +80,7 @@ func TestT4_AllErrorsAreReportedWithPaths(t *testing.T) {
 	box := mustBox(t, tool.New("order", "", func(context.Context, order) (string, error) { return "", nil }))
 	res, rec := do(t, &tool.Runner{}, box, call("1", "order", `{"count":0,"size":"x","next":{"item":3}}`))
 	wantKind(t, res, rec, tool.ErrorArguments)
-	for _, want := range []string{"/count", "/size", "/next/item", `lacks "item"`, `"minimum":1`, "call the tool again"} {
+	for _, want := range []string{"/count", "/size", "/next/item", `missing property "item"`, `"minimum":1`, "call the tool again"} {
 		if !strings.Contains(res.Text(), want) {
 			t.Errorf("the error lacks %q:\n%s", want, res.Text())
 		}

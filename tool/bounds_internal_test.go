@@ -188,7 +188,7 @@ func TestT8_DataStringsOver2000BytesAreShortened(t *testing.T) {
 	if got := string(shortenStrings([]byte(quoted(longString)), where)); got != quoted(longString) {
 		t.Errorf("%d bytes were cut to %d", longString, len(got))
 	}
-	if got := string(shortenStrings([]byte(quoted(longString+1)), where)); !strings.Contains(got, "[… 1 byte cut; the rest was not kept …]") {
+	if got := string(shortenStrings([]byte(quoted(longString+1)), where)); !strings.Contains(got, "[… 1 byte cut; the rest was not stored …]") {
 		t.Errorf("%d bytes: %s", longString+1, got[990:1030])
 	}
 	long := quoted(3 * longString)
@@ -205,13 +205,13 @@ func TestT8_DataStringsOver2000BytesAreShortened(t *testing.T) {
 func TestT8_HeadAndTailSpanAllTexts(t *testing.T) {
 	b := &bounder{limits: Limits{Chars: 6, Binary: -1, Items: -1}}
 	got := render(b.bound(context.Background(), []dragoman.Part{text("abc"), text("defg"), text("hij"), text("klm")}))
-	want := []string{"abc", "\n[… 7 characters cut here; the rest was not kept …]\n", "klm"}
+	want := []string{"abc", "\n[… 7 characters cut here; the rest was not stored …]\n", "klm"}
 	if fmt.Sprintf("%q", got) != fmt.Sprintf("%q", want) {
 		t.Errorf("%q\nwant %q", got, want)
 	}
 	b = &bounder{limits: Limits{Chars: 8, Binary: -1, Items: -1}}
 	got = render(b.bound(context.Background(), []dragoman.Part{text("abc"), text("defgh"), text("ijk")}))
-	want = []string{"abc", "d\n[… 3 characters cut here; the rest was not kept …]\nh", "ijk"}
+	want = []string{"abc", "d\n[… 3 characters cut here; the rest was not stored …]\nh", "ijk"}
 	if fmt.Sprintf("%q", got) != fmt.Sprintf("%q", want) {
 		t.Errorf("%q\nwant %q", got, want)
 	}

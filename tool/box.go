@@ -175,7 +175,7 @@ func prepareEntry(t Tool) (*entry, error) {
 	}
 	switch {
 	case spec.Kind == codes.ToolHosted:
-		return nil, fmt.Errorf("%w: %s: the provider runs it; it belongs into the request, not into a toolbox", ErrDefinition, e.key.QualifiedName())
+		return nil, fmt.Errorf("%w: %s: the provider runs this tool: add it to the request (Agent.HostedTools), not to a toolbox", ErrDefinition, e.key.QualifiedName())
 	case spec.Kind == codes.ToolFreeform:
 		if err = e.compileGrammar(spec.Grammar); err != nil {
 			return wrong("its grammar", err)
@@ -197,7 +197,7 @@ func prepareEntry(t Tool) (*entry, error) {
 	}
 	if e.settings.Structured {
 		if len(spec.OutputSchema) == 0 {
-			return nil, fmt.Errorf("%w: %s: structured output needs an output schema: New makes one, the spec of Remote takes one", ErrDefinition, e.key.QualifiedName())
+			return nil, fmt.Errorf("%w: %s: structured output needs an output schema: tool.New derives one, and the spec of tool.Remote can have one", ErrDefinition, e.key.QualifiedName())
 		}
 		if e.output, err = schema.Compile(spec.OutputSchema); err != nil {
 			return wrong("the schema of its output", err)

@@ -218,7 +218,7 @@ func TestT4_ArgumentErrorShowsTheSchema(t *testing.T) {
 	for _, tc := range []struct {
 		schema, want string
 	}{
-		{"{ \"type\" : \"object\",\n \"required\": [ \"a\" ] }", `fits: {"type":"object","required":["a"]}` + "\n"},
+		{"{ \"type\" : \"object\",\n \"required\": [ \"a\" ] }", `matches this schema: {"type":"object","required":["a"]}` + "\n"},
 		{long(1200), long(1200) + "\n"},
 		{long(1201), long(1201)[:1200] + " …\n"},
 	} {
@@ -238,8 +238,8 @@ func TestT8_ReadOutputReadsAPageByDefault(t *testing.T) {
 	}
 	box := mustBox(t, tool.ReadOutput(store))
 	for args, want := range map[string]string{
-		fmt.Sprintf(`{"name":%q}`, name):                            "[bytes 0 to 20000 of 30000; go on with offset 20000]",
-		fmt.Sprintf(`{"name":%q,"bytes":10}`, name):                 "[bytes 0 to 10 of 30000; go on with offset 10]",
+		fmt.Sprintf(`{"name":%q}`, name):                            "[bytes 0 to 20000 of 30000; continue with offset 20000]",
+		fmt.Sprintf(`{"name":%q,"bytes":10}`, name):                 "[bytes 0 to 10 of 30000; continue with offset 10]",
 		fmt.Sprintf(`{"name":%q,"offset":29990,"bytes":10}`, name):  "[bytes 29990 to 30000 of 30000]",
 		fmt.Sprintf(`{"name":%q,"offset":29990,"bytes":100}`, name): "[bytes 29990 to 30000 of 30000]",
 	} {
@@ -409,7 +409,7 @@ func TestT13_OutcomeIsDeliveredWhenTaken(t *testing.T) {
 
 func TestA7_RejectionWithoutApproverIsExplained(t *testing.T) {
 	for message, want := range map[string]string{
-		"":         "f did not run: it needs approval (the tool needs approval), and no approver is attached to this run",
+		"":         "f did not run: it needs approval (required by the tool), and no approver is attached to this run",
 		"use --ok": "f did not run: it needs approval, and no approver is attached: use --ok",
 	} {
 		box := mustBox(t, echo("f", tool.NeedsApproval()))

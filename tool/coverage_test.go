@@ -170,7 +170,7 @@ func TestT5_HookRefusalReachesTheModel(t *testing.T) {
 			t.Errorf("%q, want %q", res.Text(), want)
 		}
 		res, rec = do(t, &tool.Runner{}, box, call("1", "post", ""))
-		if wantKind(t, res, rec, tool.ErrorHook); withoutFence(t, res.Text()) != "post ran, and its output was not taken: "+want || !rec.Executed {
+		if wantKind(t, res, rec, tool.ErrorHook); withoutFence(t, res.Text()) != "post ran, but its output was rejected: "+want || !rec.Executed {
 			t.Errorf("%q, want %q", res.Text(), want)
 		}
 	}

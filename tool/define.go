@@ -23,7 +23,7 @@ import (
 )
 
 // ErrDefinition is wrapped by every error about the definition of a tool.
-var ErrDefinition = errors.New("tool: not usable as defined")
+var ErrDefinition = errors.New("tool: invalid definition")
 
 // Option configures a tool when it is defined.
 type Option func(*definition)
@@ -189,7 +189,7 @@ func checkTexts(s *dragoman.ToolSpec) error {
 		{"description of its namespace", s.NamespaceDescription, plaintext.Description},
 	} {
 		if err := text.check(text.text); err != nil {
-			return fmt.Errorf("%w: %q: its %s cannot be used: %w", ErrDefinition, s.QualifiedName(), text.what, err)
+			return fmt.Errorf("%w: %q: its %s is invalid: %w", ErrDefinition, s.QualifiedName(), text.what, err)
 		}
 	}
 	for _, schema := range [...]struct {
@@ -200,7 +200,7 @@ func checkTexts(s *dragoman.ToolSpec) error {
 			continue
 		}
 		if at, err := checkSchemaTexts(jsonwire.NewReader(schema.json), false); err != nil {
-			return fmt.Errorf("%w: %q: %s in the schema of its %s cannot be used: %w", ErrDefinition, s.QualifiedName(), at, schema.what, err)
+			return fmt.Errorf("%w: %q: %s in the schema of its %s is invalid: %w", ErrDefinition, s.QualifiedName(), at, schema.what, err)
 		}
 	}
 	return nil
@@ -309,7 +309,7 @@ func (t *typedTool[In, Out]) bind(in Input) (any, error) {
 		args = stdjson.RawMessage("{}")
 	}
 	if err := json.Unmarshal(args, value, strictNames); err != nil {
-		return nil, fmt.Errorf("the arguments do not fit the tool's own types: %w", err)
+		return nil, fmt.Errorf("the arguments do not match the types of the tool: %w", err)
 	}
 	return value, nil
 }

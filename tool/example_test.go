@@ -64,10 +64,10 @@ func Example() {
 	// 1 ok
 	// {"sky":"rain","degrees":4}
 	// 2 error
-	// The arguments of get_weather were not accepted, and it did not run:
-	// (root): has no place for "city"
-	// (root): lacks "name"
-	// Expected a JSON object that fits: {"type":"object","properties":{"name":{"type":"string","description":"the city's name, in English"}},"required":["name"],"additionalProperties":false}
+	// The arguments of get_weather are invalid, so it did not run:
+	// (root): unknown property "city"
+	// (root): missing property "name"
+	// Expected a JSON object that matches this schema: {"type":"object","properties":{"name":{"type":"string","description":"the city's name, in English"}},"required":["name"],"additionalProperties":false}
 	// Correct the arguments and call the tool again.
 }
 
@@ -93,7 +93,7 @@ func ExampleFreeform() {
 	}
 	// Output:
 	// 3 rows for SELECT name FROM cities
-	// The arguments of query were not accepted, and it did not run:
+	// The arguments of query are invalid, so it did not run:
 	// the input does not match the tool's grammar
 	// The input must match this regex grammar: SELECT [a-z, ]+ FROM [a-z]+
 	// Correct the arguments and call the tool again.

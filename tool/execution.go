@@ -108,9 +108,9 @@ func (x *execution) step(ctx context.Context, step func(*execution, context.Cont
 // settleUnfinished settles a call whose step did not finish.
 func (x *execution) settleUnfinished(err error) {
 	x.logFailure("a call broke off", err)
-	f := failf(ErrorNotRun, "%s did not run: an internal error. Its details are in the log.", x.key.QualifiedName())
+	f := failf(ErrorNotRun, "%s did not run because of an internal error. The details are in the log.", x.key.QualifiedName())
 	if x.begun {
-		f = failf(ErrorPanic, "%s failed: an internal error. Its details are in the log. It may have had an effect.", x.key.QualifiedName())
+		f = failf(ErrorPanic, "%s failed with an internal error. The details are in the log. It may have had an effect.", x.key.QualifiedName())
 	}
 	f.err, f.internal = err, true
 	x.pending = nil
@@ -132,7 +132,7 @@ func (x *execution) gate(ctx context.Context) *failure {
 	case x.entry == nil:
 		return x.box.unknown(x.key)
 	case x.run.isDegraded(x.key):
-		return failf(ErrorUnavailable, "%s is not available any more in this run: it failed before. Go on without it.", x.key.QualifiedName())
+		return failf(ErrorUnavailable, "%s is no longer available in this run, because it failed before. Continue without it.", x.key.QualifiedName())
 	case x.call.Hosted:
 		return failf(ErrorNotRun, "%s did not run: the provider runs this call", x.key.QualifiedName())
 	case x.resume != nil && x.call.Problem != nil:
@@ -169,7 +169,7 @@ func (x *execution) gate(ctx context.Context) *failure {
 func (x *execution) takeResumed(ctx context.Context) *failure {
 	x.input = x.resume.Input.clone()
 	if x.input.Hash() != x.resume.Binding.Arguments {
-		return failf(ErrorMismatch, "%s did not run: its stored arguments are not those that approval was asked for", x.key.QualifiedName())
+		return failf(ErrorMismatch, "%s did not run: its stored arguments differ from those of the approval request", x.key.QualifiedName())
 	}
 	return x.check(ctx, &x.input, &x.steps)
 }
@@ -249,7 +249,7 @@ func (d Decision) valid(q *Question) Decision {
 	case d.Effect == AskInput && q.Spec != nil && q.Spec.Kind == codes.ToolFreeform:
 		return deny("the policy asks for input, but the tool takes text, which has no arguments to set")
 	case q.Subject == codes.SubjectModelCall && (d.Effect == Ask || d.Effect == AskInput):
-		return deny("the policy asks a human, but a model call cannot wait for one")
+		return deny("the policy asks for approval, but a model call cannot wait for it")
 	case q.Subject == codes.SubjectModelCall && len(d.Edits) > 0:
 		return deny("the policy edits arguments, but a model call has no arguments")
 	}
@@ -330,7 +330,7 @@ func (x *execution) edit(ctx context.Context, edits []Edit) *failure {
 	}
 	in, err := edited(x.input, edits)
 	if err != nil {
-		return failf(ErrorDenied, "%s did not run: a policy's edit does not fit: %v", x.key.QualifiedName(), err)
+		return failf(ErrorDenied, "%s did not run: the policy changed its arguments to invalid ones: %v", x.key.QualifiedName(), err)
 	}
 	for _, e := range edits {
 		x.steps = append(x.steps, Step{stepPolicy, e.Argument + " is set"})
@@ -401,23 +401,23 @@ func (x *execution) needsApproval(ctx context.Context) *failure {
 	reason := ""
 	switch {
 	case x.decision != nil && x.decision.Effect == AskInput:
-		reason = "a value is needed from you"
+		reason = "a value from you is required"
 	case x.resume != nil && !x.continued():
 		// The input comes from a store, not from the model: it runs only with an answer on
 		// exactly this input.
 		reason = cmp.Or(x.resume.Reason, "it waits for approval")
 	case x.decision != nil && x.decision.Effect == Ask:
-		reason = "the policy asks"
+		reason = "required by the policy"
 	case x.decision != nil && x.decision.Rule != "": // the rule allows this call
 	case s.Unvalidated:
-		reason = "its arguments cannot be checked here"
+		reason = "its arguments cannot be validated here"
 	case s.ApprovalFor != nil:
 		reason = x.askTool(ctx)
 		if ctx.Err() != nil {
 			return x.canceled(ctx)
 		}
 	case s.Approval == approvalAlways:
-		reason = "the tool needs approval"
+		reason = "required by the tool"
 	case s.Approval != approvalNever:
 		reason = fmt.Sprintf("the tool's setting %q is unknown", s.Approval)
 	}
@@ -492,9 +492,9 @@ func (x *execution) askTool(ctx context.Context) (reason string) {
 	switch {
 	case err != nil:
 		x.logFailure("a tool's approval function failed, so approval is needed", err)
-		return "whether it needs approval could not be found out"
+		return "the tool could not decide whether approval is needed"
 	case needed:
-		return "the tool needs approval for these arguments"
+		return "required by the tool for these arguments"
 	default:
 		return ""
 	}
@@ -585,7 +585,7 @@ func (x *execution) approved(ctx context.Context, a Answer) *failure {
 	case wanted != nil && len(a.Value) > 0:
 		in, err := edited(x.input, []Edit{{wanted.Argument, a.Value}})
 		if err != nil {
-			return failf(ErrorRejected, "%s did not run: the user's value does not fit: %v", x.key.QualifiedName(), err)
+			return failf(ErrorRejected, "%s did not run: the value that the user gave is invalid: %v", x.key.QualifiedName(), err)
 		}
 		x.input = in
 		x.steps = append(x.steps, Step{stepEdit, wanted.Argument + ", by the user"})
@@ -627,7 +627,7 @@ func (x *execution) execute(ctx context.Context) {
 	}
 	x.hash = x.input.Hash()
 	if !x.entry.breaker.admit() {
-		f := failf(ErrorUnavailable, "%s is not available at the moment: it failed too often. Go on without it, or try again later.", x.key.QualifiedName())
+		f := failf(ErrorUnavailable, "%s is not available at the moment, because it failed too often. Continue without it, or try again later.", x.key.QualifiedName())
 		f.tripped = true
 		x.fail(ctx, f)
 		return
@@ -670,18 +670,18 @@ func (x *execution) journalBegin(ctx context.Context) (done bool, f *failure) {
 	case err != nil:
 		x.logFailure("the journal failed", err)
 		x.inJournal = false // the earlier attempts are still unknown
-		return false, &failure{kind: ErrorJournal, message: x.key.QualifiedName() + " did not run: it could not be recorded", err: err}
+		return false, &failure{kind: ErrorJournal, message: x.key.QualifiedName() + " did not run, because the start of the call could not be recorded", err: err}
 	case prior.Attempts == 0:
 		return false, nil
 	case prior.Arguments != intent.Arguments && !(x.turn.MayHaveRun && x.verdict == Approved):
 		x.abortTurn(x.otherArguments())
-		return false, failf(ErrorUncertain, "%s was begun before with other arguments, and may have had its effect. It was not run again.", x.key.QualifiedName())
+		return false, failf(ErrorUncertain, "%s was started before with other arguments, and may have had its effect. It was not run again.", x.key.QualifiedName())
 	case prior.Result != nil:
 		x.useJournaled(prior)
 		return true, nil
 	case prior.Arguments != intent.Arguments, // a human changed them after the call began
 		!intent.Idempotent && prior.Attempts > intent.Continues:
-		return false, failf(ErrorUncertain, "%s was begun before, and it is not known whether it had its effect. It was not run again. Check before you repeat it.", x.key.QualifiedName())
+		return false, failf(ErrorUncertain, "%s was started before, and it is unknown whether it had its effect. It was not run again. Check before you repeat it.", x.key.QualifiedName())
 	default:
 		x.attempt = prior.Attempts + 1
 		return false, nil

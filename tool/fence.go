@@ -55,7 +55,7 @@ func labels(parts []dragoman.Part) (out []*string) {
 func drawBoundary(random io.Reader, texts []*string) (string, error) {
 	var b [boundaryBytes]byte
 	if _, err := io.ReadFull(random, b[:]); err != nil {
-		return "", fmt.Errorf("drawing the boundary of the output: %w", err)
+		return "", fmt.Errorf("generating the boundary of the output: %w", err)
 	}
 	drawn := hex.EncodeToString(b[:])
 	boundary := drawn

@@ -50,7 +50,7 @@ func (x *execution) runTool(ctx context.Context) (out Output, f *failure) {
 	}
 	switch {
 	case err != nil:
-		return Output{}, x.hookFailure(lasting, "ran, and its output was not taken", err)
+		return Output{}, x.hookFailure(lasting, "ran, but its output was rejected", err)
 	case f == nil && out.Failed:
 		f = &failure{kind: ErrorFailed}
 	}
@@ -126,7 +126,7 @@ func (c *chain) failure(ctx context.Context, err error) *failure {
 	case !c.mismatch.Load():
 		return c.toolFailure(ctx, c.task.limit, err)
 	case c.ran.Load():
-		f := failf(ErrorMismatch, "%s ran, and was then called with other arguments, which did not run: %v", c.key.QualifiedName(), errMismatch)
+		f := failf(ErrorMismatch, "%s ran once; a second call with other arguments did not run: %v", c.key.QualifiedName(), errMismatch)
 		f.ran = true
 		return f
 	default:
@@ -205,13 +205,13 @@ func (x *execution) toolFailure(ctx context.Context, limit time.Duration, err er
 	switch {
 	case errors.As(err, &panicked):
 		x.logFailure("a tool panicked", err)
-		return &failure{kind: ErrorPanic, message: name + " failed: an internal error. Its details are in the log.", err: err}
+		return &failure{kind: ErrorPanic, message: name + " failed with an internal error. The details are in the log.", err: err}
 	case errors.Is(err, errTimeout):
 		return &failure{kind: ErrorTimeout, message: fmt.Sprintf("%s took longer than %s and was abandoned. It may still have had an effect.", name, limit), err: err}
 	case ctx.Err() != nil:
 		return x.canceled(ctx)
 	case errors.Is(err, context.DeadlineExceeded):
-		return &failure{kind: ErrorTimeout, message: name + " ran out of time.", err: err}
+		return &failure{kind: ErrorTimeout, message: name + " exceeded its time limit.", err: err}
 	case errors.Is(err, errOutput):
 		return &failure{kind: ErrorOutput, message: fmt.Sprintf("%s ran, but %s", name, plainError(err)), err: err}
 	default:
@@ -228,13 +228,13 @@ func (x *execution) canceled(ctx context.Context) *failure {
 	case errors.Is(cause, ErrFailed):
 		why = "another call of this turn failed"
 	case errors.Is(cause, ErrConflict):
-		why = "the turn was broken off"
+		why = "the turn was aborted"
 	case errors.Is(cause, context.DeadlineExceeded):
-		why = "the run's time was over"
+		why = "the time limit of the run was reached"
 	}
 	effect := "It did not run."
 	if x.begun || x.continued() {
-		effect = "It had begun, and may have had an effect."
+		effect = "It had started, and may have had an effect."
 	}
 	return &failure{kind: ErrorCanceled, message: fmt.Sprintf("%s was cancelled: %s. %s", x.key.QualifiedName(), why, effect), ran: x.begun, err: cause}
 }
@@ -299,7 +299,7 @@ func (x *execution) finish(ctx context.Context, out Output, f *failure) {
 	if fenced {
 		if err := fence(x.runner.random(), x.key.QualifiedName(), parts); err != nil {
 			x.logFailure("an output could not be fenced", err)
-			f = failf(ErrorOutput, "%s ran, but its output could not be made safe to show", x.key.QualifiedName())
+			f = failf(ErrorOutput, "%s ran, but its output could not be marked as data, so it is withheld", x.key.QualifiedName())
 			parts = []dragoman.Part{&dragoman.Text{Text: f.message}}
 		}
 	}
@@ -357,7 +357,7 @@ func (x *execution) checkOutput(out Output) *failure {
 		case nil, *dragoman.Text, *dragoman.Data, *dragoman.Media:
 		default:
 			if !isNilPart(p) {
-				return failf(ErrorOutput, "%s ran, but its output holds a %T, which no result can hold", x.key.QualifiedName(), p)
+				return failf(ErrorOutput, "%s ran, but its output contains a %T, which is not allowed in a result", x.key.QualifiedName(), p)
 			}
 		}
 	}
@@ -365,14 +365,14 @@ func (x *execution) checkOutput(out Output) *failure {
 		return nil
 	}
 	bad := func(why string) *failure {
-		return &failure{kind: ErrorOutput, message: fmt.Sprintf("%s ran, but its output is not as it declares: %s", x.key.QualifiedName(), why)}
+		return &failure{kind: ErrorOutput, message: fmt.Sprintf("%s ran, but its output does not match its output schema: %s", x.key.QualifiedName(), why)}
 	}
 	if len(out.Content) != 1 {
 		return bad(fmt.Sprintf("%d parts, want one JSON value", len(out.Content)))
 	}
 	d, ok := out.Content[0].(*dragoman.Data)
 	if !ok {
-		return bad("it is no JSON value")
+		return bad("it is not a JSON value")
 	}
 	if err := x.entry.output.Validate(d.JSON); err != nil {
 		return bad(err.Error())
@@ -555,7 +555,7 @@ func (r *Run) Degrade(keys ...Key) {
 // edited sets top-level arguments. Existing arguments keep their position.
 func edited(in Input, edits []Edit) (Input, error) {
 	if in.Arguments == nil {
-		return Input{}, errors.New("the tool takes text and has no arguments to set")
+		return Input{}, errors.New("the tool takes text, so no argument can be set")
 	}
 	r := jsonwire.NewReader(in.Arguments)
 	var w jsonwire.Writer

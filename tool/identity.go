@@ -228,13 +228,13 @@ func checkNames(tools []toolIdentity) error {
 			bad("a tool has no name")
 			continue
 		case plaintext.Name(k.Name) != nil:
-			bad("the name %q cannot be used: %v", k.Name, plaintext.Name(k.Name))
+			bad("the name %q is invalid: %v", k.Name, plaintext.Name(k.Name))
 			continue
 		case plaintext.Name(k.Namespace) != nil:
-			bad("the namespace %q cannot be used: %v", k.Namespace, plaintext.Name(k.Namespace))
+			bad("the namespace %q is invalid: %v", k.Namespace, plaintext.Name(k.Namespace))
 			continue
 		case k.Kind == kindNamespaced && k.Namespace == k.Name:
-			bad("the namespace %q has a tool of the same name, which is the shape of a deferred tool's calls; rename one", k.Name)
+			bad("the namespace %q has a tool of the same name, which looks like a call of a deferred tool; rename one", k.Name)
 			continue
 		}
 		if from, twice := keys[k]; twice {
@@ -244,13 +244,13 @@ func checkNames(tools []toolIdentity) error {
 		keys[k] = t.Source
 		if k.Kind != kindDeferred {
 			if other, twice := reached[k.QualifiedName()]; twice {
-				bad("%q is reached in two ways: as %s and as %s; rename one", k.QualifiedName(), other, k)
+				bad("%q is ambiguous: it names %s and %s; rename one", k.QualifiedName(), other, k)
 				continue
 			}
 			reached[k.QualifiedName()] = k
 		}
 		if other, twice := approved[k.ApprovalKey()]; twice {
-			bad("%s and %s have one key for approvals, %q; rename one", other, k, k.ApprovalKey())
+			bad("%s and %s have the same key for approvals, %q; rename one", other, k, k.ApprovalKey())
 			continue
 		}
 		approved[k.ApprovalKey()] = k
@@ -294,7 +294,7 @@ func winners(tools []toolIdentity) (stay []int, lost []string) {
 	for i, t := range tools {
 		k := KeyOf(t.Spec)
 		if sourceRank(t.Source) < best[k.ApprovalKey()] {
-			lost = append(lost, fmt.Sprintf("%s (%s) gives way to a tool of the same name", k.QualifiedName(), sourceName(t.Source)))
+			lost = append(lost, fmt.Sprintf("%s (%s) is replaced by a tool of the same name", k.QualifiedName(), sourceName(t.Source)))
 			continue
 		}
 		stay = append(stay, i)

@@ -71,10 +71,10 @@ func TestI4_NameCollisionsAreErrors(t *testing.T) {
 		{"one name in two namespaces", []tool.Named{in("n", "a"), in("m", "a")}, "", 2},
 		{"one name twice in a namespace", []tool.Named{in("n", "a"), in("n", "a")}, `two tools are named "n.a"`, 2},
 		{"bare and namespaced", []tool.Named{bare("a"), in("n", "a")}, "", 2},
-		{"a dotted bare name against namespace and name", []tool.Named{bare("n.a"), in("n", "a")}, `"n.a" is reached in two ways`, 2},
-		{"the approval key of a deferred tool", []tool.Named{deferred("a"), bare("deferred_top_level:a")}, `one key for approvals, "deferred_top_level:a"`, 2},
+		{"a dotted bare name against namespace and name", []tool.Named{bare("n.a"), in("n", "a")}, `"n.a" is ambiguous`, 2},
+		{"the approval key of a deferred tool", []tool.Named{deferred("a"), bare("deferred_top_level:a")}, `the same key for approvals, "deferred_top_level:a"`, 2},
 		{"a dotted deferred name against namespace and name", []tool.Named{deferred("n.a"), in("n", "a")}, "", 2},
-		{"the reserved shape", []tool.Named{in("a", "a")}, "the shape of a deferred tool's calls", 1},
+		{"the reserved shape", []tool.Named{in("a", "a")}, "looks like a call of a deferred tool", 1},
 		{"two descriptions of a namespace", []tool.Named{in("n", "a"), other}, "give all its tools one description", 2},
 		{"immediate and deferred members of a namespace", []tool.Named{in("n", "a"), later}, "", 2},
 		{"no name", []tool.Named{bare("")}, "has no name", 1},
@@ -83,7 +83,7 @@ func TestI4_NameCollisionsAreErrors(t *testing.T) {
 		{"handoff against MCP", []tool.Named{from(codes.FromMCP, bare("a")), from(codes.FromHandoff, bare("a"))}, "(mcp and handoff)", 1},
 		{"all three", []tool.Named{from(codes.FromMCP, bare("a")), bare("a"), from(codes.FromHandoff, bare("a"))}, "two tools", 1},
 		{"two of MCP", []tool.Named{from(codes.FromMCP, bare("a")), from(codes.FromMCP, bare("a"))}, "(mcp and mcp)", 2},
-		{"a dotted MCP name against a local namespace", []tool.Named{from(codes.FromMCP, bare("n.a")), in("n", "a")}, "two ways", 1},
+		{"a dotted MCP name against a local namespace", []tool.Named{from(codes.FromMCP, bare("n.a")), in("n", "a")}, "is ambiguous", 1},
 		{"MCP deferred against local bare", []tool.Named{from(codes.FromMCP, deferred("a")), bare("a")}, "", 2},
 	} {
 		err := tool.CheckNames(tc.tools)

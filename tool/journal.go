@@ -112,13 +112,13 @@ func (x *execution) settleFromJournal(ctx context.Context) bool {
 	switch {
 	case err != nil:
 		x.logFailure("the journal failed", err)
-		x.fail(ctx, failf(ErrorUncertain, "%s was not run now. It is not known whether it ran before: what was recorded could not be read.", x.key.QualifiedName()))
+		x.fail(ctx, failf(ErrorUncertain, "%s did not run now. It is unknown whether it ran before, because its record could not be read.", x.key.QualifiedName()))
 	case prior.Attempts <= x.continues():
 		return false
 	case prior.Result != nil:
 		x.useJournaled(prior)
 	default:
-		x.fail(ctx, failf(ErrorUncertain, "%s was begun before, and it is not known whether it had its effect. It was not run again. Check before you repeat it.", x.key.QualifiedName()))
+		x.fail(ctx, failf(ErrorUncertain, "%s was started before, and it is unknown whether it had its effect. It was not run again. Check before you repeat it.", x.key.QualifiedName()))
 	}
 	return true
 }

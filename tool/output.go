@@ -83,7 +83,7 @@ type SpillStore interface {
 }
 
 // ErrNoSpill reports that no output is stored under a name.
-var ErrNoSpill = errors.New("tool: there is no output of that name")
+var ErrNoSpill = errors.New("tool: no stored output has this name")
 
 // outputOf converts the return value of a typed function to an output. Values other than text
 // and parts are encoded as JSON: as data if the tool declares its output, otherwise as text,
@@ -556,16 +556,16 @@ func (b *bounder) stored(ctx context.Context) string {
 	if b.where != "" {
 		return b.where
 	}
-	b.where = "the rest was not kept"
+	b.where = "the rest was not stored"
 	if b.store != nil && b.store != NoSpill {
 		name, err := b.store.Put(ctx, b.of, b.part, b.whole)
 		switch {
 		case errors.Is(err, dragoman.ErrTooLarge):
-			b.failed, b.where = err, "the whole is too long to be stored, and the rest is lost"
+			b.failed, b.where = err, "the output is too long to be stored, and the rest is lost"
 		case err != nil:
-			b.failed, b.where = err, "the whole could not be stored, and the rest is lost"
+			b.failed, b.where = err, "the output could not be stored, and the rest is lost"
 		case b.reader != "":
-			b.cut.Stored, b.where = name, fmt.Sprintf("read it all with %s, name %q", b.reader, name)
+			b.cut.Stored, b.where = name, fmt.Sprintf("read all of it with %s, name %q", b.reader, name)
 		default:
 			b.cut.Stored, b.where = name, fmt.Sprintf("all of it is stored as %q", name)
 		}

@@ -72,7 +72,7 @@ func TestT8_LongOutputKeepsHeadAndTailWithANote(t *testing.T) {
 		head, page, _ := strings.Cut(withoutFence(t, b.Results[0].Text()), "]\n")
 		whole.WriteString(page)
 		offset += len(page)
-		if more := offset < len(long); strings.Contains(head, "go on with offset") != more || !strings.Contains(head, fmt.Sprint(len(long))) {
+		if more := offset < len(long); strings.Contains(head, "continue with offset") != more || !strings.Contains(head, fmt.Sprint(len(long))) {
 			t.Errorf("%q at %d of %d", head, offset, len(long))
 		}
 	}
@@ -538,7 +538,7 @@ func TestHundredMegabytesOfOutputAreBounded(t *testing.T) {
 		t.Errorf("%d bytes", len(res.Text()))
 	}
 	res, rec = do(t, &tool.Runner{Spill: &tool.MemorySpill{MaxBytes: 1000}}, mustBox(t, returnTool(huge)), call("1", "f", ""))
-	if wantKind(t, res, rec, ""); !strings.Contains(res.Text(), "the whole is too long to be stored, and the rest is lost") {
+	if wantKind(t, res, rec, ""); !strings.Contains(res.Text(), "the output is too long to be stored, and the rest is lost") {
 		t.Errorf("%.200s", res.Text())
 	}
 }

@@ -13,7 +13,7 @@ import (
 func repairJSON(text string) (repaired string, steps []string, ok bool) {
 	r := repairer{in: strings.TrimSpace(strings.TrimPrefix(text, "\uFEFF"))}
 	if r.in != text {
-		r.addStep("blanks or a byte order mark around it left out")
+		r.addStep("white space or a byte order mark removed")
 	}
 	r.unfence()
 	if !r.scan() || len(r.steps) == 0 {
@@ -53,7 +53,7 @@ func (r *repairer) unfence() {
 	line, body, many := strings.Cut(inner, "\n")
 	if ok && many && !strings.ContainsAny(line, "{}\"") {
 		r.in = strings.TrimSpace(body)
-		r.addStep("Markdown fence around it left out")
+		r.addStep("Markdown fence removed")
 	}
 }
 
@@ -70,7 +70,7 @@ func (r *repairer) scan() bool {
 		case c == ',':
 			rest := strings.TrimLeft(r.in[i+1:], " \t\r\n")
 			if rest != "" && (rest[0] == '}' || rest[0] == ']') {
-				r.addStep("comma after the last element left out")
+				r.addStep("trailing comma removed")
 			} else {
 				r.out.WriteByte(c)
 			}

@@ -201,7 +201,7 @@ var (
 	// ErrRepeated reports a turn that was handed in again while it runs, or so late that
 	// its results are no longer stored and are not in [Turn.Results]. No call of the turn
 	// ran again.
-	ErrRepeated = errors.New("tool: the turn was handed in before")
+	ErrRepeated = errors.New("tool: the turn was already processed")
 	// ErrJournal reports that a call ran, but the journal could not record its result. The
 	// batch has the results of all calls; calls that wait for approval stay pending.
 	ErrJournal = errors.New("tool: the journal failed")
@@ -349,7 +349,7 @@ func (r *Run) begin(box *Box, turn Turn) (*batch, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.busy[turn.Number] {
-		return nil, fmt.Errorf("%w: turn %d is being run", ErrRepeated, turn.Number)
+		return nil, fmt.Errorf("%w: turn %d is already running", ErrRepeated, turn.Number)
 	}
 	wrong := r.recognize(b)
 	wrong = append(wrong, b.takeResults()...)

@@ -77,7 +77,7 @@ func pageReader(store SpillStore) func(context.Context, readOutput) (string, err
 		end := start + len(text)
 		head := fmt.Sprintf("[bytes %d to %d of %d", start, end, total)
 		if end < total {
-			head += "; go on with offset " + strconv.Itoa(end)
+			head += "; continue with offset " + strconv.Itoa(end)
 		}
 		return head + "]\n" + text, nil
 	}
@@ -164,7 +164,7 @@ func (m *MemorySpill) Read(_ context.Context, run, name string, offset, n int) (
 	s, ok := m.byName[name]
 	m.mu.Unlock()
 	if !ok || s.run != run {
-		return "", 0, fmt.Errorf("%w: %q is not in memory any more, because the process that stored it has ended or later outputs took its place; call the tool again if you need it", ErrNoSpill, name)
+		return "", 0, fmt.Errorf("%w: %q is not in memory any more, because the process that stored it has ended, or later outputs replaced it; call the tool again if you need it", ErrNoSpill, name)
 	}
 	if offset < 0 || offset > len(s.content) {
 		return "", len(s.content), fmt.Errorf("tool: offset %[3]d is outside of output %[1]q, which has %[2]s", name, words.Count(len(s.content), "byte"), offset)

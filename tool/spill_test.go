@@ -48,7 +48,7 @@ func TestT8_ReadersOfDifferentStoresDoNotMix(t *testing.T) {
 }
 
 func TestT8_PagesAreCompleteIfTheModelStartsInsideACharacter(t *testing.T) {
-	next := regexp.MustCompile(`^\[bytes (\d+) to (\d+) of \d+(?:; go on with offset (\d+))?\]\n`)
+	next := regexp.MustCompile(`^\[bytes (\d+) to (\d+) of \d+(?:; continue with offset (\d+))?\]\n`)
 	for _, content := range []string{"éabcdefgh", "abc日本日本日本x", "日日日日日日", "a😀😀bcdefg"} {
 		var store tool.MemorySpill
 		name, err := store.Put(t.Context(), tool.CallRef{Run: "run", Turn: 1, CallID: "c"}, 0, content)

@@ -20,7 +20,7 @@ type Suspended struct {
 }
 
 func (e *Suspended) Error() string {
-	return fmt.Sprintf("the work waits for approval of %d call(s)", len(e.Inner))
+	return fmt.Sprintf("the work waits for the approval of %d call(s)", len(e.Inner))
 }
 
 // Resumed returns the state that the tool left when it was suspended, for the call of ctx. ok

@@ -60,9 +60,9 @@ type TicketStore interface {
 
 // Errors of tickets.
 var (
-	ErrNoTicket = errors.New("tool: there is no such ticket")
+	ErrNoTicket = errors.New("tool: unknown ticket")
 	// ErrTicketSettled reports that a ticket already has its outcome.
-	ErrTicketSettled = errors.New("tool: the ticket is settled")
+	ErrTicketSettled = errors.New("tool: the ticket is already settled")
 )
 
 // Tickets opens and settles tickets.
@@ -92,7 +92,7 @@ func Background(ctx context.Context, ttl time.Duration) (*Ticket, error) {
 		return nil, fmt.Errorf("%w: the run has no store for background work", ErrNoTicket)
 	}
 	if ttl <= 0 {
-		return nil, fmt.Errorf("%w: it needs a time after which it expires", ErrNoTicket)
+		return nil, fmt.Errorf("%w: the ticket needs a positive time to live", ErrNoTicket)
 	}
 	tickets, of := c.ref.runner.Tickets, c.ref.ref()
 	sum := sha256.Sum256([]byte(idempotencyKey(of)))
@@ -250,7 +250,7 @@ func (t *Ticket) note() string {
 	if t.Note != "" {
 		return t.Note
 	}
-	return fmt.Sprintf("The work goes on in the background as %s. Its result will come in a later message; do not call the tool again for it.", t.ID)
+	return fmt.Sprintf("The work continues in the background as %s. Its result will arrive in a later message; do not call the tool again for it.", t.ID)
 }
 
 // Deliver returns the undelivered outcomes of background work, each as a message for the model,

@@ -125,7 +125,7 @@ func TestL14_KilledCommandIsNotRefusedWithoutATerminal(t *testing.T) {
 	_ = cmd.Process.Kill()
 	<-done
 	out, err := run("--continue").CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "was begun before") || strings.Contains(string(out), "no approver") {
+	if err != nil || !strings.Contains(string(out), "was started before") || strings.Contains(string(out), "no approver") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

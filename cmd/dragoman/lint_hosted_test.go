@@ -57,7 +57,7 @@ func TestLintReportsToolTypesThatChatDoesNotHave(t *testing.T) {
 		}
 		var out, stderr strings.Builder
 		code := run([]string{"convert", "--from", "chat", "--to", "responses"}, strings.NewReader(request), &out, &stderr)
-		if code != exitOK || strings.Contains(stderr.String(), "has no such tool") || !strings.Contains(stderr.String(), "is of a type that its dialect does not define, so it cannot be written for openai.responses") {
+		if code != exitOK || strings.Contains(stderr.String(), "has no such tool") || !strings.Contains(stderr.String(), "has a type that its dialect does not define, so it cannot be converted to openai.responses") {
 			t.Errorf("%s: %d %s", typ, code, stderr.String())
 		}
 		out.Reset()

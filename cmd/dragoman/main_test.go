@@ -127,7 +127,7 @@ func TestJSONErrorHasLineOfItsByte(t *testing.T) {
 func TestErrorsContainNoGoPackageNames(t *testing.T) {
 	for text, want := range map[string]string{
 		`openaichat: tool choice "q" names a tool that is not sent: dragoman: not supported by the target`: `tool choice "q" names a tool that is not sent: not supported by the target`,
-		"interop: mcp.tool: schema: not usable as a schema":                                                "mcp.tool: not usable as a schema",
+		"interop: mcp.tool: schema: invalid schema":                                                        "mcp.tool: invalid schema",
 		"dragoman: dragoman: one\ndragoman: two":                                                           "one\ntwo",
 		`tool "schema: \": history: " written as "a: gemini: b": interop: x`:                               `tool "schema: \": history: " written as "a: gemini: b": x`,
 		"the gemini: it stays": "the gemini: it stays",

@@ -335,7 +335,7 @@ func TestC4_DebugLogsRequestsWithoutCredentials(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", key)
 	t.Setenv("OPENAI_BASE_URL", server.URL+"/v1")
 	r := do(nil, "--debug", "--no-session", "--model", "openai-chat/gpt-x", "What is this?")
-	for _, want := range []string{"[model request]", "[model refused]", server.URL + "/v1/chat/completions", `"content":"What is this?"`, "no such thing", "Authorization: "} {
+	for _, want := range []string{"[model request]", "[model request refused]", server.URL + "/v1/chat/completions", `"content":"What is this?"`, "no such thing", "Authorization: "} {
 		if !strings.Contains(r.err, want) {
 			t.Errorf("no %q in\n%s", want, r.err)
 		}
@@ -345,7 +345,7 @@ func TestC4_DebugLogsRequestsWithoutCredentials(t *testing.T) {
 	}
 	write(t, dir, "letter.txt", "dear all")
 	r = do(nil, "--debug", "--no-session", "--model", "sim/planner", `Read the file "letter.txt"`)
-	if r.code != exitOK || strings.Count(r.err, "[model request] model=sim/planner") != 2 || strings.Count(r.err, "[model answer]") != 2 || strings.Contains(r.out, "[model") {
+	if r.code != exitOK || strings.Count(r.err, "[model request] model=sim/planner") != 2 || strings.Count(r.err, "[model response]") != 2 || strings.Contains(r.out, "[model") {
 		t.Errorf("%+v", r)
 	}
 	if r := do(nil, "--no-session", "--model", "sim/planner", "hi"); strings.Contains(r.err, "[model") {

@@ -6,7 +6,6 @@ import (
 	"io"
 	"log/slog"
 	"maps"
-	"net"
 	"os"
 	"os/signal"
 	"slices"
@@ -261,9 +260,9 @@ func (o serveFlags) serve(ctx context.Context, stop func(), stderr io.Writer) er
 	if err != nil {
 		return failed("%w", err)
 	}
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", config.Address())
+	listener, err := listen(ctx, config.Address())
 	if err != nil {
-		return failed("%w", err)
+		return err
 	}
 	warn(stderr, config)
 	fmt.Fprintln(stderr, "dragoman: "+summary(config, watcher.File != ""))

@@ -79,12 +79,12 @@ func TestServeCheckDoesNotServe(t *testing.T) {
 		{
 			"version: 1\naliases: {fast: sim/echo}\nproviders: {work: {type: ollama, api_key_env: DRAGOMAN_TEST_UNSET}}\n",
 			"no routes in the config, so its aliases and providers are served: fast, work/*\n  fast    → sim/echo\n  work/*  → work/*\n",
-			"dragoman: warning: " + file + ":3:47: provider work: api_key_env: DRAGOMAN_TEST_UNSET is not set\n",
+			"dragoman: warning: " + file + ":3:47: provider work: api_key_env: the environment variable DRAGOMAN_TEST_UNSET is not set\n",
 		},
 		{
 			"version: 1\ngateway: {listen: \":80\", keys: {a: {key_env: DRAGOMAN_TEST_KEY, models: x}}, routes: {m-*: {to: [sim/echo, sim/planner]}}}\n",
 			"1 route: m-*\n  m-*  → sim/echo, sim/planner\nIt would listen on :80, for 1 key.\n",
-			"dragoman: warning: " + file + `:2:73: models: no route serves "x", so this key cannot use it; there are m-*` + "\n",
+			"dragoman: warning: " + file + `:2:73: models: no route serves "x", so this key cannot use it: routes are m-*` + "\n",
 		},
 		{
 			"version: 1\ngateway: {state: {sqlite: " + database + "}, routes: {m: {to: sim/echo}}}\n", "1 route: m\n", "",
@@ -228,7 +228,7 @@ func TestC4_ServeReportsAbortedRequests(t *testing.T) {
 	if text, err := io.ReadAll(resp.Body); err != nil || !bytes.Contains(text, []byte("shutting down")) {
 		t.Errorf("%v %s", err, text)
 	}
-	if text, err := io.ReadAll(out); err != nil || !bytes.Contains(text, []byte("1 answer was cut off")) {
+	if text, err := io.ReadAll(out); err != nil || !bytes.Contains(text, []byte("1 response was cut off")) {
 		t.Errorf("%v %s", err, text)
 	}
 	if _ = cmd.Wait(); cmd.ProcessState.ExitCode() != exitFailed {

@@ -175,13 +175,13 @@ func TestC3_RewindCanBeUndone(t *testing.T) {
 
 // The numbers of messages lead to points at which a run can be resumed.
 func TestC3_RewoundToAMessageASessionContinues(t *testing.T) {
-	_, do := talked(t)
-	all := decoded[shownSession](t, sessionsOf(nil, "show", "trip", "--json")).Messages
+	_, do := sessionWithPrompts(t)
+	all := decodeOutput[shownSession](t, sessionsOf(nil, "show", "trip", "--json")).Messages
 	if len(all) != 6 {
 		t.Fatalf("%+v", all)
 	}
 	for i, m := range all {
-		r := decoded[sessionReport](t, sessionsOf(nil, "rewind", "trip", "--entry", strconv.FormatInt(m.Seq, 10), "--json"))
+		r := decodeOutput[sessionReport](t, sessionsOf(nil, "rewind", "trip", "--entry", strconv.FormatInt(m.Seq, 10), "--json"))
 		answered := i == 3 || i == 5
 		if want := map[bool]string{true: statusDone, false: statusUnfinished}[answered]; r.Status != want {
 			t.Errorf("rewound to message %d: %+v, want status %s", i, r, want)
@@ -189,7 +189,7 @@ func TestC3_RewoundToAMessageASessionContinues(t *testing.T) {
 		if r := do(nil, "--session", "trip", "--model", "sim/planner"); r.code != exitOK {
 			t.Errorf("continued after message %d: %+v", i, r)
 		}
-		now := decoded[shownSession](t, sessionsOf(nil, "show", "trip", "--json")).Messages
+		now := decodeOutput[shownSession](t, sessionsOf(nil, "show", "trip", "--json")).Messages
 		if want := map[bool]int{true: 4, false: 6}[i < 4]; len(now) != want || now[len(now)-1].Message.Role != dragoman.RoleAssistant {
 			t.Errorf("after message %d there are %d messages, want %d", i, len(now), want)
 		}

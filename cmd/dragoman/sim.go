@@ -150,15 +150,24 @@ func reachable(address string, remote bool) error {
 	return usageError("--listen %s: other machines can reach this address, and the simulator has no authentication; use 127.0.0.1, or permit it with --allow-remote", address)
 }
 
+// listen listens on an address. The error says what to do.
+func listen(ctx context.Context, address string) (net.Listener, error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, failed("%w; stop the program that uses the address, or choose another one with --listen", err)
+	}
+	return l, nil
+}
+
 // drain limits how long open requests may take to finish after an interrupt.
 const drain = 5 * time.Second
 
 // serveSim serves until ctx ends, then waits for open requests to finish. It calls stop
 // when ctx ends, so that a second signal ends the program at once.
 func serveSim(ctx context.Context, stop func(), address string, handler http.Handler, stderr io.Writer) error {
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	listener, err := listen(ctx, address)
 	if err != nil {
-		return failed("%w", err)
+		return err
 	}
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
 	fmt.Fprintf(stderr, "dragoman: the simulator listens on http://%s\n", listener.Addr())

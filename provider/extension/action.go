@@ -122,7 +122,7 @@ func (e *ActionError) Error() string { return "extension: " + e.Message + " (" +
 const codeParams = "invalid_params"
 
 // ErrNoAction reports that no active extension has the action.
-var ErrNoAction = errors.New("extension: no such action")
+var ErrNoAction = errors.New("extension: unknown action")
 
 // The names of the layers that belong to the library and to the application. Values that a
 // caller supplies under these names are ignored. The first seven are present for every action;

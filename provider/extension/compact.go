@@ -50,7 +50,7 @@ type compactParams struct {
 	Instructions *string `json:"instructions"`
 }
 
-const compactProperties = `"keep":{"type":"integer","minimum":1,"description":"how many messages stay at least"},` +
+const compactProperties = `"keep":{"type":"integer","minimum":1,"description":"the minimum number of messages to keep"},` +
 	`"summarize":{"type":"boolean","description":"replace the other messages with a summary by the model"},` +
 	`"instructions":{"type":"string","minLength":1,"description":"what the summary should keep; implies summarize"}`
 
@@ -161,7 +161,7 @@ func (c Compact) run(ctx context.Context, in ActionInput) (ActionResult, error) 
 		messages = in.Session.Messages()
 	}
 	if len(messages) != len(in.Native) {
-		return ActionResult{}, &ActionError{codeUneven, fmt.Sprintf("the native history has %d messages, but the session has %d, so it cannot be cut", len(in.Native), len(messages))}
+		return ActionResult{}, &ActionError{codeUneven, fmt.Sprintf("the native history has %d messages, but the session has %d, so it cannot be shortened", len(in.Native), len(messages))}
 	}
 	head := 0 // instructions stay
 	for head < len(messages) && (messages[head].Role == dragoman.RoleSystem || messages[head].Role == dragoman.RoleDeveloper) {
@@ -246,7 +246,7 @@ func (c Compact) summary(ctx context.Context, in ActionInput, messages []dragoma
 	}
 	native, err := in.Runtime.Encode([]dragoman.Message{dragoman.UserText(summaryHead + text)})
 	if err == nil && len(native) != 1 {
-		err = fmt.Errorf("the summary becomes %d messages in %s: want one", len(native), in.Origin.Dialect)
+		err = fmt.Errorf("the summary is encoded as %d messages in %s: want one", len(native), in.Origin.Dialect)
 	}
 	return native, err
 }

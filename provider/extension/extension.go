@@ -137,4 +137,4 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // ErrExtensions is wrapped by every error about a set of extensions that cannot be
 // used together.
-var ErrExtensions = errors.New("extension: not usable together")
+var ErrExtensions = errors.New("extension: the extensions cannot be used together")

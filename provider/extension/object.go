@@ -23,7 +23,7 @@ type Object struct {
 }
 
 // ErrNoPath reports that a place of an object does not exist.
-var ErrNoPath = errors.New("extension: no such place")
+var ErrNoPath = errors.New("extension: unknown place")
 
 // NewObject parses an object. Its own field names must be unique. Objects inside it may repeat
 // a name, as the arguments of a call may (requirement R7): they stay unchanged.

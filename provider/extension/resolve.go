@@ -292,7 +292,7 @@ func (r *resolver) judge(i int, tags []Tag) (on bool, why string) {
 	case info.OptIn:
 		return false, "off until it is switched on"
 	case r.disputed[i]:
-		return false, "its tags never came to rest: extensions switch each other on and off"
+		return false, "the tags do not settle: extensions switch each other on and off"
 	}
 	var missing, forbidden []string
 	for _, t := range info.Requires {
@@ -311,6 +311,6 @@ func (r *resolver) judge(i int, tags []Tag) (on bool, why string) {
 	case len(forbidden) > 0:
 		return false, "forbids " + strings.Join(forbidden, ", ")
 	default:
-		return true, "its tags are there"
+		return true, "the required tags are present"
 	}
 }

@@ -128,9 +128,15 @@ func (s *Store) about(err error) error {
 	case s.closed.Load():
 		return session.ErrClosed
 	case errors.As(err, &e) && e.Code()&0xff == codeBusy:
-		return fmt.Errorf("sqlite: another process has locked %s for too long: %w", s.path, err)
+		return fmt.Errorf("sqlite: another process has locked %s for too long: try again when it has ended: %w", s.path, err)
 	case errors.As(err, &e) && e.Code()&0xff == codeNotADB:
-		return fmt.Errorf("sqlite: %s is not a SQLite file, or is damaged: %w", s.path, err)
+		return fmt.Errorf("sqlite: %s is not an SQLite file, or is damaged: use another file: %w", s.path, err)
+	case errors.As(err, &e) && e.Code()&0xff == codeFull:
+		return fmt.Errorf("sqlite: cannot write %s, because the disk is full: free some space and try again: %w", s.path, err)
+	case errors.As(err, &e) && e.Code()&0xff == codeIO:
+		return fmt.Errorf("sqlite: cannot read or write %s: check that the disk works and has free space: %w", s.path, err)
+	case errors.As(err, &e) && e.Code()&0xff == codeCorrupt:
+		return fmt.Errorf("sqlite: %s is damaged: restore it from a backup, or use another file: %w", s.path, err)
 	default:
 		return fmt.Errorf("sqlite: %w", err)
 	}
@@ -138,8 +144,11 @@ func (s *Store) about(err error) error {
 
 // SQLite result codes, without the extension bits.
 const (
-	codeBusy   = 5
-	codeNotADB = 26
+	codeBusy    = 5
+	codeIO      = 10
+	codeCorrupt = 11
+	codeFull    = 13
+	codeNotADB  = 26
 )
 
 // Close closes the file.

@@ -553,7 +553,7 @@ func TestA7_LateInputDoesNotAnswerTheNextQuestion(t *testing.T) {
 	}
 	go io.WriteString(typed, "y\nn\n")
 	a, err := p.Approve(context.Background(), &tool.ApprovalRequest{Binding: bindings(binding())["call"]})
-	if err != nil || a.Verdict != tool.Rejected || !strings.Contains(out.String(), "earlier question") {
+	if err != nil || a.Verdict != tool.Rejected || !strings.Contains(out.String(), "arrived before the question") {
 		t.Errorf("%+v, %v\n%s", a, err, &out)
 	}
 	if asked := strings.Count(out.String(), "to reject"); asked != 2 {

@@ -63,7 +63,7 @@ func readArguments(f *facts, raw []byte) ref.Val {
 	for key := range r.Object() {
 		name := string(key)
 		if a.find(name) != nil {
-			r.Fail(fmt.Errorf("%q is there twice", name))
+			r.Fail(fmt.Errorf("duplicate field %q", name))
 		}
 		a.add(argument{name: name, raw: r.Raw()})
 	}
@@ -205,7 +205,7 @@ func celValue(r *jsonwire.Reader) ref.Val {
 		for key := range r.Object() {
 			name := string(key)
 			if _, twice := m[name]; twice {
-				r.Fail(fmt.Errorf("%q is there twice", name))
+				r.Fail(fmt.Errorf("duplicate field %q", name))
 			}
 			m[name] = celValue(r)
 		}
@@ -230,7 +230,7 @@ func celValue(r *jsonwire.Reader) ref.Val {
 		}
 		return v
 	default:
-		r.Fail(errors.New("no JSON value"))
+		r.Fail(errors.New("not a JSON value"))
 		return types.NullValue
 	}
 }
@@ -248,14 +248,14 @@ func celNumber(s string) (ref.Val, error) {
 		if n, err := strconv.ParseUint(s, 10, 64); err == nil {
 			return types.Uint(n), nil
 		}
-		return types.NullValue, fmt.Errorf("%s is beyond 64 bits, so no expression can look at it", clip(s))
+		return types.NullValue, fmt.Errorf("%s has more than 64 bits, so expressions cannot use it", clip(s))
 	}
 	f, err := strconv.ParseFloat(s, 64)
 	switch {
 	case err != nil:
-		return types.NullValue, fmt.Errorf("%s is beyond a double, so no expression can look at it", clip(s))
+		return types.NullValue, fmt.Errorf("%s is too large for a double, so expressions cannot use it", clip(s))
 	case f == 0 && strings.ContainsAny(mantissa(s), "123456789"):
-		return types.NullValue, fmt.Errorf("%s is too small for a double, so no expression can look at it", clip(s))
+		return types.NullValue, fmt.Errorf("%s is too small for a double, so expressions cannot use it", clip(s))
 	case math.Abs(f) >= exactBelow:
 		return celLarge(s, f)
 	default:
@@ -283,13 +283,13 @@ func celLarge(s string, f float64) (ref.Val, error) {
 	}
 	switch {
 	case r == nil || r.Cmp(new(big.Rat).SetFloat64(f)) != 0:
-		return types.NullValue, fmt.Errorf("%s has no exact double, so no expression can look at it", clip(s))
+		return types.NullValue, fmt.Errorf("%s has no exact double, so expressions cannot use it", clip(s))
 	case r.Num().IsInt64():
 		return types.Int(r.Num().Int64()), nil
 	case r.Num().IsUint64():
 		return types.Uint(r.Num().Uint64()), nil
 	case roundsIntegers(f):
-		return types.NullValue, fmt.Errorf("%s is beyond 64 bits, so no expression can look at it", clip(s))
+		return types.NullValue, fmt.Errorf("%s has more than 64 bits, so expressions cannot use it", clip(s))
 	default:
 		return types.Double(f), nil
 	}

@@ -224,7 +224,7 @@ func clipText(s string) string {
 }
 
 // errShortWrite reports that a writer wrote a part of a line without an error.
-var errShortWrite = errors.New("a line was cut")
+var errShortWrite = errors.New("only a part of a line was written")
 
 // write writes one line. Err keeps the first error.
 func (a *Audit) write(e Entry) error {

@@ -132,7 +132,7 @@ func Example_approval() {
 	fmt.Println(batch.Results[0].Text())
 	// Output:
 	// pending: {"path":"a.txt"}
-	// policy: the approval token was refused: it is for another edited input
+	// policy: the approval token was refused: it was issued for another edited input
 	// <nil>
 	// policy: the approval token was refused: it was used before
 	// removed b.txt

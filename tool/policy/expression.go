@@ -50,7 +50,7 @@ func newExpressions(limit uint64) (*expressions, error) {
 		env, err = env.Extend(shellFunction(env))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("policy: the expression engine: %w", err)
+		return nil, fmt.Errorf("policy: starting the expression engine: %w", err)
 	}
 	return &expressions{env: env, limit: limit}, nil
 }
@@ -93,13 +93,13 @@ func (x *expressions) compile(source string) (*program, error) {
 		if ast.OutputType().IsExactType(cel.DynType) {
 			hint = "; compare it, as in args.force == true"
 		}
-		return nil, fmt.Errorf("it is of type %s, want bool%s", ast.OutputType(), hint)
+		return nil, fmt.Errorf("the expression has the type %s, want bool%s", ast.OutputType(), hint)
 	}
 	if err := checkNumbers(ast.NativeRep()); err != nil {
 		return nil, err
 	}
 	if e := ast.NativeRep().Expr(); e.Kind() == celast.LiteralKind && e.AsLiteral() == types.False {
-		return nil, errors.New("it is never true, so the rule can never apply; to turn a rule off, use enabled: false")
+		return nil, errors.New("the expression is never true, so the rule can never apply; to turn a rule off, use enabled: false")
 	}
 	p, err := x.env.Program(ast, x.options()...)
 	if err != nil {
@@ -171,7 +171,7 @@ func evaluate(ctx context.Context, p *program, f *facts) (bool, error) {
 	}
 	b, ok := v.(types.Bool)
 	if !ok {
-		return false, fmt.Errorf("it returned %s, want bool", v.Type().TypeName())
+		return false, fmt.Errorf("the expression returned %s, want bool", v.Type().TypeName())
 	}
 	return bool(b), nil
 }

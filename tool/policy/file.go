@@ -161,7 +161,7 @@ func (r *reader) config(root *node) Config {
 		"version": func(n *node) {
 			version = true
 			if n.Kind != filetree.Number || n.Text != "1" {
-				r.Bad(n, "version: this program reads version 1")
+				r.Bad(n, "version: this program supports only version 1")
 			}
 		},
 		"default": func(n *node) {
@@ -249,7 +249,7 @@ func (r *reader) when(n *node, w *When, mark func(string, func(*node)) func(*nod
 		"expression": mark("when.expression", func(n *node) {
 			w.Expression = r.String(n, "expression")
 			if n.Kind == filetree.String && strings.TrimSpace(w.Expression) == "" {
-				r.Bad(n, "expression: it is empty")
+				r.Bad(n, "expression: the expression is empty")
 			}
 		}),
 	})

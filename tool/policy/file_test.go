@@ -102,7 +102,7 @@ func TestP6_FileErrorsHaveLineAndColumn(t *testing.T) {
 		{"nothing", "", "f:1:1: the file is empty"},
 		{"a comment only", "# hello\n", "f:1:1: the file is empty"},
 		{"no version", "rules: []\n", "f:1:1: policy: the field version is missing"},
-		{"a newer version", "version: 2\n", "f:1:10: version: this program reads version 1"},
+		{"a newer version", "version: 2\n", "f:1:10: version: this program supports only version 1"},
 		{"an unknown field", "version: 1\nrule: []\n", `f:2:1: policy: unknown field "rule"`},
 		{"no list of rules", "version: 1\nrules: {}\n", "f:2:8: rules: want a list, have a mapping"},
 		{"an unknown default", "version: 1\ndefault: maybe\n", `f:2:10: default: unknown default "maybe"`},
@@ -117,7 +117,7 @@ func TestP6_FileErrorsHaveLineAndColumn(t *testing.T) {
 		{"no conditions", head + "  - id: a\n    effect: deny\n    when: {}\n", "f:5:11: when: the mapping is empty"},
 		{"no metadata", head + "  - id: a\n    effect: allow\n    when: {metadata: {}}\n", "f:5:22: metadata: the mapping is empty"},
 		{"no annotations", head + "  - id: a\n    effect: allow\n    when:\n      annotations: {}\n", "f:6:20: annotations: the mapping is empty"},
-		{"an empty expression", head + "  - id: a\n    effect: deny\n    when: {expression: ''}\n", "expression: it is empty"},
+		{"an empty expression", head + "  - id: a\n    effect: deny\n    when: {expression: ''}\n", "expression: the expression is empty"},
 		{"a key twice", head + "  - id: a\n    id: b\n", `f:4:5: mapping key "id" already defined`},
 		{"an anchor", head + "  - &x {id: a, effect: deny}\n", "f:3:5: anchors, aliases"},
 		{"an alias", "version: 1\nrules: *x\n", "f:2:8: "},
@@ -125,9 +125,9 @@ func TestP6_FileErrorsHaveLineAndColumn(t *testing.T) {
 		{"a tag", head + "  - id: !!str a\n", "f:3:9: anchors, aliases, tags"},
 		{"two documents", "version: 1\n---\nversion: 1\n", "f:2:1: a second document"},
 		{"wrong indentation", "version: 1\nrules:\n  - id: a\n   effect: deny\n", "f:4:"},
-		{"a hexadecimal number", head + "  - id: a\n    effect: allow\n    edits: {x: 0x10}\n", "f:5:16: write the number 0x10 as JSON does"},
+		{"a hexadecimal number", head + "  - id: a\n    effect: allow\n    edits: {x: 0x10}\n", "f:5:16: write the number 0x10 as in JSON"},
 		{"an infinity", head + "  - id: a\n    effect: allow\n    edits: {x: .inf}\n", "f:5:16: "},
-		{"a number for a name", head + "  - id: a\n    effect: allow\n    edits: {1: x}\n", "f:5:13: a name must be a text"},
+		{"a number for a name", head + "  - id: a\n    effect: allow\n    edits: {1: x}\n", "f:5:13: a field name must be a text"},
 		{"not UTF-8", "version: 1\n# \xff\n", "f:2:3: the text is not UTF-8"},
 		{"much nesting", "version: 1\nrules: " + strings.Repeat("[", 100_000), "nested more than"},
 		{"much nesting of mappings, by lines", staircase("a:", 1000), "nested more than"},
@@ -140,13 +140,13 @@ func TestP6_FileErrorsHaveLineAndColumn(t *testing.T) {
 		{"JSON with much nesting", `{"version":1,"rules":` + strings.Repeat("[", 9000), "nested more than"},
 
 		// Errors of rules have positions too.
-		{"an unknown effect", head + "  - id: a\n    effect: maybe\n", `f:4:13: rule "a": effect: "maybe" is no effect`},
-		{"no effect", head + "  - id: a\n", `f:3:5: rule "a": effect: a rule needs an effect`},
+		{"an unknown effect", head + "  - id: a\n    effect: maybe\n", `f:4:13: rule "a": effect: unknown effect "maybe"`},
+		{"no effect", head + "  - id: a\n", `f:3:5: rule "a": effect: the effect is missing`},
 		{"a glob", head + "  - id: a\n    effect: deny\n    when:\n      tool: [a, 'b[']\n", `f:6:13: rule "a": when.tool: glob "b["`},
 		{"an expression", head + "  - id: a\n    effect: deny\n    when:\n      expression: argz.x == 1\n", `f:6:19: rule "a": when.expression: 1:1: undeclared reference to 'argz'`},
 		{"an expression in a block", head + "  - id: a\n    effect: deny\n    when:\n      expression: |\n        true &&\n        argz.x == 1\n", `rule "a": when.expression: 2:1: undeclared reference`},
-		{"an expression of JSON", "{\"version\": 1, \"rules\": [\n {\"id\": \"a\", \"effect\": \"deny\", \"when\": {\"expression\": \"size(text)\"}}]}", `f:2:55: rule "a": when.expression: it is of type int`},
-		{"an id twice", head + "  - {id: a, effect: deny}\n  - {id: a, effect: deny}\n", `f:4:10: rule "a": id: rule 1 has this id already`},
+		{"an expression of JSON", "{\"version\": 1, \"rules\": [\n {\"id\": \"a\", \"effect\": \"deny\", \"when\": {\"expression\": \"size(text)\"}}]}", `f:2:55: rule "a": when.expression: the expression has the type int`},
+		{"an id twice", head + "  - {id: a, effect: deny}\n  - {id: a, effect: deny}\n", `f:4:10: rule "a": id: rule 1 already has this id`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c, err := Parse("f", []byte(tc.text))
@@ -207,7 +207,7 @@ func TestP6_HugeMappingIsRefusedBeforeParsing(t *testing.T) {
 		t.Errorf("many mappings of few names: %v", err)
 	}
 	_, err := Parse("p.yaml", []byte(file(1, most+1)))
-	if err == nil || err.Error() != fmt.Sprintf("p.yaml:%d:7: a mapping has more than 2000 names; write such a file as JSON", 6+most+1) {
+	if err == nil || err.Error() != fmt.Sprintf("p.yaml:%d:7: a mapping has more than 2000 fields: write the file as JSON", 6+most+1) {
 		t.Errorf("one too many: %v", err)
 	}
 	began := time.Now()
@@ -242,21 +242,21 @@ rules:
       expression: size(text)
 `
 	want := []string{
-		"f:1:10: version: this program reads version 1",
+		"f:1:10: version: this program supports only version 1",
 		`f:2:10: default: unknown default "x"`,
-		"f:4:5: rule 1: effect: a rule needs an effect",
+		"f:4:5: rule 1: effect: the effect is missing",
 		"f:4:9: id: want a text, have a number",
 		`f:5:5: rule: unknown field "foo"`,
 		`f:9:19: rule "expression": when.expression: 1:1: undeclared reference to 'argz'`,
-		`f:10:9: rule "expression": id: rule 2 has this id already`,
-		`f:11:13: rule "expression": effect: "perhaps" is no effect`,
+		`f:10:9: rule "expression": id: rule 2 already has this id`,
+		`f:11:13: rule "expression": effect: unknown effect "perhaps"`,
 		"f:12:15: priority: want a number, have a text",
 		`f:13:18: rule "expression": when.tool: glob "a["`,
 		"f:13:30: anchors, aliases, tags and merge keys",
-		"f:16:16: write the number 0x10 as JSON does",
-		"f:16:22: a name must be a text",
-		"f:17:5: rule 5: id: a rule needs an id",
-		"f:19:19: rule 5: when.expression: it is of type int, want bool",
+		"f:16:16: write the number 0x10 as in JSON",
+		"f:16:22: a field name must be a text",
+		"f:17:5: rule 5: id: the id is missing",
+		"f:19:19: rule 5: when.expression: the expression has the type int, want bool",
 	}
 	file := writeFile(t, text)
 	_, loaded := Load(file)

@@ -11,7 +11,7 @@ import (
 // checkGlob refuses characters that have a meaning in other globs but not here.
 func checkGlob(pattern string) error {
 	if pattern == "" {
-		return errors.New("a glob is empty")
+		return errors.New("the pattern is empty")
 	}
 	if i := strings.IndexAny(pattern, `[]{}\`); i >= 0 {
 		return fmt.Errorf("glob %q: %q is not supported; * matches any characters, ? matches one", pattern, pattern[i])

@@ -50,7 +50,7 @@ func stickyOf(b tool.Binding) sticky {
 }
 
 // ErrDecision is wrapped by every error about an answer that cannot be recorded.
-var ErrDecision = errors.New("policy: not an answer")
+var ErrDecision = errors.New("policy: invalid answer")
 
 // Decide records a decision on one call, which replaces an earlier one, and, if it is sticky,
 // on the later calls of the tool. Undecided removes the decision.
@@ -242,7 +242,7 @@ func (l *Ledger) UnmarshalJSON(data []byte) error {
 		return fmt.Errorf("policy: the ledger: %w", err)
 	}
 	if version.Version > ledgerVersion {
-		return fmt.Errorf("%w: the ledger has version %d, this is %d", errNewerVersion, version.Version, ledgerVersion)
+		return fmt.Errorf("%w: the ledger has version %d, but this program supports versions up to %d", errNewerVersion, version.Version, ledgerVersion)
 	}
 	if version.Version < 1 {
 		return errors.New("policy: the ledger has no version")

@@ -71,7 +71,7 @@ func build(config Config) (*Policy, []error) {
 		errs = append(errs, fmt.Errorf("%w: unknown default %q: use deny, ask or ask_destructive, or leave it empty to allow", ErrRule, config.Default))
 	}
 	if len(config.Rules) > maxRules {
-		return nil, append(errs, fmt.Errorf("%w: there are more than %d rules", ErrRule, maxRules))
+		return nil, append(errs, fmt.Errorf("%w: more than %d rules", ErrRule, maxRules))
 	}
 	limit := cmp.Or(config.CostLimit, defaultCostLimit)
 	c := compiler{limit: limit, first: map[string]int{}}
@@ -108,7 +108,7 @@ type compiler struct {
 func (c *compiler) compile(i int, r *Rule) (*compiled, []error) {
 	errs := r.check(i)
 	if before, twice := c.first[r.ID]; twice && r.ID != "" {
-		errs = append(errs, r.wrong(i, "id", "rule %d has this id already", before+1))
+		errs = append(errs, r.wrong(i, "id", "rule %d already has this id", before+1))
 	} else {
 		c.first[r.ID] = i
 	}

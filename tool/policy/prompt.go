@@ -94,7 +94,7 @@ func (p *Prompt) next(ctx context.Context) (string, error) {
 			if !late {
 				return l.text, nil
 			}
-			if err := p.ask("(That line came for an earlier question, and was not used.)\n"); err != nil {
+			if err := p.ask("(This line arrived before the question, and was ignored.)\n"); err != nil {
 				return "", err
 			}
 		case <-ctx.Done():
@@ -128,9 +128,9 @@ func (p *Prompt) Approve(ctx context.Context, req *tool.ApprovalRequest) (tool.A
 		if answer, ok := p.answer(req, text); ok {
 			return answer, nil
 		}
-		wrong := `"` + visible.Text(cutLine(text)) + "\" is not an answer.\n"
+		wrong := `"` + visible.Text(cutLine(text)) + "\" is not a valid answer.\n"
 		if try == maxTries {
-			_, err := io.WriteString(p.out, wrong+"The call stays undecided.\n")
+			_, err := io.WriteString(p.out, wrong+"The call stays pending.\n")
 			return tool.Answer{}, err
 		}
 		if err := p.ask(wrong + p.choices(req) + "\n"); err != nil {

@@ -21,7 +21,7 @@ func TestPromptExplainsInvalidAnswers(t *testing.T) {
 	}{
 		{"a value", &tool.InputRequest{Argument: "ticket"}, "hello\n=hello\n", "Type = and then the value (for example =my text), or n to reject", tool.Approved},
 		{"yes or no", nil, "hello\ny\n", "y to run it, n to reject it", tool.Approved},
-		{"no answer at all", nil, "hello\nhello\nhello\ny\n", "The call stays undecided.", tool.Undecided},
+		{"no answer at all", nil, "hello\nhello\nhello\ny\n", "The call stays pending.", tool.Undecided},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var out bytes.Buffer
@@ -31,7 +31,7 @@ func TestPromptExplainsInvalidAnswers(t *testing.T) {
 			if err != nil || a.Verdict != tc.want {
 				t.Fatalf("%+v, %v", a, err)
 			}
-			_, after, said := strings.Cut(out.String(), `"hello" is not an answer.`+"\n")
+			_, after, said := strings.Cut(out.String(), `"hello" is not a valid answer.`+"\n")
 			if !said || !strings.Contains(after, tc.help) {
 				t.Errorf("%s", out.String())
 			}
@@ -51,7 +51,7 @@ func TestPromptQuotesTheBeginningOfALongAnswer(t *testing.T) {
 		if cut {
 			want += "…"
 		}
-		if !strings.Contains(out.String(), want+`" is not an answer.`) {
+		if !strings.Contains(out.String(), want+`" is not a valid answer.`) {
 			t.Errorf("%d characters: %s", n, out.String())
 		}
 	}

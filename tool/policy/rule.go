@@ -103,7 +103,7 @@ const (
 )
 
 // ErrRule is wrapped by every error about an invalid rule.
-var ErrRule = errors.New("policy: not usable")
+var ErrRule = errors.New("policy: invalid policy")
 
 // RuleError reports an error in one field of a rule.
 type RuleError struct {
@@ -149,22 +149,22 @@ func (r *Rule) check(index int) []error {
 	bad := func(field, format string, args ...any) { errs = append(errs, r.wrong(index, field, format, args...)) }
 	switch {
 	case r.ID == "":
-		bad("id", "a rule needs an id")
+		bad("id", "the id is missing")
 	case strings.ContainsFunc(r.ID, func(c rune) bool { return !unicode.IsPrint(c) || c == unicode.ReplacementChar }):
-		bad("id", "an id has printable characters only")
+		bad("id", "an id must have only printable characters")
 	}
 	switch r.Effect {
 	case tool.Allow, tool.Deny, tool.Ask, tool.AskInput:
 	case "":
-		bad("effect", "a rule needs an effect: allow, deny, ask or input")
+		bad("effect", "the effect is missing: want allow, deny, ask or input")
 	default:
-		bad("effect", "%q is no effect; want allow, deny, ask or input", r.Effect)
+		bad("effect", "unknown effect %q: want allow, deny, ask or input", r.Effect)
 	}
 	for _, s := range r.Subjects {
 		switch s {
 		case codes.SubjectToolCall, codes.SubjectModelCall, codes.SubjectHandoff, anySubject:
 		default:
-			bad("subjects", "%q is no subject; want tool_call, model_call, handoff or any", s)
+			bad("subjects", "unknown subject %q: want tool_call, model_call, handoff or any", s)
 		}
 	}
 	errs = append(errs, r.checkWhen(index)...)
@@ -192,7 +192,7 @@ func (r *Rule) checkWhen(index int) []error {
 	names("when.namespace", r.When.Namespaces)
 	names("when.tags", r.When.Tags)
 	if len(r.When.Expression) > maxExpression {
-		errs = append(errs, r.wrong(index, "when.expression", "it is longer than %d bytes", maxExpression))
+		errs = append(errs, r.wrong(index, "when.expression", "the expression is longer than %d bytes", maxExpression))
 	}
 	return errs
 }
@@ -202,15 +202,15 @@ func (r *Rule) checkChanges(index int) []error {
 	var errs []error
 	bad := func(field, format string, args ...any) { errs = append(errs, r.wrong(index, field, format, args...)) }
 	if r.Effect == tool.Deny && len(r.Edits) > 0 {
-		bad("edits", "a denied call has no arguments to edit")
+		bad("edits", "a rule that denies cannot edit arguments")
 	}
 	seen := map[string]bool{}
 	for _, e := range r.Edits {
 		switch {
 		case e.Argument == "":
-			bad("edits", "an edit names no argument")
+			bad("edits", "an edit needs the name of an argument")
 		case seen[e.Argument]:
-			bad("edits", "%q is edited twice", e.Argument)
+			bad("edits", "%q has two edits", e.Argument)
 		case !json.Valid(e.Value):
 			bad("edits", "the value of %q is not JSON", e.Argument)
 		}
@@ -218,7 +218,7 @@ func (r *Rule) checkChanges(index int) []error {
 	}
 	switch {
 	case r.Effect == tool.AskInput && (r.Input == nil || r.Input.Argument == ""):
-		bad("input", "the effect input needs to know the argument that it asks for")
+		bad("input", "the effect input needs the argument to ask for")
 	case r.Effect != tool.AskInput && r.Input != nil:
 		bad("input", "only the effect input asks for a value")
 	}

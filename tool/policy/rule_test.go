@@ -149,20 +149,20 @@ func TestP1_NumbersInExpressionsAreExactOrRefused(t *testing.T) {
 		{`{"n":-9223372036854775808.0}`, `args.n == -9223372036854775808`, ""},
 		{`{"n":9223372036854775807,"m":9223372036854775808.0}`, `args.n < args.m`, ""},
 		{`{"n":18446744073709551615}`, `args.n < 1e22 && args.n > 4503599627370495.5`, ""},
-		{`{"n":18446744073709551616.0}`, `args.n > 0`, "beyond 64 bits"},
+		{`{"n":18446744073709551616.0}`, `args.n > 0`, "more than 64 bits"},
 		{`{"n":1` + strings.Repeat("0", 300) + strings.Repeat("0", 200) + `e-300}`, `args.n > 0`, "no exact double"},
-		{`{"n":18446744073709551616}`, `args.n > 0`, "beyond 64 bits"},
-		{`{"n":-9223372036854775809}`, `args.n < 0`, "beyond 64 bits"},
+		{`{"n":18446744073709551616}`, `args.n > 0`, "more than 64 bits"},
+		{`{"n":-9223372036854775809}`, `args.n < 0`, "more than 64 bits"},
 		{`{"n":9007199254740993.0}`, `args.n > 0`, "no exact double"},
-		{`{"n":1e400}`, `args.n > 0`, "beyond a double"},
+		{`{"n":1e400}`, `args.n > 0`, "too large for a double"},
 		{`{"n":1e-400}`, `args.n > 0`, "too small"},
 		{`{"n":1,"deep":[{"m":1e999}]}`, `args.n > 0 && size(args) == 2`, ""}, // short-circuit: it does not read the number
-		{`{"n":1,"deep":[{"m":1e999}]}`, `args.deep.size() == 1`, "beyond a double"},
-		{`{"n":1,"deep":[{"m":1e999}]}`, `args["deep"] != null`, "beyond a double"},
-		{`{"n":1,"deep":[{"m":1e999}]}`, `args.exists(k, k == "n")`, "beyond a double"},
-		{`{"n":1,"deep":[{"m":1e999}]}`, `args != {}`, "beyond a double"},
-		{`{"n":1e400}`, `args.n > 0 || true`, "beyond a double"}, // CEL alone would return true
-		{`{"n":1,"n":2}`, `args.n > 0`, "twice"},
+		{`{"n":1,"deep":[{"m":1e999}]}`, `args.deep.size() == 1`, "too large for a double"},
+		{`{"n":1,"deep":[{"m":1e999}]}`, `args["deep"] != null`, "too large for a double"},
+		{`{"n":1,"deep":[{"m":1e999}]}`, `args.exists(k, k == "n")`, "too large for a double"},
+		{`{"n":1,"deep":[{"m":1e999}]}`, `args != {}`, "too large for a double"},
+		{`{"n":1e400}`, `args.n > 0 || true`, "too large for a double"}, // CEL alone would return true
+		{`{"n":1,"n":2}`, `args.n > 0`, "duplicate field"},
 		{"{\"n\":\"\xff\"}", `args.n == ""`, "UTF-8"},
 		{`{"n":1e400}`, `tool == "t"`, ""}, // it reads no arguments
 	} {
@@ -318,17 +318,17 @@ func TestP1_InvalidRulesAreRefusedByNew(t *testing.T) {
 		rule Rule
 		want string
 	}{
-		{"no id", Rule{Effect: tool.Deny}, "rule 1: id: a rule needs an id"},
+		{"no id", Rule{Effect: tool.Deny}, "rule 1: id: the id is missing"},
 		{"an id that forges a line", Rule{ID: "a\nb", Effect: tool.Deny}, "printable"},
-		{"no effect", Rule{ID: "a"}, "effect: a rule needs an effect"},
-		{"an unknown effect", Rule{ID: "a", Effect: "maybe"}, `"maybe" is no effect`},
-		{"an unknown subject", Rule{ID: "a", Effect: tool.Deny, Subjects: []string{"x"}}, `"x" is no subject`},
+		{"no effect", Rule{ID: "a"}, "effect: the effect is missing"},
+		{"an unknown effect", Rule{ID: "a", Effect: "maybe"}, `unknown effect "maybe"`},
+		{"an unknown subject", Rule{ID: "a", Effect: tool.Deny, Subjects: []string{"x"}}, `unknown subject "x"`},
 		{"an invalid glob", Rule{ID: "a", Effect: tool.Deny, When: When{Tools: []string{"a[b"}}}, "when.tool: glob"},
-		{"an empty glob", Rule{ID: "a", Effect: tool.Deny, When: When{Agents: []string{""}}}, "when.agent: a glob is empty"},
+		{"an empty glob", Rule{ID: "a", Effect: tool.Deny, When: When{Agents: []string{""}}}, "when.agent: the pattern is empty"},
 		{"an empty namespace", Rule{ID: "a", Effect: tool.Deny, When: When{Namespaces: []string{""}}}, "when.namespace"},
 		{"an invalid expression", Rule{ID: "a", Effect: tool.Deny, When: When{Expression: "args.x +"}}, "when.expression: 1:9: Syntax error"},
 		{"an unknown variable", Rule{ID: "a", Effect: tool.Deny, When: When{Expression: "arg.x == 1"}}, "1:1: undeclared reference to 'arg'"},
-		{"no yes or no", Rule{ID: "a", Effect: tool.Deny, When: When{Expression: "size(args)"}}, "it is of type int, want bool"},
+		{"no yes or no", Rule{ID: "a", Effect: tool.Deny, When: When{Expression: "size(args)"}}, "the expression has the type int, want bool"},
 		{"perhaps a yes or no", Rule{ID: "a", Effect: tool.Deny, When: When{Expression: "args.force"}}, "args.force == true"},
 		{"a field that a command has not", Rule{ID: "a", Effect: tool.Deny, When: When{Expression: `"rm" in shell(text).porgrams`}}, "undefined field 'porgrams'"},
 		{"a number that rounds others", Rule{ID: "a", Effect: tool.Deny, When: When{Expression: `args.n > 0 &&
@@ -336,7 +336,7 @@ args.n < -1e16`}}, "2:10: -1e+16 is beyond the integers that a double holds exac
 		{"a long expression", Rule{ID: "a", Effect: tool.Deny, When: When{Expression: strings.Repeat("true || ", 5000) + "true"}}, "longer than"},
 		{"edits of a denied call", Rule{ID: "a", Effect: tool.Deny, Edits: []tool.Edit{{Argument: "x", Value: []byte("1")}}}, "edits"},
 		{"an edit that is not JSON", Rule{ID: "a", Effect: tool.Allow, Edits: []tool.Edit{{Argument: "x", Value: []byte("{")}}}, "not JSON"},
-		{"an edit twice", Rule{ID: "a", Effect: tool.Allow, Edits: []tool.Edit{{Argument: "x", Value: []byte("1")}, {Argument: "x", Value: []byte("2")}}}, "edited twice"},
+		{"an edit twice", Rule{ID: "a", Effect: tool.Allow, Edits: []tool.Edit{{Argument: "x", Value: []byte("1")}, {Argument: "x", Value: []byte("2")}}}, "two edits"},
 		{"input for no argument", Rule{ID: "a", Effect: tool.AskInput}, "input: the effect input needs"},
 		{"input without asking", Rule{ID: "a", Effect: tool.Ask, Input: &tool.InputRequest{Argument: "x"}}, "only the effect input"},
 	} {
@@ -349,7 +349,7 @@ args.n < -1e16`}}, "2:10: -1e+16 is beyond the integers that a double holds exac
 		})
 	}
 	_, err := New(Config{Default: "maybe", Rules: []Rule{{ID: "a", Effect: tool.Deny}, {ID: "a", Effect: "x"}}})
-	for _, want := range []string{`unknown default "maybe"`, "rule 1 has this id already", `"x" is no effect`} {
+	for _, want := range []string{`unknown default "maybe"`, "rule 1 already has this id", `unknown effect "x"`} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v; want all that is wrong, with %q", err, want)
 		}

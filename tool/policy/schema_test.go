@@ -139,7 +139,7 @@ func TestP6_SchemaHasEveryField(t *testing.T) {
 	if err == nil {
 		t.Fatal("an unknown field was taken")
 	}
-	listed := regexp.MustCompile(`: (\w+): unknown field "`+unknown+`"; there are (.*)`).FindAllStringSubmatch(err.Error(), -1)
+	listed := regexp.MustCompile(`: (\w+): unknown field "`+unknown+`": known fields are (.*)`).FindAllStringSubmatch(err.Error(), -1)
 	known := map[string]string{}
 	for _, m := range listed {
 		known[m[1]] = m[2]

@@ -11,7 +11,7 @@ import (
 
 func TestP1_RuleThatNeverAppliesIsAnError(t *testing.T) {
 	for _, tc := range []struct{ name, rule, want string }{
-		{"an unknown subject", "effect: deny\n    subjects: [model]", "f:5:15: rule \"a\": subjects: \"model\" is no subject"},
+		{"an unknown subject", "effect: deny\n    subjects: [model]", "f:5:15: rule \"a\": subjects: unknown subject \"model\""},
 		{"a model call with a tool", "effect: deny\n    subjects: [model_call]\n    when: {tool: x}", "f:6:18: rule \"a\": when.tool: a model_call has no tool"},
 		{"one of two subjects has no tool", "effect: deny\n    subjects: [tool_call, model_call]\n    when: {tool: x}", "f:6:18: rule \"a\": when.tool: a model_call has no tool"},
 		{"a model call with a namespace", "effect: deny\n    subjects: [model_call]\n    when: {namespace: x}", "when.namespace: a model_call has no tool"},
@@ -30,7 +30,7 @@ func TestP1_RuleThatNeverAppliesIsAnError(t *testing.T) {
 		{"a tool and a model", "effect: deny\n    when: {tool: x, model: y}", "can never apply: no subject has everything"},
 		{"a model and a target", "effect: deny\n    when: {model: x, target: y}", "can never apply: no subject has everything"},
 		{"a question about a model", "effect: ask\n    when: {model: x}", "can never apply: no subject has everything"},
-		{"an expression that is false", "effect: deny\n    when: {expression: 'false'}", "f:5:24: rule \"a\": when.expression: it is never true"},
+		{"an expression that is false", "effect: deny\n    when: {expression: 'false'}", "f:5:24: rule \"a\": when.expression: the expression is never true"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := parsed("version: 1\nrules:\n  - id: a\n    " + tc.rule + "\n")

@@ -56,11 +56,11 @@ func NewSigner(current SigningKey, older ...SigningKey) (*Signer, error) {
 		case k.ID == "":
 			return nil, errors.New("policy: a signing key needs an id")
 		case len(k.ID) > maxField:
-			return nil, errors.New("policy: a signing key's id is too long")
+			return nil, errors.New("policy: the id of a signing key is too long")
 		case len(k.Secret) < minSecret:
 			return nil, fmt.Errorf("policy: signing key %q has %d bytes: at least %d are needed", k.ID, len(k.Secret), minSecret)
 		case s.keys[k.ID] != nil:
-			return nil, fmt.Errorf("policy: there are two signing keys %q", k.ID)
+			return nil, fmt.Errorf("policy: duplicate signing key %q", k.ID)
 		}
 		s.keys[k.ID] = append([]byte(nil), k.Secret...)
 	}
@@ -102,7 +102,7 @@ type mismatchError struct {
 }
 
 func (e *mismatchError) Error() string {
-	return fmt.Sprintf("%v: it is for another %s", ErrToken, e.Field)
+	return fmt.Sprintf("%v: it was issued for another %s", ErrToken, e.Field)
 }
 
 // Unwrap lets errors.Is find [ErrToken].
@@ -129,7 +129,7 @@ func (s *Signer) Sign(g Grant) (string, error) {
 	case g.Answer.Verdict == tool.Undecided:
 		return "", fmt.Errorf("%w: there is no decision to sign", ErrDecision)
 	case g.Sticky && (g.Answer.Edited != nil || g.Answer.Value != nil):
-		return "", fmt.Errorf("%w: a sticky one has no input of its own", ErrDecision)
+		return "", fmt.Errorf("%w: a sticky decision cannot have an edited input", ErrDecision)
 	}
 	ttl := s.TTL
 	if ttl <= 0 {
@@ -145,7 +145,7 @@ func (s *Signer) Sign(g Grant) (string, error) {
 		random = rand.Reader
 	}
 	if _, err := io.ReadFull(random, body.nonce[:]); err != nil {
-		return "", fmt.Errorf("policy: no randomness for a token: %w", err)
+		return "", fmt.Errorf("policy: cannot generate a token: %w", err)
 	}
 	raw := body.encode(s.current.ID)
 	if len(raw) > maxToken/2 {
@@ -176,7 +176,7 @@ func (s *Signer) Redeem(ctx context.Context, token string, want tool.Binding, ed
 		return Grant{}, &mismatchError{Field: field}
 	}
 	if s.Nonces == nil {
-		return Grant{}, fmt.Errorf("%w: there is no store", errTokenNonces)
+		return Grant{}, fmt.Errorf("%w: it cannot be redeemed, because no store is set", errTokenNonces)
 	}
 	fresh, err := s.Nonces.Use(ctx, body.nonce, time.UnixMilli(body.expires))
 	switch {
@@ -403,7 +403,7 @@ type Nonces struct {
 }
 
 // errNoncesFull reports that more tokens were redeemed than the store can hold.
-var errNoncesFull = errors.New("policy: too many tokens were redeemed")
+var errNoncesFull = errors.New("policy: the store of redeemed tokens is full")
 
 // Use implements [NonceStore].
 func (n *Nonces) Use(_ context.Context, nonce [nonceSize]byte, expires time.Time) (bool, error) {

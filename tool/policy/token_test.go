@@ -184,7 +184,7 @@ func TestA4_KeysCanBeRotated(t *testing.T) {
 		t.Errorf("a token of an unknown key: %v", err)
 	}
 	for name, keys := range map[string][]SigningKey{
-		"short": {{ID: "a", Secret: make([]byte, 31)}}, "no id": {{Secret: make([]byte, 32)}}, "twice": {key("a"), key("a")}, "none": {{}},
+		"short": {{ID: "a", Secret: make([]byte, 31)}}, "no id": {{Secret: make([]byte, 32)}}, "duplicate field": {key("a"), key("a")}, "none": {{}},
 	} {
 		if _, err := NewSigner(keys[0], keys[1:]...); err == nil {
 			t.Errorf("%s: taken", name)

@@ -110,7 +110,7 @@ func (c *checker) check(r rule) (found []*Finding, skip string) {
 		return nil, "left out: " + why
 	}
 	if r.name != ruleSpec && c.open() != nil {
-		return nil, "the definition is not valid"
+		return nil, "the definition is invalid"
 	}
 	if err := c.ctx.Err(); err != nil {
 		c.addf("", "not checked: %v", err)

@@ -149,7 +149,7 @@ func TestZ4_IncorrectToolsAreFound(t *testing.T) {
 			return tool.Input{}, errors.New("no")
 		})), Invalid: []string{`{}`}}, "arguments", "denied"},
 
-		"misfit":         {tooltest.Suite{Tool: named(echo), Cases: []tooltest.Case{{Arguments: `{"note":"a"}`}}}, "cases", "lacks"},
+		"misfit":         {tooltest.Suite{Tool: named(echo), Cases: []tooltest.Case{{Arguments: `{"note":"a"}`}}}, "cases", "missing property"},
 		"misfit as case": {tooltest.Suite{Tool: named(echo), Cases: []tooltest.Case{{Arguments: `{}`, Fails: true}}}, "cases", "Suite.Invalid"},
 		"fails": {tooltest.Suite{
 			Tool:  named(func(context.Context, note) (string, error) { return "", errors.New("out of ink") }),

@@ -82,7 +82,7 @@ func (w *Workspace) walkDevices(ctx context.Context, root string, n *int) error 
 			c.partial = fmt.Sprintf("it has more than %d files", w.deviceWalk())
 			return errDevices
 		case err != nil && d != nil && d.IsDir():
-			c.partial = fmt.Sprintf("the folder %q cannot be read", filepath.Base(path))
+			c.partial = fmt.Sprintf("cannot read the folder %q", filepath.Base(path))
 			return fs.SkipDir
 		case err != nil:
 			return nil //nolint:nilerr // the file is gone

@@ -165,7 +165,7 @@ func enter(dir *os.Root, name, here string, made func(string)) (*os.Root, error)
 	case err != nil:
 		return nil, explain(here, err)
 	case info.Mode()&fs.ModeSymlink != 0:
-		return nil, refuse(here, "is a symlink, and changes go through none: use the path it leads to")
+		return nil, refuse(here, "is a symlink, which changes do not follow: use the path of its target")
 	case !info.IsDir():
 		return nil, refuse(here, "is %s, not a folder", notFolder(info))
 	}

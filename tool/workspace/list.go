@@ -24,7 +24,7 @@ const defaultListed = 500
 func (w *Workspace) List(opts ...tool.Option) tool.Tool {
 	return tool.New(toolname.ListFiles, "Lists the files and folders of a folder of the workspace, with sizes in bytes. "+
 		"Folders end in /, symlinks show where they lead and are not followed. "+
-		"What .gitignore files of the workspace leave out is left out.", w.list, reads(opts)...)
+		"Files that .gitignore files of the workspace exclude are omitted.", w.list, reads(opts)...)
 }
 
 func (w *Workspace) list(ctx context.Context, in listInput) (string, error) {

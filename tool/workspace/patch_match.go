@@ -191,14 +191,14 @@ func (h *hunk) anchor(rel string, lines []textLine, from int, text string) (int,
 		case 1:
 			return found[0], nil
 		default:
-			return 0, h.errorf("%s has the line of this @@, %s, %d times, at lines %s: name one that it has once", quoteShort(rel), quoteShort(text), len(found), numbers(found))
+			return 0, h.errorf("%s has the line of this @@, %s, %d times, at lines %s: use a line that occurs only once", quoteShort(rel), quoteShort(text), len(found), numbers(found))
 		}
 	}
 	where := ""
 	if from > 0 {
 		where = fmt.Sprintf(" after line %d", from)
 	}
-	return 0, h.errorf("%s has no line%s that is %s, as this @@ says: it must be a whole line of the file", quoteShort(rel), where, quoteShort(text))
+	return 0, h.errorf("%s has no line%s that equals %s, the line after @@: it must be a whole line of the file", quoteShort(rel), where, quoteShort(text))
 }
 
 // equalExceptSpace ignores leading and trailing space. This is enough to find an anchor,
@@ -209,7 +209,7 @@ func equalExceptSpace(a, b string) bool { return strings.TrimSpace(a) == strings
 // the first difference.
 func (h *hunk) missing(ctx context.Context, rel string, lines []textLine, from int, old []string) error {
 	if h.eof && matchesAnywhere(ctx, lines, from, old) {
-		return h.errorf("the lines of this hunk are in %s, but not at its end, as %q says", quoteShort(rel), endOfFile)
+		return h.errorf("the lines of this hunk are in %s, but not at its end, which %q requires", quoteShort(rel), endOfFile)
 	}
 	best, at := 0, -1
 	for i := from; i < len(lines) && !timeIsOver(ctx, i); i++ {
@@ -222,7 +222,7 @@ func (h *hunk) missing(ctx context.Context, rel string, lines []textLine, from i
 		where = fmt.Sprintf(" after line %d", from)
 	}
 	if at < 0 {
-		return h.errorf("%s has no line%s that is %s, the first of this hunk: read the file again", quoteShort(rel), where, quoteShort(old[0]))
+		return h.errorf("%s has no line%s that equals %s, the first line of this hunk: read the file again", quoteShort(rel), where, quoteShort(old[0]))
 	}
 	found := "it ends there"
 	if at+best < len(lines) {

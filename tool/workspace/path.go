@@ -72,7 +72,7 @@ func (w *Workspace) resolve(name string) (string, error) {
 		}
 	}
 	if _, err := filepath.Localize(clean); err != nil {
-		return "", refuse(name, "is no name for a file on this system")
+		return "", refuse(name, "is not a valid file name on this system")
 	}
 	return clean, nil
 }

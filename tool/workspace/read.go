@@ -34,7 +34,7 @@ const (
 // Read returns the tool that reads files.
 func (w *Workspace) Read(opts ...tool.Option) tool.Tool {
 	return tool.New(toolname.ReadFile, "Reads a text file of the workspace: all of it, a range of lines, or a range of bytes. "+
-		"The first line of the answer says which part it is, how to go on, and the version of the file, for write_file.",
+		"The first line of the result says which part it is, how to continue, and the version of the file, for write_file.",
 		w.read, reads(opts)...)
 }
 
@@ -150,7 +150,7 @@ func (w *Workspace) readBytes(rel string, offset int64, n int) (string, error) {
 	end := offset + int64(len(text))
 	head := fmt.Sprintf("[%s: bytes %d to %d of %d", shown(rel), offset, end, info.Size())
 	if end < info.Size() {
-		head += fmt.Sprintf("; go on with offset %d", end)
+		head += fmt.Sprintf("; continue with offset %d", end)
 	}
 	return plain(head + "]\n" + string(text)), nil
 }

@@ -19,7 +19,7 @@ const ownProgram = "/proc/self/exe"
 func landlockABI() (int, string) {
 	abi, err := llsyscall.LandlockGetABIVersion()
 	if err != nil || abi <= 0 {
-		return 0, "this kernel has none, or it is not switched on"
+		return 0, "this kernel does not support it, or it is not enabled"
 	}
 	return abi, ""
 }
@@ -28,16 +28,16 @@ func landlockABI() (int, string) {
 func becomeCommand(plan string) error {
 	var l launch
 	if err := json.Unmarshal([]byte(plan), &l); err != nil || len(l.Argv) == 0 {
-		return errors.New("it is not known what to run")
+		return errors.New("the program to run is unknown")
 	}
 	syscall.CloseOnExec(statusFD)
 	runtime.LockOSThread() // the thread that becomes the command, with its capabilities
 	if err := dropCapabilities(); err != nil {
-		return fmt.Errorf("it cannot be confined: %w", err)
+		return fmt.Errorf("the command cannot be confined: %w", err)
 	}
 	if l.ABI > 0 {
 		if err := l.confine(); err != nil {
-			return fmt.Errorf("it cannot be confined: %w", err)
+			return fmt.Errorf("the command cannot be confined: %w", err)
 		}
 	}
 	return syscall.Exec(l.Program, l.Argv, os.Environ())

@@ -6,8 +6,8 @@ import "errors"
 
 const ownProgram = ""
 
-func landlockABI() (int, string) { return 0, "only Linux has it" }
+func landlockABI() (int, string) { return 0, "only Linux supports it" }
 
-func becomeCommand(string) error { return errors.New("only Linux has Landlock") }
+func becomeCommand(string) error { return errors.New("only Linux supports Landlock") }
 
-func supervise(string) error { return errors.New("only Linux has supervisors") }
+func supervise(string) error { return errors.New("only Linux supports supervisors") }

@@ -35,7 +35,7 @@ const (
 func (w *Workspace) Search(opts ...tool.Option) tool.Tool {
 	return tool.New(toolname.SearchFiles, "Searches the text files of the workspace for a regular expression, line by line. "+
 		"A match is shown as path:line: text, a line around it as path-line- text. "+
-		"Binary files, very large ones, and what .gitignore files of the workspace leave out are not searched.", w.search, reads(opts)...)
+		"Binary files, very large files, and files that .gitignore files of the workspace exclude are not searched.", w.search, reads(opts)...)
 }
 
 func (w *Workspace) search(ctx context.Context, in searchInput) (string, error) {

@@ -174,7 +174,7 @@ func (w *Workspace) Shell(opts ...tool.Option) tool.Tool {
 		return tool.New[shellInput, tool.Output](toolname.Shell, errShellOff.Error(), nil)
 	}
 	description := "Runs a command in the workspace and returns its exit code and what it wrote; " +
-		"a code other than 0 is no error of the tool, but the command's word. It has no input and ends when its time is over, with everything it started. "
+		"a code other than 0 comes from the command, not from the tool. The command has no input, and ends with all its processes when its time limit is reached. "
 	if s.Scripts {
 		description += "Commands of sh are allowed, with pipes, redirections and variables."
 	} else {
@@ -312,9 +312,9 @@ func (c *command) program(name string) (string, error) {
 	}
 	switch name {
 	case "cd", "pushd", "popd":
-		return "", fmt.Errorf("%s is not a program: pass the folder of a command as folder", name)
+		return "", fmt.Errorf("%s is not a program: pass the folder of a command as the argument folder", name)
 	}
-	return "", fmt.Errorf("there is no program named %s", quoteShort(name))
+	return "", fmt.Errorf("no program is named %s", quoteShort(name))
 }
 
 // result returns the outcome of a command for the model.

@@ -46,7 +46,7 @@ func (c *command) run(ctx context.Context) (tool.Output, error) {
 	defer closeDir()
 	private, err := os.MkdirTemp("", "dragoman-command-")
 	if err != nil {
-		return tool.Output{}, errors.New("there is no room for a temporary folder")
+		return tool.Output{}, errors.New("there is no space for a temporary folder")
 	}
 	defer func() { _ = os.RemoveAll(private) }() // the system clears what is left
 	c.id = rand.Text()
@@ -59,7 +59,7 @@ func (c *command) run(ctx context.Context) (tool.Output, error) {
 	return c.start(ctx, timed, cancel, l, dir, c.environment(private))
 }
 
-var errNoRoom = errors.New("there is no room for another process")
+var errNoRoom = errors.New("the limit of processes is reached")
 
 // start starts the command, waits for its end and stops all processes that it started.
 func (c *command) start(outer, ctx context.Context, cancel context.CancelFunc, l *launch, dir string, env []string) (tool.Output, error) {
@@ -140,7 +140,7 @@ func (c *command) describeEnding(ctx context.Context, l *launch, state *os.Proce
 	case state != nil:
 		c.ending = "ended by " + state.String()
 	default:
-		c.ending = fmt.Sprintf("ended in an unknown way: %v", err)
+		c.ending = fmt.Sprintf("ended for an unknown reason: %v", err)
 	}
 }
 

@@ -26,7 +26,7 @@ const versionNew = "new"
 // Write returns the tool that creates files and replaces whole files.
 func (w *Workspace) Write(opts ...tool.Option) tool.Tool {
 	more := append([]tool.Option{tool.Idempotent()}, opts...)
-	return tool.New(toolname.WriteFile, "Writes a whole file of the workspace: creates it, or replaces all that it holds. "+
+	return tool.New(toolname.WriteFile, "Writes a whole file of the workspace: creates it, or replaces all of its content. "+
 		"To change parts of a file use apply_patch. Folders must exist unless parents is set.",
 		w.write, w.changes(toolname.WriteFile, w.checkWrite, w.previewWrite, more)...)
 }
@@ -76,7 +76,7 @@ func (w *Workspace) write(_ context.Context, in writeInput) (string, error) {
 	tx.put(edit{rel: rel, before: now, after: []byte(in.Content), parents: in.Parents})
 	switch err := tx.commit(); {
 	case errors.Is(err, errNoFolder):
-		return "", fmt.Errorf("%w. With parents: true it is made", err)
+		return "", fmt.Errorf("%w; with parents: true it is created", err)
 	case err != nil:
 		return "", err
 	}
@@ -121,7 +121,7 @@ func (w *Workspace) current(rel string) (*content, error) {
 	case err != nil:
 		return nil, explain(rel, err)
 	case info.Mode()&fs.ModeSymlink != 0:
-		return nil, refuse(rel, "is a symlink, and changes go through none: use the path it leads to")
+		return nil, refuse(rel, "is a symlink, which changes do not follow: use the path of its target")
 	}
 	if err := wantRegular(rel, info); err != nil {
 		return nil, err

@@ -271,7 +271,7 @@ var lossPatterns = map[string]*regexp.Regexp{
 	"reasoning":             regexp.MustCompile(`(?i)reasoning|thinking`),
 	"reasoning state":       regexp.MustCompile(`(?i)reasoning|thinking|signature|encrypted`),
 	"signature":             regexp.MustCompile(`(?i)signature`),
-	"opaque":                regexp.MustCompile(`(?i)block|item|has no place|has no (Gemini )?form|(run|executed) by its`),
+	"opaque":                regexp.MustCompile(`(?i)block|item|cannot be expressed|has no (Gemini )?form|(run|executed) by its`),
 	"hosted tool":           regexp.MustCompile(`(?i)run by its own provider`),
 	"tool kind":             regexp.MustCompile(`(?i)freeform`),
 	"tool grammar":          regexp.MustCompile(`(?i)grammar`),

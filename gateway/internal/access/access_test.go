@@ -116,7 +116,7 @@ func TestG3_OnlyKnownKeysAreAdmittedToTheirModels(t *testing.T) {
 		if tc.presented != "" && strings.Contains(api.Error()+err.Error(), tc.presented) {
 			t.Errorf("the error tells the key: %v", api)
 		}
-		if tc.reason == access.ModelNotAllowed && !strings.Contains(api.Message, "it may use fast, openai/*") {
+		if tc.reason == access.ModelNotAllowed && !strings.Contains(api.Message, "allowed models are fast, openai/*") {
 			t.Errorf("the error does not say what is allowed: %s", api.Message)
 		}
 	}
@@ -513,16 +513,16 @@ func TestInvalidKeysAreRefused(t *testing.T) {
 	}
 	k := newKeys(t, good)
 	for reason, bad := range map[string]access.Key{
-		"the name is missing":               with(func(k *access.Key) { k.Name = "" }),
-		"the hash is missing":               with(func(k *access.Key) { k.Hash = [32]byte{} }),
-		"that of an empty text":             with(func(k *access.Key) { k.Hash = access.HashOf("") }),
-		"the same secret as that of team":   with(func(k *access.Key) { k.Hash = good.Hash }),
-		"the name is there twice":           with(func(k *access.Key) { k.Name = "team" }),
-		"below zero":                        with(func(k *access.Key) { k.Parallel = -1 }),
-		`per "week"; want hour, day or`:     with(func(k *access.Key) { k.Budget = access.Budget{Tokens: 1, Per: "week"} }),
-		"a model has no name":               with(func(k *access.Key) { k.Models = []string{"a", ""} }),
-		`per ""; want hour, day or month`:   with(func(k *access.Key) { k.Budget.Tokens = 1 }),
-		`key "other": a bound is below zer`: with(func(k *access.Key) { k.Budget.Tokens = -1 }),
+		"the name is missing":              with(func(k *access.Key) { k.Name = "" }),
+		"the hash is missing":              with(func(k *access.Key) { k.Hash = [32]byte{} }),
+		"hash of an empty key":             with(func(k *access.Key) { k.Hash = access.HashOf("") }),
+		"same secret as the key team":      with(func(k *access.Key) { k.Hash = good.Hash }),
+		"the name is used twice":           with(func(k *access.Key) { k.Name = "team" }),
+		"limit is negative":                with(func(k *access.Key) { k.Parallel = -1 }),
+		`per "week"; want hour, day or`:    with(func(k *access.Key) { k.Budget = access.Budget{Tokens: 1, Per: "week"} }),
+		"list of models is empty":          with(func(k *access.Key) { k.Models = []string{"a", ""} }),
+		`per ""; want hour, day or month`:  with(func(k *access.Key) { k.Budget.Tokens = 1 }),
+		`key "other": a limit is negative`: with(func(k *access.Key) { k.Budget.Tokens = -1 }),
 	} {
 		err := k.Replace([]access.Key{good, bad})
 		var wrong *access.KeyError
@@ -841,7 +841,7 @@ func TestG3_HugeEstimateIsReleasedExactly(t *testing.T) {
 
 func TestRefusedModelSuggestsASimilarName(t *testing.T) {
 	e := &access.RefusedError{Reason: access.ModelNotAllowed, Key: "team", Model: "fats", Allowed: []string{"fast"}}
-	const want = `the key team may not use the model "fats"; it may use fast`
+	const want = `the key team may not use the model "fats": allowed models are fast`
 	if got := e.API().Message; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -853,9 +853,9 @@ func TestRefusedModelSuggestsASimilarName(t *testing.T) {
 
 func TestLimitsOfOneAreSingular(t *testing.T) {
 	for reason, want := range map[access.Reason]string{
-		access.TooManyRequests: "the key team has sent its 1 request per minute; try again in 2s",
-		access.TooManyTokens:   "the key team has used its 1 token per minute; try again in 2s",
-		access.TooManyAtOnce:   "the key team has 1 request under way, and may have no more; wait for one to end",
+		access.TooManyRequests: "the key team has reached its limit of 1 request per minute; try again in 2s",
+		access.TooManyTokens:   "the key team has reached its limit of 1 token per minute; try again in 2s",
+		access.TooManyAtOnce:   "the key team has 1 request running, which is its limit; wait for one to end",
 	} {
 		e := &access.RefusedError{Reason: reason, Key: "team", Limit: 1, RetryAfter: 2 * time.Second}
 		if got := e.API().Message; got != want {

@@ -72,11 +72,11 @@ func check(keys []Key) error {
 		k := &keys[i]
 		bad := keyProblem(k)
 		if bad == "" && names[k.Name] {
-			bad = "the name is there twice"
+			bad = "the name is used twice"
 		}
 		for _, hash := range hashes(k) {
 			if other, twice := owners[hash]; bad == "" && twice {
-				bad = "it is the same secret as that of " + other
+				bad = "same secret as the key " + other
 			}
 			owners[hash] = k.Name
 		}
@@ -101,15 +101,15 @@ func keyProblem(k *Key) string {
 	case slices.Contains(hashes(k), [sha256.Size]byte{}):
 		return "the hash is missing"
 	case slices.Contains(hashes(k), HashOf("")):
-		return "the hash is that of an empty text"
+		return "this is the hash of an empty key"
 	case k.RequestsPerMinute < 0 || k.TokensPerMinute < 0 || k.Parallel < 0 || k.Budget.Tokens < 0 || k.Budget.Reserve < 0:
-		return "a bound is below zero"
+		return "a limit is negative"
 	case k.Budget.Tokens > 0 && !slices.Contains(Periods(), k.Budget.Per):
 		return fmt.Sprintf("the budget is per %q; want hour, day or month", k.Budget.Per)
 	case slices.Contains(k.Models, ""):
-		return "a model has no name"
+		return "a name in the list of models is empty"
 	case slices.Contains(k.Fields, ""):
-		return "a field has no name"
+		return "a name in the list of fields is empty"
 	default:
 		return ""
 	}

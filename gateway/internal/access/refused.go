@@ -65,29 +65,29 @@ func (e *RefusedError) Error() string { return "access: " + e.message() }
 func (e *RefusedError) message() string {
 	switch e.Reason {
 	case NoKey:
-		return "a key of this gateway is missing; send it as Authorization: Bearer …, or as x-api-key, x-goog-api-key, api-key or ?key=…, as your client does with its provider's"
+		return "the API key of this gateway is missing: set it as the API key of your client (Authorization: Bearer …, x-api-key, x-goog-api-key, api-key or ?key=…)"
 	case UnknownKey:
 		return "unknown API key"
 	case ModelNotAllowed:
-		text := fmt.Sprintf("the key %s may not use the model %.200q; it may use %s", e.Key, e.Model, joinSome(e.Allowed))
+		text := fmt.Sprintf("the key %s may not use the model %.200q: allowed models are %s", e.Key, e.Model, joinSome(e.Allowed))
 		if e.Suggestion != "" {
 			text += "; did you mean " + e.Suggestion + "?"
 		}
 		return text
 	case TooManyRequests:
-		return fmt.Sprintf("the key %s has sent its %s per minute; try again in %v", e.Key, words.Count(e.Limit, "request"), e.RetryAfter)
+		return fmt.Sprintf("the key %s has reached its limit of %s per minute; try again in %v", e.Key, words.Count(e.Limit, "request"), e.RetryAfter)
 	case TooManyTokens:
-		return fmt.Sprintf("the key %s has used its %s per minute; try again in %v", e.Key, words.Count(e.Limit, "token"), e.RetryAfter)
+		return fmt.Sprintf("the key %s has reached its limit of %s per minute; try again in %v", e.Key, words.Count(e.Limit, "token"), e.RetryAfter)
 	case TooManyAtOnce:
-		return fmt.Sprintf("the key %s has %s under way, and may have no more; wait for one to end", e.Key, words.Count(e.Limit, "request"))
+		return fmt.Sprintf("the key %s has %s running, which is its limit; wait for one to end", e.Key, words.Count(e.Limit, "request"))
 	case TooManyBytes:
 		return fmt.Sprintf("the request bodies of the key %s have reached its limit of %s; wait for a request to end", e.Key, words.Count(e.Limit, "buffered byte"))
 	case FieldNotAllowed:
 		return fmt.Sprintf("%s chooses models or their servers in addition to model, and the key %s may use only %s; remove the field, or ask the operator to list it under fields of the key", e.Field, e.Key, joinSome(e.Allowed))
 	case BudgetReserved:
-		return fmt.Sprintf("requests under way have reserved the rest of the budget of the key %s, %s per %s; wait for one to end", e.Key, words.Count(e.Limit, "token"), e.Per)
+		return fmt.Sprintf("running requests have reserved the rest of the budget of the key %s, %s per %s; wait for one to end", e.Key, words.Count(e.Limit, "token"), e.Per)
 	default:
-		return fmt.Sprintf("the key %s has used its budget of %s per %s; the next begins in %v", e.Key, words.Count(e.Limit, "token"), e.Per, e.RetryAfter)
+		return fmt.Sprintf("the key %s has used its budget of %s per %s; the next period begins in %v", e.Key, words.Count(e.Limit, "token"), e.Per, e.RetryAfter)
 	}
 }
 

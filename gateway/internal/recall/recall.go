@@ -86,7 +86,7 @@ func (e *TooLargeError) Error() string {
 	if e.Size > 0 {
 		size = fmt.Sprintf(" has %d bytes, which", e.Size)
 	}
-	return fmt.Sprintf("recall: %s%s is more than the %d that are kept: %s", e.What, size, e.Max, e.Advice)
+	return fmt.Sprintf("recall: %s%s is more than the limit of %d: %s", e.What, size, e.Max, e.Advice)
 }
 
 // Is reports whether target is [ErrTooLarge].

@@ -121,7 +121,7 @@ func (r *restorer) turn(q *lookup, alike []storedOutput, mark string) {
 		severity, what = dragoman.Info, "reasoning"
 	}
 	r.rep.Addf(dragoman.Dropped, severity, "/messages/"+strconv.Itoa(q.first),
-		"the %s of the answer: the client changed the answer, or its state is no longer stored", what)
+		"the %s of the response: the client changed the response, or its state is no longer stored", what)
 }
 
 // copy copies messages up to end, with the new ids of calls in results.

@@ -121,7 +121,7 @@ func (r *Recall) LoadResponse(ctx context.Context, key, id string) ([]dragoman.M
 	var chain []*savedResponse
 	for at := id; at != ""; {
 		if len(chain) > maxDepth {
-			return nil, fmt.Errorf("%w: %.80q has no beginning", ErrNotFound, id)
+			return nil, fmt.Errorf("%w: the start of %.80q is missing", ErrNotFound, id)
 		}
 		s, err := r.loadSaved(ctx, key, at)
 		if err != nil {

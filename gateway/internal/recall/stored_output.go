@@ -191,13 +191,13 @@ func encodeOutputs(list []storedOutput, until time.Time, most int) ([]byte, erro
 	for len(list) > 0 {
 		raw, err := json.Marshal(storedOutputs{V: version, Until: until, List: list})
 		if err != nil {
-			return nil, fmt.Errorf("recall: keeping an answer: %w", err)
+			return nil, fmt.Errorf("recall: storing a response: %w", err)
 		}
 		if len(raw) <= most {
 			return raw, nil
 		}
 		if len(list) == 1 {
-			return nil, &TooLargeError{What: "the reasoning state of an answer", Size: len(raw), Max: most, Advice: "a client has to return it itself"}
+			return nil, &TooLargeError{What: "the reasoning state of a response", Size: len(raw), Max: most, Advice: "the client must return the reasoning itself"}
 		}
 		list = list[:len(list)-1]
 	}

@@ -206,7 +206,7 @@ func (p *Plan) reportLost(m *dragoman.Message, at extra.Path) {
 		p.rep.Addf(dragoman.Dropped, dragoman.Info, at.String()+"/phase", "phase %q", m.Phase)
 	}
 	if m.Cache != nil && p.NoCache {
-		p.rep.Add(dragoman.Dropped, dragoman.Info, at.String()+"/cache", "cache breakpoint: the target caches by itself")
+		p.rep.Add(dragoman.Dropped, dragoman.Info, at.String()+"/cache", "cache breakpoint: the target caches automatically")
 	}
 }
 

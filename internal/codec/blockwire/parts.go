@@ -61,7 +61,7 @@ func (p *Plan) BlockFor(
 		}
 	case *dragoman.Opaque:
 		if part.Dialect != p.Dialect {
-			return drop(dragoman.Serious, "%s of %s has no place here", extra.WithArticle(part.Type), part.Dialect)
+			return drop(dragoman.Serious, "%s of %s cannot be expressed here", extra.WithArticle(part.Type), part.Dialect)
 		}
 	default:
 		return drop(dragoman.Serious, "a part of an unknown kind")

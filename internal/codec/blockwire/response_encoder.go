@@ -142,7 +142,7 @@ func (e *ResponseEncoder) Foreign(o *dragoman.Opaque, at extra.Path) bool {
 	if o.Dialect == e.Dialect {
 		return false
 	}
-	e.Rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of %s has no place here", extra.WithArticle(o.Type), o.Dialect)
+	e.Rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of %s cannot be expressed here", extra.WithArticle(o.Type), o.Dialect)
 	return true
 }
 
@@ -155,7 +155,7 @@ func (e *ResponseEncoder) placeholder(m *dragoman.Media, at extra.Path, refusal 
 
 // misplaced reports a part that a response cannot contain.
 func (e *ResponseEncoder) misplaced(p dragoman.Part, at extra.Path) {
-	e.Rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s has no place in a response", extra.WithArticle(p.Kind()))
+	e.Rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s cannot be expressed in a response", extra.WithArticle(p.Kind()))
 }
 
 // Identified returns a copy of a call with an id, which the wire requires. The copy has

@@ -75,7 +75,7 @@ func WriteBreakpoint(v View, w *jsonwire.Writer, h *dragoman.CacheHint, e *drago
 		return
 	}
 	if !v.Caps().CacheBreakpoints {
-		rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "cache breakpoint: the target caches by itself")
+		rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "cache breakpoint: the target caches automatically")
 		return
 	}
 	if !v.TakeBreakpoint(at, rep) {

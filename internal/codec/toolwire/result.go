@@ -118,9 +118,9 @@ func (c ContentWriter) Write(w *jsonwire.Writer, parts []dragoman.Part, at extra
 				w.Raw(p.JSON)
 				continue
 			}
-			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of %s has no place in a "+c.Block, extra.TypedNoun(p.Type, "block"), p.Dialect)
+			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of %s cannot be expressed in a "+c.Block, extra.TypedNoun(p.Type, "block"), p.Dialect)
 		default:
-			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part has no place in a "+c.Block, extra.WithArticle(p.Kind()))
+			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part cannot be expressed in a "+c.Block, extra.WithArticle(p.Kind()))
 		}
 	}
 }

@@ -105,7 +105,7 @@ func ReportMissing(s *dragoman.ToolSpec, says ToolFields, at extra.Path, rep *dr
 		rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "output schema")
 	}
 	if s.Cache != nil && !says.Cache {
-		rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "cache breakpoint after a tool: the target caches by itself")
+		rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "cache breakpoint after a tool: the target caches automatically")
 	}
 }
 

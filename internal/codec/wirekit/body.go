@@ -32,7 +32,7 @@ func DecodeRequest(
 		return err
 	}
 	settled, at := jsonwire.SettleValue(body, literal)
-	reportRepeats(rep, at.Repeats, "the last one counts")
+	reportRepeats(rep, at.Repeats, "the last one is used")
 	for _, variant := range at.CaseVariants {
 		rep.Add(dragoman.Dropped, dragoman.Warn, variant, "the name differs from a known field only in case; the native form is not kept")
 	}
@@ -100,7 +100,7 @@ func OpenResponse(
 		return nil, false, err
 	}
 	whole, at := jsonwire.SettleValue(body, literal)
-	reportRepeats(rep, at.Repeats, "readers disagree which one counts")
+	reportRepeats(rep, at.Repeats, "parsers disagree which one counts")
 	if !at.None() {
 		whole = jsonwire.Value{Raw: body}
 	}

@@ -38,7 +38,7 @@ func (f *FinalFields) Start(ev *dragoman.PartStart) {
 func (f *FinalFields) End(rep *dragoman.Report, d dragoman.Dialect, ev *dragoman.PartEnd) {
 	fields, at := f.Own(rep, d, ev)
 	for _, field := range fields {
-		rep.Add(dragoman.Dropped, dragoman.Info, at.String()+field.Path, "a stream has no place for this field of a message")
+		rep.Add(dragoman.Dropped, dragoman.Info, at.String()+field.Path, "a stream cannot carry this field of a message")
 	}
 }
 

@@ -246,9 +246,9 @@ func readYAML(data []byte) (root *Node, errs []*Error) {
 	}
 	switch {
 	case len(file.Docs) == 0 || file.Docs[0].Body == nil:
-		return nil, []*Error{{Line: 1, Column: 1, Reason: "the file is empty; write version: 1"}}
+		return nil, []*Error{{Line: 1, Column: 1, Reason: "the file is empty: begin with version: 1"}}
 	case len(file.Docs) > 1:
-		return nil, []*Error{y.wrong(file.Docs[1].Start, "a second document begins here; a file must have one: remove this ---, or what follows it")}
+		return nil, []*Error{y.wrong(file.Docs[1].Start, "a second document begins here, but a file must contain one: remove this --- or what follows it")}
 	}
 	root = y.node(file.Docs[0].Body)
 	return root, y.errs
@@ -288,7 +288,7 @@ func tooMuch(tokens token.Tokens) (at *token.Token, why string) {
 		case brackets > maxDepth || entries > maxDepth || len(blocks) > maxDepth:
 			return t, fmt.Sprintf("nested more than %d deep", maxDepth)
 		case names > maxNames:
-			return t.Prev, fmt.Sprintf("a mapping has more than %d names; write such a file as JSON", maxNames)
+			return t.Prev, fmt.Sprintf("a mapping has more than %d fields: write the file as JSON", maxNames)
 		}
 	}
 	return nil, ""
@@ -366,7 +366,7 @@ func (y *yamlTree) node(v ast.Node) *Node {
 	case *ast.IntegerNode, *ast.FloatNode:
 		n.Kind, n.Text = Number, at.Value
 		if !json.Valid([]byte(n.Text)) {
-			y.refuse(n, at, "write the number %s as JSON does, or put it in quotes", clip(n.Text))
+			y.refuse(n, at, "write the number %s as in JSON, or put it in quotes", clip(n.Text))
 		}
 	case *ast.MappingValueNode:
 		y.mapping(n, []*ast.MappingValueNode{v})
@@ -390,7 +390,7 @@ func (y *yamlTree) mapping(n *Node, values []*ast.MappingValueNode) {
 	for i, v := range values {
 		key := y.node(v.Key)
 		if key.Kind != String && key.Kind != Wrong {
-			y.refuse(key, v.Key.GetToken(), "a name must be a text; put it in quotes")
+			y.refuse(key, v.Key.GetToken(), "a field name must be a text: put it in quotes")
 		}
 		if i == 0 { // the mapping begins at its first name
 			n.Line, n.Column = key.Line, key.Column

@@ -46,11 +46,7 @@ func (r *Reader) Fields(n *Node, what string, fields map[string]func(*Node), uno
 			}
 		}
 		slices.Sort(known)
-		there := "there are "
-		if near := words.Near(key.Text, known); near != "" {
-			there = "did you mean " + near + "? There are "
-		}
-		r.Bad(key, "%s: unknown field %q; %s%s", what, key.Text, there, strings.Join(known, ", "))
+		r.Bad(key, "%s: unknown field %q: known fields are %s%s", what, key.Text, strings.Join(known, ", "), words.Suggest(key.Text, known))
 	})
 }
 

@@ -81,7 +81,7 @@ func TestChatFunctionCalls(t *testing.T) {
 	}, []broken{
 		{"no name", chatRole + args + end + chatDone, "event 1 /choices/0/delta/function_call/name: missing"},
 		{"a repeated name", chatRole + named + named + end + chatDone, "event 2 /choices/0/delta/function_call/name: repeated"},
-		{"arguments are an object", chatRole + delta(`{"name":"f","arguments":{}}`) + end + chatDone, "event 1 /choices/0/delta/function_call/arguments: not a string"},
+		{"arguments must be an object", chatRole + delta(`{"name":"f","arguments":{}}`) + end + chatDone, "event 1 /choices/0/delta/function_call/arguments: not a string"},
 		{"no call", chatRole + end + chatDone, "event 1 /choices/0/finish_reason: function_call without a call"},
 		{"a function_call with tool_calls", chatRole + chatCall + chatArgs + named + args + chatTool + chatDone, "event 5 /choices/0: a function_call together with tool_calls"},
 		{"another end", chatRole + named + args + chatTool + chatDone, "event 3 /choices/0/finish_reason: \"tool_calls\" together with a function_call"},
@@ -91,7 +91,7 @@ func TestChatFunctionCalls(t *testing.T) {
 	wholes{dialectname.OpenAIChat, []string{whole, swap(whole, `"finish_reason":"function_call"`, `"finish_reason":"stop"`)}, []broken{
 		{"no name", swap(whole, `"name":"f",`, ""), "/choices/0/message/function_call/name: missing"},
 		{"no arguments", swap(whole, `,"arguments":"{}"`, ""), "/choices/0/message/function_call/arguments: missing"},
-		{"arguments are an object", swap(whole, `"{}"`, `{}`), "/choices/0/message/function_call/arguments: not a string"},
+		{"arguments must be an object", swap(whole, `"{}"`, `{}`), "/choices/0/message/function_call/arguments: not a string"},
 		{"incomplete arguments", swap(whole, `"{}"`, `"{"`), "/choices/0: the arguments of the function_call"},
 		{"no call", swap(whole, `,"function_call":{"name":"f","arguments":"{}"}`, ""), "/choices/0/finish_reason: function_call without a call"},
 		{"another end", swap(whole, `"finish_reason":"function_call"`, `"finish_reason":"tool_calls"`), "/choices/0/finish_reason: tool_calls without calls"},
@@ -108,7 +108,7 @@ func TestChatWholeResponsesAndErrors(t *testing.T) {
 		{"no refusal", swap(good, `"refusal":null,`, ""), "/choices/0/message/refusal: missing"},
 		{"no logprobs", swap(good, `"logprobs":null,`, ""), "/choices/0/logprobs: missing"},
 		{"no content", swap(good, `"content":null,`, ""), "/choices/0/message/content: missing"},
-		{"arguments are an object", swap(good, `"arguments":"{}"`, `"arguments":{}`), "/function/arguments: not a string"},
+		{"arguments must be an object", swap(good, `"arguments":"{}"`, `"arguments":{}`), "/function/arguments: not a string"},
 		{"duplicate id", swap(good, "call_2", "call_1"), "/choices/0/message/tool_calls/1/id: duplicate \"call_1\""},
 		{"no calls", swap(good, `"tool_calls":[{"id":"call_1","type":"function","function":{"name":"f","arguments":"{}"}},{"id":"call_2","type":"custom","custom":{"name":"g","input":"x"}}]`, `"tool_calls":[]`), "/tool_calls: empty"},
 		{"a sum", swap(good, `"total_tokens":3`, `"total_tokens":4`), "/usage/total_tokens"},

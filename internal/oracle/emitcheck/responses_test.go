@@ -265,7 +265,7 @@ func TestResponsesWholeResponses(t *testing.T) {
 		{"no item status", swap(good, `"role":"assistant","status":"completed",`, `"role":"assistant",`), "/output/1/status: missing"},
 		{"no call_id", swap(good, `"call_id":"call_1",`, ""), "/output/2/call_id: missing"},
 		{"duplicate call_id", swap(good, "call_2", "call_1"), "/output/3/call_id: duplicate \"call_1\""},
-		{"arguments are an object", swap(good, `"arguments":"{}"`, `"arguments":{}`), "/output/2/arguments: not a string"},
+		{"arguments must be an object", swap(good, `"arguments":"{}"`, `"arguments":{}`), "/output/2/arguments: not a string"},
 		{"no summary", swap(good, `"summary":[{"type":"summary_text","text":"Hm"}],`, ""), "/output/0/summary: missing"},
 		{"empty encrypted content", swap(good, "gAA", ""), "/output/0/encrypted_content: empty"},
 	}}.run(t)

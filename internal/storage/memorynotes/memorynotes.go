@@ -72,7 +72,7 @@ func (m *Notes) Put(ctx context.Context, key string, value []byte, expires time.
 	}
 	m.remove(m.byKey[key]) // even if the new value is not stored: the old one is outdated
 	if most := m.maxBytes(); note.size() > most {
-		return fmt.Errorf("session: a note of %d bytes is more than all that is kept in memory, %d: %w", len(value), most, dragoman.ErrTooLarge)
+		return fmt.Errorf("session: a note of %d bytes exceeds the memory limit of %d bytes: %w", len(value), most, dragoman.ErrTooLarge)
 	}
 	if m.puts++; m.puts%storelimits.SweepEvery == 0 {
 		m.sweep(now, sweepBatch)

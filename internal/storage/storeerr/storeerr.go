@@ -10,7 +10,7 @@ import (
 // The sentinel errors that [Conflict] and [Newer] match. See session.ErrConflict and
 // session.ErrNewer.
 var (
-	ErrConflict = errors.New("session: another writer was first")
+	ErrConflict = errors.New("session: another process wrote to the session")
 	ErrNewer    = errors.New("session: written by a newer version")
 )
 
@@ -24,7 +24,7 @@ type Conflict struct {
 }
 
 func (e *Conflict) Error() string {
-	return fmt.Sprintf("session: %s ends with entry %d and not with %d: another writer was first; open it again to go on from there", e.ID, e.Actual, e.Head)
+	return fmt.Sprintf("session: %s ends with entry %d, not with %d: another process wrote to it; open the session again to continue", e.ID, e.Actual, e.Head)
 }
 
 // Is reports whether target is [ErrConflict].
@@ -38,7 +38,7 @@ type Newer struct {
 }
 
 func (e *Newer) Error() string {
-	return fmt.Sprintf("session: %s is of version %d, and this program knows versions up to %d: use a newer one", e.What, e.Found, e.Known)
+	return fmt.Sprintf("session: %s has version %d, but this program supports versions up to %d: use a newer version of the program", e.What, e.Found, e.Known)
 }
 
 // Is reports whether target is [ErrNewer].

@@ -195,9 +195,9 @@ func (l *collector) run(words []word, more bool, depth int) call {
 	name := words[0].text
 	switch {
 	case !words[0].static || name == "":
-		return l.noteUnknownIn(c, "which program runs must be known before")
+		return l.noteUnknownIn(c, "the name of the program must be known before it runs")
 	case depth > maxDepth:
-		return l.noteUnknownIn(c, "there are too many programs that run programs")
+		return l.noteUnknownIn(c, "too many programs run other programs")
 	}
 	l.program(name)
 	args := words[1:]
@@ -226,13 +226,13 @@ func (l *collector) run(words []word, more bool, depth int) call {
 		}
 	case runsVariable:
 		if slices.ContainsFunc(args, func(a word) bool { return !a.static || strings.HasPrefix(a.text, "-v") || a.text == "-R" }) {
-			return l.noteUnknownIn(c, "variables cannot be set or looked at by "+name)
+			return l.noteUnknownIn(c, "variables cannot be set or read by "+name)
 		}
 	}
 	return c
 }
 
-func runsUnknown(name string) string { return name + " can run what is not seen here" }
+func runsUnknown(name string) string { return name + " runs commands that cannot be checked here" }
 
 // noteUnknownIn records that a call may run something unknown.
 func (l *collector) noteUnknownIn(c call, why string) call {

@@ -77,7 +77,7 @@ const MaxCommand = 64 << 10
 const maxDepth = 8
 
 // ErrUnreadable is wrapped by every error about a command that cannot be parsed.
-var ErrUnreadable = errors.New("the command cannot be read")
+var ErrUnreadable = errors.New("the command cannot be parsed")
 
 // Parse parses a command as Bash does. If it returns an error, the Command is safe to use: it runs
 // an unknown program.
@@ -172,7 +172,7 @@ func (c *Command) Words() ([]string, error) {
 	case c.needs != nil:
 		return nil, c.needs
 	case !c.read:
-		return nil, fmt.Errorf("%w: nobody parsed it", ErrUnreadable)
+		return nil, fmt.Errorf("%w: it was not parsed", ErrUnreadable)
 	}
 	return slices.Clone(c.words), nil
 }

@@ -20,7 +20,7 @@ func ExampleAllow() {
 	// Output:
 	// [go test -run=TestA|TestB ./...] <nil>
 	// [] this command is not allowed: "git" may run only as: git log ... !--output !-o
-	// [] this command is not allowed: "rm" is not on the list; what is allowed: go test ...; go vet *; git log ... !--output !-o
+	// [] this command is not allowed: "rm" is not on the list of allowed commands: go test ...; go vet *; git log ... !--output !-o
 	// [] this command is not allowed: | is not allowed: no shell runs the command, so there are no operators; quote it if it belongs to an argument
 }
 
@@ -37,6 +37,6 @@ func ExampleParseScript() {
 	}
 	// Output:
 	// [ls wc] <nil>
-	// [ls rm] this command is not allowed: "rm" is not on the list; what is allowed: ls ...; wc -l
-	// [eval ?] this command is not allowed: "eval" is not on the list; what is allowed: ls ...; wc -l
+	// [ls rm] this command is not allowed: "rm" is not on the list of allowed commands: ls ...; wc -l
+	// [eval ?] this command is not allowed: "eval" is not on the list of allowed commands: ls ...; wc -l
 }

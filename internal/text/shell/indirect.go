@@ -268,7 +268,7 @@ func (r *rule) callRuns(c *call) string {
 			own, known := in.subcommands[sub.text]
 			switch {
 			case !sub.static:
-				return "a word that is not known"
+				return "a word that is not known in advance"
 			case len(in.only) > 0 && !known && !slices.Contains(in.only, sub.text) && !fixed(at):
 				return sub.text
 			case known && own.always != "" && !fixed(at):
@@ -283,7 +283,7 @@ func (r *rule) callRuns(c *call) string {
 		switch {
 		case named(i):
 		case !a.static:
-			return "a word that is not known"
+			return "a word that is not known in advance"
 		case in.variables && !strings.HasPrefix(a.text, "-") && strings.Contains(a.text, "="):
 			return a.text
 		case slices.ContainsFunc(in.flags, func(f string) bool { return refusesArg(f, a.text) }):

@@ -91,7 +91,7 @@ func (l *List) judge(c *Command) error {
 	case c.ParseError != "":
 		return errors.New(c.ParseError)
 	case !c.read:
-		return errors.New("nobody parsed it")
+		return errors.New("it was not parsed")
 	}
 	for i := range c.calls {
 		if err := l.judgeCall(&c.calls[i]); err != nil {
@@ -155,7 +155,7 @@ func (l *List) refusal(c *call) error {
 	if len(same) > 0 {
 		return fmt.Errorf("%.100q may run only as: %s%s", c.words[0].text, joinFew(same), c.unknownWords())
 	}
-	return fmt.Errorf("%.100q is not on the list; what is allowed: %s", c.words[0].text, joinFew(all))
+	return fmt.Errorf("%.100q is not on the list of allowed commands: %s", c.words[0].text, joinFew(all))
 }
 
 // joinFew joins patterns, unless they are too many.
@@ -191,15 +191,15 @@ func parseRule(text string) (rule, error) {
 		refused, isRefused := strings.CutPrefix(word, "!")
 		switch {
 		case isRefused && !r.rest:
-			return r, errors.New("! must come after the three dots")
+			return r, errors.New("! is only allowed after \"...\"")
 		case isRefused && refused == "":
-			return r, errors.New("! needs a flag")
+			return r, errors.New("! needs a flag, as in !--output")
 		case isRefused:
 			r.refuse = append(r.refuse, refused)
 		case r.rest && strings.HasPrefix(word, "-"):
 			r.flags = append(r.flags, word)
 		case r.rest:
-			return r, errors.New("after the three dots only flags may come, and ! with what is refused")
+			return r, errors.New("only flags may follow \"...\", and !--flag to refuse a flag")
 		case word == "...":
 			r.rest = true
 		default:
@@ -220,9 +220,9 @@ func (r *rule) check() error {
 	}
 	switch kind := runners[strings.ToLower(path.Base(program))]; {
 	case kind == runsText && !r.exact():
-		return fmt.Errorf("%s can run what is not seen here: allow it by all its words, without * and three dots", program)
+		return fmt.Errorf("%s runs other programs: list the full command, without * and \"...\"", program)
 	case kind == runsScript && r.exact() && (len(r.words) < 2 || strings.HasPrefix(r.words[1], "-") && r.words[1] != "-c"):
-		return fmt.Errorf("%s would run its input: name a script", program)
+		return fmt.Errorf("%s would run its standard input as a script: name a script file", program)
 	}
 	return nil
 }

@@ -59,7 +59,7 @@ func refuseCommand(c syntax.Command) error {
 	if b, ok := c.(*syntax.BinaryCmd); ok {
 		return takesShell(b.Op.String(), "operators")
 	}
-	return errors.New("only a program and its arguments: what only a shell can do is not allowed")
+	return errors.New("only a program and its arguments are allowed, no shell syntax")
 }
 
 // literal returns the value of a word if it is constant and needs no shell.
