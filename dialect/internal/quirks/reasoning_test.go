@@ -12,7 +12,7 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// reasoningResponses have state that only the model's provider can read; "c2VjcmV0" is all of it.
+// reasoningResponses have opaque reasoning state, which is always "c2VjcmV0".
 var reasoningResponses = map[dragoman.Dialect]string{
 	dialectname.OpenAIResponses: `{"id":"r","object":"response","status":"completed","model":"one","output":[{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"seen"}],"encrypted_content":"c2VjcmV0"},{"type":"message","id":"msg_1","role":"assistant","status":"completed","content":[{"type":"output_text","text":"so","annotations":[]}]}]}`,
 	dialectname.Anthropic:       `{"id":"m","type":"message","role":"assistant","model":"one","content":[{"type":"thinking","thinking":"seen","signature":"c2VjcmV0"},{"type":"redacted_thinking","data":"c2VjcmV0"},{"type":"text","text":"so"}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}`,
