@@ -28,11 +28,11 @@ type clientStream struct {
 	// reports that their owner is recorded.
 	items                       itemCollector
 	watchesItems, itemsRecorded bool
-	// batches says that events which come together are sent together: the model calls waiting
-	// before it waits.
+	// batches reports that events which arrive together are sent together: the model calls
+	// flushBeforeWait before it waits.
 	batches bool
-	// started says that an event of the response has come, headed that the status and headers
-	// were sent, ended that the last event has come.
+	// started reports that an event of the response has arrived, headerSent that the status and
+	// headers were sent, and ended that the last event has arrived.
 	started, headerSent, ended bool
 	// callCount counts the calls, and hasCutCall reports that one of them is incomplete. heldEnds
 	// are the ends of calls that are complete or not depending on how the stream ends.

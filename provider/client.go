@@ -98,7 +98,7 @@ type Client struct {
 	// one; empty means unknown.
 	keyAdvice string
 	schemas   interop.SchemaCache
-	// cachedAddress caches the address of the last request, scoped its scope.
+	// cachedAddress caches the address of the last request, cachedScope its scope.
 	cachedAddress atomic.Pointer[address]
 	cachedScope   atomic.Pointer[scope]
 	// cachedModel caches the facts about the last requested model.
@@ -108,7 +108,8 @@ type Client struct {
 	initMu      sync.Mutex
 	initialized map[string]bool
 
-	// through reports whether the client's own model is transparent. It is valid after looked.
+	// transparent reports whether the client's own model is transparent. It is set by
+	// transparentOnce.
 	transparentOnce sync.Once
 	transparent     bool
 

@@ -24,8 +24,8 @@ type account struct {
 	renews          time.Time
 }
 
-// set changes the limits. Counts are kept: a longer budget begins with the tokens spent of the
-// shorter one.
+// set changes the limits. Counts are unchanged: a longer budget begins with the tokens spent of
+// the shorter one.
 func (a *account) set(key Key, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

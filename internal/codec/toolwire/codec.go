@@ -88,7 +88,7 @@ type Traits struct {
 	// RequiresIDs: a call and its result carry the id of the call.
 	RequiresIDs bool
 
-	// CallFields lists the optional fields that a call of this dialect can have.
+	// OptionalCallFields lists the optional fields that a call of this dialect can have.
 	OptionalCallFields CallFields
 	// CallFields are the fields that determine what a call runs, by the object that
 	// holds them.

@@ -18,7 +18,7 @@ type watcher struct {
 	server *Server
 	// stored: the items of the response are stored.
 	stored bool
-	// sign: function calls get a thoughtSignature.
+	// signsCalls: function calls get a thoughtSignature.
 	signsCalls bool
 	json       bool
 	// theirs is the quoted model name of the next handler, and name the one that the client
