@@ -108,10 +108,17 @@ func (x *execution) readObject(ctx context.Context, text string, steps []Step) (
 	return in, steps, f
 }
 
-// recheck completes and checks the input after a policy, a hook or a human changed it.
-func (x *execution) recheck(ctx context.Context) *failure {
-	return x.completeAndCheck(ctx, &x.input, &x.steps)
+// recheck completes and checks the input after it was changed by a policy, a hook or a human.
+func (x *execution) recheck(ctx context.Context, by string) *failure {
+	f := x.completeAndCheck(ctx, &x.input, &x.steps)
+	if f != nil && f.kind == ErrorArguments { // the model cannot correct what it did not write
+		f.message = strings.TrimSuffix(f.message, correctArguments) + "\nYour arguments were valid: " + by + " changed them."
+	}
+	return f
 }
+
+// correctArguments ends the message about arguments that the model wrote.
+const correctArguments = "\nCorrect the arguments and call the tool again."
 
 func (x *execution) completeAndCheck(ctx context.Context, in *Input, steps *[]Step) *failure {
 	if x.entry.spec.Kind != codes.ToolFreeform {
@@ -308,7 +315,7 @@ func (e *entry) badArguments(what string) *failure {
 	case e.spec.Kind != codes.ToolFreeform && len(e.spec.Parameters) > 0:
 		fmt.Fprintf(&b, "\nExpected a JSON object that matches this schema: %s", e.expected())
 	}
-	b.WriteString("\nCorrect the arguments and call the tool again.")
+	b.WriteString(correctArguments)
 	return &failure{kind: ErrorArguments, message: b.String(), err: errors.New(what)}
 }
 

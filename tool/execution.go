@@ -336,7 +336,7 @@ func (x *execution) edit(ctx context.Context, edits []Edit) *failure {
 		x.steps = append(x.steps, Step{stepPolicy, e.Argument + " is set"})
 	}
 	x.input = in
-	return x.recheck(ctx)
+	return x.recheck(ctx, "a policy")
 }
 
 // preHooks runs the pre-hooks of the toolbox and then of the tool.
@@ -362,7 +362,7 @@ func (x *execution) preHooks(ctx context.Context) (changed bool, f *failure) {
 	}
 	x.input = in
 	x.steps = append(x.steps, Step{stepHook, "a hook changed the arguments"})
-	return true, x.recheck(ctx)
+	return true, x.recheck(ctx, "a hook")
 }
 
 // transform replaces an input with the result of the hook. Each hook gets its own copy.
@@ -592,7 +592,7 @@ func (x *execution) approved(ctx context.Context, a Answer) *failure {
 	case a.Edited == nil:
 		return nil
 	}
-	if f := x.recheck(ctx); f != nil {
+	if f := x.recheck(ctx, "the user"); f != nil {
 		return f
 	}
 	return x.decide(ctx)

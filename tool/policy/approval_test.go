@@ -621,3 +621,43 @@ func TestA7_ShownTextCannotForgeThePrompt(t *testing.T) {
 		t.Error("ordinary text is escaped")
 	}
 }
+
+// Arguments that became invalid through a policy, a hook or a human are not the model's to
+// correct: the result says who changed them.
+func TestP4_InvalidChangesNameWhoMadeThem(t *testing.T) {
+	type count struct {
+		N int `json:"n" jsonschema:"maximum=10"`
+	}
+	run := func(rule Rule, hooks tool.Hooks) string {
+		t.Helper()
+		p, err := New(Config{Rules: []Rule{rule}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		box, err := tool.Config{Hooks: hooks}.Box(tool.New("f", "Counts.", func(context.Context, count) (string, error) { return "ran", nil }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ask := ApproverFunc(func(context.Context, *tool.ApprovalRequest) (tool.Answer, error) {
+			return tool.Answer{Verdict: tool.Approved, Value: json.RawMessage("30")}, nil
+		})
+		b, err := (&tool.Runner{Policy: p, Approver: ask}).Start("r").Do(t.Context(), box, tool.Turn{Number: 1, Calls: []*dragoman.ToolCall{{ID: "1", Name: "f", Arguments: `{"n":1}`}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b.Results[0].Text()
+	}
+	tooBig := func(_ context.Context, in tool.Input) (tool.Input, error) {
+		in.Arguments = json.RawMessage(`{"n":30}`)
+		return in, nil
+	}
+	for who, got := range map[string]string{
+		"a policy": run(Rule{ID: "a", Effect: tool.Allow, Edits: []tool.Edit{{Argument: "n", Value: json.RawMessage("30")}}}, tool.Hooks{}),
+		"a hook":   run(Rule{ID: "a", Effect: tool.Allow}, tool.Hooks{Pre: []tool.PreHook{tooBig}}),
+		"the user": run(Rule{ID: "a", Effect: tool.AskInput, Input: &tool.InputRequest{Argument: "n", Prompt: "how many"}}, tool.Hooks{}),
+	} {
+		if !strings.Contains(got, "/n: must be at most 10, is 30") || !strings.HasSuffix(got, "Your arguments were valid: "+who+" changed them.") || strings.Contains(got, "call the tool again") {
+			t.Errorf("%s: %s", who, got)
+		}
+	}
+}
