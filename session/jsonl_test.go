@@ -101,7 +101,7 @@ func (endless) Read(p []byte) (int, error) {
 
 func TestS3_EndlessLineIsRefused(t *testing.T) {
 	_, err := session.Import(t.Context(), &session.Memory{}, io.MultiReader(strings.NewReader(header), endless{}), "")
-	if !errors.Is(err, session.ErrInvalid) || !strings.Contains(err.Error(), "line 2: it has more than") {
+	if !errors.Is(err, session.ErrInvalid) || !strings.Contains(err.Error(), "line 2 of the export: it has more than") {
 		t.Error(err)
 	}
 }

@@ -114,7 +114,7 @@ func TestForeignFilesAreRefusedUnchanged(t *testing.T) {
 	if err := os.WriteFile(text, []byte(strings.Repeat("not a database\n", 100)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for path, want := range map[string]string{foreign: "another program", text: "not a SQLite file"} {
+	for path, want := range map[string]string{foreign: "another program", text: "not an SQLite file"} {
 		before, _ := os.ReadFile(path)
 		if _, err := sqlite.Open(t.Context(), path, sqlite.Options{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
