@@ -483,13 +483,12 @@ the conversation ends with that message, and "dragoman run" continues from there
 				return usageError("PROMPT and --entry cannot be used together")
 			}
 			return o.with(cmd, args[0], func(ctx context.Context, store session.Store, s *session.Session) error {
-				to, was := entry, fmt.Sprintf("at entry %d", entry)
-				if cmd.Flags().Changed("entry") {
-					var err error
-					if to, err = withState(ctx, s, entry); err != nil {
-						return err
-					}
-				} else {
+				was := fmt.Sprintf("at entry %d", entry)
+				to, err := withState(ctx, s, entry)
+				if err != nil {
+					return err
+				}
+				if !cmd.Flags().Changed("entry") {
 					number, p, err := promptNamed(ctx, s, args[1:])
 					if err != nil {
 						return err
