@@ -11,7 +11,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
-	"github.com/dragoman-go/dragoman/internal/codec/stopreason"
+	"github.com/dragoman-go/dragoman/internal/codec/turnrules"
 	"github.com/dragoman-go/dragoman/internal/testkit/gen"
 	"github.com/dragoman-go/dragoman/targets"
 	"pgregory.net/rapid"
@@ -47,7 +47,7 @@ func TestQuirkB18_QuirkB19_StopReasonFromWireValueAndContent(t *testing.T) {
 		{"decision 130: pause without a terminal marker", dragoman.StopPause, 1, false, dragoman.StopError, false},
 		{"length without a terminal marker", dragoman.StopLength, 1, false, dragoman.StopLength, false},
 	} {
-		got := stopreason.Derive(c.word, c.calls, c.terminal)
+		got := turnrules.StopReason(c.word, c.calls, c.terminal)
 		if got != c.want || got.Runs() != c.runs {
 			t.Errorf("%s: %q (runs %v), want %q (runs %v)", c.name, got, got.Runs(), c.want, c.runs)
 		}
@@ -57,7 +57,7 @@ func TestQuirkB18_QuirkB19_StopReasonFromWireValueAndContent(t *testing.T) {
 func TestDecision130_CallsOfAnUnfinishedStreamAreBlocked(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		word := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "stop", "tool_calls", "pause", "length"})).Draw(t, "word")
-		if got := stopreason.Derive(dragoman.StopReason(word), rapid.IntRange(0, 3).Draw(t, "calls"), false); got.Runs() {
+		if got := turnrules.StopReason(dragoman.StopReason(word), rapid.IntRange(0, 3).Draw(t, "calls"), false); got.Runs() {
 			t.Fatalf("%q runs", got)
 		}
 	})

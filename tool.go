@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
-	"github.com/dragoman-go/dragoman/internal/text/fence"
+	"github.com/dragoman-go/dragoman/internal/textkit"
 )
 
 // ToolSpec is the definition of a tool as its author wrote it. Encoding never changes it: each
@@ -277,7 +277,7 @@ func (r *ToolResult) PlainText() string {
 	for i, p := range r.Content {
 		plain.Content[i] = p
 		if t, ok := p.(*Text); ok && t != nil {
-			plain.Content[i] = &Text{Text: fence.Unwrap(t.Text)}
+			plain.Content[i] = &Text{Text: textkit.Unfence(t.Text)}
 		}
 	}
 	return plain.Text()

@@ -9,7 +9,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
-	"github.com/dragoman-go/dragoman/internal/contexts/callcontext"
+	"github.com/dragoman-go/dragoman/internal/modelcall"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/provider/extension"
 	"github.com/dragoman-go/dragoman/targets"
@@ -110,8 +110,8 @@ func (r *run) answer(ctx context.Context, req *dragoman.Request) (*dragoman.Resp
 	var c dragoman.Collector
 	var failed error
 	var patches patchQueue
-	ctx = callcontext.WithPosition(ctx, extension.Position{Run: r.state.Run, Turn: r.state.Turn, Message: len(r.messages)})
-	ctx = callcontext.WithPatches(ctx, patches.add)
+	ctx = modelcall.WithPosition(ctx, extension.Position{Run: r.state.Run, Turn: r.state.Turn, Message: len(r.messages)})
+	ctx = modelcall.WithPatches(ctx, patches.add)
 	if r.chunks {
 		ctx = wirekit.WithChunks(ctx)
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/contexts"
+	"github.com/dragoman-go/dragoman/internal/modelcall"
 	"github.com/dragoman-go/dragoman/provider"
 )
 
@@ -21,7 +21,7 @@ func (r *run) perLink(ctx context.Context, req *dragoman.Request) context.Contex
 		return ctx
 	}
 	l := linkRequests{run: r, base: req, native: map[dragoman.Origin][]dragoman.Message{}}
-	return contexts.WithLinkRequest(ctx, req, l.build)
+	return modelcall.WithLinkRequest(ctx, req, l.build)
 }
 
 // linkRequests builds the requests of one turn for the models of a chain. It compacts and

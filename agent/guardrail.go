@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/contexts/lazyctx"
+	"github.com/dragoman-go/dragoman/internal/lazyctx"
 	"github.com/dragoman-go/dragoman/tool"
 )
 

@@ -174,7 +174,7 @@ func TestL7_StoredStopHasTheErrorOfItsGuardrail(t *testing.T) {
 }
 
 func TestL7_StoredStopNamesItsReasonOnce(t *testing.T) {
-	for stage, want := range map[string]string{"tool_input": "agent: stopped by a guardrail (loaded from the stored run): g, at tool_input: no", "": "agent: the model gave no usable answer (loaded from the stored run): it was cut off at the output limit; raise Settings.MaxOutputTokens"} {
+	for stage, want := range map[string]string{"tool_input": "agent: stopped by a guardrail (loaded from the stored run): g, at tool_input: no", "": "agent: the response of the model cannot be used (loaded from the stored run): it was cut off at the output limit: raise Settings.MaxOutputTokens"} {
 		cut := textResponse("part")
 		cut.Stop.Reason = dragoman.StopLength
 		a := agent.Agent{Model: model(cut)}

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/contexts/lazyctx"
+	"github.com/dragoman-go/dragoman/internal/lazyctx"
 )
 
 // loop alternates model calls and tool calls until the run is over.

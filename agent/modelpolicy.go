@@ -7,16 +7,16 @@ import (
 	"sync"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/contexts"
+	"github.com/dragoman-go/dragoman/internal/modelcall"
 )
 
 // gated returns a context in which the policy decides on each model of a chain before
 // it is called. The policy of an outer run does not apply.
 func (r *run) gated(ctx context.Context) context.Context {
 	if r.active.Runner == nil || r.active.Runner.Policy == nil {
-		return contexts.WithoutModelGate(ctx)
+		return modelcall.WithoutModelGate(ctx)
 	}
-	return contexts.WithModelGate(ctx, r.decideModel)
+	return modelcall.WithModelGate(ctx, r.decideModel)
 }
 
 // gatedActions calls f, which runs actions of extensions, with a context in which the
@@ -24,11 +24,11 @@ func (r *run) gated(ctx context.Context) context.Context {
 // so f runs concurrently with the goroutine that emits events.
 func (r *run) gatedActions(ctx context.Context, f func(context.Context)) {
 	if r.active.Runner == nil || r.active.Runner.Policy == nil {
-		f(contexts.WithoutModelGate(ctx))
+		f(modelcall.WithoutModelGate(ctx))
 		return
 	}
 	t, turn := r.runner(), r.state.Turn
-	ctx = contexts.WithModelGate(ctx, func(ctx context.Context, model string) error { return t.DecideModel(ctx, turn, model) })
+	ctx = modelcall.WithModelGate(ctx, func(ctx context.Context, model string) error { return t.DecideModel(ctx, turn, model) })
 	if r.yield == nil {
 		f(ctx)
 		return
@@ -38,8 +38,8 @@ func (r *run) gatedActions(ctx context.Context, f func(context.Context)) {
 
 // permitted calls the model once, if the policy allows it.
 func (r *run) permitted(ctx context.Context, req *dragoman.Request) (*dragoman.Response, error) {
-	if !isChain(r.active.Model) && contexts.HasModelGate(ctx) { // a chain checks each link itself
-		if err := contexts.CheckModel(ctx, policyName(ctx, r.active.Model, req.Model)); err != nil {
+	if !isChain(r.active.Model) && modelcall.HasModelGate(ctx) { // a chain checks each link itself
+		if err := modelcall.CheckModel(ctx, policyName(ctx, r.active.Model, req.Model)); err != nil {
 			return nil, err
 		}
 	}

@@ -7,8 +7,8 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
-	"github.com/dragoman-go/dragoman/internal/text/plaintext"
 	"github.com/dragoman-go/dragoman/internal/text/toolname"
+	"github.com/dragoman-go/dragoman/internal/textkit"
 	"github.com/dragoman-go/dragoman/targets"
 	"github.com/dragoman-go/dragoman/tool"
 	"github.com/dragoman-go/dragoman/tool/policy"
@@ -230,7 +230,7 @@ func (c *agentSet) background() bool {
 
 // invalid returns an error about the definition of the agent.
 func (p *preparedAgent) invalid(format string, args ...any) error {
-	return fmt.Errorf("agent: %w of %s: %s", ErrAgent, plaintext.Token(p.name()), fmt.Sprintf(format, args...))
+	return fmt.Errorf("agent: %w of %s: %s", ErrAgent, textkit.Token(p.name()), fmt.Sprintf(format, args...))
 }
 
 // prepare checks the agent and builds its toolbox.
@@ -243,10 +243,10 @@ func (p *preparedAgent) prepare() error {
 	if len(p.Name) > maxName {
 		wrong("the name is longer than %d bytes", maxName)
 	}
-	if err := plaintext.Name(p.Name); err != nil {
+	if err := textkit.CheckName(p.Name); err != nil {
 		wrong("the name is invalid: %v", err)
 	}
-	if err := plaintext.Description(p.Description); err != nil {
+	if err := textkit.CheckDescription(p.Description); err != nil {
 		wrong("the description is invalid: %v", err)
 	}
 	if err := p.collectDeferred(); err != nil {

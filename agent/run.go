@@ -13,10 +13,9 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
-	"github.com/dragoman-go/dragoman/internal/codec/resultorder"
-	"github.com/dragoman-go/dragoman/internal/contexts"
-	"github.com/dragoman-go/dragoman/internal/contexts/callcontext"
-	"github.com/dragoman-go/dragoman/internal/contexts/lazyctx"
+	"github.com/dragoman-go/dragoman/internal/codec/turnrules"
+	"github.com/dragoman-go/dragoman/internal/lazyctx"
+	"github.com/dragoman-go/dragoman/internal/modelcall"
 	"github.com/dragoman-go/dragoman/provider/extension"
 	"github.com/dragoman-go/dragoman/tool"
 )
@@ -402,7 +401,7 @@ func (r *run) settleBefore(ctx context.Context, before *State) error {
 			return errorf("loading the run: %w", err)
 		}
 		if res == nil {
-			res = resultorder.Abandoned(c)
+			res = turnrules.Abandoned(c)
 		}
 		results[i] = res
 	}
@@ -533,10 +532,10 @@ func (r *run) prepareSave(ctx context.Context) {
 		return
 	}
 	p := r.active
-	ctx = callcontext.WithPosition(ctx, extension.Position{Run: r.state.Run, Turn: r.state.Turn, Message: len(r.messages)})
+	ctx = modelcall.WithPosition(ctx, extension.Position{Run: r.state.Run, Turn: r.state.Turn, Message: len(r.messages)})
 	var err error
 	var spent meter
-	r.gatedActions(contexts.WithMeter(ctx, spent.add), func(ctx context.Context) {
+	r.gatedActions(modelcall.WithMeter(ctx, spent.add), func(ctx context.Context) {
 		err = s.BeforeSave(ctx, p.Model, p.Settings.Model, r.messages[r.storedCount:])
 	})
 	err = errors.Join(err, r.spend(&spent))

@@ -12,7 +12,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/dialects"
 	"github.com/dragoman-go/dragoman/internal/text/toolname"
-	"github.com/dragoman-go/dragoman/internal/text/words"
+	"github.com/dragoman-go/dragoman/internal/textkit"
 	"github.com/dragoman-go/dragoman/provider/extension"
 	"github.com/dragoman-go/dragoman/targets"
 	"github.com/dragoman-go/dragoman/tool"
@@ -279,7 +279,7 @@ func weights(s *dragoman.ToolSpec) map[string]float64 {
 // wordsOf returns the distinct words of a text, without a plural "s".
 func wordsOf(s string) []string {
 	var out []string
-	for _, w := range words.Split(s) {
+	for _, w := range textkit.Words(s) {
 		if len(w) > 1 {
 			out = append(out, strings.TrimSuffix(w, "s"))
 		}

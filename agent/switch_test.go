@@ -24,8 +24,8 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
 	"github.com/dragoman-go/dragoman/history"
 	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
+	"github.com/dragoman-go/dragoman/internal/modelcall"
 	"github.com/dragoman-go/dragoman/internal/oracle/rulecheck"
-	"github.com/dragoman-go/dragoman/internal/serving/modelwire"
 	"github.com/dragoman-go/dragoman/interop"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/provider/extension"
@@ -396,14 +396,14 @@ func compact(ctx context.Context, s *session.Session, c dialect.Codec, target ta
 	if err != nil {
 		return err
 	}
-	return s.Act(ctx, wireOnly{modelwire.Wire{Codec: c, Target: target, Extensions: on}},
+	return s.Act(ctx, wireOnly{modelcall.Wire{Codec: c, Target: target, Extensions: on}},
 		session.Action{Extension: "dragoman.compact", ID: extension.CompactID, Params: json.RawMessage(`{"keep":1}`)})
 }
 
 // wireOnly is a model of which only the wire is used.
-type wireOnly struct{ w modelwire.Wire }
+type wireOnly struct{ w modelcall.Wire }
 
-func (m wireOnly) Wire(context.Context, string) (modelwire.Wire, error) { return m.w, nil }
+func (m wireOnly) Wire(context.Context, string) (modelcall.Wire, error) { return m.w, nil }
 
 func (wireOnly) Generate(context.Context, *dragoman.Request) (*dragoman.Response, error) {
 	return nil, errors.New("not asked")

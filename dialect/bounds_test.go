@@ -11,7 +11,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
-	"github.com/dragoman-go/dragoman/internal/framing/bodies"
+	"github.com/dragoman-go/dragoman/internal/framing"
 	"github.com/dragoman-go/dragoman/internal/testkit/crosstest"
 )
 
@@ -71,7 +71,7 @@ func TestTooManyValuesAreRefusedBeforeAllocation(t *testing.T) {
 			t.Errorf("no hostile lists for %s", c.Dialect())
 		}
 		for _, format := range hostileLists[c.Dialect()] {
-			body := listOf(format, "{}", bodies.MaxValues+1)
+			body := listOf(format, "{}", framing.MaxValues+1)
 			for what, decode := range map[string]func() error{
 				"request":  func() error { _, _, err := c.DecodeRequest(body, dialect.DecodeOptions{}); return err },
 				"response": func() error { _, _, err := c.DecodeResponse(body, dialect.DecodeOptions{}); return err },
@@ -93,7 +93,7 @@ func TestTooManyValuesAreRefusedBeforeAllocation(t *testing.T) {
 
 // Commas within strings are not counted as values.
 func TestLongTextIsNotTooManyValues(t *testing.T) {
-	text := `{"type":"text","role":"user","text":"\"` + strings.Repeat(",", bodies.MaxValues+1) + `\\"}`
+	text := `{"type":"text","role":"user","text":"\"` + strings.Repeat(",", framing.MaxValues+1) + `\\"}`
 	for _, c := range crosstest.Codecs {
 		for _, format := range hostileLists[c.Dialect()] {
 			if _, _, err := c.DecodeRequest(listOf(format, text, 1), dialect.DecodeOptions{}); err != nil {
@@ -137,7 +137,7 @@ func TestEventWithTooManyValuesIsRefused(t *testing.T) {
 		if !ok {
 			continue
 		}
-		body := append([]byte("data: "), listOf(format, "{}", bodies.MaxValues+1)...)
+		body := append([]byte("data: "), listOf(format, "{}", framing.MaxValues+1)...)
 		body = append(body, "\n\n"...)
 		err := c.NewStreamDecoder(dialect.DecodeOptions{}).Feed(body, func(dragoman.Event) error { return nil })
 		if !errors.Is(err, dragoman.ErrTooLarge) || !strings.Contains(err.Error(), "values") {

@@ -17,7 +17,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/codec/toolwire"
-	"github.com/dragoman-go/dragoman/internal/framing/bodies"
+	"github.com/dragoman-go/dragoman/internal/framing"
 	"github.com/dragoman-go/dragoman/interop"
 	"github.com/dragoman-go/dragoman/targets"
 )
@@ -132,7 +132,7 @@ func (o DecodeOptions) Limit() int {
 	if o.MaxBytes > 0 {
 		return o.MaxBytes
 	}
-	return bodies.DefaultMax
+	return framing.DefaultMaxBody
 }
 
 // StreamDecoder converts the bytes of a stream to events. Bytes may be fed in chunks of any size;

@@ -25,7 +25,7 @@ import (
 	"github.com/dragoman-go/dragoman/gateway"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
-	"github.com/dragoman-go/dragoman/internal/storage/memorynotes"
+	"github.com/dragoman-go/dragoman/internal/storage/storekit"
 	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/sim"
 )
@@ -91,7 +91,7 @@ func TestQuirkB17_StateIsStoredBeforeTheEndIsSent(t *testing.T) {
 	} {
 		t.Run(tc.path, func(t *testing.T) {
 			rec := httptest.NewRecorder()
-			notes := &recordingNotes{Notes: &memorynotes.Notes{}, written: func() string { return rec.Body.String() }}
+			notes := &recordingNotes{Notes: &storekit.Notes{}, written: func() string { return rec.Body.String() }}
 			g, err := gateway.New(nil, gateway.Options{Notes: notes})
 			if err != nil {
 				t.Fatal(err)

@@ -17,7 +17,7 @@ import (
 
 	"github.com/dragoman-go/dragoman/gateway"
 	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
-	"github.com/dragoman-go/dragoman/internal/storage/memorynotes"
+	"github.com/dragoman-go/dragoman/internal/storage/storekit"
 	"github.com/dragoman-go/dragoman/session"
 )
 
@@ -501,7 +501,7 @@ func (panickingNotes) Get(context.Context, string) ([]byte, bool, error) { panic
 
 func TestPanicEndsOnlyItsRequest(t *testing.T) {
 	var log safeBuffer
-	g, err := gateway.New(nil, gateway.Options{Log: slog.New(slog.NewJSONHandler(&log, nil)), Notes: panickingNotes{&memorynotes.Notes{}}})
+	g, err := gateway.New(nil, gateway.Options{Log: slog.New(slog.NewJSONHandler(&log, nil)), Notes: panickingNotes{&storekit.Notes{}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,8 +17,8 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/modelcall"
 	"github.com/dragoman-go/dragoman/internal/serving"
-	"github.com/dragoman-go/dragoman/internal/serving/passthrough"
 	"github.com/dragoman-go/dragoman/internal/serving/responsesapi"
 	"github.com/dragoman-go/dragoman/provider"
 )
@@ -51,7 +51,7 @@ func (x *exchange) compactUpstream(ctx context.Context, up *upstream) (done bool
 	if err != nil {
 		return false, err
 	}
-	passed, err := up.client.Pass(ctx, passthrough.Request{Model: x.head.model, StoredPath: "compact", Method: http.MethodPost, Body: body, Header: x.forwardedHeader(), Query: x.r.URL.RawQuery})
+	passed, err := up.client.Pass(ctx, modelcall.PassRequest{Model: x.head.model, StoredPath: "compact", Method: http.MethodPost, Body: body, Header: x.forwardedHeader(), Query: x.r.URL.RawQuery})
 	if err != nil {
 		return false, err
 	}

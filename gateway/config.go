@@ -17,7 +17,7 @@ import (
 	admission "github.com/dragoman-go/dragoman/gateway/internal/access"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/wire"
-	"github.com/dragoman-go/dragoman/internal/text/glob"
+	"github.com/dragoman-go/dragoman/internal/textkit"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/tool/policy"
 )
@@ -405,7 +405,7 @@ func (r *routeTable) Find(model string) (Route, bool) {
 		return Route{}, false
 	}
 	for i := range r.patterns {
-		if p := &r.patterns[i]; strings.HasPrefix(model, p.prefix) && glob.MatchStars(p.route.Pattern, model) {
+		if p := &r.patterns[i]; strings.HasPrefix(model, p.prefix) && textkit.MatchStars(p.route.Pattern, model) {
 			return p.route, true
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/dragoman-go/dragoman/gateway"
 	"github.com/dragoman-go/dragoman/gateway/internal/access"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
-	"github.com/dragoman-go/dragoman/internal/storage/memorynotes"
+	"github.com/dragoman-go/dragoman/internal/storage/storekit"
 )
 
 func TestG3_NonLoopbackRequiresKeys(t *testing.T) {
@@ -96,7 +96,7 @@ func TestNewRefusesInvalidConfig(t *testing.T) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
-	if _, err := gateway.New(&gateway.Config{State: gateway.State{SQLite: "state.db"}}, gateway.Options{Notes: new(memorynotes.Notes)}); err != nil {
+	if _, err := gateway.New(&gateway.Config{State: gateway.State{SQLite: "state.db"}}, gateway.Options{Notes: new(storekit.Notes)}); err != nil {
 		t.Error(err)
 	}
 	g, err := gateway.New(nil, gateway.Options{})

@@ -9,10 +9,9 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/codec/wire"
-	"github.com/dragoman-go/dragoman/internal/contexts"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/modelcall"
 	"github.com/dragoman-go/dragoman/internal/serving"
-	"github.com/dragoman-go/dragoman/internal/serving/passthrough"
 	"github.com/dragoman-go/dragoman/provider"
 )
 
@@ -61,7 +60,7 @@ func (x *exchange) count(ctx context.Context) error {
 // firstAllowedLink returns the first model of the chain that the policies allow.
 func (x *exchange) firstAllowedLink(ctx context.Context) (link provider.Link, err error) {
 	for _, link = range x.chain.Links {
-		if err = contexts.CheckModel(ctx, link.Name); err == nil || denialOf(err) == nil {
+		if err = modelcall.CheckModel(ctx, link.Name); err == nil || denialOf(err) == nil {
 			break
 		}
 	}
@@ -80,7 +79,7 @@ func (x *exchange) upstreamCount(ctx context.Context, up *upstream) ([]byte, err
 	if err != nil {
 		return nil, err
 	}
-	passed, err := up.client.Pass(ctx, passthrough.Request{Count: true, Model: x.head.model, Body: body, Header: x.forwardedHeader(), Query: x.r.URL.RawQuery})
+	passed, err := up.client.Pass(ctx, modelcall.PassRequest{Count: true, Model: x.head.model, Body: body, Header: x.forwardedHeader(), Query: x.r.URL.RawQuery})
 	if err != nil {
 		return nil, err
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/dragoman-go/dragoman/gateway/internal/recall"
 	"github.com/dragoman-go/dragoman/internal/codec/wire"
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
-	"github.com/dragoman-go/dragoman/internal/contexts"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/modelcall"
 	"github.com/dragoman-go/dragoman/internal/serving"
 	"github.com/dragoman-go/dragoman/provider"
 )
@@ -262,7 +262,7 @@ func (x *exchange) handle(ctx context.Context) (err error) {
 		return err
 	}
 	x.entry.route = x.route.Pattern
-	ctx = contexts.WithCalled(x.withPolicyGate(ctx), x.noteCall)
+	ctx = modelcall.WithCalled(x.withPolicyGate(ctx), x.noteCall)
 	if x.call.Count {
 		return x.count(ctx)
 	}

@@ -16,9 +16,8 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/gateway/internal/access"
-	"github.com/dragoman-go/dragoman/internal/config/capname"
-	"github.com/dragoman-go/dragoman/internal/config/filetree"
-	"github.com/dragoman-go/dragoman/internal/framing/bodies"
+	"github.com/dragoman-go/dragoman/internal/configfile"
+	"github.com/dragoman-go/dragoman/internal/framing"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/provider/extension"
 	"github.com/dragoman-go/dragoman/tool/policy"
@@ -40,7 +39,7 @@ func readFile(name string) ([]byte, error) {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
 	defer func() { _ = f.Close() }() // it was read
-	data, err := io.ReadAll(io.LimitReader(f, bodies.MaxConfigFile+1))
+	data, err := io.ReadAll(io.LimitReader(f, framing.MaxConfigFile+1))
 	if err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
@@ -95,10 +94,10 @@ func readFile(name string) ([]byte, error) {
 func Parse(name string, data []byte, own ...extension.Extension) (*Config, error) {
 	models, err := provider.Parse(name, data, own...)
 	wrong := fileErrors(err)
-	if err != nil && len(wrong) == 0 || len(data) > bodies.MaxConfigFile {
+	if err != nil && len(wrong) == 0 || len(data) > framing.MaxConfigFile {
 		return nil, err
 	}
-	root, _ := filetree.Read(data) // provider.Parse reported its errors
+	root, _ := configfile.Read(data) // provider.Parse reported its errors
 	if root == nil {
 		return nil, err
 	}
@@ -149,11 +148,11 @@ func sortFileErrors(list []*provider.FileError) {
 	})
 }
 
-type node = filetree.Node
+type node = configfile.Node
 
 // reader turns the gateway section of a file into a config and collects its errors.
 type reader struct {
-	filetree.Reader
+	configfile.Reader
 	config *Config
 	// probe opens the models of routes, to check them.
 	probe *provider.Config
@@ -172,7 +171,7 @@ type modelRef struct {
 }
 
 func (r *reader) read(root *node) {
-	if root.Kind != filetree.Map {
+	if root.Kind != configfile.Map {
 		return // provider.Parse reports it
 	}
 	for i, key := range root.Keys {
@@ -198,12 +197,12 @@ func (r *reader) gateway(n *node) {
 }
 
 func (r *reader) listen(n *node) string {
-	if n.Kind == filetree.Number {
+	if n.Kind == configfile.Number {
 		r.Bad(n, "listen: want host:port, have the number %.20s; write 127.0.0.1:%.20s", n.Text, n.Text)
 		return ""
 	}
 	address := r.String(n, "listen")
-	if n.Kind != filetree.String {
+	if n.Kind != configfile.String {
 		return ""
 	}
 	if reason := badAddress(address); reason != "" {
@@ -215,7 +214,7 @@ func (r *reader) listen(n *node) string {
 func (r *reader) hosts(n *node) []string {
 	r.hostsAt = n
 	for _, item := range r.oneOrMore(n, "hosts") {
-		if item.Kind != filetree.String {
+		if item.Kind != configfile.String {
 			continue
 		}
 		if reason := badHost(item.Text); reason != "" {
@@ -226,7 +225,7 @@ func (r *reader) hosts(n *node) []string {
 }
 
 func (r *reader) heartbeat(n *node) time.Duration {
-	if n.Kind == filetree.String && n.Text == "none" {
+	if n.Kind == configfile.String && n.Text == "none" {
 		return -1
 	}
 	return r.Duration(n, "heartbeat", ", or none")
@@ -260,12 +259,12 @@ func (r *reader) state(n *node) (s State) {
 	}
 	r.Fields(n, "state", map[string]func(*node){
 		"store": place(func(n *node) {
-			if word := r.String(n, "store"); n.Kind == filetree.String && word != "memory" {
+			if word := r.String(n, "store"); n.Kind == configfile.String && word != "memory" {
 				r.Bad(n, "store: want memory, have %.80q; for a database, write sqlite: FILE or postgres_env: VARIABLE", word)
 			}
 		}),
 		"sqlite": place(func(n *node) {
-			if s.SQLite = r.String(n, "sqlite"); n.Kind == filetree.String {
+			if s.SQLite = r.String(n, "sqlite"); n.Kind == configfile.String {
 				r.checkDirectory(n)
 			}
 		}),
@@ -299,7 +298,7 @@ var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 // variable reads the name of a variable that must be set, and its value.
 func (r *reader) variable(n *node, what string) (name, value string) {
 	name = r.String(n, what)
-	if n.Kind != filetree.String {
+	if n.Kind != configfile.String {
 		return "", ""
 	}
 	if !variableName.MatchString(name) {
@@ -313,7 +312,7 @@ func (r *reader) variable(n *node, what string) (name, value string) {
 }
 
 func (r *reader) keys(n *node) {
-	if n.Kind == filetree.Map && len(n.Keys) == 0 {
+	if n.Kind == configfile.Map && len(n.Keys) == 0 {
 		r.Bad(n, "keys: the list is empty: add a key, or remove keys to serve only this machine")
 	}
 	owners := map[[32]byte]string{}
@@ -373,7 +372,7 @@ func (r *reader) key(key, value *node) (k access.Key, secrets [][32]byte) {
 			}
 		},
 	}, "key")
-	if value.Kind == filetree.Map && !named {
+	if value.Kind == configfile.Map && !named {
 		r.Bad(key, "%s: the field key_env or key_sha256 is missing", what)
 	}
 	if len(secrets) > 0 {
@@ -384,7 +383,7 @@ func (r *reader) key(key, value *node) (k access.Key, secrets [][32]byte) {
 
 // oneOrMore returns the items of a list, or a single value as a list.
 func (r *reader) oneOrMore(n *node, what string) []*node {
-	if n.Kind != filetree.List {
+	if n.Kind != configfile.List {
 		return []*node{n}
 	}
 	if len(n.Items) == 0 {
@@ -413,7 +412,7 @@ func (r *reader) keyEnv(n *node) (hash [32]byte) {
 // itself.
 func (r *reader) keyHash(n *node) (hash [32]byte) {
 	text := r.String(n, "key_sha256")
-	if n.Kind != filetree.String {
+	if n.Kind != configfile.String {
 		return hash
 	}
 	b, err := hex.DecodeString(text)
@@ -433,14 +432,14 @@ func (r *reader) keyHash(n *node) (hash [32]byte) {
 func (r *reader) models(n *node) []string {
 	at := n.Items
 	switch {
-	case n.Kind == filetree.String:
+	case n.Kind == configfile.String:
 		at = []*node{n}
-	case n.Kind == filetree.List && len(at) == 0:
+	case n.Kind == configfile.List && len(at) == 0:
 		r.Bad(n, "models: the list is empty; remove it to allow all models")
 	}
 	r.allowed = append(r.allowed, at...)
 	for _, item := range at {
-		if reason := badPattern(item.Text); item.Kind == filetree.String && reason != "" {
+		if reason := badPattern(item.Text); item.Kind == configfile.String && reason != "" {
 			r.Bad(item, "models: %.80q: %s", item.Text, reason)
 		}
 	}
@@ -450,7 +449,7 @@ func (r *reader) models(n *node) []string {
 // fields reads the body fields that a key may use although they choose models.
 func (r *reader) fields(n *node) []string {
 	for _, item := range r.oneOrMore(n, "fields") {
-		if item.Kind == filetree.String && item.Text == "" {
+		if item.Kind == configfile.String && item.Text == "" {
 			r.Bad(item, "fields: the name is empty; write * for all")
 		}
 	}
@@ -463,12 +462,12 @@ func (r *reader) budget(n *node) (b access.Budget) {
 		"reserve": func(n *node) { b.Reserve = int64(r.Count(n, "reserve", 1)) },
 		"per": func(n *node) {
 			b.Per = r.String(n, "per")
-			if n.Kind == filetree.String && !slices.Contains(access.Periods(), b.Per) {
+			if n.Kind == configfile.String && !slices.Contains(access.Periods(), b.Per) {
 				r.Bad(n, "per: want hour, day or month, have %.80q", b.Per)
 			}
 		},
 	})
-	if n.Kind == filetree.Map {
+	if n.Kind == configfile.Map {
 		for _, name := range []string{"tokens", "per"} {
 			if !slices.ContainsFunc(n.Keys, func(k *node) bool { return k.Text == name }) {
 				r.Bad(n, "budget: the field %s is missing", name)
@@ -517,7 +516,7 @@ func namesOnly(root *node) *provider.Config {
 	c := &provider.Config{Providers: map[string]provider.Settings{}, Aliases: map[string]string{}}
 	for i, key := range root.Keys {
 		section := root.Items[i]
-		if section.Kind != filetree.Map {
+		if section.Kind != configfile.Map {
 			continue
 		}
 		for _, name := range section.Keys {
@@ -583,23 +582,23 @@ func openErrors(models *provider.Config, spec string, err error) (out []error) {
 // route reads a route and its target; to is nil if the target is missing or invalid.
 func (r *reader) route(key, value *node) (route Route, to *node) {
 	route.Pattern = key.Text
-	missing := value.Kind == filetree.Map
+	missing := value.Kind == configfile.Map
 	r.Fields(value, "route "+key.Text, map[string]func(*node){
 		"to": func(n *node) {
 			missing = false
 			before := len(r.Errs)
-			if route.To = strings.Join(r.Strings(n, "to"), ", "); len(r.Errs) == before && n.Kind != filetree.Wrong {
+			if route.To = strings.Join(r.Strings(n, "to"), ", "); len(r.Errs) == before && n.Kind != configfile.Wrong {
 				to = n
 			}
 		},
 		"repair":      func(n *node) { route.Repair = r.keyword(n, "repair", "auto", "always") },
 		"lift_errors": func(n *node) { route.LiftErrors = r.Bool(n, "lift_errors") },
 		"unfinished":  func(n *node) { route.Unfinished = r.keyword(n, "unfinished", "error", "end") },
-		"recall":      func(n *node) { route.NoRecall = r.Want(n, filetree.Bool, "recall") && n.Text == "false" },
+		"recall":      func(n *node) { route.NoRecall = r.Want(n, configfile.Bool, "recall") && n.Text == "false" },
 		"set":         func(n *node) { route.Set = r.overrides(n) },
 		"policy":      func(n *node) { route.Policy = r.policy(n) },
 		"capabilities": func(n *node) {
-			route.Capabilities = capname.Read(&r.Reader, n)
+			route.Capabilities = configfile.ReadCapabilities(&r.Reader, n)
 		},
 	})
 	if missing {
@@ -611,7 +610,7 @@ func (r *reader) route(key, value *node) (route Route, to *node) {
 // keyword reads one of several words. The first is the default, which becomes the zero value.
 func (r *reader) keyword(n *node, what string, words ...string) string {
 	word := r.String(n, what)
-	if reason, ok := oneOf(word, words); !ok && n.Kind == filetree.String {
+	if reason, ok := oneOf(word, words); !ok && n.Kind == configfile.String {
 		r.Bad(n, "%s: %s", what, reason)
 	}
 	if word == words[0] {
@@ -633,7 +632,7 @@ func (r *reader) overrides(n *node) (o Overrides) {
 	text := func(to *string, what string, words ...string) func(*node) {
 		return func(n *node) {
 			*to = r.String(n, what)
-			if len(words) == 0 || n.Kind != filetree.String {
+			if len(words) == 0 || n.Kind != configfile.String {
 				return
 			}
 			if reason, ok := oneOf(*to, words); !ok {
@@ -662,7 +661,7 @@ func (r *reader) overrides(n *node) (o Overrides) {
 
 // number reads a number within limits and keeps its spelling.
 func (r *reader) number(n *node, what string, low, high float64) *dragoman.Number {
-	if !r.Want(n, filetree.Number, what) {
+	if !r.Want(n, configfile.Number, what) {
 		return nil
 	}
 	v, err := strconv.ParseFloat(n.Text, 64)

@@ -16,7 +16,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/gateway"
 	"github.com/dragoman-go/dragoman/gateway/internal/access"
-	"github.com/dragoman-go/dragoman/internal/framing/bodies"
+	"github.com/dragoman-go/dragoman/internal/framing"
 	"github.com/dragoman-go/dragoman/internal/testkit/codectest"
 	"github.com/dragoman-go/dragoman/provider"
 )
@@ -293,7 +293,7 @@ func TestUnreadableConfigFileIsAnError(t *testing.T) {
 		"empty":  "",
 		"broken": "version: [",
 		"list":   "- a",
-		"long":   strings.Repeat("#", bodies.MaxConfigFile+1),
+		"long":   strings.Repeat("#", framing.MaxConfigFile+1),
 		"text":   "gateway",
 		"twice":  "version: 1\ngateway: {}\ngateway: {}",
 		"anchor": "version: 1\ngateway: &a {listen: 127.0.0.1:1}",

@@ -11,8 +11,8 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/gateway/internal/access"
 	"github.com/dragoman-go/dragoman/internal/dialects"
+	"github.com/dragoman-go/dragoman/internal/modelcall"
 	"github.com/dragoman-go/dragoman/internal/serving"
-	"github.com/dragoman-go/dragoman/internal/serving/passthrough"
 	"github.com/dragoman-go/dragoman/provider"
 )
 
@@ -76,7 +76,7 @@ func (g *Gateway) forwardStored(w http.ResponseWriter, r *http.Request, key *acc
 	}
 	note.model, note.route, note.upstream, note.series, note.transparent = from.Model, way.Pattern, from.Link, way.metricName(from.Link), true
 	isStream := r.URL.Query().Get("stream") == "true"
-	passed, err := up.client.Pass(r.Context(), passthrough.Request{
+	passed, err := up.client.Pass(r.Context(), modelcall.PassRequest{
 		Model: from.Model, StoredPath: id + below, Method: r.Method, Header: r.Header, Query: r.URL.RawQuery, Stream: isStream,
 	})
 	if errors.Is(err, dragoman.ErrInvalid) { // no server would store it under such a name

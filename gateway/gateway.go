@@ -16,7 +16,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/wire"
 	"github.com/dragoman-go/dragoman/internal/dialects"
 	"github.com/dragoman-go/dragoman/internal/serving"
-	"github.com/dragoman-go/dragoman/internal/storage/memorynotes"
+	"github.com/dragoman-go/dragoman/internal/storage/storekit"
 	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/tool"
 )
@@ -88,7 +88,7 @@ func New(c *Config, o Options) (*Gateway, error) {
 	}
 	g.keys = keys
 	if g.opts.Notes == nil {
-		g.opts.Notes = &memorynotes.Notes{MaxBytes: orElse(c.State.MaxBytes, defaultStateBytes), Now: o.Now}
+		g.opts.Notes = &storekit.Notes{MaxBytes: orElse(c.State.MaxBytes, defaultStateBytes), Now: o.Now}
 	}
 	g.headerBytes = orElse(c.Limits.HeaderBytes, defaultHeaderBytes)
 	g.ttl = orElse(c.State.TTL, defaultStateTTL)

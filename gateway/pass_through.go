@@ -20,8 +20,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/wire"
 	"github.com/dragoman-go/dragoman/internal/framing"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/modelcall"
 	"github.com/dragoman-go/dragoman/internal/serving"
-	"github.com/dragoman-go/dragoman/internal/serving/passthrough"
 	"github.com/dragoman-go/dragoman/provider"
 )
 
@@ -33,7 +33,7 @@ func (x *exchange) pass(ctx context.Context, up *upstream) (err error) {
 	}
 	reading, hangUp := context.WithCancel(ctx)
 	defer hangUp()
-	passed, err := up.client.Pass(reading, passthrough.Request{Model: x.head.model, Body: body, Stream: x.head.stream, Header: x.forwardedHeader(), Query: x.r.URL.RawQuery})
+	passed, err := up.client.Pass(reading, modelcall.PassRequest{Model: x.head.model, Body: body, Stream: x.head.stream, Header: x.forwardedHeader(), Query: x.r.URL.RawQuery})
 	if err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ const maxHeld = 4 << 20
 
 // readUntilContent reads a stream until it has content, so that another model can be called if it
 // fails or ends before that. It returns the bytes that it read.
-func (x *exchange) readUntilContent(buf []byte, passed *passthrough.Response) ([]byte, error) {
+func (x *exchange) readUntilContent(buf []byte, passed *modelcall.PassResponse) ([]byte, error) {
 	open, failed, empty := true, false, false
 	see := func(ev dragoman.Event) error {
 		switch ev := ev.(type) {
@@ -183,7 +183,7 @@ var errStopDecoding = errors.New("gateway: stop decoding")
 
 // passUnstreamed re-encodes as a stream a response that the upstream sent complete although a
 // stream was requested.
-func (x *exchange) passUnstreamed(ctx context.Context, up *upstream, passed *passthrough.Response, body io.Reader) error {
+func (x *exchange) passUnstreamed(ctx context.Context, up *upstream, passed *modelcall.PassResponse, body io.Reader) error {
 	all, err := readWhole(up, body)
 	if err != nil {
 		return err
@@ -221,7 +221,7 @@ func readWhole(up *upstream, body io.Reader) ([]byte, error) {
 
 // decodeRedacted decodes a response that is not streamed. Servers may repeat credentials in their
 // errors, so they are removed from an error.
-func (x *exchange) decodeRedacted(passed *passthrough.Response, body []byte, o dialect.DecodeOptions) ([]byte, *dragoman.Response, dragoman.Report, error) {
+func (x *exchange) decodeRedacted(passed *modelcall.PassResponse, body []byte, o dialect.DecodeOptions) ([]byte, *dragoman.Response, dragoman.Report, error) {
 	resp, rep, err := x.codec.DecodeResponse(body, o)
 	if err == nil && resp.Error != nil {
 		body = passed.Redact(body)
@@ -232,7 +232,7 @@ func (x *exchange) decodeRedacted(passed *passthrough.Response, body []byte, o d
 
 // setPassedHeader sets the headers of the upstream and, for a stream, headers that turn off
 // buffering and caching on the way (quirk J2).
-func (x *exchange) setPassedHeader(h http.Header, passed *passthrough.Response) {
+func (x *exchange) setPassedHeader(h http.Header, passed *modelcall.PassResponse) {
 	copyHeader(h, passed.Header)
 	x.setLossHeader(h)
 	if x.head.stream {
@@ -245,7 +245,7 @@ func (x *exchange) setPassedHeader(h http.Header, passed *passthrough.Response) 
 
 // passWhole passes a complete response through, once all of it has arrived. A truncated or invalid
 // response fails like any other, and so does an error with a success status.
-func (x *exchange) passWhole(up *upstream, passed *passthrough.Response) error {
+func (x *exchange) passWhole(up *upstream, passed *modelcall.PassResponse) error {
 	body, err := readWhole(up, passed.Body)
 	if err != nil {
 		return err
@@ -334,7 +334,7 @@ const maxEvent = 16 << 20
 // client gets an error instead of half of it. It reports whether anything was sent: a stream
 // that begins with an error, or breaks before it has begun, is a failure that the client has
 // not seen. copy does not wait for a server that keeps the connection open after the end.
-func (x *exchange) copyStream(buf []byte, passed *passthrough.Response, t *tap, guard wire.CallGuard, hangUp func()) (sent bool, _ error) {
+func (x *exchange) copyStream(buf []byte, passed *modelcall.PassResponse, t *tap, guard wire.CallGuard, hangUp func()) (sent bool, _ error) {
 	noted := !x.recordsOwner()
 	var items itemCollector
 	learned := false
@@ -431,7 +431,7 @@ func guardEvents(guard wire.CallGuard, held, events []byte, last bool) []byte {
 }
 
 // redactErrors removes the credential that a server may repeat in its errors from events.
-func redactErrors(passed *passthrough.Response, events []byte) []byte {
+func redactErrors(passed *modelcall.PassResponse, events []byte) []byte {
 	if !bytes.Contains(events, []byte("error")) { // nearly all of them
 		return events
 	}
@@ -470,7 +470,7 @@ type passedError struct {
 	err     *dragoman.APIError
 }
 
-func newPassedError(d dragoman.Dialect, p *passthrough.Response) error {
+func newPassedError(d dragoman.Dialect, p *modelcall.PassResponse) error {
 	body, err := io.ReadAll(p.Body)
 	if err != nil {
 		return p.Err

@@ -15,9 +15,9 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/gateway/internal/access"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
-	"github.com/dragoman-go/dragoman/internal/config/filetree"
-	"github.com/dragoman-go/dragoman/internal/contexts"
+	"github.com/dragoman-go/dragoman/internal/configfile"
 	"github.com/dragoman-go/dragoman/internal/dialects"
+	"github.com/dragoman-go/dragoman/internal/modelcall"
 	"github.com/dragoman-go/dragoman/tool"
 	"github.com/dragoman-go/dragoman/tool/policy"
 )
@@ -115,7 +115,7 @@ func (x *exchange) withPolicyGate(ctx context.Context) context.Context {
 		run.Metadata, other.Metadata = metadata, metadata
 		runs, silent = append(runs, run), append(silent, other)
 	}
-	return contexts.WithModelGate(ctx, func(ctx context.Context, model string) error {
+	return modelcall.WithModelGate(ctx, func(ctx context.Context, model string) error {
 		for i, run := range runs {
 			if err := run.DecideModel(ctx, 0, model); err != nil {
 				return err
@@ -187,7 +187,7 @@ func denialOf(err error) *tool.DeniedError {
 // policy reads the file of a policy.
 func (r *reader) policy(n *node) *policy.Policy {
 	file := r.String(n, "policy")
-	if n.Kind != filetree.String {
+	if n.Kind != configfile.String {
 		return nil
 	}
 	if strings.TrimSpace(file) == "" {
@@ -210,16 +210,16 @@ func policyFiles(data []byte) (files []string) {
 	if !bytes.Contains(data, []byte("policy")) {
 		return nil
 	}
-	root, _ := filetree.Read(data)
+	root, _ := configfile.Read(data)
 	each := func(n *node, f func(name string, value *node)) {
-		if n != nil && n.Kind == filetree.Map {
+		if n != nil && n.Kind == configfile.Map {
 			for i, key := range n.Keys {
 				f(key.Text, n.Items[i])
 			}
 		}
 	}
 	take := func(name string, value *node) {
-		if name == "policy" && value.Kind == filetree.String {
+		if name == "policy" && value.Kind == configfile.String {
 			files = append(files, value.Text)
 		}
 	}

@@ -239,7 +239,7 @@ func TestP1_TheGatewayRefusesPoliciesThatCannotApply(t *testing.T) {
 		"rules:\n  - {id: a, effect: deny, subjects: handoff}":   "the gateway decides on model_call only",
 		"rules:\n  - {id: a, effect: deny, when: {agent: x}}":    "when.agent: the rule can never apply: the gateway has no agents",
 		"default: ask":                       "policy.yaml:2:10: default: ask asks a human",
-		"rules:\n  - {id: a, effect: maybe}": `policy.yaml:3:21: rule "a": effect: "maybe"`,
+		"rules:\n  - {id: a, effect: maybe}": `policy.yaml:3:21: rule "a": effect: unknown effect "maybe"`,
 		"rules:\n  - {id: a, effect: deny, subjects: model_call, when: {target: x}}": "when.target: a model_call has no target",
 	} {
 		file := policyFile(t, text)

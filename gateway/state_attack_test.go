@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/dragoman-go/dragoman/gateway"
-	"github.com/dragoman-go/dragoman/internal/storage/memorynotes"
+	"github.com/dragoman-go/dragoman/internal/storage/storekit"
 	"github.com/dragoman-go/dragoman/session"
 )
 
@@ -163,7 +163,7 @@ func conversationWith(t *testing.T, url string, size int) (reference string) {
 // time.
 func TestReferencedResponsesAreLoadedOneAtATime(t *testing.T) {
 	const size, responses = 900 << 10, 30
-	notes := &watchedNotes{Notes: &memorynotes.Notes{}, read: func() {}}
+	notes := &watchedNotes{Notes: &storekit.Notes{}, read: func() {}}
 	g, err := gateway.New(nil, gateway.Options{Notes: notes})
 	if err != nil {
 		t.Fatal(err)

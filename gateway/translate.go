@@ -15,7 +15,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/stream"
 	"github.com/dragoman-go/dragoman/internal/codec/wire"
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
-	"github.com/dragoman-go/dragoman/internal/contexts/callcontext"
+	"github.com/dragoman-go/dragoman/internal/modelcall"
 	"github.com/dragoman-go/dragoman/internal/serving"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/targets"
@@ -40,7 +40,7 @@ func (x *exchange) translate(ctx context.Context, up *upstream) error {
 		return err
 	}
 	if up.dialect == x.codec.Dialect() { // the upstream gets the client's beta fields, too
-		ctx = callcontext.WithBetas(ctx, x.r.Header)
+		ctx = modelcall.WithBetas(ctx, x.r.Header)
 	}
 	ctx = wirekit.WithReencode(ctx, x.codec.Dialect())
 	if x.head.stream {
@@ -171,7 +171,7 @@ func (x *exchange) respondStream(ctx context.Context, model dragoman.Model) erro
 	}
 	if x.up.client != nil {
 		s.batches = true
-		ctx = callcontext.WithRelay(ctx, &callcontext.Relay{Waiting: s.flushBeforeWait, RefuseEmpty: x.hasFallback})
+		ctx = modelcall.WithRelay(ctx, &modelcall.Relay{Waiting: s.flushBeforeWait, RefuseEmpty: x.hasFallback})
 	}
 	x.noteModelCall()
 	for ev, err := range model.Stream(ctx, x.modelRequest()) {

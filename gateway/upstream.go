@@ -17,10 +17,10 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/wire"
-	"github.com/dragoman-go/dragoman/internal/config/capname"
+	"github.com/dragoman-go/dragoman/internal/configfile"
 	"github.com/dragoman-go/dragoman/internal/dialects"
 	"github.com/dragoman-go/dragoman/internal/framing"
-	"github.com/dragoman-go/dragoman/internal/text/words"
+	"github.com/dragoman-go/dragoman/internal/textkit"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/sim"
 	"github.com/dragoman-go/dragoman/targets"
@@ -237,7 +237,7 @@ func (o *openRoute) upstream(model dragoman.Model) (*upstream, error) {
 	if len(o.Capabilities) == 0 {
 		return up, nil
 	}
-	if err := capname.Apply(&targets.Capabilities{}, o.Capabilities); err != nil {
+	if err := configfile.ApplyCapabilities(&targets.Capabilities{}, o.Capabilities); err != nil {
 		return nil, fmt.Errorf("capabilities: %w", err)
 	}
 	before := client.Override
@@ -245,7 +245,7 @@ func (o *openRoute) upstream(model dragoman.Model) (*upstream, error) {
 		if before != nil {
 			before(caps)
 		}
-		_ = capname.Apply(caps, o.Capabilities) // it was tried above
+		_ = configfile.ApplyCapabilities(caps, o.Capabilities) // it was tried above
 	}
 	return up, nil
 }
@@ -308,7 +308,7 @@ func (s *setup) suggest(model string, allowed func(string) bool, more ...string)
 	if len(model) > maxSuggestFor || slices.Contains(names, model) {
 		return ""
 	}
-	if name := words.Near(model, names); name != "" {
+	if name := textkit.Near(model, names); name != "" {
 		return name
 	}
 	best, least := "", 0
@@ -337,7 +337,7 @@ func respell(model, pattern string) (name string, far int) {
 		return "", 0
 	}
 	head := strings.TrimSuffix(model, rest)
-	far = words.Distance(strings.ToLower(head), strings.ToLower(begin))
+	far = textkit.Distance(strings.ToLower(head), strings.ToLower(begin))
 	if far > (max(len(head), len(begin))-len(sep))/3 {
 		return "", 0
 	}

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dragoman-go/dragoman/internal/config/filetree"
-	"github.com/dragoman-go/dragoman/internal/text/glob"
+	"github.com/dragoman-go/dragoman/internal/configfile"
+	"github.com/dragoman-go/dragoman/internal/textkit"
 	"github.com/dragoman-go/dragoman/provider"
 )
 
@@ -52,7 +52,7 @@ func (r *reader) unserved(warn func(at *node, format string, args ...any)) {
 		patterns = append(patterns, route.Pattern)
 	}
 	for _, name := range r.allowed {
-		if !slices.ContainsFunc(patterns, func(p string) bool { return glob.Overlap(p, name.Text) }) {
+		if !slices.ContainsFunc(patterns, func(p string) bool { return textkit.GlobsOverlap(p, name.Text) }) {
 			warn(name, "models: no route serves %.80q, so this key cannot use it: routes are %s", name.Text, joinSome(patterns))
 		}
 	}
@@ -73,7 +73,7 @@ func unsetKeys(root *node, warn func(at *node, format string, args ...any)) (out
 	providers := fieldOf(root, "providers")
 	for i, p := range providers.Keys {
 		at := fieldOf(providers.Items[i], "api_key_env")
-		variables := (&filetree.Reader{}).Strings(at, "")
+		variables := (&configfile.Reader{}).Strings(at, "")
 		set := func(name string) bool { return strings.TrimSpace(os.Getenv(name)) != "" }
 		if len(variables) == 0 || slices.ContainsFunc(variables, set) {
 			continue

@@ -6,7 +6,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
-	"github.com/dragoman-go/dragoman/internal/codec/resultorder"
+	"github.com/dragoman-go/dragoman/internal/codec/turnrules"
 )
 
 // emptyUser replaces an empty message, if the target refuses those.
@@ -162,7 +162,7 @@ func (n *normalizer) writePlaceholders(t *turn, put func(draft)) {
 // inPlace reports whether the existing results of a turn are where the target requires
 // them: directly after the turn, complete, and without others.
 func (n *normalizer) inPlace(t *turn, all []*turn) bool {
-	calls := resultorder.Ranks[*slot]{}
+	calls := turnrules.Ranks[*slot]{}
 	missing := 0 // results not seen yet
 	for _, s := range t.slots {
 		calls.Add(s)

@@ -2,7 +2,7 @@ package history
 
 import (
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/codec/resultorder"
+	"github.com/dragoman-go/dragoman/internal/codec/turnrules"
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 )
 
@@ -308,7 +308,7 @@ func (t *turn) unnamedOf(res *dragoman.ToolResult) *slot {
 func (p *pairing) addDuplicate(d *draft, j int, s *slot, a *placedResult) {
 	was := s.last
 	gone, at := was.res, p.ms[was.msg].part(was.part)
-	if resultorder.Replaces(was.res, a.res) {
+	if turnrules.Replaces(was.res, a.res) {
 		s.last = a
 	} else {
 		gone, at = a.res, d.part(j)

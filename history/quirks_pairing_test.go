@@ -11,7 +11,7 @@ import (
 	"github.com/dragoman-go/dragoman/history"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
-	"github.com/dragoman-go/dragoman/internal/codec/resultorder"
+	"github.com/dragoman-go/dragoman/internal/codec/turnrules"
 	"github.com/dragoman-go/dragoman/internal/oracle/rulecheck"
 	"github.com/dragoman-go/dragoman/targets"
 )
@@ -168,7 +168,7 @@ func TestQuirkD7_AbandonedCallGetsAFixedErrorResult(t *testing.T) {
 		t.Fatal(err)
 	}
 	res := out.Messages[1].Parts[0].(*dragoman.ToolResult)
-	if want := resultorder.Abandoned(call("a")); !res.Synthetic || res.Outcome != codes.OutcomeError || res.Text() != want.Text() {
+	if want := turnrules.Abandoned(call("a")); !res.Synthetic || res.Outcome != codes.OutcomeError || res.Text() != want.Text() {
 		t.Errorf("got %+v, want the same as Abandoned: %+v", res, want)
 	}
 	problem := call("a")

@@ -3,7 +3,7 @@ package history
 import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
-	"github.com/dragoman-go/dragoman/internal/codec/resultorder"
+	"github.com/dragoman-go/dragoman/internal/codec/turnrules"
 )
 
 // laterText is what a model reads in place of the result of a call that runs. It is part of
@@ -54,7 +54,7 @@ func (n *normalizer) settleMissing(t *turn, s *slot) bool {
 		return true
 	case c.Problem != nil, d.Status != codes.StatusComplete,
 		n.abandon == codes.AbandonAll, n.abandon == codes.AbandonPassed && n.passed(t):
-		s.placeholder = resultorder.Abandoned(c)
+		s.placeholder = turnrules.Abandoned(c)
 		n.rep.Addf(dragoman.Synthesized, dragoman.Warn, d.part(s.part), "call %.60q has no result; an error is sent as its result", c.ID) // quirk D7
 		return true
 	default:

@@ -2,7 +2,7 @@ package interop
 
 import (
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/codec/envelope"
+	"github.com/dragoman-go/dragoman/internal/codec/toolwire"
 )
 
 // unwrapEnvelope unwraps a result whose only content is an explicit envelope. It returns any
@@ -15,7 +15,7 @@ func unwrapEnvelope(res *dragoman.ToolResult) *dragoman.ToolResult {
 	if !ok {
 		return res
 	}
-	e, ok, err := envelope.Read(data.JSON)
+	e, ok, err := toolwire.ReadEnvelope(data.JSON)
 	if !ok || err != nil {
 		return res
 	}

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"github.com/dragoman-go/dragoman/internal/text/charset"
+	"github.com/dragoman-go/dragoman/internal/textkit"
 	"github.com/dragoman-go/dragoman/targets"
 )
 
@@ -118,7 +118,7 @@ func aliasID(id string, rule targets.IDRule, try int) string {
 		// cause collisions.
 		alphabet := make([]byte, 0, len(base62))
 		for i := range len(base62) {
-			if charset.Has(rule.Chars, base62[i]) {
+			if textkit.InSet(rule.Chars, base62[i]) {
 				alphabet = append(alphabet, base62[i])
 			}
 		}
@@ -137,7 +137,7 @@ func aliasID(id string, rule targets.IDRule, try int) string {
 	gap := separator(rule.Chars)
 	for i := 0; i < len(id) && len(out) < hashedIDPrefix; i++ {
 		// A truncated multi-byte character would be decoded as another one.
-		if charset.Has(rule.Chars, id[i]) && id[i] < utf8.RuneSelf {
+		if textkit.InSet(rule.Chars, id[i]) && id[i] < utf8.RuneSelf {
 			out = append(out, id[i])
 		} else {
 			out = append(out, gap...)

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/text/charset"
+	"github.com/dragoman-go/dragoman/internal/textkit"
 	"github.com/dragoman-go/dragoman/targets"
 )
 
@@ -335,16 +335,16 @@ func sanitize(name string, rule targets.NameRule, hash string) string {
 	for i := 0; i < len(name) && len(b) < room; i++ {
 		c := name[i]
 		switch {
-		case i == 0 && !charset.Has(first, c):
-			if charset.Has(first, '_') {
+		case i == 0 && !textkit.InSet(first, c):
+			if textkit.InSet(first, '_') {
 				b = append(b, '_')
 			} else {
 				b = append(b, 't')
 			}
-			if charset.Has(rule.Rest, c) {
+			if textkit.InSet(rule.Rest, c) {
 				b = append(b, c)
 			}
-		case !charset.Has(rule.Rest, c):
+		case !textkit.InSet(rule.Rest, c):
 			b = append(b, gap...)
 		default:
 			b = append(b, c)
@@ -363,9 +363,9 @@ func sanitize(name string, rule targets.NameRule, hash string) string {
 // empty if the wire allows only letters and digits.
 func separator(set string) string {
 	switch {
-	case charset.Has(set, '_'):
+	case textkit.InSet(set, '_'):
 		return "_"
-	case charset.Has(set, '-'):
+	case textkit.InSet(set, '-'):
 		return "-"
 	default:
 		return ""

@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
-	"github.com/dragoman-go/dragoman/internal/text/glob"
+	"github.com/dragoman-go/dragoman/internal/textkit"
 )
 
 // data has a file for each provider, and rules.json for what holds for all.
@@ -148,7 +148,7 @@ func (p *provider) find(name string) (*Entry, string) {
 		return e, codes.FoundByName
 	}
 	for _, pat := range p.patterns {
-		if glob.MatchStars(pat.text, name) {
+		if textkit.MatchStars(pat.text, name) {
 			return pat.entry, codes.FoundByPattern
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
-	"github.com/dragoman-go/dragoman/internal/text/glob"
+	"github.com/dragoman-go/dragoman/internal/textkit"
 )
 
 // Model holds the result of a lookup.
@@ -109,7 +109,7 @@ func (f *family) covers(name string) bool {
 	_, bare, _ := strings.Cut(name, ".")
 	return slices.ContainsFunc(f.Match, func(p string) bool {
 		p = strings.ToLower(p)
-		return glob.MatchStars(p, name) || bare != "" && glob.MatchStars(p, bare)
+		return textkit.MatchStars(p, name) || bare != "" && textkit.MatchStars(p, bare)
 	})
 }
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
-	"github.com/dragoman-go/dragoman/internal/text/glob"
+	"github.com/dragoman-go/dragoman/internal/textkit"
 	"github.com/dragoman-go/dragoman/targets"
 )
 
@@ -74,7 +74,7 @@ func TestDataNamesResolveToTheirEntries(t *testing.T) {
 				t.Errorf("%s of %s resolves to %q", sample, e.ID, m.ID)
 			}
 			for _, p := range c.providers[e.Provider]().patterns {
-				if p.entry != e && p.weight() == (pattern{text: name}).weight() && glob.MatchStars(p.text, strings.ToLower(sample)) {
+				if p.entry != e && p.weight() == (pattern{text: name}).weight() && textkit.MatchStars(p.text, strings.ToLower(sample)) {
 					t.Errorf("%s of %s matches %s of %s as well", sample, e.ID, p.text, p.entry.ID)
 				}
 			}

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dragoman-go/dragoman/internal/config/filetree"
+	"github.com/dragoman-go/dragoman/internal/configfile"
 )
 
 // maxFile bounds the size of an override file, in bytes.
@@ -49,7 +49,7 @@ func (c *Catalog) With(name string, data []byte) (*Catalog, error) {
 	if len(data) > maxFile {
 		return nil, &FileError{File: name, Line: 1, Column: 1, Reason: fmt.Sprintf("the file is longer than %d bytes", maxFile)}
 	}
-	root, errs := filetree.Read(data)
+	root, errs := configfile.Read(data)
 	o.Errs = errs
 	if root != nil {
 		o.read(root)
@@ -68,7 +68,7 @@ func (c *Catalog) With(name string, data []byte) (*Catalog, error) {
 
 // override reads an override file.
 type override struct {
-	filetree.Reader
+	configfile.Reader
 	base *Catalog
 	// entries holds the entries of the providers that the file changes.
 	entries map[string][]*Entry
@@ -76,7 +76,7 @@ type override struct {
 }
 
 // catalog returns the table with the changed providers.
-func (o *override) catalog(root *filetree.Node) *Catalog {
+func (o *override) catalog(root *configfile.Node) *Catalog {
 	c := &Catalog{rules: o.base.rules, providers: maps.Clone(o.base.providers)}
 	c.rules.Providers = slices.Clone(c.rules.Providers)
 	for _, name := range slices.Sorted(maps.Keys(o.entries)) {
@@ -92,35 +92,35 @@ func (o *override) catalog(root *filetree.Node) *Catalog {
 	return c
 }
 
-func (o *override) read(root *filetree.Node) {
+func (o *override) read(root *configfile.Node) {
 	version := false
-	o.Fields(root, "model facts", map[string]func(*filetree.Node){
-		"version": func(n *filetree.Node) {
+	o.Fields(root, "model facts", map[string]func(*configfile.Node){
+		"version": func(n *configfile.Node) {
 			version = true
-			if n.Kind != filetree.Number || n.Text != "1" {
+			if n.Kind != configfile.Number || n.Text != "1" {
 				o.Bad(n, "version: this program supports only version 1")
 			}
 		},
-		"models": func(n *filetree.Node) {
-			if o.Want(n, filetree.List, "models") {
+		"models": func(n *configfile.Node) {
+			if o.Want(n, configfile.List, "models") {
 				for _, item := range n.Items {
 					o.entry(item)
 				}
 			}
 		},
 	})
-	if root.Kind == filetree.Map && !version {
+	if root.Kind == configfile.Map && !version {
 		o.Bad(root, "model facts: the field version is missing; write version: 1")
 	}
 }
 
 // entry reads one entry on top of the table's entry.
-func (o *override) entry(n *filetree.Node) {
-	if !o.Want(n, filetree.Map, "models") {
+func (o *override) entry(n *configfile.Node) {
+	if !o.Want(n, configfile.Map, "models") {
 		return
 	}
-	get := func(key string) *filetree.Node {
-		if i := slices.IndexFunc(n.Keys, func(k *filetree.Node) bool { return k.Text == key }); i >= 0 {
+	get := func(key string) *configfile.Node {
+		if i := slices.IndexFunc(n.Keys, func(k *configfile.Node) bool { return k.Text == key }); i >= 0 {
 			return n.Items[i]
 		}
 		return nil
@@ -179,7 +179,7 @@ func (o *override) entry(n *filetree.Node) {
 }
 
 // decode reads the fields of an entry. A field replaces the whole fact.
-func (o *override) decode(n *filetree.Node, e *Entry) {
+func (o *override) decode(n *configfile.Node, e *Entry) {
 	fields := map[string]any{
 		"vendor": &e.Vendor, "match": &e.Match, "aliases": &e.Aliases,
 		"context": &e.Context, "context_beta": &e.ContextBeta, "input": &e.Input, "output": &e.Output,
@@ -188,9 +188,9 @@ func (o *override) decode(n *filetree.Node, e *Entry) {
 		"ignores": &e.Ignores, "ignores_reasoning": &e.IgnoresReasoning, "forced_choice": &e.ForcedChoice, "temperature": &e.Temperature,
 		"floating": &e.Floating, "status": &e.Status, "retires": &e.Retires, "price": &e.Price, "sources": &e.Sources,
 	}
-	readers := map[string]func(*filetree.Node){"id": func(*filetree.Node) {}, "like": func(*filetree.Node) {}}
+	readers := map[string]func(*configfile.Node){"id": func(*configfile.Node) {}, "like": func(*configfile.Node) {}}
 	for key, to := range fields {
-		readers[key] = func(v *filetree.Node) {
+		readers[key] = func(v *configfile.Node) {
 			reflect.ValueOf(to).Elem().SetZero() // the old value is shared
 			d := json.NewDecoder(bytes.NewReader(o.JSON(v, key)))
 			d.DisallowUnknownFields()

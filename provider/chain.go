@@ -11,7 +11,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/codec/stream"
-	"github.com/dragoman-go/dragoman/internal/contexts"
+	"github.com/dragoman-go/dragoman/internal/modelcall"
 )
 
 // Chain calls models in order until one responds. A model that fails repeatedly is skipped for a
@@ -114,7 +114,7 @@ func (c *Chain) Walk(ctx context.Context, try func(context.Context, Link) error)
 
 func (p *chainWalk) walk(ctx context.Context, try func(context.Context, Link) error) error {
 	for link := range p.links {
-		if err := contexts.CheckModel(ctx, link.Name); err != nil {
+		if err := modelcall.CheckModel(ctx, link.Name); err != nil {
 			p.record(Attempt{Link: link.Name, Err: err})
 			if ctx.Err() != nil {
 				return p.err()
@@ -244,7 +244,7 @@ func (c *Chain) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[dra
 // requestFor returns the request for a link. An error is the fault of the caller, not of
 // the link.
 func requestFor(ctx context.Context, req *dragoman.Request, link Link) (*dragoman.Request, error) {
-	own, err := contexts.RequestFor(ctx, req, link.Model)
+	own, err := modelcall.RequestFor(ctx, req, link.Model)
 	if err != nil {
 		return nil, requestBuildError{err}
 	}

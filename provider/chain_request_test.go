@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/contexts"
+	"github.com/dragoman-go/dragoman/internal/modelcall"
 	"github.com/dragoman-go/dragoman/provider"
 )
 
@@ -19,7 +19,7 @@ func TestChainEndsIfARequestCannotBeBuilt(t *testing.T) {
 		c := chain(nil, first, second)
 		c.AlwaysContinue, c.Health.After = anyway, 1
 		req := &dragoman.Request{Messages: []dragoman.Message{dragoman.UserText("q")}}
-		ctx := contexts.WithLinkRequest(t.Context(), req, func(context.Context, dragoman.Model) (*dragoman.Request, error) { return nil, noRoom })
+		ctx := modelcall.WithLinkRequest(t.Context(), req, func(context.Context, dragoman.Model) (*dragoman.Request, error) { return nil, noRoom })
 		if _, err := c.Generate(ctx, req); err != noRoom { //nolint:errorlint // not wrapped
 			t.Errorf("Generate: %v", err)
 		}

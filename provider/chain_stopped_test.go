@@ -18,7 +18,7 @@ func TestStoppedChainNamesUncalledModels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = "openai/gpt-5: provider: the API key is missing: set OPENAI_API_KEY; not called: sim/echo, sim/planner, because an error of class authentication ends a list of models (set failover.always_continue to continue)"
+	const want = "openai/gpt-5: provider: the API key is missing: set OPENAI_API_KEY; not called: sim/echo, sim/planner, because an error of class authentication ends a list of models (set failover.always_continue to call the next model after any error)"
 	check := func(err error) {
 		t.Helper()
 		var missing *provider.MissingKeyError

@@ -15,7 +15,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
-	"github.com/dragoman-go/dragoman/internal/serving/passthrough"
+	"github.com/dragoman-go/dragoman/internal/modelcall"
 	"github.com/dragoman-go/dragoman/provider"
 )
 
@@ -446,7 +446,7 @@ func TestX14_PassFailsOver(t *testing.T) {
 	c := chain(newClock(), down, up)
 	var got string
 	err := c.Walk(t.Context(), func(ctx context.Context, l provider.Link) error {
-		p, err := l.Model.(*provider.Client).Pass(ctx, passthrough.Request{Body: []byte("{}"), Stream: true})
+		p, err := l.Model.(*provider.Client).Pass(ctx, modelcall.PassRequest{Body: []byte("{}"), Stream: true})
 		if err != nil {
 			return err
 		}

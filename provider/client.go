@@ -11,9 +11,9 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
-	"github.com/dragoman-go/dragoman/internal/contexts/callcontext"
 	"github.com/dragoman-go/dragoman/internal/dialects"
-	"github.com/dragoman-go/dragoman/internal/framing/bodies"
+	"github.com/dragoman-go/dragoman/internal/framing"
+	"github.com/dragoman-go/dragoman/internal/modelcall"
 	"github.com/dragoman-go/dragoman/interop"
 	"github.com/dragoman-go/dragoman/models"
 	"github.com/dragoman-go/dragoman/targets"
@@ -121,7 +121,7 @@ var _ dragoman.Model = (*Client)(nil)
 // Generate implements [dragoman.Model]. A failed response is returned with its error.
 func (c *Client) Generate(ctx context.Context, req *dragoman.Request) (*dragoman.Response, error) {
 	x := newExchange(c, req, false)
-	x.clientHeader = callcontext.Betas(ctx)
+	x.clientHeader = modelcall.Betas(ctx)
 	ctx, done := x.startTimeout(ctx)
 	defer done()
 	for {
@@ -148,7 +148,7 @@ func (c *Client) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[dr
 		used = true
 		out := startBuffer{yield: yield}
 		err := c.stream(ctx, req, &out)
-		if relay := callcontext.RelayOf(ctx); relay != nil {
+		if relay := modelcall.RelayOf(ctx); relay != nil {
 			if err == nil && relay.RefuseEmpty && out.isEmpty() {
 				err = ErrEmpty
 			}
@@ -166,7 +166,7 @@ func (c *Client) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[dr
 // Events of the last attempt before its content stay in out.
 func (c *Client) stream(ctx context.Context, req *dragoman.Request, out *startBuffer) error {
 	x := newExchange(c, req, true)
-	x.clientHeader = callcontext.Betas(ctx)
+	x.clientHeader = modelcall.Betas(ctx)
 	ctx, done := x.startTimeout(ctx)
 	defer done()
 	out.exchange = x
@@ -235,7 +235,7 @@ func (c *Client) maxRequest() int {
 	if c.MaxRequestBytes > 0 {
 		return c.MaxRequestBytes
 	}
-	return bodies.DefaultMax
+	return framing.DefaultMaxBody
 }
 
 func (c *Client) maxResponse() int {

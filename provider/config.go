@@ -17,8 +17,8 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
-	"github.com/dragoman-go/dragoman/internal/config/capname"
-	"github.com/dragoman-go/dragoman/internal/text/words"
+	"github.com/dragoman-go/dragoman/internal/configfile"
+	"github.com/dragoman-go/dragoman/internal/textkit"
 	"github.com/dragoman-go/dragoman/models"
 	"github.com/dragoman-go/dragoman/provider/extension"
 	"github.com/dragoman-go/dragoman/provider/internal/servers"
@@ -400,7 +400,7 @@ func (c *Config) open(spec string, opts ...Option) (dragoman.Model, error) {
 	case name == simName && !own:
 		return c.openSim(model)
 	case !own && !known:
-		return nil, &SpecError{Spec: spec, Reason: fmt.Sprintf("unknown provider %q: known providers are %s%s", name, joinSome(c.openable()), words.Suggest(name, c.allOpenable()))}
+		return nil, &SpecError{Spec: spec, Reason: fmt.Sprintf("unknown provider %q: known providers are %s%s", name, joinSome(c.openable()), textkit.Suggest(name, c.allOpenable()))}
 	case !known:
 		return nil, &SettingError{Setting: "type of the provider " + name, Reason: fmt.Sprintf("%q is not one of %s", typ, strings.Join((&Config{}).providers(), ", "))}
 	}
@@ -443,7 +443,7 @@ func (c *Config) allOpenable() []string {
 // simulator with a similar name, the first provider known to serve a model of this name,
 // or a known model with a similar name.
 func (c *Config) suggestSpec(name string) string {
-	if hint := words.Suggest(name, c.wholeSpecs()); hint != "" {
+	if hint := textkit.Suggest(name, c.wholeSpecs()); hint != "" {
 		return hint
 	}
 	table, _ := c.modelTable() // an unreadable model file is an error when a model is opened
@@ -466,7 +466,7 @@ func (c *Config) suggestSpec(name string) string {
 			}
 		}
 	}
-	if near := words.Near(name, names); near != "" {
+	if near := textkit.Near(name, names); near != "" {
 		return "; did you mean " + specs[near] + "?"
 	}
 	return ""
@@ -598,7 +598,7 @@ func (o overrides) Idle(json.RawMessage) bool {
 
 func (o overrides) apply(caps *targets.Capabilities) error {
 	for _, set := range o.sets {
-		if err := capname.Apply(caps, set); err != nil {
+		if err := configfile.ApplyCapabilities(caps, set); err != nil {
 			return &SettingError{Setting: "capabilities of the provider " + o.provider, Reason: err.Error()}
 		}
 	}

@@ -8,9 +8,9 @@ import (
 	"slices"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/contexts/callcontext"
 	"github.com/dragoman-go/dragoman/internal/framing"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/modelcall"
 	"github.com/dragoman-go/dragoman/provider/extension"
 	"github.com/dragoman-go/dragoman/provider/internal/servers"
 	"github.com/dragoman-go/dragoman/targets"
@@ -119,7 +119,7 @@ func (x *exchange) prepareExtensions(ctx context.Context) error {
 	}
 	x.extended = extension.NewExchange(extension.Options{
 		Request: x.req, Stream: x.stream, Target: x.target, Resolution: r, Config: e.Config,
-		Patches: x.patchReceiver(callcontext.Patches(ctx)), Position: callcontext.Position(ctx),
+		Patches: x.patchReceiver(modelcall.Patches(ctx)), Position: modelcall.Position(ctx),
 	})
 	x.reportUnused()
 	if err := x.client.initialize(ctx, x.extended); err != nil {

@@ -15,10 +15,9 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/config/capname"
-	"github.com/dragoman-go/dragoman/internal/config/filetree"
-	"github.com/dragoman-go/dragoman/internal/framing/bodies"
-	"github.com/dragoman-go/dragoman/internal/text/words"
+	"github.com/dragoman-go/dragoman/internal/configfile"
+	"github.com/dragoman-go/dragoman/internal/framing"
+	"github.com/dragoman-go/dragoman/internal/textkit"
 	"github.com/dragoman-go/dragoman/provider/extension"
 	"github.com/dragoman-go/dragoman/schema"
 )
@@ -51,7 +50,7 @@ func readFile(name string) ([]byte, error) {
 		return nil, fmt.Errorf("provider: %w", err)
 	}
 	defer func() { _ = f.Close() }() // the file was only read
-	data, err := io.ReadAll(io.LimitReader(f, bodies.MaxConfigFile+1))
+	data, err := io.ReadAll(io.LimitReader(f, framing.MaxConfigFile+1))
 	if err != nil {
 		return nil, fmt.Errorf("provider: %w", err)
 	}
@@ -97,18 +96,18 @@ func readFile(name string) ([]byte, error) {
 // Settings turn on an extension that is off by default. Settings of an extension that the type
 // of the provider keeps off are an error when a model is opened.
 func Parse(name string, data []byte, own ...extension.Extension) (*Config, error) {
-	fail := func(errs ...*filetree.Error) error {
-		slices.SortStableFunc(errs, func(a, b *filetree.Error) int { return a.Line - b.Line })
+	fail := func(errs ...*configfile.Error) error {
+		slices.SortStableFunc(errs, func(a, b *configfile.Error) int { return a.Line - b.Line })
 		all := make([]error, len(errs))
 		for i, e := range errs {
 			all[i] = &FileError{File: name, Line: e.Line, Column: e.Column, Reason: e.Reason}
 		}
 		return errors.Join(all...)
 	}
-	if len(data) > bodies.MaxConfigFile {
-		return nil, fail(&filetree.Error{Line: 1, Column: 1, Reason: fmt.Sprintf("the file is longer than %d bytes", bodies.MaxConfigFile)})
+	if len(data) > framing.MaxConfigFile {
+		return nil, fail(&configfile.Error{Line: 1, Column: 1, Reason: fmt.Sprintf("the file is longer than %d bytes", framing.MaxConfigFile)})
 	}
-	root, errs := filetree.Read(data)
+	root, errs := configfile.Read(data)
 	if root == nil {
 		return nil, fail(errs...)
 	}
@@ -123,21 +122,21 @@ func Parse(name string, data []byte, own ...extension.Extension) (*Config, error
 
 // configReader converts the tree of a file to a Config.
 type configReader struct {
-	filetree.Reader
+	configfile.Reader
 	name   string
 	config *Config
 	// aliases maps each alias to its node.
-	aliases map[string]*filetree.Node
+	aliases map[string]*configfile.Node
 }
 
-type node = filetree.Node
+type node = configfile.Node
 
 func (r *configReader) read(root *node) {
 	version := false
 	r.Fields(root, "config", map[string]func(*node){
 		"version": func(n *node) {
 			version = true
-			if n.Kind != filetree.Number || n.Text != "1" {
+			if n.Kind != configfile.Number || n.Text != "1" {
 				r.Bad(n, "version: this program supports only version 1")
 			}
 		},
@@ -159,7 +158,7 @@ func (r *configReader) read(root *node) {
 		},
 		"gateway": func(*node) {}, // package gateway reads it
 	})
-	if root.Kind == filetree.Map && !version {
+	if root.Kind == configfile.Map && !version {
 		r.Bad(root, "config: the field version is missing; write version: 1")
 	}
 	r.follow()
@@ -229,9 +228,9 @@ func (r *configReader) provider(key, value *node) (s Settings) {
 	r.Fields(value, what, map[string]func(*node){
 		"type": func(n *node) {
 			s.Type = r.String(n, "type")
-			if _, ok := builtinNamed(s.Type); !ok && n.Kind == filetree.String {
+			if _, ok := builtinNamed(s.Type); !ok && n.Kind == configfile.String {
 				known := append((&Config{}).providers(), "compatible")
-				r.Bad(n, "type: %q is not one of %s%s", s.Type, strings.Join(known, ", "), words.Suggest(s.Type, known))
+				r.Bad(n, "type: %q is not one of %s%s", s.Type, strings.Join(known, ", "), textkit.Suggest(s.Type, known))
 			}
 		},
 		"base_url":    func(n *node) { s.BaseURL = r.url(n) },
@@ -242,7 +241,7 @@ func (r *configReader) provider(key, value *node) (s Settings) {
 			r.Bad(n, "api_key: credentials are not allowed in this file; name the variable that contains the key with api_key_env")
 		},
 		"key_header": func(n *node) {
-			if s.KeyHeader = r.String(n, "key_header"); n.Kind == filetree.String && !isToken(s.KeyHeader) {
+			if s.KeyHeader = r.String(n, "key_header"); n.Kind == configfile.String && !isToken(s.KeyHeader) {
 				r.Bad(n, "key_header: %.80q is not a valid header name", s.KeyHeader)
 			}
 		},
@@ -251,7 +250,7 @@ func (r *configReader) provider(key, value *node) (s Settings) {
 		"project":      set(&s.Project, "project"),
 		"location":     set(&s.Location, "location"),
 		"think_tags":   func(n *node) { s.ThinkTags = r.thinkTags(n) },
-		"capabilities": func(n *node) { s.Capabilities = capname.Read(&r.Reader, n) },
+		"capabilities": func(n *node) { s.Capabilities = configfile.ReadCapabilities(&r.Reader, n) },
 		"extensions":   func(n *node) { r.extensions(n, &s) },
 		"tags":         func(n *node) { s.Tags = r.tags(n) },
 		"models": func(n *node) {
@@ -265,7 +264,7 @@ func (r *configReader) provider(key, value *node) (s Settings) {
 		"max_response_bytes": func(n *node) { s.MaxResponseBytes = r.Count(n, "max_response_bytes", 1) },
 		"strict":             func(n *node) { s.Strict = r.severity(n) },
 	}, "api_key")
-	if _, ok := builtinNamed(key.Text); !ok && s.Type == "" && value.Kind == filetree.Map && !slices.ContainsFunc(value.Keys, func(k *node) bool { return k.Text == "type" }) {
+	if _, ok := builtinNamed(key.Text); !ok && s.Type == "" && value.Kind == configfile.Map && !slices.ContainsFunc(value.Keys, func(k *node) bool { return k.Text == "type" }) {
 		r.Bad(key, "%s: the field type is missing; write compatible for any server with the OpenAI Chat API", what)
 	}
 	if s.Type == "compatible" && s.BaseURL == "" {
@@ -298,11 +297,11 @@ func (r *configReader) extensions(n *node, s *Settings) {
 		switch {
 		case !slices.Contains(known, key.Text):
 			r.Bad(key, "extensions: %q is not one of %s; pass custom extensions to Load or Parse", key.Text, strings.Join(known, ", "))
-		case value.Kind == filetree.Bool && value.Text == "true":
+		case value.Kind == configfile.Bool && value.Text == "true":
 			s.Switches.On = append(s.Switches.On, key.Text)
-		case value.Kind == filetree.Bool:
+		case value.Kind == configfile.Bool:
 			s.Switches.Off = append(s.Switches.Off, key.Text)
-		case value.Kind == filetree.Map:
+		case value.Kind == configfile.Map:
 			if s.Extensions == nil {
 				s.Extensions = map[string]json.RawMessage{}
 			}
@@ -354,7 +353,7 @@ func (r *configReader) extensionNames() (names []string) {
 
 func (r *configReader) url(n *node) string {
 	s := r.String(n, "base_url")
-	if n.Kind != filetree.String {
+	if n.Kind != configfile.String {
 		return ""
 	}
 	if _, err := parseBase(s); err != nil {
@@ -382,7 +381,7 @@ func (r *configReader) headers(n *node) map[string]string {
 func (r *configReader) model(n *node) (m ModelSettings) {
 	r.Fields(n, "model", map[string]func(*node){
 		"name":         func(n *node) { m.Name = r.String(n, "name") },
-		"capabilities": func(n *node) { m.Capabilities = capname.Read(&r.Reader, n) },
+		"capabilities": func(n *node) { m.Capabilities = configfile.ReadCapabilities(&r.Reader, n) },
 		"tags":         func(n *node) { m.Tags = r.tags(n) },
 	})
 	return m
@@ -404,7 +403,7 @@ func (r *configReader) tags(n *node) (tags []extension.Tag) {
 // severity reads the severity from which losses are refused.
 func (r *configReader) severity(n *node) *dragoman.Severity {
 	var s dragoman.Severity
-	if text := r.String(n, "strict"); n.Kind == filetree.String && s.UnmarshalText([]byte(text)) != nil {
+	if text := r.String(n, "strict"); n.Kind == configfile.String && s.UnmarshalText([]byte(text)) != nil {
 		r.Bad(n, "strict: want info, warn or serious, have %.80q", text)
 	}
 	return &s
@@ -415,7 +414,7 @@ func (r *configReader) thinkTags(n *node) string {
 	switch t := r.String(n, "think_tags"); {
 	case t == thinkTagsMarked || t == thinkTagsOpen:
 		return t
-	case n.Kind == filetree.String:
+	case n.Kind == configfile.String:
 		r.Bad(n, "think_tags: want %s or %s, have %q", thinkTagsMarked, thinkTagsOpen, n.Text)
 	}
 	return thinkTagsOff
@@ -435,7 +434,7 @@ func (r *configReader) failover(n *node) {
 func (r *configReader) timeouts(n *node) (t Timeouts) {
 	set := func(to *time.Duration, name string) func(*node) {
 		return func(n *node) {
-			if n.Kind == filetree.String && n.Text == "none" {
+			if n.Kind == configfile.String && n.Text == "none" {
 				*to = -1
 				return
 			}
@@ -451,7 +450,7 @@ func (r *configReader) timeouts(n *node) (t Timeouts) {
 
 // retries reads the number of retries; in a file, 0 means none.
 func (r *configReader) retries(n *node) int {
-	if !r.Want(n, filetree.Number, "retries") {
+	if !r.Want(n, configfile.Number, "retries") {
 		return 0
 	}
 	v, err := strconv.Atoi(n.Text)

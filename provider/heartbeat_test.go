@@ -18,7 +18,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
 	describe "github.com/dragoman-go/dragoman/internal/codec/wire"
-	"github.com/dragoman-go/dragoman/internal/serving/passthrough"
+	"github.com/dragoman-go/dragoman/internal/modelcall"
 	"github.com/dragoman-go/dragoman/provider"
 )
 
@@ -99,7 +99,7 @@ var consume = map[string]func(c *provider.Client) error{
 		return err
 	},
 	"pass": func(c *provider.Client) error {
-		got, err := c.Pass(context.Background(), passthrough.Request{Body: []byte("{}"), Stream: true})
+		got, err := c.Pass(context.Background(), modelcall.PassRequest{Body: []byte("{}"), Stream: true})
 		if err != nil {
 			return err
 		}
@@ -161,7 +161,7 @@ func TestX13_WhitespaceBeforeJSONIsAHeartbeat(t *testing.T) {
 			for name, take := range map[string]func(c *provider.Client) error{
 				"generate": func(c *provider.Client) error { _, err := c.Generate(context.Background(), newRequest()); return err },
 				"pass": func(c *provider.Client) error {
-					got, err := c.Pass(context.Background(), passthrough.Request{Body: []byte("{}")})
+					got, err := c.Pass(context.Background(), modelcall.PassRequest{Body: []byte("{}")})
 					if err == nil {
 						_, err = io.Copy(io.Discard, got.Body)
 						_ = got.Body.Close()

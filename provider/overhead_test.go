@@ -24,7 +24,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
-	"github.com/dragoman-go/dragoman/internal/serving/passthrough"
+	"github.com/dragoman-go/dragoman/internal/modelcall"
 	"github.com/dragoman-go/dragoman/internal/testkit"
 	"github.com/dragoman-go/dragoman/internal/testkit/benchdata"
 	"github.com/dragoman-go/dragoman/provider"
@@ -239,7 +239,7 @@ func passWays(tb testing.TB, at string) map[string]func() {
 	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(upstream) }}
 	return map[string]func(){
 		"pass": func() {
-			got, err := client.Pass(context.Background(), passthrough.Request{Body: body, Stream: true, Header: http.Header{"Openai-Beta": {"a"}}})
+			got, err := client.Pass(context.Background(), modelcall.PassRequest{Body: body, Stream: true, Header: http.Header{"Openai-Beta": {"a"}}})
 			if err != nil || got.Status != http.StatusOK {
 				tb.Fatal(got, err)
 			}

@@ -27,7 +27,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
 	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
-	"github.com/dragoman-go/dragoman/internal/serving/passthrough"
+	"github.com/dragoman-go/dragoman/internal/modelcall"
 	"github.com/dragoman-go/dragoman/provider"
 )
 
@@ -111,7 +111,7 @@ func gzipped(s string) string {
 }
 
 // passThrough passes a body through and reads the response.
-func passThrough(t *testing.T, c *provider.Client, p passthrough.Request) (*passthrough.Response, string) {
+func passThrough(t *testing.T, c *provider.Client, p modelcall.PassRequest) (*modelcall.PassResponse, string) {
 	t.Helper()
 	got, err := c.Pass(t.Context(), p)
 	if err != nil {
@@ -143,7 +143,7 @@ func TestPassKeepsBytes(t *testing.T) {
 		for i, stream := range []bool{false, true} {
 			u := upstreams(t, respondWith(http.StatusOK, answered, "Content-Type", "text/x-any"))
 			c := u.client(&provider.Client{Codec: codec, Model: "asked:1", Header: http.Header{"x-team": {"search"}}})
-			got, body := passThrough(t, c, passthrough.Request{Model: "another", Body: []byte(sent), Stream: stream})
+			got, body := passThrough(t, c, modelcall.PassRequest{Model: "another", Body: []byte(sent), Stream: stream})
 			if got.Status != http.StatusOK || got.Err != nil || body != answered || got.Header.Get("Content-Type") != "text/x-any" {
 				t.Errorf("%d %v %v %q", got.Status, got.Err, got.Header, body)
 			}
@@ -165,7 +165,7 @@ func TestPassUsesItsOwnModelName(t *testing.T) {
 	u := upstreams(t, respondWith(http.StatusOK, "{}"))
 	c := u.client(&provider.Client{Codec: gemini.Codec{}})
 	c.Model = ""
-	passThrough(t, c, passthrough.Request{Model: "models/g-1", Body: []byte("{}")})
+	passThrough(t, c, modelcall.PassRequest{Model: "models/g-1", Body: []byte("{}")})
 	if got := u.requests()[0].path; got != "/v1beta/models/g-1:generateContent" {
 		t.Errorf("sent to %s", got)
 	}
@@ -179,7 +179,7 @@ func TestJ16_PassedRequestIsSigned(t *testing.T) {
 	}
 	now := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
 	c := u.client(&provider.Client{Codec: bedrock.Codec{}, Auth: provider.SigV4{Region: "eu-north-1", Keys: keys, Now: func() time.Time { return now }}})
-	passThrough(t, c, passthrough.Request{Body: []byte(`{ "messages" : [] }`), Stream: true, Header: http.Header{"Traceparent": {"00-1"}, "Authorization": {"AWS4-HMAC-SHA256 theirs"}, "X-Amz-Date": {"theirs"}}})
+	passThrough(t, c, modelcall.PassRequest{Body: []byte(`{ "messages" : [] }`), Stream: true, Header: http.Header{"Traceparent": {"00-1"}, "Authorization": {"AWS4-HMAC-SHA256 theirs"}, "X-Amz-Date": {"theirs"}}})
 	got := u.requests()[0]
 	if have, want := got.header.Get("Authorization"), awsSignature(got, host, "wJalrXUtnFEMI/K7MDENG"); !strings.HasSuffix(have, "Signature="+want) {
 		t.Errorf("sent %s, want the signature %s", have, want)
@@ -209,7 +209,7 @@ func TestJ16_OnlyDialectHeadersAreForwarded(t *testing.T) {
 		{bedrock.Codec{}, nil},
 	} {
 		u := upstreams(t, respondWith(http.StatusOK, "{}"))
-		passThrough(t, u.client(&provider.Client{Codec: tc.codec}), passthrough.Request{Body: []byte("{}"), Stream: true, Header: called})
+		passThrough(t, u.client(&provider.Client{Codec: tc.codec}), modelcall.PassRequest{Body: []byte("{}"), Stream: true, Header: called})
 		var got []string
 		for name, values := range u.requests()[0].header {
 			if slices.Equal(values, []string{"theirs"}) {
@@ -241,7 +241,7 @@ func TestJ16_QueryIsForwardedWithoutCredentials(t *testing.T) {
 			_, _ = io.WriteString(w, `{"error":{"message":"true is no value, nor is a-long-value-of-theirs"}}`)
 		})
 		c := &provider.Client{Codec: tc.codec, BaseURL: u.URL + tc.base, Model: "m"}
-		passed, err := c.Pass(t.Context(), passthrough.Request{Body: []byte("{}"), Stream: true, Query: tc.asks + "&more=a-long-value-of-theirs"})
+		passed, err := c.Pass(t.Context(), modelcall.PassRequest{Body: []byte("{}"), Stream: true, Query: tc.asks + "&more=a-long-value-of-theirs"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -257,14 +257,14 @@ func TestJ16_QueryIsForwardedWithoutCredentials(t *testing.T) {
 func TestPassForwardsOnlyStoredResponsePaths(t *testing.T) {
 	u := upstreams(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "{}") })
 	c := &provider.Client{Codec: openairesponses.Codec{}, BaseURL: u.URL + "/v1?api-version=1", Model: "m"}
-	if _, err := c.Pass(t.Context(), passthrough.Request{StoredPath: "resp_1/input_items", Method: http.MethodGet}); err != nil {
+	if _, err := c.Pass(t.Context(), modelcall.PassRequest{StoredPath: "resp_1/input_items", Method: http.MethodGet}); err != nil {
 		t.Fatal(err)
 	}
 	if got := u.requests()[0]; got.path != "/v1/responses/resp_1/input_items" || got.query != "api-version=1" || len(got.body) != 0 || got.header.Get("Content-Type") != "" {
 		t.Errorf("%+v", got)
 	}
 	for _, stored := range []string{"../files", "a?b", "a%2fb", "a b"} {
-		if _, err := c.Pass(t.Context(), passthrough.Request{StoredPath: stored, Method: http.MethodGet}); !errors.Is(err, dragoman.ErrInvalid) {
+		if _, err := c.Pass(t.Context(), modelcall.PassRequest{StoredPath: stored, Method: http.MethodGet}); !errors.Is(err, dragoman.ErrInvalid) {
 			t.Errorf("%q: %v", stored, err)
 		}
 	}
@@ -285,7 +285,7 @@ func TestJ16_ClientHeadersStayAndBetasAreJoined(t *testing.T) {
 		{openaichat.Codec{}, nil, http.Header{"Openai-Organization": {"two\nlines"}}, "Openai-Organization", ""},
 	} {
 		before := len(u.requests())
-		passThrough(t, u.client(&provider.Client{Codec: tc.codec, Header: tc.own}), passthrough.Request{Body: []byte("{}"), Header: tc.asked})
+		passThrough(t, u.client(&provider.Client{Codec: tc.codec, Header: tc.own}), modelcall.PassRequest{Body: []byte("{}"), Header: tc.asked})
 		if got := strings.Join(u.requests()[before].header.Values(tc.name), " | "); got != tc.expect {
 			t.Errorf("%v and %v: %q, want %q", tc.own, tc.asked, got, tc.expect)
 		}
@@ -302,7 +302,7 @@ func TestJ16_OnlyUsefulResponseHeadersAreReturned(t *testing.T) {
 	want := "Anthropic-Ratelimit-Tokens-Remaining Content-Type Openai-Processing-Ms Openai-Version Request-Id Retry-After Retry-After-Ms X-Amzn-Errortype X-Amzn-Requestid X-Ratelimit-Limit-Requests X-Request-Id X-Should-Retry"
 	for _, status := range []int{http.StatusOK, http.StatusBadRequest} {
 		u := upstreams(t, respondWith(status, "{}", given...))
-		got, _ := passThrough(t, u.client(&provider.Client{}), passthrough.Request{Body: []byte("{}")})
+		got, _ := passThrough(t, u.client(&provider.Client{}), modelcall.PassRequest{Body: []byte("{}")})
 		var names []string
 		for name := range got.Header {
 			names = append(names, name)
@@ -315,7 +315,7 @@ func TestJ16_OnlyUsefulResponseHeadersAreReturned(t *testing.T) {
 }
 
 func TestPassRetriesUntilTheFirstByte(t *testing.T) {
-	body := passthrough.Request{Body: []byte(`{"a":1}`), Stream: true}
+	body := modelcall.PassRequest{Body: []byte(`{"a":1}`), Stream: true}
 	for name, tc := range map[string]struct {
 		first http.HandlerFunc
 		wait  time.Duration
@@ -346,7 +346,7 @@ func TestPassRetriesUntilTheFirstByte(t *testing.T) {
 func TestPassDoesNotRetryAfterContent(t *testing.T) {
 	const said = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hi\"}}]}\n\ndata: half"
 	u := upstreams(t, breakAfter(said))
-	got, err := u.client(&provider.Client{}).Pass(t.Context(), passthrough.Request{Body: []byte("{}"), Stream: true})
+	got, err := u.client(&provider.Client{}).Pass(t.Context(), modelcall.PassRequest{Body: []byte("{}"), Stream: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -372,7 +372,7 @@ func TestErrorIsPassedThroughUnchanged(t *testing.T) {
 		{http.StatusInternalServerError, dragoman.ErrorServer, 3},
 	} {
 		u := upstreams(t, respondWith(tc.status, own))
-		got, body := passThrough(t, u.client(&provider.Client{}), passthrough.Request{Body: []byte("{}"), Stream: true})
+		got, body := passThrough(t, u.client(&provider.Client{}), modelcall.PassRequest{Body: []byte("{}"), Stream: true})
 		if got.Status != tc.status || body != own || got.Err == nil || got.Err.Class != tc.class || got.Err.Message != "so A" || len(u.requests()) != tc.asked {
 			t.Errorf("%d: %d, %q, %v, %d upstream requests", tc.status, got.Status, body, got.Err, len(u.requests()))
 		}
@@ -381,7 +381,7 @@ func TestErrorIsPassedThroughUnchanged(t *testing.T) {
 
 func TestQuirkD23_PassedRequestsAreNotRepaired(t *testing.T) {
 	u := upstreams(t, respondWith(http.StatusBadRequest, `{"type":"error","error":{"type":"invalid_request_error","message":"Invalid signature in thinking block"}}`))
-	got, _ := passThrough(t, u.client(&provider.Client{Codec: anthropic.Codec{}}), passthrough.Request{Body: []byte("{}")})
+	got, _ := passThrough(t, u.client(&provider.Client{Codec: anthropic.Codec{}}), modelcall.PassRequest{Body: []byte("{}")})
 	if got.Status != http.StatusBadRequest || len(u.requests()) != 1 {
 		t.Errorf("%d, %d upstream requests", got.Status, len(u.requests()))
 	}
@@ -393,14 +393,14 @@ func TestX13_PassedErrorIsRedacted(t *testing.T) {
 		{"sk-a/secret+key", "<p>no such key: sk-a/secret+key</p>", "<p>no such key: [redacted]</p>"},
 	} {
 		u := upstreams(t, respondWith(http.StatusUnauthorized, tc.body))
-		got, body := passThrough(t, u.client(&provider.Client{Auth: provider.Bearer(provider.FixedKey(tc.key))}), passthrough.Request{Body: []byte("{}")})
+		got, body := passThrough(t, u.client(&provider.Client{Auth: provider.Bearer(provider.FixedKey(tc.key))}), modelcall.PassRequest{Body: []byte("{}")})
 		if body != tc.want || strings.Contains(got.Err.Error(), tc.key) {
 			t.Errorf("%q, %v", body, got.Err)
 		}
 	}
 	t.Run("re-encoded if redacting would break its JSON", func(t *testing.T) {
 		u := upstreams(t, respondWith(http.StatusUnauthorized, `{"error":{"message":"who are you?","code":null}}`))
-		_, body := passThrough(t, u.client(&provider.Client{Auth: provider.Bearer(provider.FixedKey("null"))}), passthrough.Request{Body: []byte("{}")})
+		_, body := passThrough(t, u.client(&provider.Client{Auth: provider.Bearer(provider.FixedKey("null"))}), modelcall.PassRequest{Body: []byte("{}")})
 		if !json.Valid([]byte(body)) || !strings.Contains(body, "who are you?") {
 			t.Errorf("%q", body)
 		}
@@ -421,7 +421,7 @@ func TestJ16_UnrequestedCompressionIsRemoved(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			u := upstreams(t, respondWith(tc.status, tc.body, "Content-Encoding", tc.encoding))
-			got, body := passThrough(t, u.client(&provider.Client{}), passthrough.Request{Body: []byte("{}"), Stream: true})
+			got, body := passThrough(t, u.client(&provider.Client{}), modelcall.PassRequest{Body: []byte("{}"), Stream: true})
 			if body != tc.want || got.Header.Get("Content-Encoding") != tc.wantEncoding {
 				t.Errorf("%q, %v", body, got.Header)
 			}
@@ -448,7 +448,7 @@ func TestUnpassableErrorIsReencoded(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, body := passThrough(t, upstreams(t, step).client(&provider.Client{}), passthrough.Request{Body: []byte("{}"), Stream: true})
+			got, body := passThrough(t, upstreams(t, step).client(&provider.Client{}), modelcall.PassRequest{Body: []byte("{}"), Stream: true})
 			var e struct{ Error struct{ Message *string } }
 			if err := json.Unmarshal([]byte(body), &e); err != nil || e.Error.Message == nil || len(body) > 64<<10 {
 				t.Errorf("%.80q: %v", body, err)
@@ -483,7 +483,7 @@ func TestPassReportsInvalidResponses(t *testing.T) {
 		}, 0},
 	} {
 		before := len(u.requests())
-		got, err := tc.client.Pass(tc.ctx, passthrough.Request{Body: []byte("{}")})
+		got, err := tc.client.Pass(tc.ctx, modelcall.PassRequest{Body: []byte("{}")})
 		if got != nil || !tc.is(err) || len(u.requests())-before != tc.asked {
 			t.Errorf("%s: %v, %v, %d upstream requests", name, got, err, len(u.requests())-before)
 		}
@@ -513,7 +513,7 @@ func TestX13_EachPhaseOfPassHasItsTimeout(t *testing.T) {
 					clock.advance(time.Second)
 				}
 			})
-			got, err := u.client(provider.OnClock(clock, &provider.Client{Timeouts: tc.timeouts, Retry: provider.Retry{Max: -1}})).Pass(t.Context(), passthrough.Request{Body: []byte("{}"), Stream: true})
+			got, err := u.client(provider.OnClock(clock, &provider.Client{Timeouts: tc.timeouts, Retry: provider.Retry{Max: -1}})).Pass(t.Context(), modelcall.PassRequest{Body: []byte("{}"), Stream: true})
 			close(passed)
 			if err == nil {
 				defer func() { _ = got.Body.Close() }()
@@ -536,7 +536,7 @@ func TestJ9_ClosingThePassedBodyCancelsTheRequest(t *testing.T) {
 		close(gone)
 	})
 	clock := newClock()
-	got, err := u.client(provider.OnClock(clock, &provider.Client{Timeouts: provider.Timeouts{Total: time.Hour}})).Pass(t.Context(), passthrough.Request{Body: []byte("{}"), Stream: true})
+	got, err := u.client(provider.OnClock(clock, &provider.Client{Timeouts: provider.Timeouts{Total: time.Hour}})).Pass(t.Context(), modelcall.PassRequest{Body: []byte("{}"), Stream: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -565,7 +565,7 @@ func TestX13_PassedConnectionsAreReused(t *testing.T) {
 	})
 	c := u.client(&provider.Client{})
 	for range 5 {
-		passThrough(t, c, passthrough.Request{Body: []byte("{}"), Stream: true})
+		passThrough(t, c, modelcall.PassRequest{Body: []byte("{}"), Stream: true})
 	}
 	n := 0
 	conns.Range(func(any, any) bool { n++; return true })
@@ -577,7 +577,7 @@ func TestX13_PassedConnectionsAreReused(t *testing.T) {
 func TestO2_PassedRequestIsLoggedWithoutCredentials(t *testing.T) {
 	u := upstreams(t, respondWith(http.StatusOK, "data: sk-the-key-of-the-gateway and more\n\n"))
 	log, lines := debugLog()
-	called := passthrough.Request{Body: []byte(`{"words":"of the user, sk-the-key-of-the-gateway"}`), Stream: true, Header: http.Header{"Idempotency-Key": {"their-own-key"}}}
+	called := modelcall.PassRequest{Body: []byte(`{"words":"of the user, sk-the-key-of-the-gateway"}`), Stream: true, Header: http.Header{"Idempotency-Key": {"their-own-key"}}}
 	got, _ := passThrough(t, u.client(&provider.Client{Log: log}), called)
 	if err := got.Body.Close(); err != nil { // again, which says nothing
 		t.Error(err)

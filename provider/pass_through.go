@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/serving/passthrough"
+	"github.com/dragoman-go/dragoman/internal/modelcall"
 )
 
 // Pass sends a request in the client's dialect unchanged and returns the response unchanged.
@@ -23,7 +23,7 @@ import (
 // If the server refuses the request, Pass returns its response with Err set. Pass returns an
 // error if there is no response to pass through. A redirect is such an error, because it is
 // addressed to us. So is a web page, whatever its status: the base URL may be wrong.
-func (c *Client) Pass(ctx context.Context, p passthrough.Request) (*passthrough.Response, error) {
+func (c *Client) Pass(ctx context.Context, p modelcall.PassRequest) (*modelcall.PassResponse, error) {
 	x := newExchange(c, nil, p.Stream)
 	if x.model == "" {
 		x.model = p.Model
@@ -98,7 +98,7 @@ func cutLast(s, sep string) (before, after string, found bool) {
 
 // passOnce makes one attempt. If the server refuses the request, pass returns both its response and
 // an error.
-func (x *exchange) passOnce(ctx context.Context, done func()) (*passthrough.Response, error) {
+func (x *exchange) passOnce(ctx context.Context, done func()) (*modelcall.PassResponse, error) {
 	a, err := x.attempt(ctx)
 	if err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func (x *exchange) passOnce(ctx context.Context, done func()) (*passthrough.Resp
 		defer a.Close()
 		return nil, a.pageError()
 	}
-	return &passthrough.Response{Status: a.StatusCode, Header: x.passedHeaders(a.Header), Body: &passedBody{a: a, done: done}, Redactor: x.secrets.bytes}, nil
+	return &modelcall.PassResponse{Status: a.StatusCode, Header: x.passedHeaders(a.Header), Body: &passedBody{a: a, done: done}, Redactor: x.secrets.bytes}, nil
 }
 
 // firstBytes is the size of the first reads of a response; maxFirstBytes bounds the bytes
@@ -141,14 +141,14 @@ func (a *attemptResponse) readStart() {
 }
 
 // passError returns the response for an error status.
-func (a *attemptResponse) passError() (*passthrough.Response, error) {
+func (a *attemptResponse) passError() (*modelcall.PassResponse, error) {
 	x := a.x
 	body, err := a.readError()
 	var e *dragoman.APIError
 	if !errors.As(err, &e) || a.StatusCode < 400 {
 		return nil, err
 	}
-	p := &passthrough.Response{Status: a.StatusCode, Header: x.passedHeaders(a.Header), Err: e}
+	p := &modelcall.PassResponse{Status: a.StatusCode, Header: x.passedHeaders(a.Header), Err: e}
 	clean := x.secrets.bytes(body)
 	complete := body != nil && a.Header.Get("Content-Encoding") == ""
 	if !complete || json.Valid(body) && !json.Valid(clean) { // a key like "null" occurs everywhere

@@ -12,7 +12,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
-	"github.com/dragoman-go/dragoman/internal/serving/passthrough"
+	"github.com/dragoman-go/dragoman/internal/modelcall"
 	"github.com/dragoman-go/dragoman/provider"
 )
 
@@ -100,7 +100,7 @@ func TestX13_CancellationClosesTheBody(t *testing.T) {
 		return err
 	}
 	pass := func(ctx context.Context, c *provider.Client) error {
-		p, err := c.Pass(ctx, passthrough.Request{Body: []byte(`{}`), Stream: true})
+		p, err := c.Pass(ctx, modelcall.PassRequest{Body: []byte(`{}`), Stream: true})
 		if err != nil {
 			return err
 		}

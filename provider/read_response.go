@@ -12,7 +12,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
-	"github.com/dragoman-go/dragoman/internal/contexts/callcontext"
+	"github.com/dragoman-go/dragoman/internal/modelcall"
 )
 
 // generate makes one attempt to get a response that is not streamed.
@@ -73,7 +73,7 @@ func (x *exchange) streamEvents(ctx context.Context, out *startBuffer) error {
 		return err
 	}
 	defer a.Close()
-	if relay := callcontext.RelayOf(ctx); relay != nil {
+	if relay := modelcall.RelayOf(ctx); relay != nil {
 		a.beforeRead = relay.Waiting
 	}
 	switch first := a.peek(); {
@@ -112,7 +112,7 @@ func (x *exchange) decodeStream(ctx context.Context, a *attemptResponse, r io.Re
 			// A chunk that only extensions understand has no events, so its patches are sent here.
 			sent := out.open && x.sendPatches()
 			if !chunks && !(ev.Opaque && x.opaque) {
-				if sent && callcontext.Patches(ctx) != nil && !out.add(&dragoman.Chunk{}) {
+				if sent && modelcall.Patches(ctx) != nil && !out.add(&dragoman.Chunk{}) {
 					return errCallerStopped
 				}
 				continue

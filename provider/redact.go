@@ -14,7 +14,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/dialects"
-	"github.com/dragoman-go/dragoman/internal/text/secret"
+	"github.com/dragoman-go/dragoman/internal/textkit"
 )
 
 // redacted replaces a secret.
@@ -58,7 +58,7 @@ func (s *secrets) spellings() []string {
 		return s.spelled
 	}
 	for _, text := range s.texts[s.spelledTexts:] {
-		for _, spelt := range secret.Spellings(text) {
+		for _, spelt := range textkit.SecretSpellings(text) {
 			if !slices.Contains(s.spelled, spelt) {
 				s.spelled = append(s.spelled, spelt)
 			}

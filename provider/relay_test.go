@@ -9,7 +9,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
-	"github.com/dragoman-go/dragoman/internal/contexts/callcontext"
+	"github.com/dragoman-go/dragoman/internal/modelcall"
 	"github.com/dragoman-go/dragoman/provider"
 )
 
@@ -28,7 +28,7 @@ func TestStreamCallsWaitingBeforeItBlocks(t *testing.T) {
 	// The stream must wait after both words of the first half were sent, and not between them;
 	// only then the server continues.
 	words, waits := 0, 0
-	ctx := callcontext.WithRelay(t.Context(), &callcontext.Relay{Waiting: func() {
+	ctx := modelcall.WithRelay(t.Context(), &modelcall.Relay{Waiting: func() {
 		if words > 0 && words%2 == 0 && waits < words/2 {
 			waits++
 			more <- struct{}{}

@@ -6,7 +6,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect/anthropic"
-	"github.com/dragoman-go/dragoman/internal/contexts/callcontext"
+	"github.com/dragoman-go/dragoman/internal/modelcall"
 	"github.com/dragoman-go/dragoman/provider"
 )
 
@@ -20,7 +20,7 @@ func TestEmptyStreamHasEventsUnlessRelayed(t *testing.T) {
 		s := serve(t, anthropic.Codec{}, startOnly)
 		ctx := t.Context()
 		if relayed {
-			ctx = callcontext.WithRelay(ctx, &callcontext.Relay{})
+			ctx = modelcall.WithRelay(ctx, &modelcall.Relay{})
 		}
 		events, failures := 0, 0
 		client, _ := noWaitClient(s, noJitter)

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/contexts"
-	"github.com/dragoman-go/dragoman/internal/framing/bodies"
+	"github.com/dragoman-go/dragoman/internal/framing"
+	"github.com/dragoman-go/dragoman/internal/modelcall"
 )
 
 // maxErrorBytes limits the body of an error, errorWait the time to read it. maxErrorText limits
@@ -103,7 +103,7 @@ func (x *exchange) attempt(ctx context.Context) (*attemptResponse, error) {
 	}
 	a.watch.begin()
 	x.logRequest(ctx, req)
-	contexts.Called(ctx)
+	modelcall.Called(ctx)
 	a.Response, err = x.client.http().Do(req) //nolint:bodyclose // answer.Close closes it
 	if err != nil {
 		err = a.transportError(err)
@@ -338,7 +338,7 @@ func hasNoCredential(r *http.Request) bool {
 
 // readBody reads the whole body.
 func (a *attemptResponse) readBody(most int) ([]byte, error) {
-	b, err := bodies.ReadAll(io.LimitReader(a, int64(most)+1), a.ContentLength)
+	b, err := framing.ReadAll(io.LimitReader(a, int64(most)+1), a.ContentLength)
 	if err == nil && len(b) > most {
 		err = fmt.Errorf("provider: the response is larger than %d bytes: %w", most, dragoman.ErrTooLarge)
 	}

@@ -3,17 +3,17 @@ package provider
 import (
 	"context"
 
-	"github.com/dragoman-go/dragoman/internal/serving/modelwire"
+	"github.com/dragoman-go/dragoman/internal/modelcall"
 )
 
-var _ modelwire.Model = (*Client)(nil)
+var _ modelcall.Model = (*Client)(nil)
 
 // Wire is for package session, which stores native histories of conversations with the model.
 // An empty name means the client's own model.
-func (c *Client) Wire(ctx context.Context, model string) (modelwire.Wire, error) {
+func (c *Client) Wire(ctx context.Context, model string) (modelcall.Wire, error) {
 	target, on, err := c.Target(ctx, model)
 	if err != nil {
-		return modelwire.Wire{}, err
+		return modelcall.Wire{}, err
 	}
-	return modelwire.Wire{Codec: c.codec(), Target: target, Extensions: on, Config: c.Extensions.Config}, nil
+	return modelcall.Wire{Codec: c.codec(), Target: target, Extensions: on, Config: c.Extensions.Config}, nil
 }

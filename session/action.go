@@ -16,11 +16,9 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/history"
 	"github.com/dragoman-go/dragoman/internal/codec/wire"
-	"github.com/dragoman-go/dragoman/internal/contexts"
-	"github.com/dragoman-go/dragoman/internal/contexts/callcontext"
 	"github.com/dragoman-go/dragoman/internal/dialects"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
-	"github.com/dragoman-go/dragoman/internal/serving/modelwire"
+	"github.com/dragoman-go/dragoman/internal/modelcall"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/provider/extension"
 	"github.com/dragoman-go/dragoman/targets"
@@ -66,7 +64,7 @@ var errNoNative = errors.New("session: the conversation has no native history in
 
 // connection is a session's wire to a model, for one call.
 type connection struct {
-	modelwire.Wire
+	modelcall.Wire
 	model dragoman.Model
 }
 
@@ -80,14 +78,14 @@ func connectionTo(ctx context.Context, model dragoman.Model, name string) (conne
 
 // wireOf returns the wire of a model. A model that is not a provider's, such as a simulator,
 // has no wire.
-func wireOf(ctx context.Context, model dragoman.Model, name string) (modelwire.Wire, error) {
+func wireOf(ctx context.Context, model dragoman.Model, name string) (modelcall.Wire, error) {
 	switch m := model.(type) {
-	case modelwire.Model:
+	case modelcall.Model:
 		return m.Wire(ctx, name)
 	case *provider.Chain:
-		return modelwire.Wire{}, fmt.Errorf("%w: a chain has several models: use one of them", ErrNoWire)
+		return modelcall.Wire{}, fmt.Errorf("%w: a chain has several models: use one of them", ErrNoWire)
 	default:
-		return modelwire.Wire{}, fmt.Errorf("%w: %T; use a model that was opened by package provider", ErrNoWire, model)
+		return modelcall.Wire{}, fmt.Errorf("%w: %T; use a model that was opened by package provider", ErrNoWire, model)
 	}
 }
 
@@ -362,7 +360,7 @@ func (s *Session) actionInput(ctx context.Context, on connection, caller map[str
 		Context:  layers,
 		Settings: on.Config, App: more.App, Base: more.Base, Log: s.log(),
 		Runtime: extension.Runtime{
-			Model: gatedModel{on.model, on.policyName()}, Target: on.Target, Encode: on.encode, Position: callcontext.Position(ctx), Values: more.Values,
+			Model: gatedModel{on.model, on.policyName()}, Target: on.Target, Encode: on.encode, Position: modelcall.Position(ctx), Values: more.Values,
 		},
 		Rebuild: func(res extension.ActionResult) (extension.Session, error) {
 			next := actionView{view.id, view.messages, maps.Clone(view.metadata)}
@@ -393,12 +391,12 @@ type gatedModel struct {
 
 // Generate implements [dragoman.Model].
 func (m gatedModel) Generate(ctx context.Context, req *dragoman.Request) (*dragoman.Response, error) {
-	if err := contexts.CheckModel(ctx, m.name); err != nil {
+	if err := modelcall.CheckModel(ctx, m.name); err != nil {
 		return nil, err
 	}
 	resp, err := m.Model.Generate(ctx, req)
 	if resp != nil {
-		contexts.Spent(ctx, resp.Usage)
+		modelcall.Spent(ctx, resp.Usage)
 	}
 	return resp, err
 }
@@ -406,16 +404,16 @@ func (m gatedModel) Generate(ctx context.Context, req *dragoman.Request) (*drago
 // Stream implements [dragoman.Model].
 func (m gatedModel) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[dragoman.Event, error] {
 	return func(yield func(dragoman.Event, error) bool) {
-		if err := contexts.CheckModel(ctx, m.name); err != nil {
+		if err := modelcall.CheckModel(ctx, m.name); err != nil {
 			yield(nil, err)
 			return
 		}
 		for ev, err := range m.Model.Stream(ctx, req) {
 			switch ev := ev.(type) {
 			case *dragoman.ResponseEnd:
-				contexts.Spent(ctx, ev.Usage)
+				modelcall.Spent(ctx, ev.Usage)
 			case *dragoman.StreamError:
-				contexts.Spent(ctx, ev.Usage)
+				modelcall.Spent(ctx, ev.Usage)
 			}
 			if !yield(ev, err) {
 				return

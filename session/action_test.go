@@ -11,7 +11,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
-	"github.com/dragoman-go/dragoman/internal/contexts/callcontext"
+	"github.com/dragoman-go/dragoman/internal/modelcall"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/provider/extension"
 	"github.com/dragoman-go/dragoman/session"
@@ -168,7 +168,7 @@ func TestX10_ActionsHaveEveryLayerAndTheirLiveValues(t *testing.T) {
 		}
 		return extension.ActionResult{}, nil
 	}})
-	ctx := callcontext.WithPosition(t.Context(), extension.Position{Run: "r", Turn: 3})
+	ctx := modelcall.WithPosition(t.Context(), extension.Position{Run: "r", Turn: 3})
 	if err := s.BeforeSave(ctx, w, "", pair("q", "r")); err != nil || !ran {
 		t.Error(err, ran)
 	}

@@ -17,10 +17,9 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
-	"github.com/dragoman-go/dragoman/internal/contexts"
-	"github.com/dragoman-go/dragoman/internal/storage/storeerr"
+	"github.com/dragoman-go/dragoman/internal/modelcall"
+	"github.com/dragoman-go/dragoman/internal/storage"
 	"github.com/dragoman-go/dragoman/internal/storage/storekit"
-	"github.com/dragoman-go/dragoman/internal/storage/storelimits"
 	"github.com/dragoman-go/dragoman/provider/extension"
 	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/tool"
@@ -60,7 +59,7 @@ func TestS1_BoundsOfEntriesAreExact(t *testing.T) {
 		info := session.Info{ID: "s", Created: at}
 		refused(t, fmt.Sprint("a session of the year ", year), info.Check(), bad)
 	}
-	body := []byte(`"` + strings.Repeat("a", storelimits.MaxBody-2) + `"`)
+	body := []byte(`"` + strings.Repeat("a", storage.MaxBody-2) + `"`)
 	refused(t, "the largest body", entry(func(e *session.Entry) { e.Body = body }), false)
 	refused(t, "a larger body", entry(func(e *session.Entry) { e.Body = append(body, ' ') }), true)
 }
@@ -212,7 +211,7 @@ func TestP1_PolicySeesTheModelNameOfActions(t *testing.T) {
 		w := on(t, openaichat.Codec{}, extension.Compact{})
 		w.w.Target.Provider, w.answers = provider, []string{"short"}
 		var asked string
-		ctx := contexts.WithModelGate(t.Context(), func(_ context.Context, model string) error {
+		ctx := modelcall.WithModelGate(t.Context(), func(_ context.Context, model string) error {
 			asked = model
 			return nil
 		})
@@ -248,7 +247,7 @@ func TestS1_ExportedLineLengthIsLimited(t *testing.T) {
 	if err := session.Export(t.Context(), store, s.ID(), &out); err != nil {
 		t.Fatal(err)
 	}
-	const most = storelimits.MaxBody + 64<<10
+	const most = storage.MaxBody + 64<<10
 	header, entries, _ := strings.Cut(out.String(), "\n")
 	for extra, bad := range []bool{false, true} { // white space counts
 		padding := strings.Repeat(" ", most-len(header)-1+extra)
@@ -294,7 +293,7 @@ func TestS5_UnreadableNativeHistoriesAreErrors(t *testing.T) {
 		want             func(error) bool
 	}{
 		"a newer version": {`"v":1,"covers":4`, `"v":9,"covers":4`, func(err error) bool {
-			var newer *storeerr.Newer
+			var newer *storage.Newer
 			return errors.As(err, &newer)
 		}},
 		"a negative count": {`"covers":4`, `"covers":-1`, func(err error) bool { return errors.Is(err, session.ErrCorrupt) }},
@@ -517,8 +516,8 @@ func TestP1_PolicyAppliesToStreamingActions(t *testing.T) {
 		var events []error
 		var spent int64
 		s := created(t, &session.Memory{})
-		ctx := contexts.WithModelGate(t.Context(), func(context.Context, string) error { return gate })
-		ctx = contexts.WithMeter(ctx, func(u dragoman.Usage) { spent += u.Input.N })
+		ctx := modelcall.WithModelGate(t.Context(), func(context.Context, string) error { return gate })
+		ctx = modelcall.WithMeter(ctx, func(u dragoman.Usage) { spent += u.Input.N })
 		if err := s.Act(ctx, streaming{on(t, openaichat.Codec{}, streamingAction{&events})}, session.Action{ID: "ask"}); err != nil {
 			t.Fatal(err)
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/anthropic"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
-	"github.com/dragoman-go/dragoman/internal/serving/modelwire"
+	"github.com/dragoman-go/dragoman/internal/modelcall"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/provider/extension"
 	"github.com/dragoman-go/dragoman/session"
@@ -126,8 +126,8 @@ func TestX9_ChainActionRunsForRespondingOrNamedLink(t *testing.T) {
 // brokenWire is a model whose wire cannot be made.
 type brokenWire struct{ *wireModel }
 
-func (brokenWire) Wire(context.Context, string) (modelwire.Wire, error) {
-	return modelwire.Wire{}, errors.New("bad settings")
+func (brokenWire) Wire(context.Context, string) (modelcall.Wire, error) {
+	return modelcall.Wire{}, errors.New("bad settings")
 }
 
 func TestX9_LinkWithoutWireIsSkipped(t *testing.T) {

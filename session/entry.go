@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
-	"github.com/dragoman-go/dragoman/internal/storage/storelimits"
+	"github.com/dragoman-go/dragoman/internal/storage"
 )
 
 // The kinds that this module writes. Entries of other kinds are stored but not interpreted.
@@ -57,8 +57,8 @@ type Entry struct {
 // The limits of a session. A store refuses larger values with an error that wraps
 // [ErrInvalid].
 const (
-	maxBody = storelimits.MaxBody
-	maxKey  = storelimits.MaxKey
+	maxBody = storage.MaxBody
+	maxKey  = storage.MaxKey
 	maxKind = 64
 	maxID   = 128
 	maxText = 1024
@@ -101,7 +101,7 @@ func (e *Entry) checkFrame() error {
 }
 
 // storableTime reports whether every store can store a time.
-func storableTime(t time.Time) bool { return storelimits.Storable(t) }
+func storableTime(t time.Time) bool { return storage.Storable(t) }
 
 // checkID reports whether id is a valid session id: up to 128 letters, digits, dots,
 // underscores, colons and hyphens, the first a letter or a digit.
@@ -131,7 +131,7 @@ func isKind(k string) bool {
 	return k != "" && len(k) <= maxKind
 }
 
-func plain(s string) bool { return storelimits.Plain(s) }
+func plain(s string) bool { return storage.Plain(s) }
 
 // Info describes a session without its log.
 type Info struct {

@@ -12,7 +12,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
-	"github.com/dragoman-go/dragoman/internal/storage/storeerr"
+	"github.com/dragoman-go/dragoman/internal/storage"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -160,7 +160,7 @@ func unmarshal(e *Entry, body any, version *int) error {
 	err := json.Unmarshal(e.Body, body)
 	switch {
 	case *version > bodyVersion:
-		return &storeerr.Newer{What: fmt.Sprintf("entry %d, of kind %s,", e.Seq, e.Kind), Found: *version, Known: bodyVersion}
+		return &storage.Newer{What: fmt.Sprintf("entry %d, of kind %s,", e.Seq, e.Kind), Found: *version, Known: bodyVersion}
 	case err != nil:
 		return unreadable(e, err)
 	case *version < 1:

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
-	"github.com/dragoman-go/dragoman/internal/storage/storeerr"
+	"github.com/dragoman-go/dragoman/internal/storage"
 )
 
 // An exported session is text with one JSON object per line: first a header, then one line
@@ -178,7 +178,7 @@ func (l *lines) header() (info Info, entries int64, err error) {
 	err = l.decode(line, &h)
 	switch {
 	case h.Version > jsonlVersion:
-		return info, 0, &storeerr.Newer{What: "the exported session", Found: h.Version, Known: jsonlVersion}
+		return info, 0, &storage.Newer{What: "the exported session", Found: h.Version, Known: jsonlVersion}
 	case err != nil:
 		return info, 0, err
 	case h.Version < 1 || h.Entries == nil || *h.Entries < 0:

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/dragoman-go/dragoman/internal/storage/storeerr"
+	"github.com/dragoman-go/dragoman/internal/storage"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -186,7 +186,7 @@ func (m *Memory) append(ctx context.Context, id string, head int64, entries []En
 		return err
 	}
 	if log.info.Head != head {
-		return &storeerr.Conflict{ID: id, Head: head, Actual: log.info.Head}
+		return &storage.Conflict{ID: id, Head: head, Actual: log.info.Head}
 	}
 	for _, e := range entries {
 		log.add(keep(e))

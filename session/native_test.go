@@ -20,7 +20,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
 	"github.com/dragoman-go/dragoman/history"
 	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
-	"github.com/dragoman-go/dragoman/internal/serving/modelwire"
+	"github.com/dragoman-go/dragoman/internal/modelcall"
 	"github.com/dragoman-go/dragoman/provider/extension"
 	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/targets"
@@ -30,7 +30,7 @@ var codecs = []dialect.Codec{anthropic.Codec{}, bedrock.Codec{}, gemini.Codec{},
 
 // wireModel is a model that has a wire and answers with a script.
 type wireModel struct {
-	w       modelwire.Wire
+	w       modelcall.Wire
 	answers []string
 	asked   []*dragoman.Request
 }
@@ -45,7 +45,7 @@ func (m *wireModel) Generate(_ context.Context, req *dragoman.Request) (*dragoma
 	return &dragoman.Response{Output: []dragoman.Message{dragoman.AssistantText(text)}, Stop: dragoman.Stop{Reason: dragoman.StopEnd}}, nil
 }
 
-func (m *wireModel) Wire(context.Context, string) (modelwire.Wire, error) { return m.w, nil }
+func (m *wireModel) Wire(context.Context, string) (modelcall.Wire, error) { return m.w, nil }
 
 func (*wireModel) Stream(context.Context, *dragoman.Request) iter.Seq2[dragoman.Event, error] {
 	return nil
@@ -61,7 +61,7 @@ func on(t testing.TB, c dialect.Codec, extensions ...extension.Extension) *wireM
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &wireModel{w: modelwire.Wire{Codec: c, Target: targets.Target{Dialect: c.Dialect(), Provider: "p", Scope: "s", Model: "m"}, Extensions: r}}
+	return &wireModel{w: modelcall.Wire{Codec: c, Target: targets.Target{Dialect: c.Dialect(), Provider: "p", Scope: "s", Model: "m"}, Extensions: r}}
 }
 
 func exchange(ask, id, answer string) []dragoman.Message {

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/storage/storeerr"
+	"github.com/dragoman-go/dragoman/internal/storage"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -111,7 +111,7 @@ func OpenOrCreate(ctx context.Context, store Store, id string) (*Session, error)
 // about adds the operation and the session to an error, except to conflicts, which name the
 // session.
 func about(doing, id string, err error) error {
-	var conflict *storeerr.Conflict
+	var conflict *storage.Conflict
 	if errors.As(err, &conflict) {
 		return err
 	}

@@ -14,9 +14,9 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
-	"github.com/dragoman-go/dragoman/internal/storage/storelimits"
+	"github.com/dragoman-go/dragoman/internal/storage"
 	"github.com/dragoman-go/dragoman/internal/text/toolname"
-	"github.com/dragoman-go/dragoman/internal/text/words"
+	"github.com/dragoman-go/dragoman/internal/textkit"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -55,8 +55,8 @@ func (o *output) chunkKey(i int) string { return "output:" + o.Hash + ":" + strc
 // Put stores an output. Bytes that are not valid UTF-8 become U+FFFD.
 func (p spill) Put(ctx context.Context, of tool.CallRef, part int, content string) (string, error) {
 	content = strings.ToValidUTF8(content, "\uFFFD")
-	if len(content) > storelimits.MaxOutput {
-		return "", fmt.Errorf("session: an output of %d bytes is longer than the maximum of %d bytes: %w", len(content), storelimits.MaxOutput, dragoman.ErrTooLarge)
+	if len(content) > storage.MaxOutput {
+		return "", fmt.Errorf("session: an output of %d bytes is longer than the maximum of %d bytes: %w", len(content), storage.MaxOutput, dragoman.ErrTooLarge)
 	}
 	name := toolname.Spilled(of.Run, of.Turn, of.CallID, part)
 	sum := sha256.Sum256([]byte(content))
@@ -112,7 +112,7 @@ func (p spill) Read(ctx context.Context, _, name string, offset, n int) (string,
 		return "", 0, about("reading an output of", p.s.ID(), err)
 	}
 	if offset < 0 || offset > o.Size {
-		return "", o.Size, fmt.Errorf("session: output %q has %s; offset %d is outside of it", name, words.Count(o.Size, "byte"), offset)
+		return "", o.Size, fmt.Errorf("session: output %q has %s; offset %d is outside of it", name, textkit.Count(o.Size, "byte"), offset)
 	}
 	if offset == o.Size {
 		return "", o.Size, nil

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/storage/storelimits"
+	"github.com/dragoman-go/dragoman/internal/storage"
 	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/tool"
 )
@@ -87,10 +87,10 @@ func TestT8_OutputsHaveABoundAndAreText(t *testing.T) {
 	s := created(t, &session.Memory{})
 	p := s.Spill()
 	of := tool.CallRef{Run: "r", Turn: 1, CallID: "c"}
-	if _, err := p.Put(t.Context(), of, 0, strings.Repeat("a", storelimits.MaxOutput+1)); !errors.Is(err, dragoman.ErrTooLarge) {
+	if _, err := p.Put(t.Context(), of, 0, strings.Repeat("a", storage.MaxOutput+1)); !errors.Is(err, dragoman.ErrTooLarge) {
 		t.Errorf("a larger output: %v", err)
 	}
-	if _, err := p.Put(t.Context(), of, 0, strings.Repeat("a", storelimits.MaxOutput)); err != nil {
+	if _, err := p.Put(t.Context(), of, 0, strings.Repeat("a", storage.MaxOutput)); err != nil {
 		t.Errorf("the largest output: %v", err)
 	}
 	// Bytes that are not text must not cost more than text does.

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"iter"
 
-	"github.com/dragoman-go/dragoman/internal/storage/storeerr"
+	"github.com/dragoman-go/dragoman/internal/storage"
 )
 
 // Store stores sessions: [Memory], or one of the packages session/sqlite and
@@ -57,14 +57,14 @@ var ErrNotFound = errors.New("session: unknown session")
 // ErrConflict means that another writer has changed the session, and that nothing was
 // written: another process continues the session, or an earlier write whose outcome was
 // unknown did succeed. Open the session again to see its current content.
-var ErrConflict = storeerr.ErrConflict
+var ErrConflict = storage.ErrConflict
 
 // ErrCorrupt means that a log contains data that this module cannot have written. The
 // session cannot be used.
 var ErrCorrupt = errors.New("session: the log is damaged")
 
 // ErrNewer means that the data was written by a newer version of this module.
-var ErrNewer = storeerr.ErrNewer
+var ErrNewer = storage.ErrNewer
 
 // ErrClosed means that the store was closed.
 var ErrClosed = errors.New("session: the store is closed")

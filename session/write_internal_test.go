@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/storage/storeerr"
+	"github.com/dragoman-go/dragoman/internal/storage"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -216,7 +216,7 @@ func TestS4_ConflictFailsQueuedWrites(t *testing.T) {
 	}
 	w.gate <- struct{}{}
 	for range 3 {
-		var conflict *storeerr.Conflict
+		var conflict *storage.Conflict
 		if err := <-results; !errors.As(err, &conflict) || conflict.Head != 0 || conflict.Actual != 1 {
 			t.Error(err)
 		}

@@ -13,7 +13,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/dialects"
-	"github.com/dragoman-go/dragoman/internal/text/words"
+	"github.com/dragoman-go/dragoman/internal/textkit"
 )
 
 // Config holds the settings of models that are opened by name. The zero value is ready to
@@ -96,7 +96,7 @@ func parseName(name string) (modelSpec, error) {
 	if !slices.Contains(Names(), prefix+spec.base) {
 		return spec, &dragoman.APIError{
 			Class: dragoman.ErrorNotFound, Param: "model",
-			Message: fmt.Sprintf("unknown model %.80q: known models are %s%s", name, strings.Join(Names(), ", "), words.Suggest(prefix+spec.base, Names())),
+			Message: fmt.Sprintf("unknown model %.80q: known models are %s%s", name, strings.Join(Names(), ", "), textkit.Suggest(prefix+spec.base, Names())),
 		}
 	}
 	settings, err := url.ParseQuery(query)

@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/framing/bodies"
+	"github.com/dragoman-go/dragoman/internal/framing"
 )
 
 // Recorder is a transport that records the traffic through it, for a [Replayer] to replay. It
@@ -132,7 +132,7 @@ func (b *recordedBody) record(p []byte) {
 	if b.done {
 		return
 	}
-	if b.copied = append(b.copied, p...); len(b.copied) > bodies.DefaultMax {
+	if b.copied = append(b.copied, p...); len(b.copied) > framing.DefaultMaxBody {
 		b.done, b.copied = true, nil
 		b.tooLarge()
 	}

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/dragoman-go/dragoman/internal/text/words"
+	"github.com/dragoman-go/dragoman/internal/textkit"
 )
 
 // ErrNotRecorded reports that a request is not in the recorded traffic.
@@ -175,7 +175,7 @@ func (sent requestRecord) differences(recorded requestRecord) (out []string, oth
 	was, errA := parseTree(a)
 	is, errB := parseTree(b)
 	if errA != nil || errB != nil {
-		return append(out, fmt.Sprintf("the body differs: recorded %s, sent %s", words.Count(len(a), "byte"), words.Count(len(b), "byte"))), otherURL
+		return append(out, fmt.Sprintf("the body differs: recorded %s, sent %s", textkit.Count(len(a), "byte"), textkit.Count(len(b), "byte"))), otherURL
 	}
 	return compareTrees(out, "", was, is), otherURL
 }

@@ -12,7 +12,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
-	"github.com/dragoman-go/dragoman/internal/codec/stopreason"
+	"github.com/dragoman-go/dragoman/internal/codec/turnrules"
 )
 
 // ErrNoTurn reports that no turn of a scenario matches a request.
@@ -203,7 +203,7 @@ func (t *turn) respond(req *dragoman.Request, m mint) (response, error) {
 		}
 	}
 	if a.stop.Reason == dragoman.StopNone {
-		a.stop.Reason = stopreason.Derive(dragoman.StopEnd, calls, true)
+		a.stop.Reason = turnrules.StopReason(dragoman.StopEnd, calls, true)
 	}
 	if !a.stop.Reason.Runs() {
 		blockCalls(a.parts, a.stop.Reason)

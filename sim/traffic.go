@@ -16,7 +16,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/dragoman-go/dragoman/internal/dialects"
-	"github.com/dragoman-go/dragoman/internal/text/secret"
+	"github.com/dragoman-go/dragoman/internal/textkit"
 )
 
 // exchangeRecord is one request and its response in a traffic file. The file is a sequence of
@@ -112,7 +112,7 @@ func secretsOf(r *http.Request) secrets {
 			if len(word) < leastSecret {
 				continue
 			}
-			for _, spelt := range secret.Spellings(word) {
+			for _, spelt := range textkit.SecretSpellings(word) {
 				if !slices.Contains(out, spelt) {
 					out = append(out, spelt)
 				}

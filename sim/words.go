@@ -3,11 +3,11 @@ package sim
 import (
 	"strings"
 
-	"github.com/dragoman-go/dragoman/internal/text/words"
+	"github.com/dragoman-go/dragoman/internal/textkit"
 )
 
 // wordsOf returns the words of a text or name, in lower case.
-func wordsOf(text string) []string { return words.Split(text) }
+func wordsOf(text string) []string { return textkit.Words(text) }
 
 // stem removes common English endings from a word. It is a rough approximation, used only
 // to compare words.

@@ -9,7 +9,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
-	"github.com/dragoman-go/dragoman/internal/text/charset"
+	"github.com/dragoman-go/dragoman/internal/textkit"
 )
 
 // Target describes the recipient of a request: a dialect, and the capabilities of the model and
@@ -240,7 +240,7 @@ func (r NameRule) Allows(name string) bool {
 		if i == 0 {
 			set = first
 		}
-		if !charset.Has(set, name[i]) {
+		if !textkit.InSet(set, name[i]) {
 			return false
 		}
 	}
@@ -267,7 +267,7 @@ func (r IDRule) Allows(id string) bool {
 		return false
 	}
 	for i := 0; i < len(id); i++ {
-		if !charset.Has(r.Chars, id[i]) {
+		if !textkit.InSet(r.Chars, id[i]) {
 			return false
 		}
 	}

@@ -18,7 +18,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
-	"github.com/dragoman-go/dragoman/internal/text/plaintext"
+	"github.com/dragoman-go/dragoman/internal/textkit"
 	"github.com/dragoman-go/dragoman/schema"
 )
 
@@ -183,10 +183,10 @@ func checkTexts(s *dragoman.ToolSpec) error {
 		what, text string
 		check      func(string) error
 	}{
-		{"name", s.Name, plaintext.Name},
-		{"namespace", s.Namespace, plaintext.Name},
-		{"description", s.Description, plaintext.Description},
-		{"description of its namespace", s.NamespaceDescription, plaintext.Description},
+		{"name", s.Name, textkit.CheckName},
+		{"namespace", s.Namespace, textkit.CheckName},
+		{"description", s.Description, textkit.CheckDescription},
+		{"description of its namespace", s.NamespaceDescription, textkit.CheckDescription},
 	} {
 		if err := text.check(text.text); err != nil {
 			return fmt.Errorf("%w: %q: its %s is invalid: %w", ErrDefinition, s.QualifiedName(), text.what, err)
@@ -216,7 +216,7 @@ func checkSchemaTexts(r *jsonwire.Reader, named bool) (at string, err error) {
 		for key := range r.Object() {
 			name := string(key)
 			if err == nil && named {
-				if err = plaintext.Description(name); err != nil {
+				if err = textkit.CheckDescription(name); err != nil {
 					at = "the name of a property"
 				}
 			}
@@ -228,7 +228,7 @@ func checkSchemaTexts(r *jsonwire.Reader, named bool) (at string, err error) {
 			case name == "default" || name == "const" || name == "enum" || name == "examples":
 				r.Skip()
 			case (name == "description" || name == "title") && r.Kind() == '"':
-				if err = plaintext.Description(r.String()); err != nil {
+				if err = textkit.CheckDescription(r.String()); err != nil {
 					at = r.Pointer()
 				}
 			default:

@@ -11,7 +11,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
-	"github.com/dragoman-go/dragoman/internal/contexts/lazyctx"
+	"github.com/dragoman-go/dragoman/internal/lazyctx"
 )
 
 // execution is one call on its way through prepare, approve and execute. Each step does nothing

@@ -10,8 +10,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
-	fences "github.com/dragoman-go/dragoman/internal/text/fence"
-	"github.com/dragoman-go/dragoman/internal/text/plaintext"
+	"github.com/dragoman-go/dragoman/internal/textkit"
 )
 
 // boundaryBytes is the number of random bytes of a boundary, so that the author of the output
@@ -36,7 +35,7 @@ func fence(random io.Reader, tool string, parts []dragoman.Part) error {
 		return err
 	}
 	for _, s := range texts {
-		*s = fences.Wrap(*s, plaintext.Token(tool), boundary)
+		*s = textkit.Fence(*s, textkit.Token(tool), boundary)
 	}
 	return nil
 }

@@ -8,8 +8,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
-	"github.com/dragoman-go/dragoman/internal/text/plaintext"
-	"github.com/dragoman-go/dragoman/internal/text/words"
+	"github.com/dragoman-go/dragoman/internal/textkit"
 )
 
 // This file owns the identity of tools: the key that a tool is registered under, the key that a
@@ -227,11 +226,11 @@ func checkNames(tools []toolIdentity) error {
 		case k.Name == "":
 			bad("a tool has no name")
 			continue
-		case plaintext.Name(k.Name) != nil:
-			bad("the name %q is invalid: %v", k.Name, plaintext.Name(k.Name))
+		case textkit.CheckName(k.Name) != nil:
+			bad("the name %q is invalid: %v", k.Name, textkit.CheckName(k.Name))
 			continue
-		case plaintext.Name(k.Namespace) != nil:
-			bad("the namespace %q is invalid: %v", k.Namespace, plaintext.Name(k.Namespace))
+		case textkit.CheckName(k.Namespace) != nil:
+			bad("the namespace %q is invalid: %v", k.Namespace, textkit.CheckName(k.Namespace))
 			continue
 		case k.Kind == kindNamespaced && k.Namespace == k.Name:
 			bad("the namespace %q has a tool of the same name, which looks like a call of a deferred tool; rename one", k.Name)
@@ -319,7 +318,7 @@ func nearest(asked Key, keys []Key, most int) []string {
 	var list []scored
 	for _, k := range keys {
 		name := k.QualifiedName()
-		far := min(words.Distance(want, strings.ToLower(name)), words.Distance(strings.ToLower(asked.Name), strings.ToLower(k.Name)))
+		far := min(textkit.Distance(want, strings.ToLower(name)), textkit.Distance(strings.ToLower(asked.Name), strings.ToLower(k.Name)))
 		if far <= max(len(want), len(name))/2 {
 			list = append(list, scored{name, far})
 		}

@@ -13,9 +13,9 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
-	"github.com/dragoman-go/dragoman/internal/codec/envelope"
+	"github.com/dragoman-go/dragoman/internal/codec/toolwire"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
-	"github.com/dragoman-go/dragoman/internal/text/words"
+	"github.com/dragoman-go/dragoman/internal/textkit"
 )
 
 // Limits bound the output of one call, all its parts together. A zero field means the next
@@ -66,7 +66,7 @@ func shortened(s string) string {
 		return s
 	}
 	head, tail := cutAt(s, maxMessage/2), cutFrom(s, len(s)-maxMessage/2)
-	return fmt.Sprintf("%s\n[… %s cut here …]\n%s", head, words.Count(len(s)-len(head)-len(tail), "byte"), tail)
+	return fmt.Sprintf("%s\n[… %s cut here …]\n%s", head, textkit.Count(len(s)-len(head)-len(tail), "byte"), tail)
 }
 
 // SpillStore stores outputs that are too long for the model, so that the model can read them
@@ -148,7 +148,7 @@ func fromJSON(raw json.RawMessage, s *Settings) (Output, error) {
 		return Output{}, fmt.Errorf("%w: %w", errOutput, err)
 	}
 	if s.nativeResults() {
-		if e, ok, err := envelope.Read(raw); err != nil {
+		if e, ok, err := toolwire.ReadEnvelope(raw); err != nil {
 			return Output{}, fmt.Errorf("%w: %w", errOutput, err)
 		} else if ok {
 			return fromEnvelope(e), nil
@@ -162,7 +162,7 @@ func fromJSON(raw json.RawMessage, s *Settings) (Output, error) {
 
 // fromEnvelope unpacks a provider-native result. The fields that are private to the tool are
 // dropped here: no store and no wire gets them.
-func fromEnvelope(e envelope.Envelope) Output {
+func fromEnvelope(e toolwire.Envelope) Output {
 	return Output{Envelope: &e.Native, Content: []dragoman.Part{&dragoman.Text{Text: e.Text}}}
 }
 
@@ -176,7 +176,7 @@ func unwrapData(out Output, s *Settings) (Output, error) {
 	if !ok || d == nil {
 		return out, nil
 	}
-	e, ok, err := envelope.Read(d.JSON)
+	e, ok, err := toolwire.ReadEnvelope(d.JSON)
 	switch {
 	case !ok:
 		return out, nil
@@ -405,7 +405,7 @@ func (b *bounder) media(parts []dragoman.Part) []dragoman.Part {
 		size := mediaSize(m)
 		if size > left {
 			b.cut.Bytes += size
-			parts[i] = &dragoman.Text{Text: fmt.Sprintf("[%s %s of %s left out: at most %d are kept]", m.Media, m.MIME, words.Count(size, "byte"), b.limits.Binary)}
+			parts[i] = &dragoman.Text{Text: fmt.Sprintf("[%s %s of %s left out: at most %d are kept]", m.Media, m.MIME, textkit.Count(size, "byte"), b.limits.Binary)}
 			continue
 		}
 		left -= size
@@ -504,7 +504,7 @@ func shorten(r *jsonwire.Reader, w *jsonwire.Writer, where func(removed string) 
 		if len(s) > longString {
 			head, tail := cutAt(s, longString/2), cutFrom(s, len(s)-longString/2)
 			removed := s[len(head) : len(s)-len(tail)]
-			s = fmt.Sprintf("%s[… %s cut; %s …]%s", head, words.Count(len(removed), "byte"), where(removed), tail)
+			s = fmt.Sprintf("%s[… %s cut; %s …]%s", head, textkit.Count(len(removed), "byte"), where(removed), tail)
 		}
 		w.String(s)
 	default:
@@ -515,7 +515,7 @@ func shorten(r *jsonwire.Reader, w *jsonwire.Writer, where func(removed string) 
 // headAndTail keeps the first and the last characters of all the texts together, stores the
 // whole if there is a store, and notes it at the cut.
 func (b *bounder) headAndTail(ctx context.Context, parts []dragoman.Part, chars, total int) []dragoman.Part {
-	note := fmt.Sprintf("\n[… %s cut here; %s …]\n", words.Count(total-chars, "character"), b.stored(ctx))
+	note := fmt.Sprintf("\n[… %s cut here; %s …]\n", textkit.Count(total-chars, "character"), b.stored(ctx))
 	b.cut.Characters += total - chars
 	head, tail := chars-chars/2, chars/2
 	out := parts[:0:0]

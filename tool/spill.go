@@ -9,7 +9,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/text/toolname"
-	"github.com/dragoman-go/dragoman/internal/text/words"
+	"github.com/dragoman-go/dragoman/internal/textkit"
 )
 
 // pageBytes is the number of bytes of a page, unless the call asks for less.
@@ -134,7 +134,7 @@ func (m *MemorySpill) Put(_ context.Context, of CallRef, part int, content strin
 		most = defaultSpillBytes
 	}
 	if len(content) > most {
-		return "", fmt.Errorf("tool: an output of %s is longer than the maximum of %s: %w", words.Count(len(content), "byte"), words.Count(most, "byte"), dragoman.ErrTooLarge)
+		return "", fmt.Errorf("tool: an output of %s is longer than the maximum of %s: %w", textkit.Count(len(content), "byte"), textkit.Count(most, "byte"), dragoman.ErrTooLarge)
 	}
 	name := toolname.Spilled(of.Run, of.Turn, of.CallID, part)
 	m.mu.Lock()
@@ -167,7 +167,7 @@ func (m *MemorySpill) Read(_ context.Context, run, name string, offset, n int) (
 		return "", 0, fmt.Errorf("%w: %q is not in memory any more, because the process that stored it has ended, or later outputs replaced it; call the tool again if you need it", ErrNoSpill, name)
 	}
 	if offset < 0 || offset > len(s.content) {
-		return "", len(s.content), fmt.Errorf("tool: offset %[3]d is outside of output %[1]q, which has %[2]s", name, words.Count(len(s.content), "byte"), offset)
+		return "", len(s.content), fmt.Errorf("tool: offset %[3]d is outside of output %[1]q, which has %[2]s", name, textkit.Count(len(s.content), "byte"), offset)
 	}
 	for offset > 0 && offset < len(s.content) && !utf8.RuneStart(s.content[offset]) {
 		offset--

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dragoman-go/dragoman/internal/config/capname"
-	"github.com/dragoman-go/dragoman/internal/text/words"
+	"github.com/dragoman-go/dragoman/internal/configfile"
+	"github.com/dragoman-go/dragoman/internal/textkit"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/targets"
 )
@@ -50,9 +50,9 @@ func (l language) target(model, file string, set []string) (targets.Target, erro
 // setCapability sets a capability by its name, or by name=value.
 func setCapability(caps *targets.Capabilities, s string) error {
 	name, value, valued := strings.Cut(s, "=")
-	if err := capname.Flag.Set(caps, name, value, valued); err != nil {
-		if known := capname.Flag.Names(); !slices.Contains(known, name) {
-			return usageError("unknown --capability %q: \"dragoman convert --help\" lists all%s", name, words.Suggest(name, known))
+	if err := configfile.Flag.Set(caps, name, value, valued); err != nil {
+		if known := configfile.Flag.Names(); !slices.Contains(known, name) {
+			return usageError("unknown --capability %q: \"dragoman convert --help\" lists all%s", name, textkit.Suggest(name, known))
 		}
 		return usageError("--capability %w", err)
 	}
@@ -60,7 +60,7 @@ func setCapability(caps *targets.Capabilities, s string) error {
 }
 
 // helpCapabilities lists the capabilities for help texts.
-func helpCapabilities() string { return helpNames(capname.Flag.Names()) }
+func helpCapabilities() string { return helpNames(configfile.Flag.Names()) }
 
 // helpNames lists names for help texts, in lines of at most 80 characters.
 func helpNames(names []string) string {

@@ -9,7 +9,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/wire"
 	"github.com/dragoman-go/dragoman/internal/dialects"
 	"github.com/dragoman-go/dragoman/internal/serving/sniff"
-	"github.com/dragoman-go/dragoman/internal/text/words"
+	"github.com/dragoman-go/dragoman/internal/textkit"
 )
 
 // language is a wire language with the names that the command line accepts for it.
@@ -47,7 +47,7 @@ func languageNamed(name string, more ...language) (language, error) {
 		}
 	}
 	known, names := languageNames(all)
-	return language{}, usageError("unknown wire language %q: known languages are %s%s", name, known, words.Suggest(name, names))
+	return language{}, usageError("unknown wire language %q: known languages are %s%s", name, known, textkit.Suggest(name, names))
 }
 
 // languageNames returns a list of languages for an error, and all of their names.

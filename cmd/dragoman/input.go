@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/framing/bodies"
+	"github.com/dragoman-go/dragoman/internal/framing"
 	"github.com/dragoman-go/dragoman/internal/serving/sniff"
 )
 
@@ -27,12 +27,12 @@ func reader(in io.Reader) *bufio.Reader {
 
 // readDocument reads one JSON document. The error for invalid JSON contains the position.
 func readDocument(in io.Reader) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(in, bodies.DefaultMax+1))
+	data, err := io.ReadAll(io.LimitReader(in, framing.DefaultMaxBody+1))
 	switch {
 	case err != nil:
 		return nil, failed("%w", err)
-	case len(data) > bodies.DefaultMax:
-		return nil, failed("%w: more than %d bytes", dragoman.ErrTooLarge, bodies.DefaultMax)
+	case len(data) > framing.DefaultMaxBody:
+		return nil, failed("%w: more than %d bytes", dragoman.ErrTooLarge, framing.DefaultMaxBody)
 	case len(bytes.TrimSpace(data)) == 0:
 		return nil, failed("the input is empty")
 	}

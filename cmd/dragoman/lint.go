@@ -18,7 +18,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/dialects"
 	"github.com/dragoman-go/dragoman/internal/serving/sniff"
-	"github.com/dragoman-go/dragoman/internal/text/words"
+	"github.com/dragoman-go/dragoman/internal/textkit"
 	"github.com/dragoman-go/dragoman/schema"
 	"github.com/dragoman-go/dragoman/targets"
 )
@@ -353,7 +353,7 @@ func judgeFor(target string, known modelFlags, data []byte) (judge func(dragoman
 	if !ok {
 		known, names := languageNames(languages())
 		return nil, caps, usageError("unknown target %q: wire languages are %s; schema surfaces are %s%s", target, known,
-			strings.Join(surfaces(), ", "), words.Suggest(target, append(names, surfaces()...)))
+			strings.Join(surfaces(), ", "), textkit.Suggest(target, append(names, surfaces()...)))
 	}
 	if known.model != "" || known.capabilities != nil {
 		return nil, caps, usageError("--model and --capability need a wire language as target, but %s is a schema surface", target)

@@ -43,7 +43,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/dialects"
-	"github.com/dragoman-go/dragoman/internal/text/words"
+	"github.com/dragoman-go/dragoman/internal/textkit"
 	"github.com/dragoman-go/dragoman/tool/workspace"
 )
 
@@ -214,7 +214,7 @@ func usageError(format string, args ...any) error {
 
 // unknownValue returns the error for a flag whose value is not one of the known ones.
 func unknownValue(flag, value string, known ...string) error {
-	return usageError("unknown %s %q: known values are %s%s", flag, value, strings.Join(known, ", "), words.Suggest(value, known))
+	return usageError("unknown %s %q: known values are %s%s", flag, value, strings.Join(known, ", "), textkit.Suggest(value, known))
 }
 
 // nameSource adds source, the flag or variable that names a file or folder, to the error of
@@ -274,7 +274,7 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 	for _, c := range cmd.Commands() {
 		names = append(names, c.Name())
 	}
-	return usageError("unknown command %q for %q%s", args[0], cmd.CommandPath(), words.Suggest(args[0], names))
+	return usageError("unknown command %q for %q%s", args[0], cmd.CommandPath(), textkit.Suggest(args[0], names))
 }
 
 // flagError adds the name of a similar flag to the error of an unknown one.
@@ -289,7 +289,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	if short := unknown.GetSpecifiedShortnames(); len(short) > 1 { // "-model" is read as short flags
 		name = "-" + short
 	}
-	return usageError("%w%s", err, words.Suggest(name, names))
+	return usageError("%w%s", err, textkit.Suggest(name, names))
 }
 
 // version returns the module version that the build recorded.

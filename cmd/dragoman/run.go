@@ -23,8 +23,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/agent"
 	"github.com/dragoman-go/dragoman/internal/text/toolname"
-	"github.com/dragoman-go/dragoman/internal/text/visible"
-	"github.com/dragoman-go/dragoman/internal/text/words"
+	"github.com/dragoman-go/dragoman/internal/textkit"
 	"github.com/dragoman-go/dragoman/models"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/session"
@@ -280,7 +279,7 @@ func (o *runFlags) check() error {
 func allowed(names []string) error {
 	for _, name := range names {
 		if !slices.Contains(workspaceTools, name) {
-			return usageError("--allow: unknown tool %q: known tools are %s%s", name, strings.Join(workspaceTools, ", "), words.Suggest(name, workspaceTools))
+			return usageError("--allow: unknown tool %q: known tools are %s%s", name, strings.Join(workspaceTools, ", "), textkit.Suggest(name, workspaceTools))
 		}
 	}
 	return nil
@@ -423,7 +422,7 @@ func similarModel(c *provider.Client) string {
 			}
 		}
 	}
-	return words.Suggest(c.Model, names)
+	return textkit.Suggest(c.Model, names)
 }
 
 // openNamed opens the model of --model or DRAGOMAN_MODEL, or the default model if the
@@ -775,7 +774,7 @@ func (t *printer) show(ev agent.Event) error {
 	case *agent.ModelEvent:
 		return t.write(ev.Text())
 	case *agent.ToolCalled:
-		t.notef("→ %s %s", visible.Text(ev.Call.QualifiedName()), short(ev.Call.Arguments))
+		t.notef("→ %s %s", textkit.Visible(ev.Call.QualifiedName()), short(ev.Call.Arguments))
 		if t.called == nil {
 			t.called = map[string]string{}
 		}
@@ -788,10 +787,10 @@ func (t *printer) show(ev agent.Event) error {
 	case *agent.ToolReturned: // the call ended before a tool ran
 		if name, ok := t.called[ev.Result.CallID]; ok {
 			delete(t.called, ev.Result.CallID)
-			t.notef("← %s failed: %s", visible.Text(name), short(ev.Result.Text()))
+			t.notef("← %s failed: %s", textkit.Visible(name), short(ev.Result.Text()))
 		}
 	case *agent.Notice:
-		t.notef("(%s)", visible.Text(ev.Text))
+		t.notef("(%s)", textkit.Visible(ev.Text))
 	case *agent.TurnEnd:
 		t.endLine()
 	}
@@ -821,7 +820,7 @@ func printable(text string) string {
 			if k > 0 {
 				b.WriteByte('\t')
 			}
-			b.WriteString(visible.Text(cell))
+			b.WriteString(textkit.Visible(cell))
 		}
 		if end {
 			b.WriteByte('\n')
@@ -833,18 +832,18 @@ func printable(text string) string {
 // ended prints the result of a call.
 func (t *printer) ended(r *tool.Record) {
 	if !r.OK {
-		t.notef("← %s failed: %s", visible.Text(r.Tool), short(r.Error))
+		t.notef("← %s failed: %s", textkit.Visible(r.Tool), short(r.Error))
 		return
 	}
 	text := strings.TrimRight(r.Plain, "\n")
 	lines := strings.Split(text, "\n")
 	switch {
 	case text == "":
-		t.notef("← %s: done", visible.Text(r.Tool))
+		t.notef("← %s: done", textkit.Visible(r.Tool))
 	case len(lines) == 1:
-		t.notef("← %s: %s", visible.Text(r.Tool), short(text))
+		t.notef("← %s: %s", textkit.Visible(r.Tool), short(text))
 	default:
-		t.notef("← %s: %s … (%d lines)", visible.Text(r.Tool), short(lines[0]), len(lines))
+		t.notef("← %s: %s … (%d lines)", textkit.Visible(r.Tool), short(lines[0]), len(lines))
 	}
 }
 
@@ -853,7 +852,7 @@ func short(s string) string {
 	const most = 200
 	runes := []rune(strings.ToValidUTF8(s, "�"))
 	if len(runes) > most {
-		return visible.Text(string(runes[:most])) + "…"
+		return textkit.Visible(string(runes[:most])) + "…"
 	}
-	return visible.Text(string(runes))
+	return textkit.Visible(string(runes))
 }

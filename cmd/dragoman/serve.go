@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dragoman-go/dragoman/gateway"
-	"github.com/dragoman-go/dragoman/internal/storage/memorynotes"
+	"github.com/dragoman-go/dragoman/internal/storage/storekit"
 	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/session/postgres"
 	"github.com/dragoman-go/dragoman/session/sqlite"
@@ -132,7 +132,7 @@ func (o serveFlags) printCheck(out, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	notes := &memorynotes.Notes{} // instead of the database that the config may name
+	notes := &storekit.Notes{} // instead of the database that the config may name
 	if _, err := gateway.New(config, gateway.Options{Notes: notes}); err != nil {
 		return failed("%w", err)
 	}

@@ -17,8 +17,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/agent"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
-	"github.com/dragoman-go/dragoman/internal/text/visible"
-	"github.com/dragoman-go/dragoman/internal/text/words"
+	"github.com/dragoman-go/dragoman/internal/textkit"
 	"github.com/dragoman-go/dragoman/session"
 )
 
@@ -103,7 +102,7 @@ func sessionNotFound(ctx context.Context, store session.Store, id string, err er
 		}
 		ids = append(ids, info.ID)
 	}
-	hint := words.Suggest(id, ids)
+	hint := textkit.Suggest(id, ids)
 	if hint == "" {
 		hint = `; "dragoman sessions list" shows all sessions`
 	}
@@ -299,7 +298,7 @@ func orDash(s string) string {
 	if s == "" {
 		return "-"
 	}
-	return visible.Text(s)
+	return textkit.Visible(s)
 }
 
 // cut shortens a text to at most most characters for a terminal.
@@ -307,7 +306,7 @@ func cut(s string, most int) string {
 	if runes := []rune(s); len(runes) > most {
 		s = string(runes[:most-1]) + "…"
 	}
-	return visible.Text(s)
+	return textkit.Visible(s)
 }
 
 // prompts returns the messages of a conversation that are prompts, in order.

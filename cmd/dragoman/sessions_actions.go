@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/text/words"
+	"github.com/dragoman-go/dragoman/internal/textkit"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/provider/extension"
 	"github.com/dragoman-go/dragoman/session"
@@ -249,7 +249,7 @@ func noSuchAction(ctx context.Context, s *session.Session, model dragoman.Model,
 	for _, a := range actions {
 		ids = append(ids, a.ID)
 	}
-	hint := words.Suggest(id, ids)
+	hint := textkit.Suggest(id, ids)
 	if hint == "" {
 		hint = fmt.Sprintf(`: "dragoman sessions actions %s" lists the known actions`, s.ID())
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/text/visible"
+	"github.com/dragoman-go/dragoman/internal/textkit"
 	"github.com/dragoman-go/dragoman/session"
 )
 
@@ -87,7 +87,7 @@ func writeSession(w io.Writer, r sessionReport, all []session.Stored) error {
 		{"unreadable", r.Error},
 	} {
 		if line.value != "" {
-			fmt.Fprintf(&b, "%s: %s\n", line.name, visible.Text(line.value))
+			fmt.Fprintf(&b, "%s: %s\n", line.name, textkit.Visible(line.value))
 		}
 	}
 	for _, m := range shownMessages(all) {
@@ -111,7 +111,7 @@ func writeMessage(b *strings.Builder, m *dragoman.Message) {
 		case *dragoman.Text:
 			fmt.Fprintln(b, strings.TrimRight(printable(p.Text), "\n"))
 		case *dragoman.ToolCall:
-			fmt.Fprintf(b, "→ %s %s\n", visible.Text(p.QualifiedName()), short(p.Arguments))
+			fmt.Fprintf(b, "→ %s %s\n", textkit.Visible(p.QualifiedName()), short(p.Arguments))
 		case *dragoman.ToolResult:
 			text, _, more := strings.Cut(strings.TrimSpace(p.PlainText()), "\n")
 			if text = short(text); more {

@@ -19,8 +19,8 @@ import (
 	"github.com/spf13/cobra"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/framing/bodies"
-	"github.com/dragoman-go/dragoman/internal/text/words"
+	"github.com/dragoman-go/dragoman/internal/framing"
+	"github.com/dragoman-go/dragoman/internal/textkit"
 	"github.com/dragoman-go/dragoman/sim"
 )
 
@@ -108,7 +108,7 @@ func (o simFlags) config() (sim.Config, error) {
 		faults = append(faults, f.ID)
 	}
 	if c.Fault != "" && !slices.Contains(faults, c.Fault) {
-		return c, usageError("unknown --fault %q: \"dragoman sim --faults\" lists all%s", o.fault, words.Suggest(c.Fault, faults))
+		return c, usageError("unknown --fault %q: \"dragoman sim --faults\" lists all%s", o.fault, textkit.Suggest(c.Fault, faults))
 	}
 	if o.scenario == "" {
 		return c, nil
@@ -130,9 +130,9 @@ func readScript(name string) ([]byte, error) {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }() // only read
-	script, err := io.ReadAll(io.LimitReader(f, bodies.DefaultMax+1))
-	if err == nil && len(script) > bodies.DefaultMax {
-		err = fmt.Errorf("%s: %w: more than %d bytes", name, dragoman.ErrTooLarge, bodies.DefaultMax)
+	script, err := io.ReadAll(io.LimitReader(f, framing.DefaultMaxBody+1))
+	if err == nil && len(script) > framing.DefaultMaxBody {
+		err = fmt.Errorf("%s: %w: more than %d bytes", name, dragoman.ErrTooLarge, framing.DefaultMaxBody)
 	}
 	return script, err
 }

@@ -12,7 +12,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
-	"github.com/dragoman-go/dragoman/internal/text/words"
+	"github.com/dragoman-go/dragoman/internal/textkit"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/schema"
 	"github.com/dragoman-go/dragoman/tool"
@@ -379,7 +379,7 @@ func (o *whyFlags) question(box *tool.Box, name string) (*tool.Question, error) 
 		q.Agent = o.agents()
 		return q, nil
 	}
-	return nil, failed("unknown tool %q: known tools are %s%s", name, strings.Join(names, ", "), words.Suggest(name, names))
+	return nil, failed("unknown tool %q: known tools are %s%s", name, strings.Join(names, ", "), textkit.Suggest(name, names))
 }
 
 // input returns the input of the call, validated as it would be before the call runs.

@@ -13,7 +13,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/stream"
 	"github.com/dragoman-go/dragoman/internal/codec/toolformat"
-	"github.com/dragoman-go/dragoman/internal/framing/bodies"
+	"github.com/dragoman-go/dragoman/internal/framing"
 )
 
 func TestQuirkC4_BlockLimit(t *testing.T) {
@@ -29,7 +29,7 @@ func TestQuirkC4_BlockLimit(t *testing.T) {
 }
 
 func TestSizeLimits(t *testing.T) {
-	many := strings.Repeat("0,", bodies.MaxValues+1) + "0"
+	many := strings.Repeat("0,", framing.MaxValues+1) + "0"
 	large := strings.Repeat("x", 2000)
 	o := dialect.DecodeOptions{MaxBytes: 1000}
 	_, _, reqErr := codec.DecodeRequest([]byte(`{"x":"`+large+`"}`), o)

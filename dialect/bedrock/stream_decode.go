@@ -10,7 +10,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/blockwire"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
-	"github.com/dragoman-go/dragoman/internal/framing/bodies"
+	"github.com/dragoman-go/dragoman/internal/framing"
 	"github.com/dragoman-go/dragoman/internal/framing/eventstream"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
@@ -213,7 +213,7 @@ func (d *streamDecoder) readEvent(f eventstream.Frame) error {
 		d.unread = d.unread[:0]
 		return nil
 	}
-	if len(f.Payload) >= bodies.MaxValues { // a shorter payload cannot exceed the limit
+	if len(f.Payload) >= framing.MaxValues { // a shorter payload cannot exceed the limit
 		if err := wirekit.CheckSize(name, "stream", f.Payload, d.Options); err != nil {
 			return errors.Unwrap(err)
 		}

@@ -4,7 +4,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
-	"github.com/dragoman-go/dragoman/internal/codec/stopreason"
+	"github.com/dragoman-go/dragoman/internal/codec/turnrules"
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
@@ -95,7 +95,7 @@ func (e *messageEncoder) finish(w *jsonwire.Writer, stop, effective dragoman.Sto
 	if stop.Sequence != "" {
 		e.rep.Add(dragoman.Dropped, dragoman.Info, "/stop/sequence", "Cohere does not report which stop sequence matched")
 	}
-	if none, ok := extra.Get(fields, name, "/finish_reason"); ok && effective.Native == "" && stopreason.Derive(dragoman.StopNone, calls.whole, true) == effective.Reason {
+	if none, ok := extra.Get(fields, name, "/finish_reason"); ok && effective.Native == "" && turnrules.StopReason(dragoman.StopNone, calls.whole, true) == effective.Reason {
 		w.RawField("finish_reason", none)
 		return
 	}

@@ -2,7 +2,7 @@ package cohere
 
 import (
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/codec/stopreason"
+	"github.com/dragoman-go/dragoman/internal/codec/turnrules"
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 	"github.com/dragoman-go/dragoman/interop"
 )
@@ -64,7 +64,7 @@ func countCalls(calls []*dragoman.ToolCall) (n callCount) {
 // still means the same, otherwise the nearest. If there are calls, a stop that
 // blocks them never becomes a reason after which clients run them.
 func encodeStop(s dragoman.Stop, own bool, calls callCount) (reason string, exact bool) {
-	if own && s.Native != "" && stopreason.Derive(decodeStop(s.Native), calls.whole, true) == s.Reason {
+	if own && s.Native != "" && turnrules.StopReason(decodeStop(s.Native), calls.whole, true) == s.Reason {
 		return s.Native, true
 	}
 	switch s.Reason {

@@ -2,7 +2,7 @@ package gemini
 
 import (
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/codec/stopreason"
+	"github.com/dragoman-go/dragoman/internal/codec/turnrules"
 )
 
 // decodeStop converts a finish reason. Every value has a result: an unknown one is
@@ -38,7 +38,7 @@ func blocksCalls(reason string) bool { return reason != "" && !decodeStop(reason
 // means something else. If there are calls, a stop that blocks them never
 // becomes STOP.
 func encodeStop(s dragoman.Stop, own bool, calls int) (reason string, exact bool) {
-	if own && s.Native != "" && stopreason.Derive(decodeStop(s.Native), calls, true) == s.Reason {
+	if own && s.Native != "" && turnrules.StopReason(decodeStop(s.Native), calls, true) == s.Reason {
 		return s.Native, true
 	}
 	switch s.Reason {

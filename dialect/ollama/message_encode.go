@@ -9,7 +9,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
-	"github.com/dragoman-go/dragoman/internal/codec/resultorder"
+	"github.com/dragoman-go/dragoman/internal/codec/turnrules"
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/interop"
@@ -256,7 +256,7 @@ func (e *messageEncoder) results(ms []dragoman.Message, first int) error {
 			}
 		}
 	}
-	if e.mayReorder(ms) && resultorder.Sort(all, func(p placed) int { return p.rank }) {
+	if e.mayReorder(ms) && turnrules.Sort(all, func(p placed) int { return p.rank }) {
 		e.rep.Add(dragoman.Moved, dragoman.Info, extra.Elem(e.list, first).String(), "results are reordered to match their calls")
 	}
 	for _, p := range all {

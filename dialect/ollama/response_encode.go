@@ -8,7 +8,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
-	"github.com/dragoman-go/dragoman/internal/codec/stopreason"
+	"github.com/dragoman-go/dragoman/internal/codec/turnrules"
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 )
 
@@ -131,7 +131,7 @@ func (e *messageEncoder) tail(stop dragoman.Stop, own bool, calls int, usage dra
 	w := &e.w
 	w.BoolField("done", true)
 	// If the server sent no reason, none is written.
-	none := own && stop.Native == "" && stopreason.Derive(dragoman.StopNone, calls, true) == stop.Reason
+	none := own && stop.Native == "" && turnrules.StopReason(dragoman.StopNone, calls, true) == stop.Reason
 	if !none {
 		word, exact := doneReasonOf(stop, own, calls)
 		if !exact {

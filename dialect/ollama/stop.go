@@ -3,8 +3,8 @@ package ollama
 import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
-	"github.com/dragoman-go/dragoman/internal/codec/stopreason"
 	"github.com/dragoman-go/dragoman/internal/codec/toolwire"
+	"github.com/dragoman-go/dragoman/internal/codec/turnrules"
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 	"github.com/dragoman-go/dragoman/interop"
 )
@@ -76,7 +76,7 @@ func blocksCalls(s dragoman.Stop) bool { return s.Reason != dragoman.StopNone &&
 // doneReasonOf returns the done_reason for a stop: the native value if it still matches, otherwise the
 // nearest one.
 func doneReasonOf(s dragoman.Stop, own bool, calls int) (word string, exact bool) {
-	if own && s.Native != "" && stopreason.Derive(stopOf(s.Native), calls, true) == s.Reason {
+	if own && s.Native != "" && turnrules.StopReason(stopOf(s.Native), calls, true) == s.Reason {
 		return s.Native, true
 	}
 	switch s.Reason {

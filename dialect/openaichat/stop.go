@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/codec/stopreason"
+	"github.com/dragoman-go/dragoman/internal/codec/turnrules"
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 	"github.com/dragoman-go/dragoman/interop"
 )
@@ -101,7 +101,7 @@ func countCalls(out []dragoman.Message) (n callCount) {
 // matchesStop reports whether a native value, or its absence, still means the stop. It does not
 // if the caller changed the reason, and then the change must be written.
 func matchesStop(s dragoman.Stop, native string, calls callCount) bool {
-	return stopreason.Derive(stopOf(native), calls.whole, true) == s.Reason
+	return turnrules.StopReason(stopOf(native), calls.whole, true) == s.Reason
 }
 
 // finishReasonOf returns the finish reason for a stop: the native value if it still matches, otherwise

@@ -6,7 +6,7 @@ import (
 	"crypto/sha256"
 	"slices"
 
-	"github.com/dragoman-go/dragoman/internal/text/glob"
+	"github.com/dragoman-go/dragoman/internal/textkit"
 )
 
 // Key is a virtual key: its name, the hashes of its secrets, and its permissions and limits.
@@ -59,7 +59,7 @@ func (k *Key) Allows(model string) bool {
 	if len(k.Models) == 0 {
 		return true
 	}
-	return len(model) <= maxModel && slices.ContainsFunc(k.Models, func(pattern string) bool { return glob.MatchStars(pattern, model) })
+	return len(model) <= maxModel && slices.ContainsFunc(k.Models, func(pattern string) bool { return textkit.MatchStars(pattern, model) })
 }
 
 // AllowsField reports whether the key may use a body field that chooses models in addition

@@ -21,7 +21,6 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 	"github.com/dragoman-go/dragoman/internal/dialects"
 	"github.com/dragoman-go/dragoman/internal/framing"
-	"github.com/dragoman-go/dragoman/internal/framing/bodies"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
@@ -227,7 +226,7 @@ func ReadBody(w http.ResponseWriter, r *http.Request, l BodyLimits) ([]byte, err
 	if l.Hold == nil {
 		l.Hold = func(int) error { return nil }
 	}
-	body, err := bodies.ReadHeld(from, r.ContentLength, l.Bytes, l.Hold)
+	body, err := framing.ReadHeld(from, r.ContentLength, l.Bytes, l.Hold)
 	var large *http.MaxBytesError
 	var known *dragoman.APIError
 	var slow net.Error

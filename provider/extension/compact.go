@@ -9,7 +9,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/history"
-	"github.com/dragoman-go/dragoman/internal/text/words"
+	"github.com/dragoman-go/dragoman/internal/textkit"
 )
 
 // CompactID is the action of [Compact].
@@ -285,5 +285,5 @@ func shortText(s string, most int) string {
 		return s
 	}
 	head, tail := strings.ToValidUTF8(s[:most/2], ""), strings.ToValidUTF8(s[len(s)-most/2:], "")
-	return fmt.Sprintf("%s\n[… %s left out …]\n%s", head, words.Count(len(s)-len(head)-len(tail), "byte"), tail)
+	return fmt.Sprintf("%s\n[… %s left out …]\n%s", head, textkit.Count(len(s)-len(head)-len(tail), "byte"), tail)
 }

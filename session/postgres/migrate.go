@@ -6,7 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/dragoman-go/dragoman/internal/storage/storeerr"
+	"github.com/dragoman-go/dragoman/internal/storage"
 )
 
 // migrations create the tables, each based on the previous one. The list is append-only;
@@ -93,7 +93,7 @@ func (s *Store) migrate(ctx context.Context) error {
 func version(ctx context.Context, db queryer) (version int, err error) {
 	err = db.QueryRow(ctx, `SELECT coalesce(max(version), 0) FROM dragoman_schema`).Scan(&version)
 	if err == nil && version > len(migrations) {
-		err = &storeerr.Newer{What: "the database", Found: version, Known: len(migrations)}
+		err = &storage.Newer{What: "the database", Found: version, Known: len(migrations)}
 	}
 	return version, err
 }

@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dragoman-go/dragoman/internal/storage"
 	"github.com/dragoman-go/dragoman/internal/storage/storekit"
-	"github.com/dragoman-go/dragoman/internal/storage/storelimits"
 	"github.com/dragoman-go/dragoman/session"
 	"github.com/jackc/pgx/v5"
 )
@@ -58,7 +58,7 @@ func (n *notes) Put(ctx context.Context, key string, value []byte, expires time.
 	}
 	_, err := n.exec(ctx, `INSERT INTO dragoman_notes (key, value, expires) VALUES ($1, $2, $3)
 		ON CONFLICT (key) DO UPDATE SET value = excluded.value, expires = excluded.expires`, key, value, expires.UTC())
-	if err == nil && n.puts.Add(1)%storelimits.SweepEvery == 0 {
+	if err == nil && n.puts.Add(1)%storage.SweepEvery == 0 {
 		_, err = n.Sweep(ctx, now)
 	}
 	return err
@@ -101,6 +101,6 @@ func (n *notes) Delete(ctx context.Context, key string) error {
 // Sweep deletes expired notes. Concurrent sweeps do not wait for each other.
 func (n *notes) Sweep(ctx context.Context, now time.Time) (int, error) {
 	swept, err := n.exec(ctx, `DELETE FROM dragoman_notes WHERE key IN (
-		SELECT key FROM dragoman_notes WHERE expires <= $1 ORDER BY expires LIMIT $2 FOR UPDATE SKIP LOCKED)`, now.UTC(), storelimits.SweepMost)
+		SELECT key FROM dragoman_notes WHERE expires <= $1 ORDER BY expires LIMIT $2 FOR UPDATE SKIP LOCKED)`, now.UTC(), storage.SweepMost)
 	return int(swept), err
 }

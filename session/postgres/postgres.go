@@ -22,7 +22,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/dragoman-go/dragoman/internal/storage/storeerr"
+	"github.com/dragoman-go/dragoman/internal/storage"
 	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/tool"
 )
@@ -90,7 +90,7 @@ func durable(ctx context.Context, c *pgx.Conn) error {
 }
 
 func (s *Store) about(err error) error {
-	var conflict *storeerr.Conflict
+	var conflict *storage.Conflict
 	switch {
 	case err == nil, errors.As(err, &conflict):
 		return err
@@ -220,7 +220,7 @@ func (s *Store) Append(ctx context.Context, id string, head int64, entries []ses
 	}
 	info, err := s.Info(ctx, id)
 	if err == nil && info.Head != head {
-		err = &storeerr.Conflict{ID: id, Head: head, Actual: info.Head}
+		err = &storage.Conflict{ID: id, Head: head, Actual: info.Head}
 	}
 	if err == nil && n > 0 { // the head differed a moment ago: the session was deleted and created again
 		err = session.ErrNotFound

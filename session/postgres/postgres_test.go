@@ -14,7 +14,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/dragoman-go/dragoman/internal/storage/storeerr"
+	"github.com/dragoman-go/dragoman/internal/storage"
 	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/session/postgres"
 	"github.com/dragoman-go/dragoman/session/sessiontest"
@@ -73,7 +73,7 @@ func TestNewerDatabaseIsRefused(t *testing.T) {
 	open(t, url, postgres.Options{}).Close()
 	run(t, url, `UPDATE dragoman_schema SET version = 7`)
 	_, err := postgres.Open(t.Context(), url, postgres.Options{})
-	var e *storeerr.Newer
+	var e *storage.Newer
 	if !errors.Is(err, session.ErrNewer) || !errors.As(err, &e) || e.Found != 7 || e.Known != 3 {
 		t.Error(err)
 	}

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 
+	"github.com/dragoman-go/dragoman/internal/storage"
 	"github.com/dragoman-go/dragoman/internal/storage/storekit"
-	"github.com/dragoman-go/dragoman/internal/storage/storelimits"
 	"github.com/dragoman-go/dragoman/tool"
 	"github.com/jackc/pgx/v5"
 )
@@ -60,7 +60,7 @@ func (t tickets) update(ctx context.Context, tx pgx.Tx, id string, change func(*
 		return err
 	}
 	if _, err = tx.Exec(ctx, `INSERT INTO dragoman_tickets (id, run, delivered, expires, body) VALUES ($1, $2, $3, $4, $5)`, id, after.Ticket.Run, after.Delivered, after.Ticket.Expires.UTC(), string(raw)); err == nil {
-		_, err = tx.Exec(ctx, `DELETE FROM dragoman_tickets WHERE delivered AND expires < $1`, t.store.notes.clock().Add(-storelimits.TicketRetention))
+		_, err = tx.Exec(ctx, `DELETE FROM dragoman_tickets WHERE delivered AND expires < $1`, t.store.notes.clock().Add(-storage.TicketRetention))
 	}
 	return err
 }

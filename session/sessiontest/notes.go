@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dragoman-go/dragoman/internal/storage/storelimits"
+	"github.com/dragoman-go/dragoman/internal/storage"
 	"github.com/dragoman-go/dragoman/session"
 )
 
@@ -194,10 +194,10 @@ func sweepsAreExact(t *testing.T, n session.Notes, clock *clock) {
 func sweepsAreBounded(t *testing.T, n session.Notes, clock *clock) {
 	const rest = 3
 	at := clock.Now().Add(time.Hour)
-	for i := range storelimits.SweepMost + rest {
+	for i := range storage.SweepMost + rest {
 		put(t, n, fmt.Sprint("k", i), "", at)
 	}
-	for _, want := range []int{storelimits.SweepMost, rest, 0} {
+	for _, want := range []int{storage.SweepMost, rest, 0} {
 		if swept, err := n.Sweep(t.Context(), at); err != nil || swept != want {
 			t.Errorf("%d swept, %v, want %d", swept, err, want)
 		}
@@ -207,7 +207,7 @@ func sweepsAreBounded(t *testing.T, n session.Notes, clock *clock) {
 func notesAreSwept(t *testing.T, n session.Notes, clock *clock) {
 	put(t, n, "old", "x", clock.Now().Add(time.Minute))
 	clock.Move(time.Hour)
-	for i := range storelimits.SweepEvery {
+	for i := range storage.SweepEvery {
 		put(t, n, fmt.Sprint("k", i), "", clock.Now().Add(time.Hour))
 	}
 	if swept, err := n.Sweep(t.Context(), clock.Now()); err != nil || swept != 0 {
@@ -220,7 +220,7 @@ func invalidNotesAreRefused(t *testing.T, n session.Notes, clock *clock) {
 	for _, key := range []string{"", strings.Repeat("k", 257), "a\x00b", "a\nb", "\xff"} {
 		wantErr(t, fmt.Sprintf("%.20q", key), n.Put(t.Context(), key, nil, later), session.ErrInvalid)
 	}
-	wantErr(t, "a value that is too large", n.Put(t.Context(), "k", make([]byte, storelimits.MaxNote+1), later), session.ErrInvalid)
+	wantErr(t, "a value that is too large", n.Put(t.Context(), "k", make([]byte, storage.MaxNote+1), later), session.ErrInvalid)
 	wantErr(t, "no time", n.Put(t.Context(), "k", nil, time.Time{}), session.ErrInvalid)
 }
 

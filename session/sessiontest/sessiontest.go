@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dragoman-go/dragoman/internal/storage/storelimits"
+	"github.com/dragoman-go/dragoman/internal/storage"
 	"github.com/dragoman-go/dragoman/session"
 )
 
@@ -460,7 +460,7 @@ func invalidIsRefused(t *testing.T, s session.Store) {
 		{Time: now, Kind: "a", Body: json.RawMessage(`1 2`)},
 		{Time: now, Kind: "a", Body: json.RawMessage("\"\xff\"")},
 		{Time: now, Kind: "a", Body: json.RawMessage(`{"a":1,"a":2}`)},
-		{Time: now, Kind: "a", Body: make([]byte, storelimits.MaxBody+1)},
+		{Time: now, Kind: "a", Body: make([]byte, storage.MaxBody+1)},
 	} {
 		wantErr(t, fmt.Sprintf("an entry of kind %q, key %q, body %.20s", e.Kind, e.Key, e.Body[:min(len(e.Body), 20)]), s.Append(t.Context(), "s", 0, []session.Entry{e}), session.ErrInvalid)
 	}

@@ -11,7 +11,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
-	"github.com/dragoman-go/dragoman/internal/storage/storelimits"
+	"github.com/dragoman-go/dragoman/internal/storage"
 	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/tool"
 )
@@ -242,7 +242,7 @@ func spillsOutputs(t *testing.T, store session.Store) {
 	if messages, _, err := reopened.Load(t.Context()); err != nil || len(messages) != 0 {
 		t.Errorf("%d messages, %v", len(messages), err)
 	}
-	_, err = s.Spill().Put(t.Context(), of, 2, strings.Repeat("x", storelimits.MaxOutput+1))
+	_, err = s.Spill().Put(t.Context(), of, 2, strings.Repeat("x", storage.MaxOutput+1))
 	wantErr(t, "an output that is too long", err, dragoman.ErrTooLarge)
 }
 

@@ -9,7 +9,7 @@ import (
 
 	driver "modernc.org/sqlite"
 
-	"github.com/dragoman-go/dragoman/internal/storage/storeerr"
+	"github.com/dragoman-go/dragoman/internal/storage"
 )
 
 // migrations create the tables, each based on the previous one. The list is append-only; the
@@ -103,7 +103,7 @@ func (s *Store) version(ctx context.Context, db queryer) (version int, err error
 	case application != applicationID && (application != 0 || version != 0 || tables != 0):
 		return 0, fmt.Errorf("%s is a database of another program: choose another file", s.path)
 	case version > len(migrations):
-		return 0, &storeerr.Newer{What: s.path, Found: version, Known: len(migrations)}
+		return 0, &storage.Newer{What: s.path, Found: version, Known: len(migrations)}
 	default:
 		return version, nil
 	}

@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dragoman-go/dragoman/internal/storage"
 	"github.com/dragoman-go/dragoman/internal/storage/storekit"
-	"github.com/dragoman-go/dragoman/internal/storage/storelimits"
 	"github.com/dragoman-go/dragoman/session"
 )
 
@@ -49,7 +49,7 @@ func (n *notes) Put(ctx context.Context, key string, value []byte, expires time.
 		}
 		_, err := tx.ExecContext(ctx, `INSERT INTO notes (key, value, expires) VALUES (?, ?, ?)
 			ON CONFLICT (key) DO UPDATE SET value = excluded.value, expires = excluded.expires`, key, value, until)
-		if err == nil && n.puts.Add(1)%storelimits.SweepEvery == 0 {
+		if err == nil && n.puts.Add(1)%storage.SweepEvery == 0 {
 			_, err = sweep(ctx, tx, now)
 		}
 		return n.store.about(err)
@@ -123,7 +123,7 @@ func (n *notes) Sweep(ctx context.Context, now time.Time) (swept int, err error)
 }
 
 func sweep(ctx context.Context, tx *sql.Tx, now int64) (int, error) {
-	res, err := tx.ExecContext(ctx, `DELETE FROM notes WHERE key IN (SELECT key FROM notes WHERE expires <= ? ORDER BY expires LIMIT ?)`, now, storelimits.SweepMost)
+	res, err := tx.ExecContext(ctx, `DELETE FROM notes WHERE key IN (SELECT key FROM notes WHERE expires <= ? ORDER BY expires LIMIT ?)`, now, storage.SweepMost)
 	if err != nil {
 		return 0, err
 	}

@@ -24,7 +24,7 @@ import (
 
 	driver "modernc.org/sqlite"
 
-	"github.com/dragoman-go/dragoman/internal/storage/storeerr"
+	"github.com/dragoman-go/dragoman/internal/storage"
 	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/tool"
 )
@@ -265,7 +265,7 @@ func (s *Store) Append(ctx context.Context, id string, head int64, entries []ses
 		case err != nil:
 			return s.about(err)
 		case actual != head:
-			return &storeerr.Conflict{ID: id, Head: head, Actual: actual}
+			return &storage.Conflict{ID: id, Head: head, Actual: actual}
 		case len(entries) == 0:
 			return nil
 		}

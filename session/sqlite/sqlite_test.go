@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dragoman-go/dragoman/internal/storage/storeerr"
+	"github.com/dragoman-go/dragoman/internal/storage"
 	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/session/sessiontest"
 	"github.com/dragoman-go/dragoman/session/sqlite"
@@ -103,7 +103,7 @@ func TestForeignFilesAreRefusedUnchanged(t *testing.T) {
 	open(t, newer, sqlite.Options{}).Close()
 	sqlOn(t, newer, `PRAGMA user_version = 7`)
 	_, err := sqlite.Open(t.Context(), newer, sqlite.Options{})
-	var e *storeerr.Newer
+	var e *storage.Newer
 	if !errors.Is(err, session.ErrNewer) || !errors.As(err, &e) || e.Found != 7 || e.Known != 3 {
 		t.Error(err)
 	}

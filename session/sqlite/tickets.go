@@ -6,8 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 
+	"github.com/dragoman-go/dragoman/internal/storage"
 	"github.com/dragoman-go/dragoman/internal/storage/storekit"
-	"github.com/dragoman-go/dragoman/internal/storage/storelimits"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -39,7 +39,7 @@ func (t tickets) Update(ctx context.Context, id string, change func(*tool.Stored
 			return t.store.about(err)
 		}
 		if _, err = tx.ExecContext(ctx, `INSERT INTO tickets (id, run, delivered, expires, body) VALUES (?, ?, ?, ?, ?)`, id, after.Ticket.Run, after.Delivered, expires, string(raw)); err == nil {
-			_, err = tx.ExecContext(ctx, `DELETE FROM tickets WHERE delivered = 1 AND expires < ?`, t.store.notes.clock()-storelimits.TicketRetention.Microseconds())
+			_, err = tx.ExecContext(ctx, `DELETE FROM tickets WHERE delivered = 1 AND expires < ?`, t.store.notes.clock()-storage.TicketRetention.Microseconds())
 		}
 		return t.store.about(err)
 	})

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dragoman-go/dragoman/internal/storage/storelimits"
+	"github.com/dragoman-go/dragoman/internal/storage"
 	"github.com/dragoman-go/dragoman/internal/testkit"
 	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/session/sessiontest"
@@ -39,12 +39,12 @@ func TestT13_DeliveredTicketsAreDeletedAfterTheirRetention(t *testing.T) {
 		return known
 	}
 	put("old")
-	clock.Move(storelimits.TicketRetention - time.Hour)
+	clock.Move(storage.TicketRetention - time.Hour)
 	put("b")
 	if !put("old") {
 		t.Error("a ticket was deleted before its retention ended")
 	}
-	clock.Move(storelimits.TicketRetention + time.Hour)
+	clock.Move(storage.TicketRetention + time.Hour)
 	put("c")
 	if put("old") {
 		t.Error("a ticket still exists after its retention")

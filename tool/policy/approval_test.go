@@ -16,7 +16,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/testkit/toolopt"
-	"github.com/dragoman-go/dragoman/internal/text/visible"
+	"github.com/dragoman-go/dragoman/internal/textkit"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -580,7 +580,7 @@ func TestA7_ShownTextCannotForgeThePrompt(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, r := range out.String() {
-			if r != '\n' && !visible.Shown(r) {
+			if r != '\n' && !textkit.IsVisible(r) {
 				t.Errorf("%U reaches the terminal:\n%q", r, out.String())
 			}
 		}
@@ -617,7 +617,7 @@ func TestA7_ShownTextCannotForgeThePrompt(t *testing.T) {
 			t.Errorf("it shows %q", all)
 		}
 	}
-	if visible.Text("plain text, ü, 日本") != "plain text, ü, 日本" {
+	if textkit.Visible("plain text, ü, 日本") != "plain text, ü, 日本" {
 		t.Error("ordinary text is escaped")
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
-	"github.com/dragoman-go/dragoman/internal/text/visible"
+	"github.com/dragoman-go/dragoman/internal/textkit"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -443,10 +443,10 @@ func TestA7_LongLinesAreFoldedAt72Columns(t *testing.T) {
 }
 
 func TestA7_InvalidUTF8IsEscaped(t *testing.T) {
-	if got := visible.Text("\x1b\xff"); got != `\x1b\xff` {
+	if got := textkit.Visible("\x1b\xff"); got != `\x1b\xff` {
 		t.Errorf("%q", got)
 	}
-	if got := visible.Text("\x1b\uFFFD"); got != "\\x1b\uFFFD" {
+	if got := textkit.Visible("\x1b\uFFFD"); got != "\\x1b\uFFFD" {
 		t.Errorf("%q", got)
 	}
 }

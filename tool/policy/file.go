@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/dragoman-go/dragoman/internal/config/filetree"
+	"github.com/dragoman-go/dragoman/internal/configfile"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -51,8 +51,8 @@ func Parse(name string, data []byte) (Config, error) {
 	if len(data) > maxFile {
 		return Config{}, &FileError{File: name, Line: 1, Column: 1, Reason: fmt.Sprintf("the file is longer than %d bytes", maxFile)}
 	}
-	root, errs := filetree.Read(data)
-	r := reader{file: name, Reader: filetree.Reader{Errs: errs}}
+	root, errs := configfile.Read(data)
+	r := reader{file: name, Reader: configfile.Reader{Errs: errs}}
 	if root == nil {
 		return Config{}, errors.Join(r.wrong()...)
 	}
@@ -121,7 +121,7 @@ func placeOf(err error) linePlace {
 	}
 }
 
-type node = filetree.Node
+type node = configfile.Node
 
 // place holds the positions of the fields of a rule.
 type place struct {
@@ -141,7 +141,7 @@ func (p *place) of(field string) (file string, line, column int) {
 
 // reader converts a tree to a config, and collects errors.
 type reader struct {
-	filetree.Reader
+	configfile.Reader
 	file string
 }
 
@@ -160,7 +160,7 @@ func (r *reader) config(root *node) Config {
 	r.Fields(root, "policy", map[string]func(*node){
 		"version": func(n *node) {
 			version = true
-			if n.Kind != filetree.Number || n.Text != "1" {
+			if n.Kind != configfile.Number || n.Text != "1" {
 				r.Bad(n, "version: this program supports only version 1")
 			}
 		},
@@ -170,7 +170,7 @@ func (r *reader) config(root *node) Config {
 		},
 		"cost_limit": func(n *node) { c.CostLimit = r.limit(n) },
 		"rules": func(n *node) {
-			if !r.Want(n, filetree.List, "rules") {
+			if !r.Want(n, configfile.List, "rules") {
 				return
 			}
 			for _, item := range n.Items {
@@ -178,7 +178,7 @@ func (r *reader) config(root *node) Config {
 			}
 		},
 	})
-	if root.Kind == filetree.Map && !version {
+	if root.Kind == configfile.Map && !version {
 		r.Bad(root, "policy: the field version is missing; write version: 1")
 	}
 	return c
@@ -191,7 +191,7 @@ func (r *reader) fallback(n *node) string {
 	case defaultDeny, defaultAsk, defaultAskDestructive:
 		return d
 	default:
-		if n.Kind == filetree.String {
+		if n.Kind == configfile.String {
 			r.Bad(n, "default: unknown default %q: want allow, deny, ask or ask_destructive", d)
 		}
 		return defaultDeny
@@ -199,7 +199,7 @@ func (r *reader) fallback(n *node) string {
 }
 
 func (r *reader) limit(n *node) uint64 {
-	if !r.Want(n, filetree.Number, "cost_limit") {
+	if !r.Want(n, configfile.Number, "cost_limit") {
 		return 0
 	}
 	v, err := strconv.ParseUint(n.Text, 10, 64)
@@ -248,7 +248,7 @@ func (r *reader) when(n *node, w *When, mark func(string, func(*node)) func(*nod
 		"metadata":    mark("when.metadata", func(n *node) { w.Metadata = r.metadata(n) }),
 		"expression": mark("when.expression", func(n *node) {
 			w.Expression = r.String(n, "expression")
-			if n.Kind == filetree.String && strings.TrimSpace(w.Expression) == "" {
+			if n.Kind == configfile.String && strings.TrimSpace(w.Expression) == "" {
 				r.Bad(n, "expression: the expression is empty")
 			}
 		}),
@@ -295,7 +295,7 @@ func (r *reader) input(n *node) *tool.InputRequest {
 // texts returns a list of texts, or a single one. An empty list is an error, because it would
 // look like a condition without being one.
 func (r *reader) texts(n *node, what string) []string {
-	if n.Kind == filetree.List && len(n.Items) == 0 {
+	if n.Kind == configfile.List && len(n.Items) == 0 {
 		r.Bad(n, "%s: the list is empty; leave the field out", what)
 	}
 	return r.Strings(n, what)
@@ -303,13 +303,13 @@ func (r *reader) texts(n *node, what string) []string {
 
 // notEmpty refuses an empty mapping of conditions, for the same reason.
 func (r *reader) notEmpty(n *node, what string) {
-	if n.Kind == filetree.Map && len(n.Items) == 0 {
+	if n.Kind == configfile.Map && len(n.Items) == 0 {
 		r.Bad(n, "%s: the mapping is empty; leave the field out", what)
 	}
 }
 
 func (r *reader) integer(n *node, what string) int {
-	if !r.Want(n, filetree.Number, what) {
+	if !r.Want(n, configfile.Number, what) {
 		return 0
 	}
 	v, err := strconv.ParseInt(n.Text, 10, 32)
@@ -320,5 +320,5 @@ func (r *reader) integer(n *node, what string) int {
 }
 
 func (r *reader) boolean(n *node, what string) bool {
-	return r.Want(n, filetree.Bool, what) && n.Text == "true"
+	return r.Want(n, configfile.Bool, what) && n.Text == "true"
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/dragoman-go/dragoman/internal/text/glob"
+	"github.com/dragoman-go/dragoman/internal/textkit"
 )
 
 // checkGlob refuses characters that have a meaning in other globs but not here.
@@ -24,7 +24,7 @@ func isExact(pattern string) bool { return !strings.ContainsAny(pattern, "*?") }
 
 func matchAny(patterns []string, s string) bool {
 	for _, p := range patterns {
-		if glob.Match(p, s) {
+		if textkit.MatchGlob(p, s) {
 			return true
 		}
 	}

@@ -15,7 +15,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
-	"github.com/dragoman-go/dragoman/internal/text/glob"
+	"github.com/dragoman-go/dragoman/internal/textkit"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -325,7 +325,7 @@ func (r *compiled) model(q *tool.Question) bool {
 		if _, bare, ok := strings.Cut(name, "/"); ok && !strings.Contains(pattern, "/") {
 			name = bare
 		}
-		return glob.Match(pattern, name)
+		return textkit.MatchGlob(pattern, name)
 	})
 }
 
@@ -354,7 +354,7 @@ func (r *compiled) agent(q *tool.Question) bool {
 		if strings.Contains(pattern, "/") {
 			name = agentPath(q.Agent)
 		}
-		if glob.Match(pattern, name) {
+		if textkit.MatchGlob(pattern, name) {
 			return true
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/dragoman-go/dragoman/internal/config/filetree"
-	"github.com/dragoman-go/dragoman/internal/text/visible"
+	"github.com/dragoman-go/dragoman/internal/configfile"
+	"github.com/dragoman-go/dragoman/internal/textkit"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -128,7 +128,7 @@ func (p *Prompt) Approve(ctx context.Context, req *tool.ApprovalRequest) (tool.A
 		if answer, ok := p.answer(req, text); ok {
 			return answer, nil
 		}
-		wrong := `"` + visible.Text(cutLine(text)) + "\" is not a valid answer.\n"
+		wrong := `"` + textkit.Visible(cutLine(text)) + "\" is not a valid answer.\n"
 		if try == maxTries {
 			_, err := io.WriteString(p.out, wrong+"The call stays pending.\n")
 			return tool.Answer{}, err
@@ -178,19 +178,19 @@ func (p *Prompt) dropInput() error {
 // question returns the text for the human.
 func (p *Prompt) question(ctx context.Context, req *tool.ApprovalRequest) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n%s wants to run", visible.Text(req.Binding.Key.QualifiedName()))
+	fmt.Fprintf(&b, "\n%s wants to run", textkit.Visible(req.Binding.Key.QualifiedName()))
 	if len(req.Agent) > 0 {
-		fmt.Fprintf(&b, " (agent %s)", visible.Text(strings.Join(req.Agent, "/")))
+		fmt.Fprintf(&b, " (agent %s)", textkit.Visible(strings.Join(req.Agent, "/")))
 	}
 	b.WriteString(":\n")
 	showCall(ctx, &b, req)
 	if req.Reason != "" {
-		fmt.Fprintf(&b, "Why you are asked: %s\n", visible.Text(req.Reason))
+		fmt.Fprintf(&b, "Why you are asked: %s\n", textkit.Visible(req.Reason))
 	}
 	if req.Wanted != nil {
-		fmt.Fprintf(&b, "Wanted: %s", visible.Text(req.Wanted.Argument))
+		fmt.Fprintf(&b, "Wanted: %s", textkit.Visible(req.Wanted.Argument))
 		if req.Wanted.Prompt != "" {
-			fmt.Fprintf(&b, " (%s)", visible.Text(req.Wanted.Prompt))
+			fmt.Fprintf(&b, " (%s)", textkit.Visible(req.Wanted.Prompt))
 		}
 		b.WriteByte('\n')
 	}
@@ -207,7 +207,7 @@ func showCall(ctx context.Context, b *strings.Builder, req *tool.ApprovalRequest
 			return
 		}
 		if err != nil {
-			defer fmt.Fprintf(b, "No preview: %s\n", visible.Text(err.Error()))
+			defer fmt.Fprintf(b, "No preview: %s\n", textkit.Visible(err.Error()))
 		}
 	}
 	if req.Input.Arguments != nil {
@@ -222,7 +222,7 @@ func showCall(ctx context.Context, b *strings.Builder, req *tool.ApprovalRequest
 // that its end could look like the prompt's own text, is split into marked lines.
 func show(b *strings.Builder, text string) {
 	for l := range strings.SplitSeq(text, "\n") {
-		mark, rest := "  | ", visible.Text(l)
+		mark, rest := "  | ", textkit.Visible(l)
 		for {
 			n := fold(rest)
 			b.WriteString(mark + rest[:n] + "\n")
@@ -310,7 +310,7 @@ func wantedValue(req *tool.ApprovalRequest, text string) json.RawMessage {
 	if json.Valid([]byte(text)) && !isText(req) {
 		return json.RawMessage(text)
 	}
-	return filetree.Quote(text)
+	return configfile.Quote(text)
 }
 
 // isText reports whether the schema of the wanted argument is a string.

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dragoman-go/dragoman/internal/config/filetree"
+	"github.com/dragoman-go/dragoman/internal/configfile"
 	"github.com/dragoman-go/dragoman/internal/testkit"
 	"github.com/dragoman-go/dragoman/schema"
 )
@@ -45,11 +45,11 @@ func moduleRoot(t testing.TB) string {
 // asJSON returns a policy file as the JSON value that an editor validates.
 func asJSON(t testing.TB, text string) json.RawMessage {
 	t.Helper()
-	root, errs := filetree.Read([]byte(text))
+	root, errs := configfile.Read([]byte(text))
 	for _, err := range errs {
 		t.Fatal(err)
 	}
-	return (&filetree.Reader{}).JSON(root, "file")
+	return (&configfile.Reader{}).JSON(root, "file")
 }
 
 // All policies that this module documents are valid by the schema and load.

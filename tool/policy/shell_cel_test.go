@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"github.com/dragoman-go/dragoman/internal/config/filetree"
+	"github.com/dragoman-go/dragoman/internal/configfile"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -17,7 +17,7 @@ func TestP1_ShellRulesCannotBeBypassed(t *testing.T) {
 		Expression: `shell(args.command).programs.exists(p, p in ["rm", "?"])`,
 	}}}})
 	decide := func(p *Policy, command string) tool.Effect {
-		d, err := p.Decide(context.Background(), about("shell", `{"command":`+string(filetree.Quote(command))+`}`))
+		d, err := p.Decide(context.Background(), about("shell", `{"command":`+string(configfile.Quote(command))+`}`))
 		if err != nil {
 			t.Fatal(err)
 		}

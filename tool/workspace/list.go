@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/dragoman-go/dragoman/internal/text/toolname"
-	"github.com/dragoman-go/dragoman/internal/text/words"
+	"github.com/dragoman-go/dragoman/internal/textkit"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -53,7 +53,7 @@ func (w *Workspace) list(ctx context.Context, in listInput) (string, error) {
 	if err := v.walk(ctx, rel); err != nil {
 		return "", err
 	}
-	head := fmt.Sprintf("[%s: %s", shown(rel), words.Count(shownEntries, "entry"))
+	head := fmt.Sprintf("[%s: %s", shown(rel), textkit.Count(shownEntries, "entry"))
 	if more {
 		head += ", and more: list a folder of it, or raise limit"
 	}

@@ -10,7 +10,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/text/toolname"
-	"github.com/dragoman-go/dragoman/internal/text/words"
+	"github.com/dragoman-go/dragoman/internal/textkit"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -250,7 +250,7 @@ func (w *Workspace) planChange(ctx context.Context, c namedChange) ([]edit, stri
 	case addFile:
 		after := joinAdded(c.content)
 		if int64(len(after)) > w.options.MaxFile {
-			return bad("%s %v: %s", quoteShort(rel), errTooLarge, words.Count(len(after), "byte"))
+			return bad("%s %v: %s", quoteShort(rel), errTooLarge, textkit.Count(len(after), "byte"))
 		}
 		return []edit{{rel: rel, after: after, parents: true}}, "added " + shown(rel), nil
 	case deleteFile:
@@ -264,7 +264,7 @@ func (w *Workspace) planChange(ctx context.Context, c namedChange) ([]edit, stri
 		return nil, "", err
 	}
 	if int64(len(after)) > w.options.MaxFile {
-		return bad("%s would be too large: %s", quoteShort(rel), words.Count(len(after), "byte"))
+		return bad("%s would be too large: %s", quoteShort(rel), textkit.Count(len(after), "byte"))
 	}
 	if target == "" || target == rel {
 		if bytes.Equal(after, now.data) {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/diff"
 
-	"github.com/dragoman-go/dragoman/internal/text/words"
+	"github.com/dragoman-go/dragoman/internal/textkit"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -67,7 +67,7 @@ func previewEdit(e edit) string {
 	name := shown(e.rel)
 	switch {
 	case e.remove && isBinary(e.before.data):
-		return fmt.Sprintf("Delete %s (%s, binary).", name, words.Count(len(e.before.data), "byte"))
+		return fmt.Sprintf("Delete %s (%s, binary).", name, textkit.Count(len(e.before.data), "byte"))
 	case e.remove:
 		return fmt.Sprintf("Delete %s (%s):\n%s", name, measure(e.before.data), marked("-", e.before.data))
 	case e.before == nil && len(e.after) == 0:
@@ -77,9 +77,9 @@ func previewEdit(e edit) string {
 	case bytes.Equal(e.before.data, e.after):
 		return fmt.Sprintf("Write %s with the content that it already has.", name)
 	case isBinary(e.before.data) && len(e.after) == 0:
-		return fmt.Sprintf("Empty %s, a binary file of %s.", name, words.Count(len(e.before.data), "byte"))
+		return fmt.Sprintf("Empty %s, a binary file of %s.", name, textkit.Count(len(e.before.data), "byte"))
 	case isBinary(e.before.data):
-		return fmt.Sprintf("Replace %s, a binary file of %s, with %s:\n%s", name, words.Count(len(e.before.data), "byte"), measure(e.after), marked("+", e.after))
+		return fmt.Sprintf("Replace %s, a binary file of %s, with %s:\n%s", name, textkit.Count(len(e.before.data), "byte"), measure(e.after), marked("+", e.after))
 	default:
 		return fmt.Sprintf("Change %s:\n%s", name, unified(name, e.before.data, e.after))
 	}
@@ -107,5 +107,5 @@ func measure(data []byte) string {
 	if len(data) > 0 && data[len(data)-1] != '\n' {
 		lines++
 	}
-	return words.Count(lines, "line") + ", " + words.Count(len(data), "byte")
+	return textkit.Count(lines, "line") + ", " + textkit.Count(len(data), "byte")
 }

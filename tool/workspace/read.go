@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/dragoman-go/dragoman/internal/text/toolname"
-	"github.com/dragoman-go/dragoman/internal/text/words"
+	"github.com/dragoman-go/dragoman/internal/textkit"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -66,7 +66,7 @@ func (w *Workspace) read(_ context.Context, in readInput) (string, error) {
 
 // describeBinary describes a binary file instead of showing it.
 func describeBinary(rel string, data []byte, size int64) string {
-	return fmt.Sprintf("[%s is a binary file of %s, which is not shown; it begins with % x]", shown(rel), words.Count(size, "byte"), data[:min(len(data), 16)])
+	return fmt.Sprintf("[%s is a binary file of %s, which is not shown; it begins with % x]", shown(rel), textkit.Count(size, "byte"), data[:min(len(data), 16)])
 }
 
 func readLines(rel string, data []byte, in readInput) string {
@@ -107,7 +107,7 @@ func linesHead(rel string, data []byte, first, end, total int, cut bool) string 
 	case total == 0:
 		head += "empty"
 	case end == 0:
-		head += fmt.Sprintf("start_line %d is after the end: the file has %s", first, words.Count(total, "line"))
+		head += fmt.Sprintf("start_line %d is after the end: the file has %s", first, textkit.Count(total, "line"))
 	default:
 		head += fmt.Sprintf("lines %d to %d of %d", first, end, total)
 	}
@@ -134,7 +134,7 @@ func (w *Workspace) readBytes(rel string, offset int64, n int) (string, error) {
 	}
 	defer closeQuietly(f)
 	if offset > info.Size() {
-		return "", fmt.Errorf("offset %d is after the end: %s has %s", offset, quoteShort(rel), words.Count(info.Size(), "byte"))
+		return "", fmt.Errorf("offset %d is after the end: %s has %s", offset, quoteShort(rel), textkit.Count(info.Size(), "byte"))
 	}
 	data, err := readAt(f, offset, n)
 	if err != nil {

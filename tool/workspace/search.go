@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/dragoman-go/dragoman/internal/text/toolname"
-	"github.com/dragoman-go/dragoman/internal/text/words"
+	"github.com/dragoman-go/dragoman/internal/textkit"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -207,15 +207,15 @@ func (s *search) head(v *walker) string {
 	if s.matches == 1 {
 		match = "matches"
 	}
-	notes := []string{fmt.Sprintf("%s %s in %s searched", words.Count(s.matches, "line"), match, words.Count(s.files, "file"))}
+	notes := []string{fmt.Sprintf("%s %s in %s searched", textkit.Count(s.matches, "line"), match, textkit.Count(s.files, "file"))}
 	if s.full {
 		notes = append(notes, "stopped there: narrow the pattern or the path, or raise limit")
 	}
 	if s.binary > 0 {
-		notes = append(notes, words.Count(s.binary, "binary file")+" not searched")
+		notes = append(notes, textkit.Count(s.binary, "binary file")+" not searched")
 	}
 	if s.large > 0 {
-		notes = append(notes, fmt.Sprintf("%s of more than %s not searched", words.Count(s.large, "file"), words.Count(s.w.options.MaxFile, "byte")))
+		notes = append(notes, fmt.Sprintf("%s of more than %s not searched", textkit.Count(s.large, "file"), textkit.Count(s.w.options.MaxFile, "byte")))
 	}
 	if note := v.note(); note != "" {
 		notes = append(notes, note)

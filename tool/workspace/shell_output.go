@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/text/words"
+	"github.com/dragoman-go/dragoman/internal/textkit"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -102,7 +102,7 @@ func (o *boundedOutput) String() string {
 	if missing <= 0 {
 		return string(o.head) + tail
 	}
-	return fmt.Sprintf("%s\n[%s not shown]\n%s", o.head, words.Count(missing, "byte"), tail)
+	return fmt.Sprintf("%s\n[%s not shown]\n%s", o.head, textkit.Count(missing, "byte"), tail)
 }
 
 func report(ctx context.Context, text string) {

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/dragoman-go/dragoman/internal/text/shell"
-	"github.com/dragoman-go/dragoman/internal/text/words"
+	"github.com/dragoman-go/dragoman/internal/textkit"
 )
 
 func TestAttack_ShellOperators(t *testing.T) {
@@ -109,7 +109,7 @@ func TestT15_OutputKeepsItsBeginningAndItsEnd(t *testing.T) {
 		o.end()
 		want := string(all)
 		if len(all) > most {
-			want = fmt.Sprintf("%s\n[%s not shown]\n%s", all[:(most+1)/2], words.Count(len(all)-most, "byte"), all[len(all)-most/2:])
+			want = fmt.Sprintf("%s\n[%s not shown]\n%s", all[:(most+1)/2], textkit.Count(len(all)-most, "byte"), all[len(all)-most/2:])
 		}
 		if got := o.String(); got != want {
 			t.Fatalf("got %q, want %q", got, want)

@@ -38,8 +38,8 @@ func TestT15_CommandRunsInTheWorkspace(t *testing.T) {
 	p.fails(toolname.Shell, args{"command": "cat canary", "folder": "away"}, "outside the workspace")
 	p.fails(toolname.Shell, args{"command": "ls", "folder": ".."}, "outside the workspace")
 	p.fails(toolname.Shell, args{"command": "ls", "folder": "sub/a.txt"}, "not a folder")
-	p.fails(toolname.Shell, args{"command": "no-such-program"}, "there is no program named")
-	p.fails(toolname.Shell, args{"command": "cd sub"}, "as folder")
+	p.fails(toolname.Shell, args{"command": "no-such-program"}, "no program is named")
+	p.fails(toolname.Shell, args{"command": "cd sub"}, "as the argument folder")
 	p.fails(toolname.Shell, args{"command": "ls | cat"}, "| is not allowed")
 	p.file("sub/run.sh", "#!/bin/sh\necho from $0\n")
 	p.ok(toolname.Shell, args{"command": "sh sub/run.sh"}, "from sub/run.sh")
@@ -64,7 +64,7 @@ func TestT15_ExitCodeIsAResult(t *testing.T) {
 	p := newFixture(t, Options{Shell: &Shell{AllowAny: true, Scripts: true}})
 	p.ok(toolname.Shell, args{"command": "echo so; exit 7"}, "[exit code 7 after ", "so\n")
 	p.fails(toolname.Shell, args{"command": "kill -9 $$"}, "signal")
-	if d := p.Shell().Spec().Description; !strings.Contains(d, "a code other than 0 is no error of the tool") {
+	if d := p.Shell().Spec().Description; !strings.Contains(d, "a code other than 0 comes from the command, not from the tool") {
 		t.Errorf("%s", d)
 	}
 }

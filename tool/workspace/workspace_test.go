@@ -339,7 +339,7 @@ func TestT15_CallsOfOneTurnBuildOnEachOther(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for i, want := range []string{"created a", "updated a", "two", "updated a", "created b", "replaced b", "deleted b", "created b/deep", `no line that is "one"`} {
+			for i, want := range []string{"created a", "updated a", "two", "updated a", "created b", "replaced b", "deleted b", "created b/deep", `no line that equals "one"`} {
 				switch r := b.Results[i]; {
 				case r == nil:
 					t.Errorf("call %d has no result", i+1)
@@ -453,7 +453,7 @@ func TestT15_WriteReplacesAFileAtomically(t *testing.T) {
 // An error must contain what the model needs to continue.
 func TestT15_MissingFolderErrorNamesParents(t *testing.T) {
 	p := newFixture(t, Options{})
-	p.fails(toolname.WriteFile, args{"path": "sub/b.txt", "content": "x"}, `the folder "sub" does not exist; nothing was changed. With parents: true it is made`)
+	p.fails(toolname.WriteFile, args{"path": "sub/b.txt", "content": "x"}, `the folder "sub" does not exist; nothing was changed; with parents: true it is created`)
 	p.fails(toolname.WriteFile, args{"path": "sub/b.txt", "content": "x", "parents": false}, "parents: true")
 	p.wantFiles(map[string]string{})
 	p.ok(toolname.WriteFile, args{"path": "sub/b.txt", "content": "x", "parents": true}, "created sub/b.txt")

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/dragoman-go/dragoman/internal/text/toolname"
-	"github.com/dragoman-go/dragoman/internal/text/words"
+	"github.com/dragoman-go/dragoman/internal/textkit"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -46,7 +46,7 @@ func (w *Workspace) checkWrite(_ context.Context, in tool.Input) error {
 func (w *Workspace) nameWrite(in writeInput) (string, error) {
 	rel, err := w.resolveChange(in.Path)
 	if err == nil && int64(len(in.Content)) > w.options.MaxFile {
-		err = fmt.Errorf("the content %w: %s, at most %d may be written", errTooLarge, words.Count(len(in.Content), "byte"), w.options.MaxFile)
+		err = fmt.Errorf("the content %w: %s, at most %d may be written", errTooLarge, textkit.Count(len(in.Content), "byte"), w.options.MaxFile)
 	}
 	return rel, err
 }
@@ -84,7 +84,7 @@ func (w *Workspace) write(_ context.Context, in writeInput) (string, error) {
 	if now == nil {
 		did = "created"
 	}
-	return fmt.Sprintf("[%s %s: %s; version %s]", did, shown(rel), words.Count(len(in.Content), "byte"), versionOf([]byte(in.Content))), nil
+	return fmt.Sprintf("[%s %s: %s; version %s]", did, shown(rel), textkit.Count(len(in.Content), "byte"), versionOf([]byte(in.Content))), nil
 }
 
 // checkVersion refuses to overwrite a version that the model has not seen, if the call requires

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/text/words"
+	"github.com/dragoman-go/dragoman/internal/textkit"
 )
 
 // Reason is the reason for a refusal: one of the constants from [NoKey] to [BudgetSpent].
@@ -75,19 +75,19 @@ func (e *RefusedError) message() string {
 		}
 		return text
 	case TooManyRequests:
-		return fmt.Sprintf("the key %s has reached its limit of %s per minute; try again in %v", e.Key, words.Count(e.Limit, "request"), e.RetryAfter)
+		return fmt.Sprintf("the key %s has reached its limit of %s per minute; try again in %v", e.Key, textkit.Count(e.Limit, "request"), e.RetryAfter)
 	case TooManyTokens:
-		return fmt.Sprintf("the key %s has reached its limit of %s per minute; try again in %v", e.Key, words.Count(e.Limit, "token"), e.RetryAfter)
+		return fmt.Sprintf("the key %s has reached its limit of %s per minute; try again in %v", e.Key, textkit.Count(e.Limit, "token"), e.RetryAfter)
 	case TooManyAtOnce:
-		return fmt.Sprintf("the key %s has %s running, which is its limit; wait for one to end", e.Key, words.Count(e.Limit, "request"))
+		return fmt.Sprintf("the key %s has %s running, which is its limit; wait for one to end", e.Key, textkit.Count(e.Limit, "request"))
 	case TooManyBytes:
-		return fmt.Sprintf("the request bodies of the key %s have reached its limit of %s; wait for a request to end", e.Key, words.Count(e.Limit, "buffered byte"))
+		return fmt.Sprintf("the request bodies of the key %s have reached its limit of %s; wait for a request to end", e.Key, textkit.Count(e.Limit, "buffered byte"))
 	case FieldNotAllowed:
 		return fmt.Sprintf("%s chooses models or their servers in addition to model, and the key %s may use only %s; remove the field, or ask the operator to list it under fields of the key", e.Field, e.Key, joinSome(e.Allowed))
 	case BudgetReserved:
-		return fmt.Sprintf("running requests have reserved the rest of the budget of the key %s, %s per %s; wait for one to end", e.Key, words.Count(e.Limit, "token"), e.Per)
+		return fmt.Sprintf("running requests have reserved the rest of the budget of the key %s, %s per %s; wait for one to end", e.Key, textkit.Count(e.Limit, "token"), e.Per)
 	default:
-		return fmt.Sprintf("the key %s has used its budget of %s per %s; the next period begins in %v", e.Key, words.Count(e.Limit, "token"), e.Per, e.RetryAfter)
+		return fmt.Sprintf("the key %s has used its budget of %s per %s; the next period begins in %v", e.Key, textkit.Count(e.Limit, "token"), e.Per, e.RetryAfter)
 	}
 }
 

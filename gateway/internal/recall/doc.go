@@ -1,7 +1,7 @@
 // Package recall stores state that clients drop, so that a gateway can restore it in later
 // requests to the provider.
 //
-//	r, err := recall.New(recall.Options{Notes: store.Notes()}) // or &memorynotes.Notes{}
+//	r, err := recall.New(recall.Options{Notes: store.Notes()}) // or &storekit.Notes{}
 //	report, err := r.Restore(ctx, recall.Scope{Key: "team", Route: "fast"}, req)
 //	// … the request is sent, the answer passed on …
 //	err = r.Keep(ctx, scope, req, resp)

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/dragoman-go/dragoman/internal/storage/storelimits"
+	"github.com/dragoman-go/dragoman/internal/storage"
 	"github.com/dragoman-go/dragoman/session"
 )
 
@@ -52,7 +52,7 @@ func New(o Options) (*Recall, error) {
 	if o.MaxSaved <= 0 {
 		o.MaxSaved = defaultMaxSaved
 	}
-	o.MaxState, o.MaxSaved = min(o.MaxState, storelimits.MaxNote), min(o.MaxSaved, storelimits.MaxNote/2)
+	o.MaxState, o.MaxSaved = min(o.MaxState, storage.MaxNote), min(o.MaxSaved, storage.MaxNote/2)
 	if o.Now == nil {
 		o.Now = time.Now
 	}

@@ -12,7 +12,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/gateway/internal/recall"
 	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
-	"github.com/dragoman-go/dragoman/internal/storage/memorynotes"
+	"github.com/dragoman-go/dragoman/internal/storage/storekit"
 	"github.com/dragoman-go/dragoman/internal/testkit/codectest"
 )
 
@@ -237,7 +237,7 @@ func TestRestoreDoesNotChangeSharedValues(t *testing.T) {
 }
 
 func TestResponsesWithoutStateAreNotStored(t *testing.T) {
-	notes := &memorynotes.Notes{MaxEntries: 1}
+	notes := &storekit.Notes{MaxEntries: 1}
 	r, err := recall.New(recall.Options{Notes: notes})
 	if err != nil {
 		t.Fatal(err)
@@ -254,7 +254,7 @@ func TestResponsesWithoutStateAreNotStored(t *testing.T) {
 
 // Content that the client has is not stored, nor are images.
 func TestStoredStateIsSmall(t *testing.T) {
-	notes := &countingNotes{Notes: &memorynotes.Notes{}}
+	notes := &countingNotes{Notes: &storekit.Notes{}}
 	r, err := recall.New(recall.Options{Notes: notes})
 	if err != nil {
 		t.Fatal(err)
@@ -307,7 +307,7 @@ func TestUseExtendsTheLifetimeOfState(t *testing.T) {
 }
 
 func TestTooLargeStateIsAnErrorAndALoss(t *testing.T) {
-	r, err := recall.New(recall.Options{Notes: &memorynotes.Notes{}, MaxState: 1000})
+	r, err := recall.New(recall.Options{Notes: &storekit.Notes{}, MaxState: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -322,7 +322,7 @@ func TestTooLargeStateIsAnErrorAndALoss(t *testing.T) {
 }
 
 func TestFailedStoreDoesNotChangeTheRequest(t *testing.T) {
-	r, err := recall.New(recall.Options{Notes: &countingNotes{Notes: &memorynotes.Notes{}, err: errors.New("down")}})
+	r, err := recall.New(recall.Options{Notes: &countingNotes{Notes: &storekit.Notes{}, err: errors.New("down")}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -339,7 +339,7 @@ func TestFailedStoreDoesNotChangeTheRequest(t *testing.T) {
 }
 
 func TestNewConversationReadsNothing(t *testing.T) {
-	notes := &countingNotes{Notes: &memorynotes.Notes{}}
+	notes := &countingNotes{Notes: &storekit.Notes{}}
 	r, err := recall.New(recall.Options{Notes: notes})
 	if err != nil {
 		t.Fatal(err)

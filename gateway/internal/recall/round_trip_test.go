@@ -17,7 +17,7 @@ import (
 	"github.com/dragoman-go/dragoman/gateway/internal/recall"
 	"github.com/dragoman-go/dragoman/history"
 	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
-	"github.com/dragoman-go/dragoman/internal/storage/memorynotes"
+	"github.com/dragoman-go/dragoman/internal/storage/storekit"
 	"github.com/dragoman-go/dragoman/internal/testkit"
 	"github.com/dragoman-go/dragoman/targets"
 )
@@ -153,7 +153,7 @@ func newConversation(t *testing.T, r *recall.Recall, up upstream, client dialect
 func newRecall(t testing.TB) (*recall.Recall, *testkit.Clock) {
 	t.Helper()
 	clock := testkit.NewClock()
-	r, err := recall.New(recall.Options{Notes: &memorynotes.Notes{Now: clock.Now}, TTL: time.Hour, Now: clock.Now})
+	r, err := recall.New(recall.Options{Notes: &storekit.Notes{Now: clock.Now}, TTL: time.Hour, Now: clock.Now})
 	if err != nil {
 		t.Fatal(err)
 	}

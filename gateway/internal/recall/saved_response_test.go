@@ -10,7 +10,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/gateway/internal/recall"
-	"github.com/dragoman-go/dragoman/internal/storage/memorynotes"
+	"github.com/dragoman-go/dragoman/internal/storage/storekit"
 	"github.com/dragoman-go/dragoman/internal/testkit/gen"
 	"github.com/dragoman-go/dragoman/session/sqlite"
 )
@@ -89,7 +89,7 @@ func TestG7_ResponseIsFoundOnlyByItsKey(t *testing.T) {
 
 func TestG7_StoredBytesGrowLinearly(t *testing.T) {
 	stored := func(turns int) int {
-		notes := &countingNotes{Notes: &memorynotes.Notes{}}
+		notes := &countingNotes{Notes: &storekit.Notes{}}
 		r, err := recall.New(recall.Options{Notes: notes})
 		if err != nil {
 			t.Fatal(err)
@@ -115,7 +115,7 @@ func TestG7_StoredBytesGrowLinearly(t *testing.T) {
 }
 
 func TestG7_TooLargeConversationIsRefusedWithAdvice(t *testing.T) {
-	r, err := recall.New(recall.Options{Notes: &memorynotes.Notes{}, MaxSaved: 100_000})
+	r, err := recall.New(recall.Options{Notes: &storekit.Notes{}, MaxSaved: 100_000})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,11 +5,11 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
-	"github.com/dragoman-go/dragoman/internal/codec/resultorder"
+	"github.com/dragoman-go/dragoman/internal/codec/turnrules"
 )
 
-// orderResults moves the results for the previous turn's calls to the front, as package
-// [resultorder] describes. A result for none of these calls stays in place: no position
+// orderResults moves the results for the previous turn's calls to the front, as
+// package turnrules describes. A result for none of these calls stays in place: no position
 // would make APIs accept it, and what was sent before it must not change (decision 126).
 // A native message that has a result for every call keeps its order.
 func (p *Plan) orderResults(t *Turn, i int) {
@@ -24,7 +24,7 @@ func (p *Plan) orderResults(t *Turn, i int) {
 	}
 	t.Blocks = p.oneResult(t.Blocks, stay)
 	rest := t.Blocks[stay:]
-	moved := resultorder.Sort(rest, func(b Block) int {
+	moved := turnrules.Sort(rest, func(b Block) int {
 		res, ok := b.Part.(*dragoman.ToolResult)
 		switch {
 		case !ok:
@@ -41,8 +41,8 @@ func (p *Plan) orderResults(t *Turn, i int) {
 }
 
 // calls ranks the calls of turn i by id, if it is a turn of the model.
-func (p *Plan) calls(i int) resultorder.Ranks[string] {
-	calls := resultorder.Ranks[string]{}
+func (p *Plan) calls(i int) turnrules.Ranks[string] {
+	calls := turnrules.Ranks[string]{}
 	if i < 0 || p.Turns[i].Role != p.Assistant {
 		return calls
 	}
@@ -57,7 +57,7 @@ func (p *Plan) calls(i int) resultorder.Ranks[string] {
 func isResult(b Block) bool { return b.Is(codes.KindToolResult) }
 
 // hasAllResults reports whether blocks contain a result for each of the calls.
-func hasAllResults(blocks []Block, calls resultorder.Ranks[string]) bool {
+func hasAllResults(blocks []Block, calls turnrules.Ranks[string]) bool {
 	found := map[string]bool{}
 	for _, b := range blocks {
 		if res, ok := b.Part.(*dragoman.ToolResult); ok {
@@ -93,7 +93,7 @@ func (p *Plan) oneResult(blocks []Block, stay int) []Block {
 // replaceResult replaces the first result of a call by a later one, if the later one
 // counts.
 func (p *Plan) replaceResult(first *Block, b Block, res *dragoman.ToolResult) {
-	if was, ok := first.Part.(*dragoman.ToolResult); ok && !resultorder.Replaces(was, res) {
+	if was, ok := first.Part.(*dragoman.ToolResult); ok && !turnrules.Replaces(was, res) {
 		p.rep.Addf(dragoman.Dropped, dragoman.Info, b.At.String(), "placeholder for the result of call %q", res.CallID)
 		return
 	}

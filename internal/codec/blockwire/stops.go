@@ -2,7 +2,7 @@ package blockwire
 
 import (
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/codec/stopreason"
+	"github.com/dragoman-go/dragoman/internal/codec/turnrules"
 )
 
 // StopOf returns the stop reason for a value on the wire. The mapping is total: an
@@ -66,5 +66,5 @@ func (f *Format) nativeMatches(s dragoman.Stop, calls bool) bool {
 	if calls {
 		n = 1
 	}
-	return word == s.Reason || stopreason.Derive(word, n, true) == s.Reason
+	return word == s.Reason || turnrules.StopReason(word, n, true) == s.Reason
 }

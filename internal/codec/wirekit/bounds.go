@@ -6,7 +6,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
-	"github.com/dragoman-go/dragoman/internal/framing/bodies"
+	"github.com/dragoman-go/dragoman/internal/framing"
 )
 
 // CheckSize refuses a body that exceeds the limits: too many bytes, or so many values
@@ -22,8 +22,8 @@ func CheckSize(d dragoman.Dialect, what string, body []byte, o dialect.DecodeOpt
 // many values.
 func CheckValues(doc []byte) error {
 	// Strings hold commas too, but only a very long document needs a closer look.
-	if len(doc) > bodies.MaxValues && bytes.Count(doc, []byte{','}) >= bodies.MaxValues && separators(doc) >= bodies.MaxValues {
-		return fmt.Errorf("%w: more than %d values", dragoman.ErrTooLarge, bodies.MaxValues)
+	if len(doc) > framing.MaxValues && bytes.Count(doc, []byte{','}) >= framing.MaxValues && separators(doc) >= framing.MaxValues {
+		return fmt.Errorf("%w: more than %d values", dragoman.ErrTooLarge, framing.MaxValues)
 	}
 	return nil
 }

@@ -4,7 +4,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
-	"github.com/dragoman-go/dragoman/internal/codec/stopreason"
+	"github.com/dragoman-go/dragoman/internal/codec/turnrules"
 	"github.com/dragoman-go/dragoman/interop"
 )
 
@@ -25,7 +25,7 @@ func SettleStop(reg *interop.Registry, word dragoman.StopReason, terminal bool, 
 	if forbidden > 0 && forbidden == len(calls) && (word == dragoman.StopNone || word.Runs()) {
 		word = dragoman.StopMalformedCall // calls that the request did not ask for
 	}
-	reason := stopreason.Derive(word, whole, terminal)
+	reason := turnrules.StopReason(word, whole, terminal)
 	ForbidCalls(reason, calls)
 	return reason
 }

@@ -8,7 +8,7 @@ import (
 	"iter"
 	"time"
 
-	"github.com/dragoman-go/dragoman/internal/storage/storelimits"
+	"github.com/dragoman-go/dragoman/internal/storage"
 	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/tool"
 )
@@ -50,7 +50,7 @@ func InOrder(keys []string, found map[string][]byte) [][]byte {
 // stored: it needs a key of up to 256 bytes of text, a value of up to 16 MiB, and a
 // time that every store can hold.
 func CheckNote(key string, value []byte, expires time.Time) error {
-	if bad := storelimits.CheckNote(key, value, expires); bad != "" {
+	if bad := storage.CheckNote(key, value, expires); bad != "" {
 		return fmt.Errorf("%w: %s", session.ErrInvalid, bad)
 	}
 	return nil
@@ -59,8 +59,8 @@ func CheckNote(key string, value []byte, expires time.Time) error {
 // CheckTicketID returns an error if a text cannot be the id of a stored ticket: up to
 // 256 bytes without control characters.
 func CheckTicketID(id string) error {
-	if id == "" || len(id) > storelimits.MaxKey || !storelimits.Plain(id) {
-		return fmt.Errorf("%w: ticket id %.80q: want up to %d bytes of text without control characters", session.ErrInvalid, id, storelimits.MaxKey)
+	if id == "" || len(id) > storage.MaxKey || !storage.Plain(id) {
+		return fmt.Errorf("%w: ticket id %.80q: want up to %d bytes of text without control characters", session.ErrInvalid, id, storage.MaxKey)
 	}
 	return nil
 }
@@ -77,7 +77,7 @@ func ChangeTicket(id, body string, change func(*tool.StoredTicket) error) (s too
 	if err := change(&s); err != nil || s.State == "" {
 		return s, nil, err
 	}
-	if !storelimits.Storable(s.Ticket.Expires) {
+	if !storage.Storable(s.Ticket.Expires) {
 		return s, nil, fmt.Errorf("%w: ticket %s: cannot store expiry time %v", session.ErrInvalid, id, s.Ticket.Expires)
 	}
 	raw, err = json.Marshal(s)

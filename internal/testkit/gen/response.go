@@ -6,7 +6,7 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/codec/stopreason"
+	"github.com/dragoman-go/dragoman/internal/codec/turnrules"
 	"pgregory.net/rapid"
 )
 
@@ -71,7 +71,7 @@ func (o Options) stop(t *rapid.T, output []dragoman.Message) dragoman.Stop {
 		}
 	}
 	word := rapid.SampledFrom(stopReasons).Draw(t, "word")
-	s := dragoman.Stop{Reason: stopreason.Derive(word, calls, true), Native: optional(t, "native word", "end_turn"), Details: o.nativeObject(t)}
+	s := dragoman.Stop{Reason: turnrules.StopReason(word, calls, true), Native: optional(t, "native word", "end_turn"), Details: o.nativeObject(t)}
 	// Some servers report a stop sequence without naming it.
 	if s.Reason == dragoman.StopSequence && rapid.IntRange(0, 2).Draw(t, "sequence unknown") > 0 {
 		s.Sequence = o.words().Draw(t, "sequence")

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/dragoman-go/dragoman/internal/text/glob"
+	"github.com/dragoman-go/dragoman/internal/textkit"
 )
 
 // List is a list of commands that may run. See [Allow].
@@ -273,9 +273,9 @@ func refusesArg(refused, arg string) bool {
 	shortened := given == 2 && before != "" && strings.HasPrefix(strings.TrimRight(name, "*"), before)
 	switch {
 	case valued: // the value may be the next word
-		return (shortened || glob.MatchStars(name, before)) && (!joined || glob.MatchStars(want, value))
+		return (shortened || textkit.MatchStars(name, before)) && (!joined || textkit.MatchStars(want, value))
 	default:
-		return shortened || glob.MatchStars(name, before) || glob.MatchStars(name, text)
+		return shortened || textkit.MatchStars(name, before) || textkit.MatchStars(name, text)
 	}
 }
 
@@ -308,5 +308,5 @@ func matchWord(pattern, word string) bool {
 	if strings.HasPrefix(pattern, "*") && strings.HasPrefix(word, "-") {
 		return false
 	}
-	return glob.MatchStars(pattern, word)
+	return textkit.MatchStars(pattern, word)
 }

@@ -59,7 +59,7 @@ func All() []extension.Extension {
 			Knobs: []Knob{thinking("enabled", "disabled", "adaptive")},
 		},
 		Server{
-			Name: "mistral", Description: "Mistral: call ids of nine letters and digits, its own words instead of the tool choice and the seed, results with the name of of the tool.",
+			Name: "mistral", Description: "Mistral: call ids of nine letters and digits, its own values for the tool choice and the seed, results with the name of the tool.",
 			Requires: served("mistral"),
 			Capabilities: func(c *targets.Capabilities, _ string) {
 				c.ID = &targets.IDRule{Chars: "a-zA-Z0-9", Exact: 9}

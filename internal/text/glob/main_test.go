@@ -1,9 +1,0 @@
-package glob
-
-import (
-	"testing"
-
-	"github.com/dragoman-go/dragoman/internal/testkit"
-)
-
-func TestMain(m *testing.M) { testkit.Main(m) }
