@@ -58,7 +58,7 @@ Tools can also be in the format that MCP servers list them in (--from mcp).`,
   dragoman convert --to canonical request.json | dragoman convert --to gemini
   dragoman convert --to gemini request.json | dragoman convert --to chat --model gpt-5
   dragoman convert --to chat --from claude --report json < request.json 2> report.json`,
-		Args: cobra.MaximumNArgs(1),
+		Args: atMost(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			asJSON, err := reportFormat(report)
 			if err != nil {

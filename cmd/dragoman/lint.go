@@ -58,7 +58,7 @@ model is the one that the request names.`,
 		Example: `  dragoman lint --for gemini tools.json
   dragoman lint --for openai.strict --fail-on dropped < tools.json
   dragoman lint --for anthropic --report json request.json`,
-		Args: cobra.MaximumNArgs(1),
+		Args: atMost(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if _, _, err := judgeFor(target, known, nil); err != nil {
 				return err

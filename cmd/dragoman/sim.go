@@ -59,7 +59,7 @@ documentation of package sim describes the script format.`,
 		Example: `  dragoman sim --listen 127.0.0.1:8080
   dragoman sim --scenario coats.scenario --rate 30 --first 200ms
   dragoman sim --faults`,
-		Args: cobra.NoArgs,
+		Args: atMost(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if asJSON, err := reportFormat(o.report); err != nil {
 				return err

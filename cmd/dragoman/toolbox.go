@@ -55,7 +55,7 @@ func newToolsList() *cobra.Command {
 		Short: "List tools with their annotations and whether they need approval",
 		Example: `  dragoman tools list
   dragoman tools list --tools tools.json --report json`,
-		Args: cobra.NoArgs,
+		Args: atMost(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			asJSON, err := reportFormat(o.report)
 			if err != nil {
