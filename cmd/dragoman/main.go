@@ -308,12 +308,15 @@ func flagError(cmd *cobra.Command, err error) error {
 		return err
 	}
 	var names []string
-	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
-	name := "--" + unknown.GetSpecifiedName()
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	name := unknown.GetSpecifiedName()
 	if short := unknown.GetSpecifiedShortnames(); len(short) > 1 { // "-model" is read as short flags
-		name = "-" + short
+		name = short
 	}
-	return usageError("%w%s", err, textkit.Suggest(name, names))
+	if near := textkit.Near(name, names); near != "" {
+		return usageError("%w; did you mean --%s?", err, near)
+	}
+	return usageError("%w", err)
 }
 
 // version returns the module version that the build recorded.
