@@ -257,11 +257,12 @@ Messages. "dragoman convert --help" lists all of them.
 Exit codes:
 
   0    success
-  1    the input could not be read or converted, or a run has no answer; of a broken
-       stream, "dragoman convert" writes the part before the error
+  1    any other error: the input could not be read or converted, or a run has no
+       response; of a broken stream, "dragoman convert" writes the part before the error
   2    the command line is invalid
   3    a loss occurred that --fail-on forbids
-  4    "dragoman run" refused calls because no approver was attached
+  4    "dragoman run" refused calls because no approver was attached, or the session
+       has calls that wait for approval
   130  "dragoman run" was interrupted`,
 		Version:       version(),
 		SilenceErrors: true,

@@ -86,7 +86,7 @@ func TestSimReportsCommandLineErrors(t *testing.T) {
 		{[]string{"--rate", "-1"}, exitUsage, "must not be negative"},
 		{[]string{"--rate", "NaN"}, exitUsage, "must not be negative"},
 		{[]string{"--scenario", os.DevNull}, exitFailed, "no turn"},
-		{[]string{"--report", "xml"}, exitUsage, "neither text nor json"},
+		{[]string{"--report", "xml"}, exitUsage, "known values are text, json"},
 		{[]string{"--scenario", wrong}, exitFailed, "wrong.scenario:2: "},
 		{[]string{"--scenario", filepath.Join(dir, "none")}, exitFailed, "none"},
 		{[]string{"--listen", "127.0.0.1:99999"}, exitFailed, "99999"},
