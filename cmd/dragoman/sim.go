@@ -224,7 +224,7 @@ func listFaults(w io.Writer, asJSON bool) error {
 			}
 			where = strings.Join(words, ", ")
 		}
-		fmt.Fprintf(&b, "%-15s  %-6s  %s (%s)\n", f.ID, f.Outcome, f.Description, where)
+		fmt.Fprintf(&b, "%-15s  %-7s  %s (%s)\n", f.ID, f.Outcome, f.Description, where)
 	}
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return failed("%w", err)

@@ -121,6 +121,11 @@ func TestZ2_FaultsAreListed(t *testing.T) {
 	if err := json.Unmarshal(out.Bytes(), &list); err != nil || len(list.Faults) != len(sim.Faults()) || list.Faults[0].ID != "c1" || len(list.Faults[0].Dialects) != 1 {
 		t.Errorf("%v %s", err, out.String())
 	}
+	for _, f := range list.Faults {
+		if !slices.Contains([]string{"intact", "blocked", "fails"}, f.Outcome) { // the words of docs/command.md
+			t.Errorf("fault %s has the outcome %q", f.ID, f.Outcome)
+		}
+	}
 	out.Reset()
 	if code := run([]string{"sim", "--faults"}, nil, &out, &stderr); code != exitOK || strings.Count(out.String(), "\n") != len(sim.Faults()) {
 		t.Errorf("%d %s", code, out.String())
