@@ -16,7 +16,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
-	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
+	"github.com/dragoman-go/dragoman/internal/codec/wire"
 	"github.com/dragoman-go/dragoman/sim"
 )
 
@@ -73,7 +73,7 @@ func (m Model) Run(t *testing.T) {
 				if why, out := m.Without[c.name]; out {
 					t.Skip(why)
 				}
-				if c.reasons && m.ReasoningField == "" && m.Codec.Dialect() == dialectname.OpenAIChat {
+				if c.reasons && m.ReasoningField == "" && wire.Of(m.Codec).Relayed {
 					t.Skip("an OpenAI Chat server without a ReasoningField sends no reasoning")
 				}
 				s := m.begin(t)
@@ -309,7 +309,7 @@ func reasoningReplay(t *testing.T, s *session) {
 	resp := s.ask(t, req)
 	thoughts := reasonings(resp)
 	if len(thoughts) == 0 {
-		t.Fatal("no reasoning to send back")
+		t.Fatal("no reasoning to send back: if the server needs a ReasoningField, set it")
 	}
 	got := calls(t, resp, "get_weather", `{"city":"Oslo"}`)
 	req.Messages = append(req.Messages, dragoman.ToolResults(got[0].ResultText("4 °C")))
