@@ -222,6 +222,16 @@ func (g *Gateway) seal(ctx context.Context, key string, summary []byte) (string,
 // errCannotUnseal reports a compaction item that was not sealed for this key.
 var errCannotUnseal = errors.New("this compaction item was changed, or made by another gateway or for another key; send the conversation itself")
 
+// refusedCompaction returns the error for a compaction item that cannot be unsealed. Clients
+// may omit the id of an item; its index names it then.
+func refusedCompaction(index int, item *inputItem) *dragoman.APIError {
+	name := fmt.Sprintf("input[%d]", index)
+	if item.ID != "" {
+		name = fmt.Sprintf("compaction item '%s'", truncate(item.ID))
+	}
+	return &dragoman.APIError{Class: dragoman.ErrorBadRequest, Param: "input", Message: fmt.Sprintf("%s: %v", name, errCannotUnseal)}
+}
+
 // unseal returns the summary in a compaction item.
 func (g *Gateway) unseal(ctx context.Context, key, sealed string) ([]byte, error) {
 	aead, err := g.sealer(ctx, key)
@@ -256,7 +266,7 @@ func (x *exchange) expandCompactions(ctx context.Context, items []inputItem) (ch
 		}
 		summary, err := x.unseal(ctx, x.entry.key, sealed.Content)
 		if errors.Is(err, errCannotUnseal) {
-			return false, &dragoman.APIError{Class: dragoman.ErrorBadRequest, Param: "input", Message: fmt.Sprintf("compaction item '%s': %v", truncate(item.ID), err)}
+			return false, refusedCompaction(i, item)
 		}
 		if err != nil {
 			return false, err

@@ -83,7 +83,8 @@ func TestCompactionContinuesAStoredResponse(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"model":"m","previous_response_id":"resp_never"}`: "resp_never",
 		`{"model":"m","input":[]}`:                          "input",
-		`{"model":"m","input":[{"type":"compaction","id":"cmp_x","encrypted_content":"gAAAA"},{"role":"user","content":"x"}]}`: "cmp_x",
+		`{"model":"m","input":[{"type":"compaction","id":"cmp_x","encrypted_content":"gAAAA"},{"role":"user","content":"x"}]}`: "compaction item 'cmp_x': this compaction item was changed",
+		`{"model":"m","input":[{"role":"user","content":"x"},{"type":"compaction","encrypted_content":"gAAAA"}]}`:              "input[1]: this compaction item was changed",
 	} {
 		if status, text := get(t, http.MethodPost, w.url+"/v1/responses/compact", body); status != http.StatusBadRequest || !strings.Contains(text, want) {
 			t.Errorf("%s: %d %s", body, status, text)

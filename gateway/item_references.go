@@ -252,12 +252,14 @@ func (x *exchange) checkResolved(up *upstream) error {
 	if x.conversation.upstream != "" {
 		return unknownConversation(x.conversation.upstream)
 	}
-	for _, item := range slices.Concat(x.conversationItems, x.input) {
-		switch {
-		case item.Reference:
-			return unknownItem(item.ID)
-		case item.foreign:
-			return &ownError{&dragoman.APIError{Class: dragoman.ErrorBadRequest, Param: "input", Message: fmt.Sprintf("compaction item '%s': %v", truncate(item.ID), errCannotUnseal)}}
+	for _, items := range [][]inputItem{x.conversationItems, x.input} {
+		for i := range items {
+			switch item := &items[i]; {
+			case item.Reference:
+				return unknownItem(item.ID)
+			case item.foreign:
+				return &ownError{refusedCompaction(i, item)}
+			}
 		}
 	}
 	return nil

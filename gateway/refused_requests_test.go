@@ -23,6 +23,8 @@ func TestRefusedRequestNamesTheField(t *testing.T) {
 		{"no messages, other dialect", "/v1/chat/completions", `{"model":"nothink","messages":[]}`, `messages: at least one message is required`, "messages"},
 		{"no messages, same dialect", "/v1/chat/completions", `{"model":"keyless","messages":[]}`, `messages: at least one message is required`, "messages"},
 		{"no input", "/v1/responses", `{"model":"keyless","input":[]}`, `input: at least one message is required`, "input"},
+		{"a result without its call", "/v1/responses", `{"model":"nothink","input":[{"type":"function_call_output","call_id":"call_gone","output":"x"}]}`, `input: at least one message is required; dropped: a result of unknown call \"call_gone\"`, "input"},
+		{"a result without its call, Chat", "/v1/chat/completions", `{"model":"nothink","messages":[{"role":"tool","tool_call_id":"call_gone","content":"x"}]}`, `dropped: a result of unknown call \"call_gone\"`, "messages"},
 		{"no contents", "/v1beta/models/nothink:generateContent", `{"contents":[]}`, `contents: at least one message is required`, ""},
 		{"tools", "/v1/chat/completions", `{"model":"nothink","messages":[{"role":"user","content":"hi"}],` + tools + `}`, `the model \"nothink\" does not take tools`, "tools"},
 		{"tools of Responses", "/v1/responses", `{"model":"nothink","input":"hi",` + tools + `}`, `the model \"nothink\" does not take tools`, "tools"},

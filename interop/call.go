@@ -1,7 +1,6 @@
 package interop
 
 import (
-	"fmt"
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -37,7 +36,7 @@ func (r *Registry) writeCallAs(w *jsonwire.Writer, format dragoman.Format, c *dr
 	}
 	codec := r.callCodec(format)
 	if codec == nil {
-		return fmt.Errorf("interop: no call adapter for the format %s: contribute one", format)
+		return errNoAdapter("call", format)
 	}
 	t := codec.Traits()
 	if r.forResponse {

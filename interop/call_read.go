@@ -3,7 +3,6 @@ package interop
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
@@ -57,7 +56,7 @@ var errEmptyResult = errors.New("the accessor found nothing")
 func (r *Registry) readCall(format dragoman.Format, obj jsonwire.Value) (c *dragoman.ToolCall, read toolwire.CallReading, err error) {
 	codec := r.callCodec(format)
 	if codec == nil {
-		return nil, read, fmt.Errorf("interop: no call accessor for the format %s: contribute one", format)
+		return nil, read, errNoAccessor("call", format)
 	}
 	c = &dragoman.ToolCall{}
 	rd := obj.Reader()

@@ -27,17 +27,42 @@ func (r *Registry) InspectSchema(obj dragoman.Native) ([]dragoman.ToolSpec, drag
 // empty, it is recognized by the shape of the object: see [Registry.RecognizeCall].
 func (r *Registry) InspectCall(obj dragoman.Native) (*dragoman.ToolCall, dragoman.Report, error) {
 	var rep dragoman.Report
-	format := obj.Format
-	if format == "" {
-		if format = r.RecognizeCall(obj.JSON); format == "" {
-			return nil, rep, errors.New("interop: no known format of calls has this shape; name the format, or contribute a CallAccessor")
-		}
+	format, err := r.callFormat(obj)
+	if err != nil {
+		return nil, rep, err
 	}
 	c, err := r.readShapedCall(format, obj.JSON, extra.At(""), &rep)
 	if err == nil && c.PayloadFormat == "" {
 		c.PayloadFormat = format
 	}
 	return c, rep, err
+}
+
+// errNoAdapter returns the error for a schema, call or result that cannot be written.
+func errNoAdapter(kind string, to dragoman.Format) error {
+	if to == "" {
+		return fmt.Errorf("interop: no target format for the %s; name one", kind)
+	}
+	return fmt.Errorf("interop: no %s adapter for the format %s: contribute one", kind, to)
+}
+
+// errNoAccessor returns the error for a call or result that cannot be read.
+func errNoAccessor(kind string, from dragoman.Format) error {
+	if from == "" {
+		return fmt.Errorf("interop: the %s has no format; set Native.Format", kind)
+	}
+	return fmt.Errorf("interop: no %s accessor for the format %s: contribute one", kind, from)
+}
+
+// callFormat returns the format of a call, recognized by its shape if it is empty.
+func (r *Registry) callFormat(obj dragoman.Native) (dragoman.Format, error) {
+	if obj.Format != "" {
+		return obj.Format, nil
+	}
+	if f := r.RecognizeCall(obj.JSON); f != "" {
+		return f, nil
+	}
+	return "", errors.New("interop: no known format of calls has this shape; name the format, or contribute a CallAccessor")
 }
 
 // InspectResult returns the canonical form of a result. An error that only the text reports is
@@ -104,8 +129,17 @@ func (r *Registry) isNamespace(f dragoman.Format) bool {
 
 // ConvertCalls writes calls in the format to, in order. A call already in that format passes
 // through byte for byte. A part that holds a call ("functionCall") is written as the call
-// alone. The inner object of a call ("function" or "toolUse") is written as the whole call.
+// alone. The inner object of a call ("function" or "toolUse") is written as the whole call. An
+// empty format is recognized by the shape of the object: see [Registry.RecognizeCall].
 func (r *Registry) ConvertCalls(objs []dragoman.Native, to dragoman.Format) ([]dragoman.Native, dragoman.Report, error) {
+	objs = slices.Clone(objs)
+	for i := range objs {
+		format, err := r.callFormat(objs[i])
+		if err != nil {
+			return nil, dragoman.Report{}, fmt.Errorf("element %d: %w", i, err)
+		}
+		objs[i].Format = format
+	}
 	return r.convert(codes.CallObject, objs, to, func(w *jsonwire.Writer, obj dragoman.Native, at extra.Path, rep *dragoman.Report) error {
 		c, err := r.readShapedCall(obj.Format, obj.JSON, at, rep)
 		if err != nil {

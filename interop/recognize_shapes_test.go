@@ -1,6 +1,7 @@
 package interop_test
 
 import (
+	"strings"
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -46,13 +47,15 @@ func TestCallsAreRecognizedAroundAndInside(t *testing.T) {
 			// The registry converts every format that SanitizeCall sets, also to that format
 			// itself.
 			for _, to := range []dragoman.Format{tc.want, toolformat.AnthropicToolUse} {
-				out, _, err := reg.ConvertCalls([]dragoman.Native{clean}, to)
-				if err != nil {
-					t.Fatal(err)
-				}
-				again, _, err := reg.InspectCall(out[0])
-				if err != nil || again.Name != "f" || again.Arguments != `{"a":1}` {
-					t.Errorf("as %s: %s %v", to, out[0].JSON, err)
+				for _, in := range []dragoman.Native{clean, native("", tc.obj)} {
+					out, _, err := reg.ConvertCalls([]dragoman.Native{in}, to)
+					if err != nil {
+						t.Fatal(err)
+					}
+					again, _, err := reg.InspectCall(out[0])
+					if err != nil || out[0].Format != to || again.Name != "f" || again.Arguments != `{"a":1}` {
+						t.Errorf("%q as %s: %s %v", in.Format, to, out[0].JSON, err)
+					}
 				}
 			}
 		})
@@ -79,5 +82,30 @@ func TestAmbiguousCallShapes(t *testing.T) {
 		if c, _, err := all.Registry(interop.Options{}).InspectCall(native("", obj)); err == nil && c.Problem == nil {
 			t.Errorf("%s: %s %s", obj, c.PayloadFormat, c.Name)
 		}
+	}
+}
+
+// An object without a format is refused with an error that says how to name it.
+func TestUnrecognizedObjectsAreRefused(t *testing.T) {
+	reg := all.Registry(interop.Options{})
+	call := native(toolformat.ChatFunctionCall, `{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}`)
+	in := []dragoman.Native{call, native("", `{"any":"thing"}`)}
+	_, _, err := reg.ConvertCalls(in, toolformat.AnthropicToolUse)
+	if err == nil || !strings.HasPrefix(err.Error(), "element 1: ") || !strings.Contains(err.Error(), "no known format of calls has this shape; name the format") {
+		t.Errorf("calls: %v", err)
+	}
+	if in[1].Format != "" {
+		t.Error("the input was changed")
+	}
+	result := native("", `{"role":"tool","tool_call_id":"c1","content":"x"}`)
+	const want = "the result has no format; set Native.Format"
+	if _, _, err := reg.ConvertResults([]dragoman.Native{result}, toolformat.AnthropicToolUse); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("results: %v", err)
+	}
+	if _, _, err := reg.InspectResult(result); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("result: %v", err)
+	}
+	if _, _, err := reg.ConvertCalls([]dragoman.Native{call}, ""); err == nil || !strings.Contains(err.Error(), "no target format") {
+		t.Errorf("calls in no format: %v", err)
 	}
 }

@@ -2,7 +2,6 @@ package interop
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -33,7 +32,7 @@ func (r *Registry) writeResultAs(w *jsonwire.Writer, format dragoman.Format, res
 	}
 	codec := r.resultCodec(format)
 	if codec == nil {
-		return nil, fmt.Errorf("interop: no result adapter for the format %s: contribute one", format)
+		return nil, errNoAdapter("result", format)
 	}
 	t := codec.Traits()
 	res = unwrapEnvelope(res)
@@ -73,7 +72,7 @@ func (r *Registry) readResultAs(format dragoman.Format, obj json.RawMessage, lif
 	}
 	codec := r.resultCodec(format)
 	if codec == nil {
-		return nil, fmt.Errorf("interop: no result accessor for the format %s: contribute one", format)
+		return nil, errNoAccessor("result", format)
 	}
 	res := &dragoman.ToolResult{}
 	rd := jsonwire.NewReader(obj)

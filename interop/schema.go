@@ -354,7 +354,7 @@ func (r *Registry) writeToolAs(w *jsonwire.Writer, format dragoman.Format, s *dr
 	}
 	codec := r.toolCodec(format)
 	if codec == nil || format == codec.Traits().Namespace || format == codec.Traits().ToolList {
-		return false, fmt.Errorf("interop: no schema adapter for the format %s: contribute one", format)
+		return false, errNoAdapter("schema", format)
 	}
 	return codec.WriteTool(view{r}, w, format, s, name, at, rep), nil
 }

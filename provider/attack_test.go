@@ -3,6 +3,7 @@ package provider_test
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -158,6 +159,12 @@ func TestX13_CredentialIsRedactedInEverySpelling(t *testing.T) {
 		"JSON, escaped":   strings.ReplaceAll(strings.ReplaceAll(spelt, "/", `\/`), "+", `\u002b`),
 		"a query":         url.QueryEscape(key),
 		"a path":          url.PathEscape(key),
+		"base64":          base64.StdEncoding.EncodeToString([]byte(key)),
+		"base64, no pad":  base64.RawStdEncoding.EncodeToString([]byte(key)),
+		"base64 of URLs":  base64.URLEncoding.EncodeToString([]byte(key)),
+		"base64, escaped": strings.ReplaceAll(base64.StdEncoding.EncodeToString([]byte(key)), "/", `\/`),
+		"Basic":           "Basic " + base64.StdEncoding.EncodeToString([]byte("me:"+key)),
+		"base64 within":   base64.RawURLEncoding.EncodeToString([]byte("key=" + key + ";")),
 		"cut off by us":   strings.Repeat("x", 470) + key + strings.Repeat("x", 100),
 		"in a Location's": "Location",
 	} {
@@ -186,7 +193,7 @@ func TestX13_CredentialIsRedactedInEverySpelling(t *testing.T) {
 					if resp != nil {
 						out += fmt.Sprint(resp.Losses)
 					}
-					for _, secret := range []string{"sk-Zm9v", "YmFy", `quoted\"&more`, "&more=="} {
+					for _, secret := range []string{"sk-Zm9v", "YmFy", `quoted\"&more`, "&more==", "Wm05ditZ", "1abTl2K1", "LVptOXYr"} {
 						if strings.Contains(out, secret) {
 							t.Errorf("%s %d: %s is told: %.2000s", codec.Dialect(), status, secret, out)
 						}

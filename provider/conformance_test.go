@@ -25,22 +25,19 @@ import (
 // TestZ4_EveryProviderConforms runs the exported suite over HTTP, against the simulator.
 func TestZ4_EveryProviderConforms(t *testing.T) {
 	for _, tc := range []struct {
-		codec   dialect.Codec
-		base    string
-		without map[string]string
+		codec dialect.Codec
+		base  string
 	}{
-		{openaichat.Codec{}, "/v1", map[string]string{
-			"reasoning": "OpenAI's own API tells none", "reasoning replay": "OpenAI's own API tells none",
-		}},
-		{openairesponses.Codec{}, "/v1", nil},
-		{anthropic.Codec{}, "", nil},
-		{gemini.Codec{}, "", nil},
-		{ollama.Codec{}, "", nil},
-		{bedrock.Codec{}, "", nil},
-		{cohere.Codec{}, "", nil},
+		{openaichat.Codec{}, "/v1"},
+		{openairesponses.Codec{}, "/v1"},
+		{anthropic.Codec{}, ""},
+		{gemini.Codec{}, ""},
+		{ollama.Codec{}, ""},
+		{bedrock.Codec{}, ""},
+		{cohere.Codec{}, ""},
 	} {
 		t.Run(string(tc.codec.Dialect()), conformance.Model{
-			Codec: tc.codec, Without: tc.without,
+			Codec: tc.codec,
 			Open: func(_ *testing.T, url string) dragoman.Model {
 				return &provider.Client{Name: "sim", Codec: tc.codec, BaseURL: url + tc.base, Retry: provider.Retry{Max: -1}}
 			},
@@ -88,7 +85,7 @@ func TestX12_EveryBuiltInProviderConforms(t *testing.T) {
 		base := ""
 		switch {
 		case typ == "openai-chat":
-			base, suite.Without = "/v1", map[string]string{"reasoning": "OpenAI's own API tells none", "reasoning replay": "OpenAI's own API tells none"}
+			base = "/v1"
 		case typ == "vertex":
 			base = "/v1/projects/p/locations/global/publishers/google"
 		case codec.Dialect() == dialectname.OpenAIChat:

@@ -123,7 +123,7 @@ func (x *exchange) prepare(ctx context.Context) error {
 	}
 	enc, err := wirekit.EncodeNormalized(x.codec, req, dialect.EncodeOptions{Target: x.target, Registry: x.registry})
 	if err != nil {
-		return err
+		return wirekit.NameDropped(err, rep)
 	}
 	x.registry = enc.Registry
 	x.extended.Registry = enc.Registry

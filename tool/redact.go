@@ -1,16 +1,14 @@
 package tool
 
 import (
-	"bytes"
-	"encoding/base64"
 	"encoding/json"
-	"net/url"
 	"reflect"
 	"slices"
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/textkit"
 )
 
 // Redactor removes secrets from texts. The zero value and nil remove the shapes of common keys
@@ -104,7 +102,7 @@ func redactSecrets(s string, secrets []string) string {
 	var written []string
 	for _, secret := range secrets {
 		if len(secret) >= minSecret {
-			written = append(written, spellings(secret)...)
+			written = append(written, textkit.SecretSpellings(secret)...)
 		}
 	}
 	slices.SortStableFunc(written, func(a, b string) int { return len(b) - len(a) })
@@ -112,46 +110,6 @@ func redactSecrets(s string, secrets []string) string {
 		s = strings.ReplaceAll(s, w, mask)
 	}
 	return s
-}
-
-// spellings returns the encodings of a secret within other texts.
-func spellings(secret string) []string {
-	out := []string{secret}
-	add := func(s string) {
-		if !slices.Contains(out, s) {
-			out = append(out, s)
-		}
-	}
-	var quoted bytes.Buffer
-	enc := json.NewEncoder(&quoted)
-	enc.SetEscapeHTML(false)
-	if enc.Encode(secret) == nil {
-		add(strings.TrimSuffix(quoted.String()[1:], "\"\n"))
-	}
-	if b, err := json.Marshal(secret); err == nil {
-		add(string(b[1 : len(b)-1]))
-	}
-	for _, w := range slices.Clone(out) { // what JSON may, and some writers do
-		add(strings.ReplaceAll(w, "/", `\/`))
-	}
-	add(url.QueryEscape(secret))
-	add(url.PathEscape(secret))
-	add(base64.StdEncoding.EncodeToString([]byte(secret)))
-	add(base64.RawURLEncoding.EncodeToString([]byte(secret)))
-	for before := range 3 {
-		add(base64Inside(base64.RawStdEncoding, secret, before))
-		add(base64Inside(base64.RawURLEncoding, secret, before))
-	}
-	return out
-}
-
-// base64Inside returns the base64 encoding of a secret in the middle of other bytes, as in the
-// user:password of HTTP Basic authentication: the characters that depend on the secret alone,
-// if before bytes of its first group of three are not part of it.
-func base64Inside(enc *base64.Encoding, secret string, before int) string {
-	const bits, char = 8, 6
-	s := enc.EncodeToString(append(make([]byte, before), secret...))
-	return s[(before*bits+char-1)/char : (before+len(secret))*bits/char]
 }
 
 // redactShapes removes text that looks like a key. It reads every byte once, and few of them

@@ -2,6 +2,7 @@ package openaichat
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -125,9 +126,10 @@ func thinkingPart(o *dragoman.Opaque) dragoman.Part {
 	return &dragoman.Reasoning{Text: text, Field: fieldThinking, Details: []json.RawMessage{o.JSON}}
 }
 
-// detailMerger merges streamed reasoning_details. Fragments of one record share its index, or its
-// id, or its type. Text, summary and data are appended; other fields are replaced; null never
-// replaces a value (quirk G5).
+// detailMerger merges streamed reasoning_details. Fragments of one record share its type, and its
+// id or, if one of them has none, its index: some servers give each item its own id and number
+// its records from 0 again. Text, summary and data are appended; other fields are replaced; null
+// never replaces a value (quirk G5).
 type detailMerger struct {
 	records []*detail
 }
@@ -190,21 +192,22 @@ func (m *detailMerger) add(raw []byte) string {
 
 func known(s string) bool { return s != "" && s != "null" && s != `""` }
 
+// find returns the record of a fragment, the last one of several, or nil.
 func (m *detailMerger) find(f *detail) *detail {
-	for _, r := range m.records {
+	for i, r := range slices.Backward(m.records) {
 		if r.typ != f.typ && known(r.typ) && known(f.typ) {
 			continue
 		}
 		switch {
-		case known(f.index) && known(r.index):
-			if f.index == r.index {
-				return r
-			}
 		case known(f.id) && known(r.id):
 			if f.id == r.id {
 				return r
 			}
-		case !known(f.index) && !known(f.id) && r == m.records[len(m.records)-1]:
+		case known(f.index) && known(r.index):
+			if f.index == r.index {
+				return r
+			}
+		case !known(f.index) && !known(f.id) && i == len(m.records)-1:
 			return r
 		}
 	}

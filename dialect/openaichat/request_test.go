@@ -452,6 +452,12 @@ func TestQuirkG5_StreamedReasoningDetailsAreMerged(t *testing.T) {
 			`{"reasoning_details":[{"type":"reasoning.summary","summary":"a","id":"one"},{"type":"reasoning.summary","summary":"c","id":"two"}]}`,
 			`{"reasoning_details":[{"type":"reasoning.summary","summary":"b","id":"one"}]}`,
 		}, `[{"type":"reasoning.summary","summary":"ab","id":"one"},{"type":"reasoning.summary","summary":"c","id":"two"}]`},
+		"by id, before the index": {[]string{
+			`{"reasoning_details":[{"type":"reasoning.encrypted","data":"a","id":"rs_1","index":0}]}`,
+			`{"reasoning_details":[{"type":"reasoning.encrypted","data":"b","id":"rs_2","index":0}]}`,
+			`{"reasoning_details":[{"type":"reasoning.encrypted","data":"c","index":0}]}`,
+			`{"reasoning_details":[{"type":"reasoning.encrypted","data":"d","id":"rs_1","index":4}]}`,
+		}, `[{"type":"reasoning.encrypted","data":"ad","id":"rs_1","index":4},{"type":"reasoning.encrypted","data":"bc","id":"rs_2","index":0}]`},
 		"null does not overwrite": {[]string{
 			`{"reasoning_details":[{"type":"reasoning.text","text":"a","index":0,"signature":"s"}]}`, `{"reasoning_details":[{"type":"reasoning.text","text":"","index":0,"signature":null}]}`, `{"reasoning_details":[]}`, `{"reasoning_details":null}`,
 		}, `[{"type":"reasoning.text","text":"a","index":0,"signature":"s"}]`},

@@ -33,7 +33,8 @@ import (
 // is on, with its settings; nil if there are none. If it fails, it is called again for the
 // next request.
 //
-// Prepare is called before the request is encoded. It may change the capabilities of the
+// Prepare is called before the request is encoded, and also when only the target of a model
+// is needed, such as for an agent or a session. It may change the capabilities of the
 // target and the exchange; it must not change the request itself. Fields that it writes into
 // [Exchange.Payload] replace the fields of the provider. An extension that writes the list of
 // tools, even an empty one, therefore sends all tools itself (requirement R6).
