@@ -17,9 +17,9 @@ type canonical struct{}
 
 var _ dialect.Codec = canonical{}
 
-// canonicalLanguage returns the canonical form as a language of the command line.
-func canonicalLanguage() language {
-	return language{canonical{}, []string{"canonical", "dragoman"}, "messages", "", ""}
+// canonicalDialect returns the canonical form, which convert accepts like a dialect.
+func canonicalDialect() namedDialect {
+	return namedDialect{canonical{}, []string{"canonical", "dragoman"}, "messages", "", ""}
 }
 
 func (canonical) Dialect() dragoman.Dialect { return sniff.Canonical }

@@ -14,9 +14,9 @@ import (
 )
 
 // target returns the target that a command writes for: the capabilities of the model at
-// the language's vendor, with the changes in set. file names a file of model facts;
+// the dialect's vendor, with the changes in set. file names a file of model facts;
 // empty means the variable DRAGOMAN_MODELS.
-func (l language) target(model, file string, set []string) (targets.Target, error) {
+func (l namedDialect) target(model, file string, set []string) (targets.Target, error) {
 	var t targets.Target
 	if l.provider != "" {
 		c := provider.Config{ModelFile: cmp.Or(file, os.Getenv("DRAGOMAN_MODELS"))}

@@ -25,10 +25,10 @@ func newConvert() *cobra.Command {
 	var from, to, kind, report string
 	var fail []string
 	cmd := &cobra.Command{
-		Use:   "convert --to LANGUAGE [FILE]",
-		Short: "Convert a request, response, stream, messages or tools to another wire language",
-		Long: `Convert reads a file, or standard input, in any wire language and writes it in another
-one. It detects the language and the kind of the input. On standard error it reports what
+		Use:   "convert --to DIALECT [FILE]",
+		Short: "Convert a request, response, stream, messages or tools to another dialect",
+		Long: `Convert reads a file, or standard input, in any dialect and writes it in another
+one. It detects the dialect and the kind of the input. On standard error it reports what
 it detected and what was lost in the conversion. The path of each loss points into the
 input (losses while reading) or into the canonical form, which is the form that dragoman
 stores (losses while writing). With --report json, the report is one JSON document, also
@@ -41,10 +41,10 @@ repeat the whole text at the end. Arguments of tool calls are buffered until the
 is complete, because only then is it known that the calls may run. Many long calls need
 memory.
 
-Languages:` + helpLanguages() + `
+Dialects:` + helpDialects() + `
   canonical                 or dragoman: the stored form; not for streams
 
-Models of one language differ in what they accept. Requests, messages and tools are
+Models of one dialect differ in what they accept. Requests, messages and tools are
 converted for the model that --model or else the request names. For example, settings
 that the model is known to refuse are dropped (docs/providers.md, "Models"). --model also
 sets the model name in the result, unless the API has the model in the URL. --capability
@@ -69,8 +69,8 @@ Tools can also be in the format that MCP servers list them in (--from mcp).`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&to, "to", "", "the wire language to write, or canonical")
-	f.StringVar(&from, "from", "", "the wire language of the input, canonical or mcp (default: detected)")
+	f.StringVar(&to, "to", "", "the dialect to write, or canonical")
+	f.StringVar(&from, "from", "", "the dialect of the input, canonical or mcp (default: detected)")
 	f.StringVar(&kind, "kind", "", "the kind of input: request, response, stream, messages or tools (default: detected)")
 	f.StringVar(&c.model, "model", "", "convert for this model, and set its name in the result")
 	f.StringVar(&c.facts, "model-file", "", "a file that adds or changes facts about models (default: the variable DRAGOMAN_MODELS)")
@@ -84,7 +84,7 @@ Tools can also be in the format that MCP servers list them in (--from mcp).`,
 
 // conversion holds the flags and the state of one run of convert.
 type conversion struct {
-	to            language
+	to            namedDialect
 	model         string
 	facts         string
 	capabilities  []string
@@ -95,21 +95,21 @@ type conversion struct {
 // command runs convert with the values of its flags.
 func (c *conversion) command(cmd *cobra.Command, args []string, from, to, kind string, fail []string) error {
 	if to == "" {
-		return usageError("missing --to, the wire language to write:%s", helpLanguages())
+		return usageError("missing --to, the dialect to write:%s", helpDialects())
 	}
 	var err error
-	if c.to, err = convertibleNamed(to); err != nil {
+	if c.to, err = findConvertible(to); err != nil {
 		return err
 	}
 	c.result.To = c.to.Dialect()
 	if _, err := c.to.target(c.model, c.facts, c.capabilities); err != nil {
 		return err
 	}
-	source, err := sourceNamed(from, convertibleNamed)
+	source, err := findSource(from, findConvertible)
 	if err != nil {
 		return err
 	}
-	k, err := kindNamed(kind)
+	k, err := findKind(kind)
 	if err != nil {
 		return err
 	}
@@ -178,8 +178,8 @@ func (c *conversion) document(data []byte) ([]byte, error) {
 	}
 }
 
-// alternatives returns the other languages that the input could be in. It leaves out
-// languages that give the same result as body, because then there is nothing to choose.
+// alternatives returns the other dialects that the input could be in. It leaves out
+// dialects that give the same result as body, because then there is nothing to choose.
 func (c *conversion) alternatives(data, body []byte) (or []dragoman.Dialect) {
 	for _, d := range c.result.Or {
 		other := *c
@@ -200,11 +200,11 @@ func (c *conversion) guess(data []byte, kind sniff.Kind, from dragoman.Dialect) 
 	case errors.Is(err, sniff.ErrUnknown) && from == sniff.MCP && kind == "":
 		return failed(`the input is not an MCP tool, which has a name and an "inputSchema"%s`, suggestInput(data, kind, from))
 	case errors.Is(err, sniff.ErrUnknown) && kind != "":
-		return failed("cannot detect the wire language of these %s; %s%s", plurals[kind], flagHint(kind, from), suggestInput(data, kind, from))
+		return failed("cannot detect the dialect of these %s; %s%s", plurals[kind], flagHint(kind, from), suggestInput(data, kind, from))
 	case errors.Is(err, sniff.ErrUnknown) && from != "":
 		return failed("cannot detect which kind of %s document the input is; %s%s", from, flagHint(kind, from), suggestInput(data, kind, from))
 	case errors.Is(err, sniff.ErrUnknown):
-		return failed("cannot detect the wire language and kind of the input; %s", flagHint(kind, from))
+		return failed("cannot detect the dialect and kind of the input; %s", flagHint(kind, from))
 	case errors.As(err, &ambiguous):
 		return failed("%w; use --from to choose", err)
 	default:
@@ -227,7 +227,7 @@ func (c *conversion) decodeOptions() dialect.DecodeOptions {
 	return dialect.DecodeOptions{LiftErrors: c.lift, DeltasOnly: true}
 }
 
-func (c *conversion) from() language { return languageOf(c.result.From) }
+func (c *conversion) from() namedDialect { return dialectOf(c.result.From) }
 
 func (c *conversion) request(data []byte) ([]byte, error) {
 	req, rep, err := c.from().DecodeRequest(data, c.decodeOptions())
@@ -267,8 +267,8 @@ func (c *conversion) request(data []byte) ([]byte, error) {
 	return enc.Body, nil
 }
 
-// reportMissingModel reports a loss if a request has no model and the target language has the model
-// in the body. It does not if the source language is the same: then nothing was lost.
+// reportMissingModel reports a loss if a request has no model and the target dialect has the model
+// in the body. It does not if the source dialect is the same: then nothing was lost.
 func (c *conversion) reportMissingModel(req *dragoman.Request) {
 	if req.Model != "" || c.to.Limits().ModelInURL || c.result.From == c.to.Dialect() {
 		return

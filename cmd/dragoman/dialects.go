@@ -12,8 +12,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/textkit"
 )
 
-// language is a wire language with the names that the command line accepts for it.
-type language struct {
+// namedDialect is a dialect with the names that the command line accepts for it.
+type namedDialect struct {
 	dialect.Codec
 	// short holds the common names.
 	short []string
@@ -21,15 +21,15 @@ type language struct {
 	list string
 	// provider is the built-in provider of the vendor; its model facts apply.
 	provider string
-	// toolTypes are the only tool types of the language; its vendor refuses others. Empty
+	// toolTypes are the only tool types of the dialect; its vendor refuses others. Empty
 	// means that providers add types.
 	toolTypes string
 }
 
-func languages() (out []language) {
+func namedDialects() (out []namedDialect) {
 	for _, codec := range dialects.All() {
 		w := wire.Of(codec)
-		l := language{Codec: codec, short: w.Names, list: w.Body.Messages, toolTypes: w.ToolTypes}
+		l := namedDialect{Codec: codec, short: w.Names, list: w.Body.Messages, toolTypes: w.ToolTypes}
 		if len(w.Providers) > 0 {
 			l.provider = w.Providers[0].Names[0]
 		}
@@ -38,20 +38,20 @@ func languages() (out []language) {
 	return out
 }
 
-// languageNamed finds a language by one of its names, among all wire languages and more.
-func languageNamed(name string, more ...language) (language, error) {
-	all := append(languages(), more...)
+// findDialect finds a dialect by one of its names. It also searches more.
+func findDialect(name string, more ...namedDialect) (namedDialect, error) {
+	all := append(namedDialects(), more...)
 	for _, l := range all {
 		if string(l.Dialect()) == name || slices.Contains(l.short, name) {
 			return l, nil
 		}
 	}
-	known, names := languageNames(all)
-	return language{}, usageError("unknown wire language %q: known languages are %s%s", name, known, textkit.Suggest(name, names))
+	known, names := dialectNames(all)
+	return namedDialect{}, usageError("unknown dialect %q: known dialects are %s%s", name, known, textkit.Suggest(name, names))
 }
 
-// languageNames returns a list of languages for an error, and all of their names.
-func languageNames(all []language) (list string, names []string) {
+// dialectNames returns a list of dialects for an error, and all names of the dialects.
+func dialectNames(all []namedDialect) (list string, names []string) {
 	var known []string
 	for _, l := range all {
 		if string(l.Dialect()) == l.short[0] {
@@ -64,19 +64,19 @@ func languageNames(all []language) (list string, names []string) {
 	return strings.Join(known, ", "), names
 }
 
-// convertibleNamed finds a language that convert reads and writes: a wire language or the
-// canonical form.
-func convertibleNamed(name string) (language, error) {
-	return languageNamed(name, canonicalLanguage())
+// findConvertible finds a format that convert reads and writes: a dialect or the canonical
+// form.
+func findConvertible(name string) (namedDialect, error) {
+	return findDialect(name, canonicalDialect())
 }
 
-func languageOf(d dragoman.Dialect) language {
-	all := append(languages(), canonicalLanguage())
-	return all[slices.IndexFunc(all, func(l language) bool { return l.Dialect() == d })]
+func dialectOf(d dragoman.Dialect) namedDialect {
+	all := append(namedDialects(), canonicalDialect())
+	return all[slices.IndexFunc(all, func(l namedDialect) bool { return l.Dialect() == d })]
 }
 
-// sourceNamed returns the dialect that a --from value names. It finds languages with find.
-func sourceNamed(name string, find func(string) (language, error)) (dragoman.Dialect, error) {
+// findSource returns the dialect that a --from value names: mcp, or a name that find knows.
+func findSource(name string, find func(string) (namedDialect, error)) (dragoman.Dialect, error) {
 	if name == "" || name == string(sniff.MCP) {
 		return dragoman.Dialect(name), nil
 	}
@@ -93,9 +93,9 @@ var plurals = map[sniff.Kind]string{
 	sniff.Messages: "messages", sniff.Tools: "tools",
 }
 
-// kindNamed finds a kind of input by its name. It also accepts the singular words tool and
+// findKind finds a kind of input by its name. It also accepts the singular words tool and
 // message.
-func kindNamed(name string) (sniff.Kind, error) {
+func findKind(name string) (sniff.Kind, error) {
 	if name == "tool" || name == "message" {
 		name += "s"
 	}
@@ -105,10 +105,10 @@ func kindNamed(name string) (sniff.Kind, error) {
 	return "", unknownValue("--kind", name, "request", "response", "stream", "messages", "tools")
 }
 
-// helpLanguages lists the languages for help texts.
-func helpLanguages() string {
+// helpDialects lists the dialects for help texts.
+func helpDialects() string {
 	var b strings.Builder
-	for _, l := range languages() {
+	for _, l := range namedDialects() {
 		b.WriteString("\n  " + string(l.Dialect()))
 		b.WriteString(strings.Repeat(" ", max(1, 26-len(l.Dialect()))) + "or " + strings.Join(l.short, ", "))
 	}

@@ -31,7 +31,7 @@ func newLint() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lint --for TARGET [FILE]",
 		Short: "Check which tools a model API would reject or change, and why",
-		Long: `Lint reads tools in any wire language, or in the format that MCP servers list them in:
+		Long: `Lint reads tools in any dialect, or in the format that MCP servers list them in:
 one tool, a list of tools, or a whole request. For each tool it prints a verdict to
 standard output:
 
@@ -46,12 +46,12 @@ and an error is one JSON document on standard error; docs/command.md describes t
 fields.
 
 Tools in the target's own format are judged like all others, by what the target promises
-to accept. A request that is converted to its own language keeps them unchanged.
+to accept. A request that is converted to its own dialect keeps them unchanged.
 
-Targets:` + helpLanguages() + `
+Targets:` + helpDialects() + `
 
 or a schema surface, which is one place of an API that accepts schemas. Names are then
-judged by the language of the surface. The surfaces are:` + helpNames(surfaces()) + `.
+judged by the dialect of the surface. The surfaces are:` + helpNames(surfaces()) + `.
 
 --model and --capability describe the model, as in "dragoman convert --help". The default
 model is the one that the request names.`,
@@ -63,7 +63,7 @@ model is the one that the request names.`,
 			if _, _, err := judgeFor(target, known, nil); err != nil {
 				return err
 			}
-			source, err := sourceNamed(from, convertibleNamed)
+			source, err := findSource(from, findConvertible)
 			if err != nil {
 				return err
 			}
@@ -115,8 +115,8 @@ model is the one that the request names.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&target, "for", "", "the target: a wire language or a schema surface")
-	f.StringVar(&from, "from", "", "the wire language of the input, or mcp (default: detected)")
+	f.StringVar(&target, "for", "", "the target: a dialect or a schema surface")
+	f.StringVar(&from, "from", "", "the dialect of the input, or mcp (default: detected)")
 	f.StringVar(&known.model, "model", "", "judge for this model of the target (default: the model that the request names)")
 	f.StringVar(&known.facts, "model-file", "", "a file that adds or changes facts about models (default: the variable DRAGOMAN_MODELS)")
 	f.StringSliceVar(&known.capabilities, "capability", nil, "a capability of the model or server: name, name=false or name=value")
@@ -135,7 +135,7 @@ type modelFlags struct {
 
 // target returns the target to judge for. Without --model, it reads the model from data,
 // which may be a request.
-func (m modelFlags) target(l language, data []byte) (targets.Target, error) {
+func (m modelFlags) target(l namedDialect, data []byte) (targets.Target, error) {
 	model := m.model
 	if model == "" {
 		var body struct{ Model, ModelID string }
@@ -166,8 +166,8 @@ func lintInput(data []byte, from dragoman.Dialect) ([]dragoman.ToolSpec, dragoma
 		return nil, none, noTools(what)
 	}
 	if from == "" {
-		if from = cmp.Or(toolLanguage(elements), requestLanguage(data)); from == "" {
-			return nil, none, failed("cannot detect the wire language of these tools; %s", flagHint(sniff.Tools, ""))
+		if from = cmp.Or(toolDialect(elements), requestDialect(data)); from == "" {
+			return nil, none, failed("cannot detect the dialect of these tools; %s", flagHint(sniff.Tools, ""))
 		}
 	}
 	specs, rep, err := readTools(data, from)
@@ -175,16 +175,16 @@ func lintInput(data []byte, from dragoman.Dialect) ([]dragoman.ToolSpec, dragoma
 		return nil, rep, failed("%w", err)
 	}
 	for i, el := range elements {
-		if other := likelyLanguage(el, from); other != "" {
-			rep.Addf(dragoman.Lowered, dragoman.Warn, fmt.Sprintf("/tools/%d", i), "this is a tool of %[2]s, not of %[1]s; read it with --from %[2]s", languageWord(from), languageWord(other))
+		if other := likelyDialect(el, from); other != "" {
+			rep.Addf(dragoman.Lowered, dragoman.Warn, fmt.Sprintf("/tools/%d", i), "this is a tool of %[2]s, not of %[1]s; read it with --from %[2]s", dialectName(from), dialectName(other))
 		}
 	}
 	return specs, rep, nil
 }
 
-// likelyLanguage returns the language of a tool that is complete in that language, but
-// incomplete if it is read as from. It returns "" if there is no such language.
-func likelyLanguage(el json.RawMessage, from dragoman.Dialect) dragoman.Dialect {
+// likelyDialect returns the dialect of a tool that is complete in that dialect, but
+// incomplete if it is read as from. It returns "" if there is no such dialect.
+func likelyDialect(el json.RawMessage, from dragoman.Dialect) dragoman.Dialect {
 	g, err := sniff.Of(el, sniff.Tools, "")
 	if err != nil || g.Dialect == from || g.Dialect == sniff.Canonical || isCompleteTool(el, from) || !isCompleteTool(el, g.Dialect) {
 		return ""
@@ -192,7 +192,7 @@ func likelyLanguage(el json.RawMessage, from dragoman.Dialect) dragoman.Dialect 
 	return g.Dialect
 }
 
-// isCompleteTool reports whether el, read in the language from, is a function with a name and
+// isCompleteTool reports whether el, read in the dialect from, is a function with a name and
 // parameters.
 func isCompleteTool(el json.RawMessage, from dragoman.Dialect) bool {
 	specs, _, err := readTools(slices.Concat([]byte{'['}, el, []byte{']'}), from)
@@ -201,8 +201,8 @@ func isCompleteTool(el json.RawMessage, from dragoman.Dialect) bool {
 	})
 }
 
-// toolLanguage returns the language of the first tool whose language can be detected.
-func toolLanguage(elements []json.RawMessage) dragoman.Dialect {
+// toolDialect returns the dialect of the first tool whose dialect can be detected.
+func toolDialect(elements []json.RawMessage) dragoman.Dialect {
 	for _, el := range elements {
 		if g, err := sniff.Of(el, sniff.Tools, ""); err == nil {
 			return g.Dialect
@@ -211,9 +211,9 @@ func toolLanguage(elements []json.RawMessage) dragoman.Dialect {
 	return ""
 }
 
-// requestLanguage returns the language of a request if it is unambiguous. It is used if
-// the tools do not show their language, as hosted tools do not.
-func requestLanguage(data []byte) dragoman.Dialect {
+// requestDialect returns the dialect of a request if it is unambiguous. It is used if
+// the tools do not show their dialect, as hosted tools do not.
+func requestDialect(data []byte) dragoman.Dialect {
 	if g, err := sniff.Of(data, "", ""); err == nil && g.Kind == sniff.Request && len(g.Or) == 0 {
 		return g.Dialect
 	}
@@ -228,7 +228,7 @@ func noTools(what string) error {
 // describeToolless describes a document that has no tools. It returns "" if the document may have
 // tools.
 func describeToolless(data []byte, elements []json.RawMessage, from dragoman.Dialect) string {
-	if toolLanguage(elements) != "" || len(elements) > 0 && from != "" && isCompleteTool(elements[0], from) {
+	if toolDialect(elements) != "" || len(elements) > 0 && from != "" && isCompleteTool(elements[0], from) {
 		return ""
 	}
 	single := len(elements) == 1 && bytes.Equal(elements[0], bytes.TrimSpace(data))
@@ -339,28 +339,28 @@ func withoutSource(s dragoman.ToolSpec) dragoman.ToolSpec {
 }
 
 // judgeFor returns a function that judges a tool for a target. The target is a wire
-// language, which also has rules for names and kinds of tools, or a schema surface.
+// dialect, which also has rules for names and kinds of tools, or a schema surface.
 func judgeFor(target string, known modelFlags, data []byte) (judge func(dragoman.ToolSpec) (verdict, error), caps targets.Capabilities, err error) {
 	if target == "" {
-		return nil, caps, usageError("missing --for, the target to check the tools for:%s\n  or one of %s", helpLanguages(), strings.Join(surfaces(), ", "))
+		return nil, caps, usageError("missing --for, the target to check the tools for:%s\n  or one of %s", helpDialects(), strings.Join(surfaces(), ", "))
 	}
-	l, unknown := languageNamed(target)
+	l, unknown := findDialect(target)
 	if unknown == nil {
 		t, err := known.target(l, data)
 		return func(s dragoman.ToolSpec) (verdict, error) { return judgeByWire(l, t, s) }, t.Caps, err
 	}
 	p, ok := all.Profile(target)
 	if !ok {
-		known, names := languageNames(languages())
-		return nil, caps, usageError("unknown target %q: wire languages are %s; schema surfaces are %s%s", target, known,
+		known, names := dialectNames(namedDialects())
+		return nil, caps, usageError("unknown target %q: dialects are %s; schema surfaces are %s%s", target, known,
 			strings.Join(surfaces(), ", "), textkit.Suggest(target, append(names, surfaces()...)))
 	}
 	if known.model != "" || known.capabilities != nil {
-		return nil, caps, usageError("--model and --capability need a wire language as target, but %s is a schema surface", target)
+		return nil, caps, usageError("--model and --capability need a dialect as target, but %s is a schema surface", target)
 	}
 	return func(s dragoman.ToolSpec) (verdict, error) {
 		l, takesTools := wireOf(p.Name())
-		if takesTools && s.Kind == codes.ToolHosted { // a hosted tool has no schema: only the language decides
+		if takesTools && s.Kind == codes.ToolHosted { // a hosted tool has no schema: only the dialect decides
 			return judgeByWire(l, targets.Target{}, s)
 		}
 		v := judgeBySchema(p, s)
@@ -388,23 +388,23 @@ func dropMixedHosted(verdicts []verdict, specs []dragoman.ToolSpec) {
 	}
 }
 
-// wireOf returns the wire language of a schema surface, whose rules for names apply. ok is
+// wireOf returns the dialect of a schema surface, whose rules for names apply. ok is
 // false for surfaces of response formats, which take no tools.
-func wireOf(surface string) (l language, ok bool) {
+func wireOf(surface string) (l namedDialect, ok bool) {
 	vendor, of, _ := strings.Cut(surface, ".")
 	switch of {
 	case "output", "format", "response_schema", "response_json_schema":
-		return language{}, false
+		return namedDialect{}, false
 	}
-	if l, err := languageNamed(vendor); err == nil {
+	if l, err := findDialect(vendor); err == nil {
 		return l, true
 	}
-	return languageOf(dialects.Default().Dialect()), true // compatible servers
+	return dialectOf(dialects.Default().Dialect()), true // compatible servers
 }
 
-// judgeName adds the verdict on the tool's name in language l: a schema surface takes the
-// schemas of that language's tools, so their names matter too.
-func judgeName(v *verdict, l language, s dragoman.ToolSpec) error {
+// judgeName adds the verdict on the tool's name in dialect l: a schema surface takes the
+// schemas of that dialect's tools, so their names matter too.
+func judgeName(v *verdict, l namedDialect, s dragoman.ToolSpec) error {
 	bare := dragoman.ToolSpec{Name: s.Name, Namespace: s.Namespace, Parameters: json.RawMessage(`{"type":"object","properties":{}}`)}
 	named, err := judgeByWire(l, targets.Target{}, bare)
 	if err != nil {
@@ -445,7 +445,7 @@ func judgeBySchema(p schema.Profile, s dragoman.ToolSpec) verdict {
 }
 
 // judgeByWire encodes a request with this tool only, and judges the result.
-func judgeByWire(l language, target targets.Target, s dragoman.ToolSpec) (verdict, error) {
+func judgeByWire(l namedDialect, target targets.Target, s dragoman.ToolSpec) (verdict, error) {
 	v := verdict{Tool: s.QualifiedName(), Status: codes.LintOK, Schema: s.Parameters}
 	list, rep, err := writeTools(l, target, []dragoman.ToolSpec{s})
 	v.Losses = rep.Losses
@@ -527,9 +527,9 @@ func surfaces() []string {
 	return names
 }
 
-// languageWord returns the name of a language as --from accepts it.
-func languageWord(d dragoman.Dialect) string {
-	for _, l := range languages() {
+// dialectName returns the name of a dialect as --from accepts it.
+func dialectName(d dragoman.Dialect) string {
+	for _, l := range namedDialects() {
 		if l.Dialect() == d {
 			return l.short[0]
 		}

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A schema surface judges hosted tools like the wire language that it belongs to.
-func TestLintSurfacesJudgeHostedToolsLikeTheirLanguage(t *testing.T) {
+// A schema surface judges hosted tools like the dialect that it belongs to.
+func TestLintSurfacesJudgeHostedToolsLikeTheirDialect(t *testing.T) {
 	inputs := map[string]string{
 		"chat":      `{"model":"m","messages":[{"role":"user","content":"x"}],"tools":[{"type":"web_search"}]}`,
 		"responses": `{"model":"m","input":"x","tools":[{"type":"file_search","vector_store_ids":["v"]}]}`,
@@ -26,14 +26,14 @@ func TestLintSurfacesJudgeHostedToolsLikeTheirLanguage(t *testing.T) {
 		return l.Tools[0].Status
 	}
 	dropped := 0
-	for surface, language := range map[string]string{
+	for surface, dialect := range map[string]string{
 		"openai.strict": "chat", "openai.tool": "chat", "anthropic.strict": "anthropic", "anthropic.tool": "anthropic",
 		"gemini.parameters": "gemini", "ollama.tool": "ollama", "bedrock.tool": "bedrock", "compat.tool": "chat",
 	} {
 		for from, input := range inputs {
-			got, want := status(surface, from, input), status(language, from, input)
+			got, want := status(surface, from, input), status(dialect, from, input)
 			if got != want {
-				t.Errorf("a tool hosted by %s: lint --for %s says %s, --for %s says %s", from, surface, got, language, want)
+				t.Errorf("a tool hosted by %s: lint --for %s says %s, --for %s says %s", from, surface, got, dialect, want)
 			}
 			if got == "dropped" {
 				dropped++

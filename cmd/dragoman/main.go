@@ -1,11 +1,11 @@
 // Command dragoman is the command line of the Dragoman library. It
 //
 //   - runs a model on the files of a folder and stores the conversation in a session,
-//   - converts requests, responses, streams and tools between the wire languages of
+//   - converts requests, responses, streams and tools between the dialects of
 //     model APIs,
 //   - checks which tools a model API would reject or change,
 //   - explains what a policy decides about a tool call,
-//   - serves any model to clients of any wire language (the gateway), and
+//   - serves any model to clients of any dialect (the gateway), and
 //   - serves a simulated model that needs no network.
 //
 // Examples:
@@ -240,7 +240,7 @@ simulator answers:
 
   dragoman run "Which files are here?"
 
-A "wire language" is the JSON format of a model API, such as OpenAI Chat or Anthropic
+A "dialect" is the JSON format of a model API, such as OpenAI Chat or Anthropic
 Messages. "dragoman convert --help" lists all of them.
 
 Exit codes:

@@ -74,7 +74,7 @@ func TestConvertDoesNotBufferText(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector needs several times the memory: run without -race")
 	}
-	for _, l := range languages() {
+	for _, l := range namedDialects() {
 		t.Run(string(l.Dialect()), func(t *testing.T) {
 			size := 4 << 20
 			if os.Getenv("DRAGOMAN_LONG") != "" {
@@ -140,7 +140,7 @@ func (s callStream) write(w io.Writer, calls, size int) error {
 	return b.Flush()
 }
 
-// callStreams returns a callStream for each language.
+// callStreams returns a callStream for each dialect.
 func callStreams() map[string]callStream {
 	block := func(kind string, i int, field string) string {
 		return fmt.Sprintf("event: content_block_%[1]s\ndata: {\"type\":\"content_block_%[1]s\",\"index\":%[2]d%[3]s}\n\n", kind, i, field)
@@ -187,7 +187,7 @@ func TestConvertBuffersArgumentsAsDocumented(t *testing.T) {
 		size, slack = 200_000, 4<<10
 	}
 	for from, s := range callStreams() {
-		for _, l := range languages() {
+		for _, l := range namedDialects() {
 			t.Run(from+" to "+string(l.Dialect()), func(t *testing.T) {
 				of := func(calls int) int64 {
 					return peak(t, from, string(l.Dialect()), calls*size, func(w io.Writer) error { return s.write(w, calls, size) })

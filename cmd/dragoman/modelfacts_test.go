@@ -76,7 +76,7 @@ func TestConvertProviderAndGatewaySendSameRequest(t *testing.T) {
 	n := 0
 	for _, e := range models.Default().Entries() {
 		for _, spec := range wires[e.Provider] {
-			for i, l := range languages() {
+			for i, l := range namedDialects() {
 				if l.provider != spec {
 					continue
 				}
@@ -93,7 +93,7 @@ func TestConvertProviderAndGatewaySendSameRequest(t *testing.T) {
 }
 
 // agree compares the request that convert, the client and the gateway send.
-func agree(t *testing.T, g http.Handler, config *provider.Config, wire *captured, l language, name, request string) {
+func agree(t *testing.T, g http.Handler, config *provider.Config, wire *captured, l namedDialect, name, request string) {
 	t.Helper()
 	var converted, stderr bytes.Buffer
 	cmd := newRoot(nil)

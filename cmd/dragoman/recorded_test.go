@@ -36,8 +36,8 @@ func TestRecordedRequestsBecomeValidForEveryTarget(t *testing.T) {
 				if !ok || xs[i].Status >= 400 {
 					continue
 				}
-				asks := asksSomething(languageOf(from), body)
-				for _, to := range languages() {
+				asks := asksSomething(dialectOf(from), body)
+				for _, to := range namedDialects() {
 					c := conversion{to: to, model: "m", abandon: true}
 					var out bytes.Buffer
 					err := c.run(bytes.NewReader(body), &out, sniff.Request, from)
@@ -64,7 +64,7 @@ func TestRecordedRequestsBecomeValidForEveryTarget(t *testing.T) {
 
 // asksSomething reports whether a request has a conversation. Some recorded requests have
 // none.
-func asksSomething(l language, body []byte) bool {
+func asksSomething(l namedDialect, body []byte) bool {
 	req, _, err := l.DecodeRequest(body, dialect.DecodeOptions{})
 	return err == nil && slices.ContainsFunc(req.Messages, func(m dragoman.Message) bool {
 		return len(m.Parts) > 0 && m.Role != dragoman.RoleSystem && m.Role != dragoman.RoleDeveloper && m.Parts[0].Kind() != codes.KindOpaque

@@ -28,7 +28,7 @@ func newServe() *cobra.Command {
 	var o serveFlags
 	cmd := &cobra.Command{
 		Use:   "serve [--listen ADDRESS] [--host NAME] [--config FILE] [--check]",
-		Short: "Serve any model to clients of any wire language (gateway)",
+		Short: "Serve any model to clients of any dialect (gateway)",
 		Long: `Serve runs a gateway. Clients of OpenAI Chat, OpenAI Responses, Anthropic, Gemini or
 Ollama can use any model through it, with tools, reasoning and streaming. Set the base
 URL of the client:

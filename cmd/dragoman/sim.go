@@ -31,7 +31,7 @@ func newSim() *cobra.Command {
 		Short: "Serve simulated models, for tests without a network or API key",
 		Long: `Sim serves simulated models over HTTP until you interrupt it. The models are
 deterministic: the same request always gets the same response. Sim serves the paths of
-the vendors' APIs in every wire language and accepts any API key.
+the vendors' APIs in every dialect and accepts any API key.
 
 To use it, set the base URL of a client. For "dragoman run --model" and provider.Open:
 
@@ -217,10 +217,10 @@ func listFaults(w io.Writer, asJSON bool) error {
 	var b strings.Builder
 	for _, f := range sim.Faults() {
 		where := "all"
-		if len(f.Dialects) < len(languages()) {
+		if len(f.Dialects) < len(namedDialects()) {
 			var words []string
 			for _, d := range f.Dialects {
-				words = append(words, languageWord(d))
+				words = append(words, dialectName(d))
 			}
 			where = strings.Join(words, ", ")
 		}

@@ -22,7 +22,7 @@ func newTools() *cobra.Command {
 		Short: "List tools, and explain what a policy decides about a call",
 		Long: `Tools lists tool definitions and explains policy decisions. It works with the tools
 that come with dragoman, which read and write files in one folder and run commands in
-it, or with the tools in a file of any wire language (--tools).`,
+it, or with the tools in a file of any dialect (--tools).`,
 		Args: noSuchCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -44,7 +44,7 @@ type toolsFlags struct {
 func (o *toolsFlags) add(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.file, "tools", "", "a file with tools, or with a request that contains tools (default: the tools that come with dragoman)")
-	f.StringVar(&o.from, "from", "", "the wire language of the --tools file (default: detected)")
+	f.StringVar(&o.from, "from", "", "the dialect of the --tools file (default: detected)")
 	f.StringVar(&o.report, "report", "text", "output format: text or json")
 }
 
@@ -132,7 +132,7 @@ func (o *toolsFlags) box() (box *tool.Box, done func(), err error) {
 	if err != nil {
 		return nil, nil, failed("%w", err)
 	}
-	from, err := sourceNamed(o.from, convertibleNamed)
+	from, err := findSource(o.from, findConvertible)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -51,7 +51,7 @@ func readTools(data []byte, from dragoman.Dialect) ([]dragoman.ToolSpec, dragoma
 	if from == sniff.MCP {
 		return readMCPTools(elements)
 	}
-	at := &wire.Of(languageOf(from).Codec).Body
+	at := &wire.Of(dialectOf(from).Codec).Body
 	if at.WrapTool != nil {
 		for i := range elements {
 			elements[i] = at.WrapTool(elements[i])
@@ -61,7 +61,7 @@ func readTools(data []byte, from dragoman.Dialect) ([]dragoman.ToolSpec, dragoma
 	if err != nil {
 		return nil, dragoman.Report{}, err
 	}
-	l := languageOf(from)
+	l := dialectOf(from)
 	field := string(list)
 	path := strings.Split(strings.TrimPrefix(at.Tools, "/"), "/")
 	for i, name := range slices.Backward(path) {
@@ -132,7 +132,7 @@ func readMCPTools(elements []json.RawMessage) (specs []dragoman.ToolSpec, rep dr
 }
 
 // writeTools returns the list of tools as it appears in a request to the target.
-func writeTools(l language, target targets.Target, specs []dragoman.ToolSpec) (json.RawMessage, dragoman.Report, error) {
+func writeTools(l namedDialect, target targets.Target, specs []dragoman.ToolSpec) (json.RawMessage, dragoman.Report, error) {
 	req := &dragoman.Request{Model: "model", Messages: []dragoman.Message{dragoman.UserText("hello")}, Tools: specs}
 	enc, err := l.EncodeRequest(req, dialect.EncodeOptions{Target: target, Codecs: all.Codecs()})
 	var rep dragoman.Report

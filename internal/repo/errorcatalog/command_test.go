@@ -35,8 +35,8 @@ func commandLine() section {
 				means: "Neither the arguments nor standard input have a prompt.", fix: "Write the prompt in quotes, or pipe it into the command.",
 			},
 			{
-				title: "Unknown wire language", command: `dragoman convert --to antropic request.json`, exit: 2,
-				means: "`--to` names no wire language.", fix: "Use one of the names in the list; the short form is enough.",
+				title: "Unknown dialect", command: `dragoman convert --to antropic request.json`, exit: 2,
+				means: "`--to` names no dialect.", fix: "Use one of the names in the list; the short form is enough.",
 			},
 			{
 				title: "File not found", command: `dragoman convert --to chat request.json`,
@@ -49,7 +49,7 @@ func commandLine() section {
 			},
 			{
 				title: "Input is not recognized", command: `echo '{"text":"Hello"}' | dragoman convert --to gemini`,
-				means: "The input looks like no request, response, stream or tool list of a known API.", fix: "If it is one, name its language with `--from` and its kind with `--kind`.",
+				means: "The input looks like no request, response, stream or tool list of a known API.", fix: "If it is one, name its dialect with `--from` and its kind with `--kind`.",
 			},
 			{
 				title: "Loss that --fail-on forbids", command: `dragoman convert --to anthropic --fail-on dropped request.json > result.json`, exit: 3,
