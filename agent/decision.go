@@ -169,7 +169,7 @@ func (d *decisions) logged(a tool.Approver) tool.Approver {
 			return answer, err
 		}
 		ruling := tool.Ruling{Binding: req.Binding, Input: req.Input, Answer: answer, Sticky: answer.Sticky}
-		ruling.Answer.Sticky = false // the ruling has it
+		ruling.Answer.Sticky = false // Ruling.Sticky replaces it
 		if d.log != nil {
 			if err := d.write(ctx, ruling); err != nil {
 				return tool.Answer{}, err

@@ -168,7 +168,7 @@ gateway:
 	}
 }
 
-// Every Ollama server numbers the calls of a response. The order of the calls says the same, so that is no loss.
+// Every Ollama server numbers the calls of a response. The order of the calls says the same, so that is not a loss.
 func TestOllamaCallNumbersAreNoLoss(t *testing.T) {
 	withRig(t, "", func(rw http.ResponseWriter, _ *http.Request) {
 		rw.Header().Set("Content-Type", "application/json")

@@ -408,7 +408,7 @@ func TestX13_EachPhaseHasItsTimeout(t *testing.T) {
 				t.Errorf("retryable %v", provider.Retryable(err))
 			}
 			if !errors.Is(err, context.DeadlineExceeded) {
-				t.Error("it is no deadline")
+				t.Error("it is not a deadline")
 			}
 		})
 	}

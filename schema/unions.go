@@ -184,7 +184,7 @@ func (l *lowerer) possibleTypes(n *node) []string {
 		}
 	}
 	if len(types) < len(declared) {
-		l.addLossf(dragoman.Lowered, dragoman.Info, n.get(kwType), "of %v only %v has an effect", declared, types)
+		l.addLossf(dragoman.Lowered, dragoman.Info, n.get(kwType), "the types %v are reduced to %v; the others have no effect", declared, types)
 	} else if v := n.get(kwType); len(types) == 1 && v.raw[0] == '[' {
 		l.addLoss(dragoman.Lowered, dragoman.Info, v, "a list of one type becomes the type")
 	}
@@ -211,7 +211,7 @@ func (l *lowerer) splitNull(n *node, types []string) []string {
 		values := elements(e)
 		rest := slices.DeleteFunc(slices.Clone(values), func(v []byte) bool { return string(v) == "null" })
 		if len(rest) < len(values) {
-			l.addLoss(dragoman.Lowered, dragoman.Info, e, "null among the values becomes nullable")
+			l.addLoss(dragoman.Lowered, dragoman.Info, e, "null in the enum becomes nullable")
 			n.del(kwEnum)
 			if len(rest) > 0 {
 				n.set(kwEnum, arrayOf(rest).at(e))
@@ -224,7 +224,7 @@ func (l *lowerer) splitNull(n *node, types []string) []string {
 	}
 	types = slices.DeleteFunc(types, func(t string) bool { return t == "null" })
 	if len(types) == 0 {
-		l.addLoss(dragoman.Lowered, dragoman.Warn, n.get(kwType), "a schema for null alone becomes a string that may be null")
+		l.addLoss(dragoman.Lowered, dragoman.Warn, n.get(kwType), "a schema that accepts only null becomes a nullable string")
 		l.note(n, "always null")
 		types = []string{"string"}
 	} else {

@@ -28,7 +28,7 @@ func commandLine() section {
 			},
 			{
 				title: "Missing argument", command: `dragoman sessions show`, exit: 2,
-				means: "The command needs an argument that is not there.", fix: "The line after the colon shows the form of the command.",
+				means: "The command needs an argument that was not given.", fix: "The line after the colon shows the form of the command.",
 			},
 			{
 				title: "Missing prompt", command: `dragoman run < /dev/null`, exit: 2,
@@ -36,7 +36,7 @@ func commandLine() section {
 			},
 			{
 				title: "Unknown dialect", command: `dragoman convert --to antropic request.json`, exit: 2,
-				means: "`--to` names no dialect.", fix: "Use one of the names in the list; the short form is enough.",
+				means: "The value of `--to` is not a known dialect.", fix: "Use one of the names in the list; the short form is enough.",
 			},
 			{
 				title: "File not found", command: `dragoman convert --to chat request.json`,
@@ -49,7 +49,7 @@ func commandLine() section {
 			},
 			{
 				title: "Input is not recognized", command: `echo '{"text":"Hello"}' | dragoman convert --to gemini`,
-				means: "The input looks like no request, response, stream or tool list of a known API.", fix: "If it is one, name its dialect with `--from` and its kind with `--kind`.",
+				means: "The input does not look like a request, response, stream or tool list of a known API.", fix: "If it is one, name its dialect with `--from` and its kind with `--kind`.",
 			},
 			{
 				title: "Loss that --fail-on forbids", command: `dragoman convert --to anthropic --fail-on dropped request.json > result.json`, exit: 3,
@@ -62,7 +62,7 @@ func commandLine() section {
 			},
 			{
 				title: "Arguments do not match the schema", command: `dragoman tools why shell --args '{"cmd":"ls"}'`,
-				means: "The call would fail before a policy is asked, because its arguments are invalid.", fix: "Correct the arguments. `dragoman tools list` shows the tools.",
+				means: "The call would fail before a policy decides, because its arguments are invalid.", fix: "Correct the arguments. `dragoman tools list` shows the tools.",
 			},
 			{
 				title: "Refused because no approver is attached", exit: 4,
