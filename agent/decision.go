@@ -161,7 +161,7 @@ func (d *decisions) logged(a tool.Approver) tool.Approver {
 				return tool.Answer{}, err
 			}
 			if stored != nil {
-				return stored.Answer, d.stick(stored)
+				return stored.Answer, d.recordSticky(stored)
 			}
 		}
 		answer, err := a.Approve(ctx, req)
@@ -175,12 +175,12 @@ func (d *decisions) logged(a tool.Approver) tool.Approver {
 				return tool.Answer{}, err
 			}
 		}
-		return ruling.Answer, d.stick(&ruling)
+		return ruling.Answer, d.recordSticky(&ruling)
 	})
 }
 
-// stick records a sticky decision of an approver in the ledger.
-func (d *decisions) stick(r *tool.Ruling) error {
+// recordSticky records a sticky decision of an approver in the ledger.
+func (d *decisions) recordSticky(r *tool.Ruling) error {
 	if !r.Sticky {
 		return nil
 	}

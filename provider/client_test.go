@@ -243,7 +243,7 @@ func TestResponseEndHasAllLosses(t *testing.T) {
 	})
 }
 
-func TestFieldInTheURLIsNoLoss(t *testing.T) {
+func TestFieldInTheURLIsNotALoss(t *testing.T) {
 	each(t, func(t *testing.T, codec dialect.Codec) {
 		forGenerateAndStream(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
 			s := serve(t, codec, respond(textResponse("hi")))

@@ -177,7 +177,7 @@ func (l *lowerer) possibleTypes(n *node) []string {
 	if e := n.get(kwEnum); e != nil && len(types) > 1 {
 		values := elements(e)
 		some := slices.DeleteFunc(slices.Clone(types), func(t string) bool {
-			return !slices.ContainsFunc(values, func(v []byte) bool { return isOf(v, t) })
+			return !slices.ContainsFunc(values, func(v []byte) bool { return valueHasType(v, t) })
 		})
 		if len(some) > 0 {
 			types = some
@@ -191,8 +191,8 @@ func (l *lowerer) possibleTypes(n *node) []string {
 	return types
 }
 
-// isOf reports whether a value is of a type.
-func isOf(v []byte, t string) bool {
+// valueHasType reports whether a value is of a type.
+func valueHasType(v []byte, t string) bool {
 	is := typeOfText(v)
 	return is == t || t == "number" && is == "integer" || t == "integer" && is == "number" && isCount([]byte(trimSign(v)))
 }
@@ -246,11 +246,11 @@ func typeBranch(n *node, t string) *node {
 		switch {
 		case m.kw == kwType, m.kw == kwNullable, annotation(m.kw):
 		case m.kw == kwEnum:
-			if some := slices.DeleteFunc(elements(m.val), func(v []byte) bool { return !isOf(v, t) }); len(some) > 0 {
+			if some := slices.DeleteFunc(elements(m.val), func(v []byte) bool { return !valueHasType(v, t) }); len(some) > 0 {
 				b.members = append(b.members, member{m.key, m.kw, arrayOf(some).at(m.val)})
 			}
 		case m.kw == kwConst:
-			if isOf(m.val.raw, t) {
+			if valueHasType(m.val.raw, t) {
 				b.members = append(b.members, m)
 			}
 		case m.kw == kwFormat:
