@@ -50,7 +50,7 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 	return wirekit.Encoded(name, w, e.rep, reg, nil)
 }
 
-// oneLine replaces the line breaks between tokens by spaces. Ollama clients read whole
+// oneLine replaces the line breaks between tokens with spaces. Ollama clients read whole
 // responses as they read streams, line by line, and the arguments of a call may have
 // come with line breaks.
 func oneLine(body []byte) {
