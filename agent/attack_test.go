@@ -650,7 +650,7 @@ func TestL14_ResumingFailedRunReturnsItsError(t *testing.T) {
 		a    agent.Agent
 		want error
 	}{
-		"cut off": {agent.Agent{Model: model(cut)}, agent.ErrDecision},
+		"cut off": {agent.Agent{Model: model(cut)}, agent.ErrResponse},
 		"guarded": {agent.Agent{Model: model(textResponse("secret")), Guardrails: stop}, agent.ErrGuardrail},
 	} {
 		store := &memory{}

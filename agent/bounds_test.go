@@ -236,7 +236,7 @@ func TestUnusableResponseErrorHasTheNativeReason(t *testing.T) {
 	for native, want := range map[string]string{"SPII": "the model stopped with content_filter (SPII)", "": "the model stopped with content_filter"} {
 		resp := textResponse("part")
 		resp.Stop = dragoman.Stop{Reason: dragoman.StopContentFilter, Native: native}
-		if _, err := (agent.Agent{Model: model(resp)}).Run(t.Context(), "go"); !errors.Is(err, agent.ErrDecision) || !strings.HasSuffix(err.Error(), want) {
+		if _, err := (agent.Agent{Model: model(resp)}).Run(t.Context(), "go"); !errors.Is(err, agent.ErrResponse) || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("%q: %v", native, err)
 		}
 	}

@@ -67,7 +67,7 @@ func TestRefusalOfTypedOutputIsNotCorrected(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := model(resp, textResponse(`{"word":"w"}`))
 			_, _, err := agent.Generate[word](t.Context(), agent.Agent{Model: m}, "go")
-			if !errors.Is(err, agent.ErrDecision) || !strings.Contains(err.Error(), "refused") || !strings.Contains(err.Error(), "I will not name a word.") {
+			if !errors.Is(err, agent.ErrResponse) || !strings.Contains(err.Error(), "refused") || !strings.Contains(err.Error(), "I will not name a word.") {
 				t.Errorf("error %v", err)
 			}
 			var corrected *agent.OutputError

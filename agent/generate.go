@@ -39,7 +39,7 @@ func (e *OutputError) Error() string {
 // The request uses the API's structured output if it has one, and instructions in the
 // prompt otherwise. Generate removes code fences and validates the answer. An invalid
 // answer goes back to the model with the errors, up to Limits.Corrections times. A refusal
-// is not corrected: the error is [ErrDecision] with the text of the refusal. The result of
+// is not corrected: the error is [ErrResponse] with the text of the refusal. The result of
 // the run is returned also with an error.
 //
 // The schema is derived from T in the form that every API accepts: all properties are

@@ -328,7 +328,7 @@ func (r *run) finalAnswer(resp *dragoman.Response, output []dragoman.Message) (c
 	wrong := r.check(text)
 	switch refusal, refused := refusalOf(resp, output); {
 	case refused && (wrong != "" || resp.Stop.Reason == dragoman.StopRefusal):
-		return "", r.fail(fmt.Errorf("%w: the model refused: %s", ErrDecision, refusal))
+		return "", r.fail(fmt.Errorf("%w: the model refused: %s", ErrResponse, refusal))
 	case wrong == "":
 		return "", nil
 	case r.state.Corrected >= orDefault(r.agents.first.Limits.Corrections, defaultCorrections):
@@ -378,13 +378,13 @@ func unusable(resp *dragoman.Response) error {
 	case dragoman.StopEnd, dragoman.StopSequence, dragoman.StopToolCalls, dragoman.StopNone, dragoman.StopRefusal, dragoman.StopCompaction:
 		return nil
 	case dragoman.StopLength:
-		return fmt.Errorf("%w: it was cut off at the output limit: raise Settings.MaxOutputTokens", ErrDecision)
+		return fmt.Errorf("%w: it was cut off at the output limit: raise Settings.MaxOutputTokens", ErrResponse)
 	default:
 		word := string(resp.Stop.Reason)
 		if resp.Stop.Native != "" {
 			word += " (" + resp.Stop.Native + ")"
 		}
-		return fmt.Errorf("%w: the model stopped with %s", ErrDecision, word)
+		return fmt.Errorf("%w: the model stopped with %s", ErrResponse, word)
 	}
 }
 

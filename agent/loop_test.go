@@ -127,7 +127,7 @@ func TestL2_UnusableHostedTurnEndsRun(t *testing.T) {
 			Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&dragoman.ToolCall{ID: "s", Name: "web_search", Hosted: true}},
 		}}})
 		_, err := agent.Agent{Model: m}.Run(t.Context(), "go")
-		if len(m.asked) != 1 || reason != dragoman.StopRefusal && !errors.Is(err, agent.ErrDecision) {
+		if len(m.asked) != 1 || reason != dragoman.StopRefusal && !errors.Is(err, agent.ErrResponse) {
 			t.Errorf("%s: asked %d times: %v", reason, len(m.asked), err)
 		}
 	}
@@ -557,7 +557,7 @@ func TestQuirkI4_CallsOfUnusableResponseDoNotRun(t *testing.T) {
 		if did.String() != "" || !strings.Contains(script(res.Messages), "result a error") {
 			t.Errorf("%s: ran %q\n%s", reason, did.String(), script(res.Messages))
 		}
-		if goesOn != (err == nil && res.Output == "done") || !goesOn && !errors.Is(err, agent.ErrDecision) {
+		if goesOn != (err == nil && res.Output == "done") || !goesOn && !errors.Is(err, agent.ErrResponse) {
 			t.Errorf("%s: %v", reason, err)
 		}
 	}

@@ -77,10 +77,10 @@ var (
 	// ErrState means that a stored run does not match the agent that resumes it, or
 	// that the state does not match the store. Nothing ran.
 	ErrState = errors.New("agent: the stored run cannot be resumed")
-	// ErrDecision means that the final response of the model cannot be used, because it was
+	// ErrResponse means that the final response of the model cannot be used, because it was
 	// cut off or withheld. Result.Stop holds the reason. Resuming such a run returns the
 	// same error.
-	ErrDecision = errors.New("agent: the response of the model cannot be used")
+	ErrResponse = errors.New("agent: the response of the model cannot be used")
 )
 
 // PendingItemError reports that a response ended with items that wait for the client and
@@ -93,11 +93,11 @@ type PendingItemError struct {
 }
 
 func (e *PendingItemError) Error() string {
-	return fmt.Sprintf("%v: it contains %s, which only a client can answer; answer it with your own request, or do not offer that tool", ErrDecision, strings.Join(e.Types, ", "))
+	return fmt.Sprintf("%v: it contains %s, which only a client can answer; answer it with your own request, or do not offer that tool", ErrResponse, strings.Join(e.Types, ", "))
 }
 
-// Unwrap returns [ErrDecision].
-func (e *PendingItemError) Unwrap() error { return ErrDecision }
+// Unwrap returns [ErrResponse].
+func (e *PendingItemError) Unwrap() error { return ErrResponse }
 
 // LimitError reports the limit that ended a run.
 type LimitError struct {

@@ -131,7 +131,7 @@ func (s *state) failure() error {
 	case s.Failed.Guardrail:
 		return inStoredRun(ErrGuardrail, s.Failed.Text)
 	default:
-		return inStoredRun(ErrDecision, s.Failed.Text)
+		return inStoredRun(ErrResponse, s.Failed.Text)
 	}
 }
 

@@ -63,7 +63,7 @@ func TestRunFailsOnItemThatWaitsForTheClient(t *testing.T) {
 					res, err = a.Run(t.Context(), "go")
 				}
 				var waiting *agent.PendingItemError
-				if !errors.As(err, &waiting) || !errors.Is(err, agent.ErrDecision) || !slices.Equal(waiting.Types, tc.types) || !strings.Contains(err.Error(), tc.types[0]) {
+				if !errors.As(err, &waiting) || !errors.Is(err, agent.ErrResponse) || !slices.Equal(waiting.Types, tc.types) || !strings.Contains(err.Error(), tc.types[0]) {
 					t.Fatalf("error %v", err)
 				}
 				if requests != 1 || res.Output != tc.text || len(res.Messages) < 2 {
@@ -74,7 +74,7 @@ func TestRunFailsOnItemThatWaitsForTheClient(t *testing.T) {
 						t.Errorf("result %q", text)
 					}
 				}
-				if _, err := a.Resume(t.Context(), res.State); !errors.Is(err, agent.ErrDecision) || !strings.Contains(err.Error(), tc.types[0]) {
+				if _, err := a.Resume(t.Context(), res.State); !errors.Is(err, agent.ErrResponse) || !strings.Contains(err.Error(), tc.types[0]) {
 					t.Errorf("resumed: %v", err)
 				}
 			})

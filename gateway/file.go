@@ -582,6 +582,10 @@ func openErrors(models *provider.Config, spec string, err error) (out []error) {
 // route reads a route and its target; to is nil if the target is missing or invalid.
 func (r *reader) route(key, value *node) (route Route, to *node) {
 	route.Pattern = key.Text
+	if value.Kind == configfile.String {
+		r.Bad(value, "route %s: want a mapping, have a text; write {to: %q}", key.Text, value.Text)
+		return route, nil
+	}
 	missing := value.Kind == configfile.Map
 	r.Fields(value, "route "+key.Text, map[string]func(*node){
 		"to": func(n *node) {

@@ -346,6 +346,9 @@ type aliasWalk struct {
 }
 
 func (w *aliasWalk) list(list string, path []string) error {
+	if strings.TrimSpace(list) == "" {
+		return &SpecError{Spec: list, Reason: "the model is missing: write PROVIDER/MODEL"}
+	}
 	for s := range strings.SplitSeq(list, ",") {
 		s = strings.TrimSpace(s)
 		switch _, ok := w.aliases[s]; {

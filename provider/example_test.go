@@ -159,6 +159,16 @@ func ExampleMustOpen() {
 	// Output: Hello
 }
 
+// A key that is not in the environment is an option.
+func ExampleWithKey() {
+	secret := "a key from a secret store"
+	model, err := provider.Open("anthropic/claude-opus-5-5", provider.WithKey(provider.FixedKey(secret)))
+	if err != nil {
+		log.Fatal(err)
+	}
+	_ = model
+}
+
 func ExampleConfig_log() {
 	config, err := provider.Default() // as provider.Open: the environment, and the file that DRAGOMAN_CONFIG names
 	if err != nil {

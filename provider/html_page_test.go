@@ -29,6 +29,8 @@ func TestProxyPageErrorHasStatusAndText(t *testing.T) {
 		want, never string
 	}{
 		{502, "text/html", page, `an HTML page that says "Bad & Gateway No way for `, "<h1>"},
+		{405, "text/html", page, "; check the base URL of the provider", "go()"},
+		{501, "text/html", page, "; check the base URL of the provider", "go()"},
 		{403, "text/html; charset=utf-8", "<HTML></HTML>", "an HTML page without text", "<"},
 		{200, "text/html", page, `(text/html): an HTML page that says "Bad & Gateway No way for `, "go()"},
 		{200, "", page, `an HTML page that says "Bad & Gateway No way for `, "hidden"},
@@ -60,7 +62,7 @@ func TestProxyPageErrorHasStatusAndText(t *testing.T) {
 				if text := err.Error(); !strings.Contains(text, tc.want) || strings.Contains(text, tc.never) || strings.Contains(text, secret) || len(text) > 600 {
 					t.Errorf("%d %s %s: %s", tc.status, codec.Dialect(), how, text)
 				}
-				if retry := tc.status != 403; api.Retryable() != retry {
+				if retry := tc.status != 403 && tc.status != 405; api.Retryable() != retry {
 					t.Errorf("%d %s %s: retryable %v", tc.status, codec.Dialect(), how, !retry)
 				}
 			}

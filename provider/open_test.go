@@ -195,7 +195,7 @@ func TestX15_ListOpensAChain(t *testing.T) {
 func TestX15_InvalidSpecsAreExplained(t *testing.T) {
 	c := &provider.Config{Getenv: env(), Aliases: map[string]string{"a": "b", "b": "c, openai/x", "c": "a", "self": "self", "lost": "nowhere/x"}}
 	for spec, want := range map[string]string{
-		"":               "list is empty",
+		"":               "the model is missing: write PROVIDER/MODEL",
 		"openai/a,":      "list is empty",
 		"openai":         "openai/MODEL",
 		"openai/":        "after the slash",

@@ -345,6 +345,12 @@ func (a *attemptResponse) readBody(most int) ([]byte, error) {
 	return b, err
 }
 
+// noAPI reports whether a web server responds with the status if a path does not exist or does
+// not accept POST.
+func noAPI(status int) bool {
+	return status == http.StatusNotFound || status == http.StatusMethodNotAllowed || status == http.StatusNotImplemented
+}
+
 // readError reads an error response. It returns the body, or nil if the body is incomplete, and
 // the decoded error, or why it cannot be decoded. The status is usually enough, so refusal does
 // not wait long for the end of the body.
@@ -362,7 +368,7 @@ func (a *attemptResponse) readError() ([]byte, error) {
 	if isPage(e.Message) {
 		e.Message = excerpt(a.x.secrets.text(string(body)))
 	}
-	if a.StatusCode == http.StatusNotFound && !isJSON(body) {
+	if noAPI(a.StatusCode) && !isJSON(body) {
 		e.Message = strings.TrimRight(e.Message, ". \n") + "; check the base URL of the provider"
 	}
 	if to := a.Header.Get("Location"); to != "" && a.StatusCode < 400 {

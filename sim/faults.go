@@ -18,7 +18,7 @@ const (
 	// intact: the client reads the intended response.
 	intact = "intact"
 	// blocked: the client reads the response, but its calls must not run.
-	blocked = "barred"
+	blocked = "blocked"
 	// fails: reading the response is an error, and none of its calls may run.
 	fails = "fails"
 )
@@ -36,7 +36,7 @@ type Fault struct {
 	// StreamOnly reports whether only streamed responses can have the fault.
 	StreamOnly bool
 	// Outcome describes what a correct client does: "intact", it reads the intended
-	// response; "barred", it reads the response but must not run its calls; "fails", reading
+	// response; "blocked", it reads the response but must not run its calls; "fails", reading
 	// it is an error.
 	Outcome string
 

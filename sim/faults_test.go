@@ -120,7 +120,7 @@ func judge(t *testing.T, f sim.Fault, want, resp *dragoman.Response, err error) 
 		if resp.Usage.Output != want.Usage.Output || resp.Usage.Input != want.Usage.Input {
 			t.Errorf("usage %+v, want %+v", resp.Usage, want.Usage)
 		}
-	case "barred":
+	case "blocked":
 		if err != nil || len(runnable(resp)) > 0 || resp.Stop.Reason.Runs() {
 			t.Errorf("%v: %v would run after %s", err, runnable(resp), resp.Stop.Reason)
 		}

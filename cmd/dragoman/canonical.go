@@ -17,7 +17,7 @@ type canonical struct{}
 
 var _ dialect.Codec = canonical{}
 
-// canonicalDialect returns the canonical form, which convert accepts like a dialect.
+// canonicalDialect returns the canonical form as a dialect of the command line.
 func canonicalDialect() namedDialect {
 	return namedDialect{canonical{}, []string{"canonical", "dragoman"}, "messages", "", ""}
 }

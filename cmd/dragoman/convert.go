@@ -58,7 +58,7 @@ Tools can also be in the format that MCP servers list them in (--from mcp).`,
   dragoman convert --to canonical request.json | dragoman convert --to gemini
   dragoman convert --to gemini request.json | dragoman convert --to chat --model gpt-5
   dragoman convert --to chat --from claude --report json < request.json 2> report.json`,
-		Args: cobra.MaximumNArgs(1),
+		Args: atMost(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			asJSON, err := reportFormat(report)
 			if err != nil {
@@ -98,18 +98,18 @@ func (c *conversion) command(cmd *cobra.Command, args []string, from, to, kind s
 		return usageError("missing --to, the dialect to write:%s", helpDialects())
 	}
 	var err error
-	if c.to, err = findConvertible(to); err != nil {
+	if c.to, err = convertibleNamed(to); err != nil {
 		return err
 	}
 	c.result.To = c.to.Dialect()
 	if _, err := c.to.target(c.model, c.facts, c.capabilities); err != nil {
 		return err
 	}
-	source, err := findSource(from, findConvertible)
+	source, err := sourceNamed(from, convertibleNamed)
 	if err != nil {
 		return err
 	}
-	k, err := findKind(kind)
+	k, err := kindNamed(kind)
 	if err != nil {
 		return err
 	}

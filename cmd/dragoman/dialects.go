@@ -26,7 +26,7 @@ type namedDialect struct {
 	toolTypes string
 }
 
-func namedDialects() (out []namedDialect) {
+func allDialects() (out []namedDialect) {
 	for _, codec := range dialects.All() {
 		w := wire.Of(codec)
 		l := namedDialect{Codec: codec, short: w.Names, list: w.Body.Messages, toolTypes: w.ToolTypes}
@@ -38,9 +38,9 @@ func namedDialects() (out []namedDialect) {
 	return out
 }
 
-// findDialect finds a dialect by one of its names. It also searches more.
-func findDialect(name string, more ...namedDialect) (namedDialect, error) {
-	all := append(namedDialects(), more...)
+// dialectNamed finds a dialect by one of its names, among all dialects and more.
+func dialectNamed(name string, more ...namedDialect) (namedDialect, error) {
+	all := append(allDialects(), more...)
 	for _, l := range all {
 		if string(l.Dialect()) == name || slices.Contains(l.short, name) {
 			return l, nil
@@ -50,7 +50,7 @@ func findDialect(name string, more ...namedDialect) (namedDialect, error) {
 	return namedDialect{}, usageError("unknown dialect %q: known dialects are %s%s", name, known, textkit.Suggest(name, names))
 }
 
-// dialectNames returns a list of dialects for an error, and all names of the dialects.
+// dialectNames returns a list of dialects for an error, and all of their names.
 func dialectNames(all []namedDialect) (list string, names []string) {
 	var known []string
 	for _, l := range all {
@@ -64,19 +64,19 @@ func dialectNames(all []namedDialect) (list string, names []string) {
 	return strings.Join(known, ", "), names
 }
 
-// findConvertible finds a format that convert reads and writes: a dialect or the canonical
-// form.
-func findConvertible(name string) (namedDialect, error) {
-	return findDialect(name, canonicalDialect())
+// convertibleNamed finds what convert reads and writes by its name: a dialect or the
+// canonical form.
+func convertibleNamed(name string) (namedDialect, error) {
+	return dialectNamed(name, canonicalDialect())
 }
 
 func dialectOf(d dragoman.Dialect) namedDialect {
-	all := append(namedDialects(), canonicalDialect())
+	all := append(allDialects(), canonicalDialect())
 	return all[slices.IndexFunc(all, func(l namedDialect) bool { return l.Dialect() == d })]
 }
 
-// findSource returns the dialect that a --from value names: mcp, or a name that find knows.
-func findSource(name string, find func(string) (namedDialect, error)) (dragoman.Dialect, error) {
+// sourceNamed returns the dialect that a --from value names. It finds dialects with find.
+func sourceNamed(name string, find func(string) (namedDialect, error)) (dragoman.Dialect, error) {
 	if name == "" || name == string(sniff.MCP) {
 		return dragoman.Dialect(name), nil
 	}
@@ -93,9 +93,9 @@ var plurals = map[sniff.Kind]string{
 	sniff.Messages: "messages", sniff.Tools: "tools",
 }
 
-// findKind finds a kind of input by its name. It also accepts the singular words tool and
+// kindNamed finds a kind of input by its name. It also accepts the singular words tool and
 // message.
-func findKind(name string) (sniff.Kind, error) {
+func kindNamed(name string) (sniff.Kind, error) {
 	if name == "tool" || name == "message" {
 		name += "s"
 	}
@@ -108,7 +108,7 @@ func findKind(name string) (sniff.Kind, error) {
 // helpDialects lists the dialects for help texts.
 func helpDialects() string {
 	var b strings.Builder
-	for _, l := range namedDialects() {
+	for _, l := range allDialects() {
 		b.WriteString("\n  " + string(l.Dialect()))
 		b.WriteString(strings.Repeat(" ", max(1, 26-len(l.Dialect()))) + "or " + strings.Join(l.short, ", "))
 	}

@@ -87,7 +87,7 @@ func flagHint(kind sniff.Kind, from dragoman.Dialect) string {
 // means any kind.
 func sourceWords(kind sniff.Kind) []string {
 	var words []string
-	for _, l := range namedDialects() {
+	for _, l := range allDialects() {
 		words = append(words, l.short[0])
 	}
 	if kind != sniff.Stream {

@@ -58,12 +58,12 @@ model is the one that the request names.`,
 		Example: `  dragoman lint --for gemini tools.json
   dragoman lint --for openai.strict --fail-on dropped < tools.json
   dragoman lint --for anthropic --report json request.json`,
-		Args: cobra.MaximumNArgs(1),
+		Args: atMost(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if _, _, err := judgeFor(target, known, nil); err != nil {
 				return err
 			}
-			source, err := findSource(from, findConvertible)
+			source, err := sourceNamed(from, convertibleNamed)
 			if err != nil {
 				return err
 			}
@@ -176,7 +176,7 @@ func lintInput(data []byte, from dragoman.Dialect) ([]dragoman.ToolSpec, dragoma
 	}
 	for i, el := range elements {
 		if other := likelyDialect(el, from); other != "" {
-			rep.Addf(dragoman.Lowered, dragoman.Warn, fmt.Sprintf("/tools/%d", i), "this is a tool of %[2]s, not of %[1]s; read it with --from %[2]s", dialectName(from), dialectName(other))
+			rep.Addf(dragoman.Lowered, dragoman.Warn, fmt.Sprintf("/tools/%d", i), "this is a tool of %[2]s, not of %[1]s; read it with --from %[2]s", dialectWord(from), dialectWord(other))
 		}
 	}
 	return specs, rep, nil
@@ -344,14 +344,14 @@ func judgeFor(target string, known modelFlags, data []byte) (judge func(dragoman
 	if target == "" {
 		return nil, caps, usageError("missing --for, the target to check the tools for:%s\n  or one of %s", helpDialects(), strings.Join(surfaces(), ", "))
 	}
-	l, unknown := findDialect(target)
+	l, unknown := dialectNamed(target)
 	if unknown == nil {
 		t, err := known.target(l, data)
 		return func(s dragoman.ToolSpec) (verdict, error) { return judgeByWire(l, t, s) }, t.Caps, err
 	}
 	p, ok := all.Profile(target)
 	if !ok {
-		known, names := dialectNames(namedDialects())
+		known, names := dialectNames(allDialects())
 		return nil, caps, usageError("unknown target %q: dialects are %s; schema surfaces are %s%s", target, known,
 			strings.Join(surfaces(), ", "), textkit.Suggest(target, append(names, surfaces()...)))
 	}
@@ -396,7 +396,7 @@ func wireOf(surface string) (l namedDialect, ok bool) {
 	case "output", "format", "response_schema", "response_json_schema":
 		return namedDialect{}, false
 	}
-	if l, err := findDialect(vendor); err == nil {
+	if l, err := dialectNamed(vendor); err == nil {
 		return l, true
 	}
 	return dialectOf(dialects.Default().Dialect()), true // compatible servers
@@ -527,9 +527,9 @@ func surfaces() []string {
 	return names
 }
 
-// dialectName returns the name of a dialect as --from accepts it.
-func dialectName(d dragoman.Dialect) string {
-	for _, l := range namedDialects() {
+// dialectWord returns the name of a dialect as --from accepts it.
+func dialectWord(d dragoman.Dialect) string {
+	for _, l := range allDialects() {
 		if l.Dialect() == d {
 			return l.short[0]
 		}

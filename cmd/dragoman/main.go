@@ -130,13 +130,24 @@ func arguments(cmd *cobra.Command, args []string) error {
 	case len(args) < len(names):
 		return usageError("%s is missing: %s", names[len(args)], strings.TrimSuffix(cmd.UseLine(), " [flags]"))
 	case !more && len(args) > len(names)+optional:
-		return usageError("unexpected argument %q: %s", args[len(names)+optional], strings.TrimSuffix(cmd.UseLine(), " [flags]"))
+		return atMost(len(names)+optional)(cmd, args)
 	}
 	return nil
 }
 
-// message returns the text of an error without package names.
-func message(err error) string { return plain(err.Error()) }
+// atMost checks that a command has at most n arguments. The error shows its usage line.
+func atMost(n int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) <= n {
+			return nil
+		}
+		return usageError("unexpected argument %q: %s", args[n], strings.TrimSuffix(cmd.UseLine(), " [flags]"))
+	}
+}
+
+// message returns the text of an error without package names. "gateway: " is one only at
+// the beginning: elsewhere it is the section of the config file.
+func message(err error) string { return plain(strings.TrimPrefix(err.Error(), "gateway: ")) }
 
 var (
 	// quotes matches quoted text. It comes from the input, so plain does not change it.
@@ -246,11 +257,12 @@ Messages. "dragoman convert --help" lists all of them.
 Exit codes:
 
   0    success
-  1    the input could not be read or converted, or a run has no answer; of a broken
-       stream, "dragoman convert" writes the part before the error
+  1    any other error: the input could not be read or converted, or a run has no
+       response; of a broken stream, "dragoman convert" writes the part before the error
   2    the command line is invalid
   3    a loss occurred that --fail-on forbids
-  4    "dragoman run" refused calls because no approver was attached
+  4    "dragoman run" refused calls because no approver was attached, or the session
+       has calls that wait for approval
   130  "dragoman run" was interrupted`,
 		Version:       version(),
 		SilenceErrors: true,
@@ -277,19 +289,35 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 	return usageError("unknown command %q for %q%s", args[0], cmd.CommandPath(), textkit.Suggest(args[0], names))
 }
 
-// flagError adds the name of a similar flag to the error of an unknown one.
+// wantedValues says what the flags of each type accept.
+var wantedValues = map[string]string{
+	"int": "a whole number", "int64": "a whole number", "float64": "a number", "duration": "a duration, such as 30s", "bool": "true or false",
+	"stringToString": "name=value",
+}
+
+// flagError adds the name of a similar flag to the error of an unknown one, and says which
+// values a flag accepts.
 func flagError(cmd *cobra.Command, err error) error {
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) {
+		if want := wantedValues[invalid.GetFlag().Value.Type()]; want != "" {
+			return usageError("invalid --%s %q: want %s", invalid.GetFlag().Name, invalid.GetValue(), want)
+		}
+	}
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {
 		return err
 	}
 	var names []string
-	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
-	name := "--" + unknown.GetSpecifiedName()
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	name := unknown.GetSpecifiedName()
 	if short := unknown.GetSpecifiedShortnames(); len(short) > 1 { // "-model" is read as short flags
-		name = "-" + short
+		name = short
 	}
-	return usageError("%w%s", err, textkit.Suggest(name, names))
+	if near := textkit.Near(name, names); near != "" {
+		return usageError("%w; did you mean --%s?", err, near)
+	}
+	return usageError("%w", err)
 }
 
 // version returns the module version that the build recorded.

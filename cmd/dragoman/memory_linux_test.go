@@ -74,7 +74,7 @@ func TestConvertDoesNotBufferText(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector needs several times the memory: run without -race")
 	}
-	for _, l := range namedDialects() {
+	for _, l := range allDialects() {
 		t.Run(string(l.Dialect()), func(t *testing.T) {
 			size := 4 << 20
 			if os.Getenv("DRAGOMAN_LONG") != "" {
@@ -187,7 +187,7 @@ func TestConvertBuffersArgumentsAsDocumented(t *testing.T) {
 		size, slack = 200_000, 4<<10
 	}
 	for from, s := range callStreams() {
-		for _, l := range namedDialects() {
+		for _, l := range allDialects() {
 			t.Run(from+" to "+string(l.Dialect()), func(t *testing.T) {
 				of := func(calls int) int64 {
 					return peak(t, from, string(l.Dialect()), calls*size, func(w io.Writer) error { return s.write(w, calls, size) })

@@ -76,7 +76,7 @@ func TestConvertProviderAndGatewaySendSameRequest(t *testing.T) {
 	n := 0
 	for _, e := range models.Default().Entries() {
 		for _, spec := range wires[e.Provider] {
-			for i, l := range namedDialects() {
+			for i, l := range allDialects() {
 				if l.provider != spec {
 					continue
 				}

@@ -37,7 +37,7 @@ func TestRecordedRequestsBecomeValidForEveryTarget(t *testing.T) {
 					continue
 				}
 				asks := asksSomething(dialectOf(from), body)
-				for _, to := range namedDialects() {
+				for _, to := range allDialects() {
 					c := conversion{to: to, model: "m", abandon: true}
 					var out bytes.Buffer
 					err := c.run(bytes.NewReader(body), &out, sniff.Request, from)

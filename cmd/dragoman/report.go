@@ -221,6 +221,6 @@ func reportFormat(word string) (asJSON bool, err error) {
 	case "json":
 		return true, nil
 	default:
-		return false, usageError("--report %q is neither text nor json", word)
+		return false, unknownValue("--report", word, "text", "json")
 	}
 }

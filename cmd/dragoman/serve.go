@@ -63,7 +63,7 @@ Further endpoints: GET /healthz, GET /metrics`,
 		Example: `  dragoman serve
   dragoman serve --config gateway.yaml --check
   dragoman serve --config gateway.yaml --log json`,
-		Args: cobra.NoArgs,
+		Args: atMost(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()

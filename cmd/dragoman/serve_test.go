@@ -52,7 +52,7 @@ func TestServeReportsCommandLineAndConfigErrors(t *testing.T) {
 		{[]string{"serve", "--check", "--log", "loud"}, exitUsage, "known values are text, json, off"},
 		{[]string{"serve", "--check", "--config", bad}, exitFailed, "gateway.yaml:3:3"},
 		{[]string{"serve", "--check", "--listen", "0.0.0.0:80"}, exitFailed, "there are no keys"},
-		{[]string{"serve", "now"}, exitUsage, "unknown command"},
+		{[]string{"serve", "now"}, exitUsage, `unexpected argument "now": dragoman serve`},
 	} {
 		var stderr bytes.Buffer
 		if code := run(tc.args, nil, io.Discard, &stderr); code != tc.code || !strings.Contains(stderr.String(), tc.want) {

@@ -226,7 +226,7 @@ it was last used, the number of model calls, the status, the model, the folder, 
 beginning of the first prompt.`,
 		Example: `  dragoman sessions list
   dragoman sessions list --most 0 --json`,
-		Args: cobra.NoArgs,
+		Args: atMost(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if most < 0 {
 				return usageError("--most %d must not be negative", most)
@@ -386,7 +386,7 @@ standard input. It imports all of it or nothing. Do not import sessions that you
 trust: a session records what you have approved, and you will be asked about the calls
 that wait in it.`,
 		Example: `  dragoman sessions export trip | dragoman sessions import --as journey --json`,
-		Args:    cobra.MaximumNArgs(1),
+		Args:    atMost(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			from, done, err := input(cmd, args)
 			if err != nil {

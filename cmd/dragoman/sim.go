@@ -59,7 +59,7 @@ documentation of package sim describes the script format.`,
 		Example: `  dragoman sim --listen 127.0.0.1:8080
   dragoman sim --scenario coats.scenario --rate 30 --first 200ms
   dragoman sim --faults`,
-		Args: cobra.NoArgs,
+		Args: atMost(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if asJSON, err := reportFormat(o.report); err != nil {
 				return err
@@ -217,14 +217,14 @@ func listFaults(w io.Writer, asJSON bool) error {
 	var b strings.Builder
 	for _, f := range sim.Faults() {
 		where := "all"
-		if len(f.Dialects) < len(namedDialects()) {
+		if len(f.Dialects) < len(allDialects()) {
 			var words []string
 			for _, d := range f.Dialects {
-				words = append(words, dialectName(d))
+				words = append(words, dialectWord(d))
 			}
 			where = strings.Join(words, ", ")
 		}
-		fmt.Fprintf(&b, "%-15s  %-6s  %s (%s)\n", f.ID, f.Outcome, f.Description, where)
+		fmt.Fprintf(&b, "%-15s  %-7s  %s (%s)\n", f.ID, f.Outcome, f.Description, where)
 	}
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return failed("%w", err)

@@ -86,7 +86,7 @@ func TestSimReportsCommandLineErrors(t *testing.T) {
 		{[]string{"--rate", "-1"}, exitUsage, "must not be negative"},
 		{[]string{"--rate", "NaN"}, exitUsage, "must not be negative"},
 		{[]string{"--scenario", os.DevNull}, exitFailed, "no turn"},
-		{[]string{"--report", "xml"}, exitUsage, "neither text nor json"},
+		{[]string{"--report", "xml"}, exitUsage, "known values are text, json"},
 		{[]string{"--scenario", wrong}, exitFailed, "wrong.scenario:2: "},
 		{[]string{"--scenario", filepath.Join(dir, "none")}, exitFailed, "none"},
 		{[]string{"--listen", "127.0.0.1:99999"}, exitFailed, "99999"},
@@ -120,6 +120,11 @@ func TestZ2_FaultsAreListed(t *testing.T) {
 	var list struct{ Faults []listedFault }
 	if err := json.Unmarshal(out.Bytes(), &list); err != nil || len(list.Faults) != len(sim.Faults()) || list.Faults[0].ID != "c1" || len(list.Faults[0].Dialects) != 1 {
 		t.Errorf("%v %s", err, out.String())
+	}
+	for _, f := range list.Faults {
+		if !slices.Contains([]string{"intact", "blocked", "fails"}, f.Outcome) { // the words of docs/command.md
+			t.Errorf("fault %s has the outcome %q", f.ID, f.Outcome)
+		}
 	}
 	out.Reset()
 	if code := run([]string{"sim", "--faults"}, nil, &out, &stderr); code != exitOK || strings.Count(out.String(), "\n") != len(sim.Faults()) {

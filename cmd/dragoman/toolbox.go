@@ -55,7 +55,7 @@ func newToolsList() *cobra.Command {
 		Short: "List tools with their annotations and whether they need approval",
 		Example: `  dragoman tools list
   dragoman tools list --tools tools.json --report json`,
-		Args: cobra.NoArgs,
+		Args: atMost(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			asJSON, err := reportFormat(o.report)
 			if err != nil {
@@ -132,7 +132,7 @@ func (o *toolsFlags) box() (box *tool.Box, done func(), err error) {
 	if err != nil {
 		return nil, nil, failed("%w", err)
 	}
-	from, err := findSource(o.from, findConvertible)
+	from, err := sourceNamed(o.from, convertibleNamed)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -85,7 +85,7 @@ handoffs: the explanation is for an agent in a program.`,
   dragoman tools why shell --policy policy.yaml --args '{"command":"rm -r build"}'
   dragoman tools why pay --tools tools.json --policy policy.yaml --args '{"amount":70}' --agent shop
   dragoman tools why --subject model_call --model openai/gpt-5 --policy policy.yaml`,
-		Args: cobra.MaximumNArgs(1),
+		Args: atMost(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			asJSON, err := reportFormat(o.report)
 			if err != nil {

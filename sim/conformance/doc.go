@@ -1,5 +1,5 @@
-// Package conformance has test suites for implementations of models over HTTP and of wire
-// languages. The server is always the simulator, over real HTTP.
+// Package conformance has test suites for implementations of models over HTTP and of
+// dialects. The server is always the simulator, over real HTTP.
 //
 //	func TestMyProvider(t *testing.T) {
 //		conformance.Model{

@@ -40,7 +40,7 @@ func judge(t *testing.T, want string, whole, resp *dragoman.Response, err error)
 		if err != nil || !slices.Equal(run, runnable(whole)) {
 			t.Errorf("%v: %q would run, want %q", err, run, runnable(whole))
 		}
-	case "barred":
+	case "blocked":
 		if err != nil || len(run) > 0 {
 			t.Errorf("%v: %q would run", err, run)
 		}

@@ -157,8 +157,10 @@ func TestP7_NamesThatAModelInventsAreRedactedAndBounded(t *testing.T) {
 	}
 	long := strings.Repeat("n", 1<<20)
 	calls := []*dragoman.ToolCall{
-		{ID: "1 " + secret, Name: "look_" + secret, Arguments: "{}"}, {ID: "2", Name: "a", Namespace: secret, Arguments: "{}"},
-		{ID: "3", Name: long, Arguments: "{}"}, {ID: long, Name: "b", Arguments: "{}"},
+		{ID: "1 " + secret, Name: "look_" + secret, Arguments: "{}"},
+		{ID: "2", Name: "a", Namespace: secret, Arguments: "{}"},
+		{ID: "3", Name: long, Arguments: "{}"},
+		{ID: long, Name: "b", Arguments: "{}"},
 	}
 	if _, err := (&tool.Runner{Observe: audit.Observe}).Start("r").Do(t.Context(), box, tool.Turn{Number: 1, Calls: calls}); err != nil {
 		t.Fatal(err)

@@ -185,7 +185,7 @@ func tools() section {
 		entries: []entry{
 			{
 				title: "Unknown tool", from: "a call of `get_wether`", run: calls(`get_wether`, `{"city":"Oslo"}`, &tool.Runner{}, weather()),
-				means: "The model called a tool that it was not given.", fix: "Nothing: the model sees the right name and calls again.",
+				means: "The model called a tool that it was not given.", fix: "You need not do anything: the model sees the right name and calls again.",
 			},
 			{
 				title: "Invalid arguments", from: "a call with another field", run: calls(`get_weather`, `{"town":"Oslo"}`, &tool.Runner{}, weather()),
@@ -201,7 +201,7 @@ func tools() section {
 			},
 			{
 				title: "Rejected by the user", from: "a call whose approval was rejected", run: rejected,
-				means: "A human said no, with this message.", fix: "Nothing: the model goes on without the call.",
+				means: "A human said no, with this message.", fix: "You need not do anything: the model goes on without the call.",
 			},
 			{
 				title: "Tool needs approval, and nobody can give it", from: "a call of a tool that needs approval in `dragoman run` without a terminal", run: noApprover,

@@ -36,7 +36,7 @@ func commandLine() section {
 			},
 			{
 				title: "Unknown dialect", command: `dragoman convert --to antropic request.json`, exit: 2,
-				means: "The value of `--to` is not a known dialect.", fix: "Use one of the names in the list; the short form is enough.",
+				means: "`--to` names no dialect.", fix: "Use one of the names in the list; the short form is enough.",
 			},
 			{
 				title: "File not found", command: `dragoman convert --to chat request.json`,
@@ -49,7 +49,7 @@ func commandLine() section {
 			},
 			{
 				title: "Input is not recognized", command: `echo '{"text":"Hello"}' | dragoman convert --to gemini`,
-				means: "The input does not look like a request, response, stream or tool list of a known API.", fix: "If it is one, name its dialect with `--from` and its kind with `--kind`.",
+				means: "The input looks like no request, response, stream or tool list of a known API.", fix: "If it is one, name its dialect with `--from` and its kind with `--kind`.",
 			},
 			{
 				title: "Loss that --fail-on forbids", command: `dragoman convert --to anthropic --fail-on dropped request.json > result.json`, exit: 3,

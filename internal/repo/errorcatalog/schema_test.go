@@ -40,7 +40,7 @@ func schemas() section {
 			},
 			{
 				title: "Keyword that an API does not support", from: "`dragoman lint --for anthropic.strict` of a tool with `maximum`", run: lowered,
-				means: "The API would refuse the keyword, so it is moved to the description. The value is still validated when the call arrives.", fix: "Nothing. `--fail-on moved` makes it an error.",
+				means: "The API would refuse the keyword, so it is moved to the description. The value is still validated when the call arrives.", fix: "You need not do anything. `--fail-on moved` makes it an error.",
 			},
 		},
 	}
