@@ -191,7 +191,7 @@ func TestFingerprintCoversEveryFieldExceptTheListed(t *testing.T) {
 	checkFingerprint(t, seen, (*dragoman.Response).Fingerprint)
 	for f := range unseen {
 		if !seen[f] {
-			t.Errorf("%s is listed but is no field", f)
+			t.Errorf("%s is listed but is not a field", f)
 		}
 	}
 }

@@ -7,8 +7,8 @@ import (
 
 // Model sends requests to a model. It is safe for concurrent use.
 //
-// If the server, or something that acts for it, reported the error, it is an [*APIError].
-// Otherwise it is another typed error.
+// An error reported by the server, or by a proxy in front of it, is an [*APIError]. Any other error
+// has another type.
 type Model interface {
 	// Generate returns the complete response.
 	Generate(ctx context.Context, req *Request) (*Response, error)

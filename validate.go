@@ -117,7 +117,7 @@ func (v *validator) bad(path, reason string) {
 func (v *validator) messages(path string, ms []Message) {
 	for i := range ms {
 		for j, p := range ms[i].Parts {
-			if !sound(p) {
+			if !isValidPart(p) {
 				v.part(fmt.Sprintf("%s/%d/parts/%d", path, i, j), p)
 			}
 		}
@@ -126,7 +126,7 @@ func (v *validator) messages(path string, ms []Message) {
 
 func (v *validator) parts(path string, ps []Part) {
 	for i, p := range ps {
-		if !sound(p) {
+		if !isValidPart(p) {
 			v.part(fmt.Sprintf("%s/%d", path, i), p)
 		}
 	}
@@ -154,9 +154,9 @@ func (v *validator) part(path string, p Part) {
 	}
 }
 
-// sound reports whether a part is valid. It is the fast path: the path is computed only for
+// isValidPart reports whether a part is valid. It is the fast path: the path is computed only for
 // invalid parts.
-func sound(p Part) bool {
+func isValidPart(p Part) bool {
 	if isNilPart(p) {
 		return false
 	}
@@ -170,7 +170,7 @@ func sound(p Part) bool {
 			return false
 		}
 		for _, inner := range p.Content {
-			if !sound(inner) {
+			if !isValidPart(inner) {
 				return false
 			}
 		}

@@ -142,7 +142,7 @@ func (r *run) call(ctx context.Context) error {
 	batch, err := r.do(ctx, tool.Turn{Number: r.state.Turn, Calls: run, Resume: pending, MayHaveRun: r.mayHaveBegun})
 	r.mayHaveBegun = false
 	r.guarded.abandon(ctx.Err() == nil && !errors.Is(err, tool.ErrFailed))
-	r.findAgain(batch.Records)
+	r.reloadFound(batch.Records)
 	r.collect()
 	if len(batch.Results) != len(run) { // nothing ran
 		return errorf("%w", err)

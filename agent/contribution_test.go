@@ -112,7 +112,7 @@ func TestR10_ToolWithItsOwnSchemaFormatWorksOnEveryStack(t *testing.T) {
 	}
 }
 
-func TestR10_ContributedAdapterLeadsToItsFormatDirectly(t *testing.T) {
+func TestR10_ContributedAdapterConvertsDirectly(t *testing.T) {
 	contribution := dragoman.Contribution{Schemas: []dragoman.SchemaAccessor{acme{}}, Adapters: []dragoman.Adapter{acmeToAnthropic{}}}
 	weather := tool.Remote(acmeSpec(), acmeCall, tool.Contribute(contribution))
 	for _, d := range []dragoman.Dialect{dialectname.Anthropic, dialectname.OpenAIChat} {

@@ -96,7 +96,7 @@ func (m plannedModel) Stream(ctx context.Context, req *dragoman.Request) iter.Se
 	return streamed(ctx, req, m.Generate)
 }
 
-// The fates of calls, as a model reads them.
+// Outcomes of calls, as a model reads them.
 const (
 	succeeded = "worked"
 	rejected  = "rejected"

@@ -161,7 +161,7 @@ func (d *decisions) logged(a tool.Approver) tool.Approver {
 				return tool.Answer{}, err
 			}
 			if stored != nil {
-				return stored.Answer, d.stick(stored)
+				return stored.Answer, d.recordSticky(stored)
 			}
 		}
 		answer, err := a.Approve(ctx, req)
@@ -169,18 +169,18 @@ func (d *decisions) logged(a tool.Approver) tool.Approver {
 			return answer, err
 		}
 		ruling := tool.Ruling{Binding: req.Binding, Input: req.Input, Answer: answer, Sticky: answer.Sticky}
-		ruling.Answer.Sticky = false // the ruling has it
+		ruling.Answer.Sticky = false // Ruling.Sticky replaces it
 		if d.log != nil {
 			if err := d.write(ctx, ruling); err != nil {
 				return tool.Answer{}, err
 			}
 		}
-		return ruling.Answer, d.stick(&ruling)
+		return ruling.Answer, d.recordSticky(&ruling)
 	})
 }
 
-// stick records a sticky decision of an approver in the ledger.
-func (d *decisions) stick(r *tool.Ruling) error {
+// recordSticky records a sticky decision of an approver in the ledger.
+func (d *decisions) recordSticky(r *tool.Ruling) error {
 	if !r.Sticky {
 		return nil
 	}

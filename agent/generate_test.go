@@ -114,7 +114,7 @@ type shade string
 
 func (c *shade) UnmarshalText(b []byte) error {
 	if *c = shade(b); *c != "grey" {
-		return fmt.Errorf("%s is no shade", b)
+		return fmt.Errorf("%s is not a shade", b)
 	}
 	return nil
 }
@@ -131,7 +131,7 @@ func TestL10_FailedDecodeLeavesNothingInNextAnswer(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(got, plan{Shade: "grey"}) || len(m.asked) != 2 {
 		t.Fatalf("%+v %v", got, err)
 	}
-	if told := m.asked[1].Messages[2].Text(); !strings.Contains(told, "red is no shade") {
+	if told := m.asked[1].Messages[2].Text(); !strings.Contains(told, "red is not a shade") {
 		t.Errorf("the model reads %q", told)
 	}
 }

@@ -234,7 +234,7 @@ func TestL13_NestedConflictFailsBeforeAnyCallRuns(t *testing.T) {
 	}
 }
 
-// A nested call of a tool that the agent itself adds is no conflict.
+// A nested call of a tool that the agent itself adds is not a conflict.
 func TestL13_NestedRunMayWaitForGeneratedTool(t *testing.T) {
 	asks := policyFunc(func(_ context.Context, q *tool.Question) (tool.Decision, error) {
 		if q.Key.Name == "read_tool_output" {

@@ -59,7 +59,7 @@ func optionsOf(opts []Option) options {
 //	MessagesInPlaceOf(ctx, []dragoman.Message, origin, match) ([]dragoman.Message, error) // a native history
 //	Decide(ctx, ...tool.Ruling) error                                   // with Decided: approvals
 //	Decided(ctx, tool.Binding) (*tool.Ruling, error)
-//	Spill() tool.SpillStore                                             // outputs that are too long
+//	Spill() tool.SpillStore                                             // stores outputs that are too long
 //	Records(ctx, run string) ([]tool.Record, error)                     // with SaveRecords: records
 //	SaveRecords(ctx, []dragoman.Message, state []byte, run string, []tool.Record) error
 //	Tickets() tool.TicketStore                                          // background tools

@@ -170,7 +170,7 @@ func (p *preparedAgent) makeSearchTool() (tool.Tool, error) {
 			return "No tool was found. Try other words.", nil
 		}
 		if r := runFrom(ctx); r != nil {
-			r.find(found)
+			r.addFound(found)
 		}
 		var b strings.Builder
 		b.WriteString("Found, and loaded:\n")
@@ -185,9 +185,9 @@ func (p *preparedAgent) makeSearchTool() (tool.Tool, error) {
 // foundLine returns the beginning of the line about a tool in a search result.
 func foundLine(s *dragoman.ToolSpec) string { return "- " + s.QualifiedName() + ": " }
 
-// findAgain loads the tools of searches that are replayed from the journal: the process that
+// reloadFound loads the tools of searches that are replayed from the journal: the process that
 // ran them died before it stored the tools.
-func (r *run) findAgain(records []tool.Record) {
+func (r *run) reloadFound(records []tool.Record) {
 	p := r.active
 	if p.searchTool == nil {
 		return
@@ -206,12 +206,12 @@ func (r *run) findAgain(records []tool.Record) {
 				}
 			}
 		}
-		r.find(found)
+		r.addFound(found)
 	}
 }
 
-// find stores the tools that a search found.
-func (r *run) find(found []dragoman.ToolSpec) {
+// addFound stores the tools that a search found.
+func (r *run) addFound(found []dragoman.ToolSpec) {
 	r.guarded.mu.Lock()
 	defer r.guarded.mu.Unlock()
 	for i := range found {

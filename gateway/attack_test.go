@@ -207,7 +207,7 @@ func TestG3_UnreportedUsageIsEstimated(t *testing.T) {
 	}
 }
 
-func TestG2_FailureAfterTheEndIsNoError(t *testing.T) {
+func TestG2_FailureAfterTheEndIsNotAnError(t *testing.T) {
 	w := newServerWorld(t, "", func(rw http.ResponseWriter, _ *http.Request) {
 		rw.Header().Set("content-type", "text/event-stream")
 		_, _ = io.WriteString(rw, anthropicAnswer)

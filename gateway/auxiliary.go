@@ -61,7 +61,7 @@ func (g *Gateway) bufferAuxBody(w http.ResponseWriter, r *http.Request) (free fu
 	body, err := serving.ReadBody(w, r, serving.BodyLimits{Bytes: maxAuxBody, Time: mem.setup.bodyTime, Hold: mem.hold})
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	r.Header = r.Header.Clone()
-	r.Header.Del("Content-Encoding") // it is unpacked
+	r.Header.Del("Content-Encoding") // body is already decompressed
 	r.ContentLength = int64(len(body))
 	return mem.free, err
 }

@@ -55,7 +55,7 @@ func (x *exchange) compactUpstream(ctx context.Context, up *upstream) (done bool
 	if err != nil {
 		return false, err
 	}
-	defer func() { _ = passed.Body.Close() }() // it was read as far as needed
+	defer func() { _ = passed.Body.Close() }() // only read: a close error loses nothing
 	if e := passed.Err; e != nil {
 		if lacksCompaction(e) {
 			return false, nil
@@ -188,7 +188,7 @@ func (g *Gateway) secret(ctx context.Context) ([]byte, error) {
 	}
 	if g.sealingKey == nil {
 		g.sealingKey = make([]byte, 32)
-		_, _ = rand.Read(g.sealingKey) // which never fails
+		_, _ = rand.Read(g.sealingKey) // never fails
 	}
 	if err := g.opts.Notes.Put(ctx, secretKey, g.sealingKey, g.opts.Now().Add(secretTTL)); err != nil {
 		return nil, err

@@ -102,7 +102,7 @@ func (x *exchange) resolveConversation(ctx context.Context) error {
 		return err
 	}
 	if c == nil {
-		if x.keys.Open() && x.hasStatefulUpstream() { // the one user of the upstream's account may have made it there
+		if x.keys.Open() && x.hasStatefulUpstream() { // without keys there is one user, who may have created it at the upstream
 			x.conversation.upstream = id
 			return nil
 		}

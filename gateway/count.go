@@ -83,7 +83,7 @@ func (x *exchange) upstreamCount(ctx context.Context, up *upstream) ([]byte, err
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = passed.Body.Close() }() // it was read
+	defer func() { _ = passed.Body.Close() }() // only read: a close error loses nothing
 	if passed.Err != nil {
 		return nil, passed.Err
 	}

@@ -224,7 +224,7 @@ func TestQuirkJ11_TruncatedCallIsNotCompleted(t *testing.T) {
 					out, _ = enc.Encode(out, ev)
 				}
 				if bytes.Contains(out, []byte(cut[dialectOf(r).Dialect()])) == silent {
-					t.Errorf("this is no test: %s", out)
+					t.Errorf("this is not a test: %s", out)
 				}
 				writeResponse(rw, r, true, string(out))
 			}, func(r *rig) {

@@ -36,12 +36,12 @@ func apiError(err error) *dragoman.APIError {
 	case errors.As(err, &chain):
 		return chainError(chain, err)
 	case errors.As(err, &api) && api.Status >= http.StatusOK && api.Status < http.StatusMultipleChoices && api.Message != "":
-		return upstreamError(api) // such as a page instead of a stream
+		return upstreamError(api) // such as a web page instead of a stream
 	case errors.Is(err, dragoman.ErrIncompleteStream):
 		return &dragoman.APIError{Class: dragoman.ErrorServer, Status: http.StatusBadGateway, Message: "the connection to the upstream broke", Err: err}
 	case errors.As(err, &api):
 		return upstreamError(api)
-	case errors.As(err, &unread): // a client's own request is refused before
+	case errors.As(err, &unread): // an invalid client request is refused earlier
 		return &dragoman.APIError{Class: dragoman.ErrorServer, Status: http.StatusBadGateway, Message: "the upstream sent a response that cannot be decoded", Err: err}
 	case errors.As(err, &timeout):
 		return &dragoman.APIError{Class: dragoman.ErrorTimeout, Status: http.StatusGatewayTimeout, Message: "the upstream timed out (" + timeout.Phase + " timeout)", Err: err}
@@ -160,7 +160,7 @@ func upstreamError(e *dragoman.APIError) *dragoman.APIError {
 		if e.Status >= http.StatusBadRequest || e.Status == 0 {
 			return e
 		}
-		out := *e // an answer under a good status that is none, such as a page
+		out := *e // a success status with a body that is not a response, such as a web page
 		out.Status = http.StatusBadGateway
 		return &out
 	default:

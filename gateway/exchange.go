@@ -32,7 +32,7 @@ type exchange struct {
 	codec dialect.Codec
 	id    string
 	body  []byte
-	held  int64 // of the gateway's buffers, for the body
+	held  int64 // bytes reserved for the body in the gateway's buffers
 	head  requestHead
 	route *route
 	lease *access.Lease

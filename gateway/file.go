@@ -38,7 +38,7 @@ func readFile(name string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
-	defer func() { _ = f.Close() }() // it was read
+	defer func() { _ = f.Close() }() // only read: a close error loses nothing
 	data, err := io.ReadAll(io.LimitReader(f, framing.MaxConfigFile+1))
 	if err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)

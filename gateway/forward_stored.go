@@ -85,7 +85,7 @@ func (g *Gateway) forwardStored(w http.ResponseWriter, r *http.Request, key *acc
 	if err != nil {
 		return true, err
 	}
-	defer func() { _ = passed.Body.Close() }() // read as far as needed
+	defer func() { _ = passed.Body.Close() }() // only read: a close error loses nothing
 	if passed.Err != nil && upstreamError(passed.Err) != passed.Err {
 		return true, passed.Err
 	}
@@ -126,7 +126,7 @@ func copyFlushing(w http.ResponseWriter, from io.Reader, learn *itemScanner) err
 			if _, err := w.Write(buf[:n]); err != nil {
 				return nil //nolint:nilerr // the client disconnected; nothing left to send
 			}
-			_ = out.Flush() // what cannot be flushed is sent at the end
+			_ = out.Flush() // unflushed bytes are sent at the end
 		}
 		switch {
 		case errors.Is(err, io.EOF):

@@ -172,7 +172,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (g *Gateway) newRequestID() string {
 	var b [16]byte
 	if _, err := io.ReadFull(g.opts.Random, b[:]); err != nil { // two requests with one id would have one response
-		_, _ = rand.Read(b[:]) // which never fails
+		_, _ = rand.Read(b[:]) // never fails
 	}
 	return "req_" + hex.EncodeToString(b[:])
 }

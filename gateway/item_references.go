@@ -87,7 +87,7 @@ func (x *exchange) resolveReferences(ctx context.Context) (err error) {
 	if !changed {
 		return nil
 	}
-	if err := x.hold(2 * x.expandedSize()); err != nil { // before it is built, in two forms
+	if err := x.hold(2 * x.expandedSize()); err != nil { // reserve memory for both forms of the expanded request
 		return err
 	}
 	x.expandReferences()

@@ -17,7 +17,7 @@ type entry struct {
 	dialect         dragoman.Dialect
 	key, model      string
 	route, upstream string
-	series          string // of the upstream
+	series          string // name of the upstream in metrics
 	stream          bool
 	// transparent reports that the response was passed through byte for byte.
 	transparent bool

@@ -142,18 +142,18 @@ func (m *metrics) text() string {
 		return cmp.Or(cmp.Compare(a.dialect, b.dialect), cmp.Compare(a.route, b.route), cmp.Compare(a.upstream, b.upstream), cmp.Compare(a.key, b.key), cmp.Compare(a.status, b.status))
 	})
 	var b strings.Builder
-	fmt.Fprintf(&b, "# HELP dragoman_requests_running Requests that are running.\n# TYPE dragoman_requests_running gauge\ndragoman_requests_running %d\n", m.running.Load())
+	fmt.Fprintf(&b, "# HELP dragoman_requests_running Requests in progress.\n# TYPE dragoman_requests_running gauge\ndragoman_requests_running %d\n", m.running.Load())
 	for _, c := range []struct {
 		name, help string
 		of         func(*series) int64
 	}{
 		{"dragoman_requests_total", "Completed requests.", func(s *series) int64 { return s.requests }},
-		{"dragoman_streams_total", "Completed requests with a stream.", func(s *series) int64 { return s.streams }},
-		{"dragoman_transparent_total", "Responses that were passed through byte for byte.", func(s *series) int64 { return s.transparent }},
-		{"dragoman_clients_left_total", "Requests whose client disconnected before the end.", func(s *series) int64 { return s.left }},
-		{"dragoman_losses_total", "Losses of conversions.", func(s *series) int64 { return s.losses }},
-		{"dragoman_input_tokens_total", "Tokens of prompts, as reported by upstreams.", func(s *series) int64 { return s.input }},
-		{"dragoman_output_tokens_total", "Tokens of responses, as reported by upstreams.", func(s *series) int64 { return s.output }},
+		{"dragoman_streams_total", "Completed streamed requests.", func(s *series) int64 { return s.streams }},
+		{"dragoman_transparent_total", "Responses passed through byte for byte.", func(s *series) int64 { return s.transparent }},
+		{"dragoman_clients_left_total", "Requests whose client disconnected before the response was complete.", func(s *series) int64 { return s.left }},
+		{"dragoman_losses_total", "Losses reported by conversions.", func(s *series) int64 { return s.losses }},
+		{"dragoman_input_tokens_total", "Prompt tokens reported by upstreams.", func(s *series) int64 { return s.input }},
+		{"dragoman_output_tokens_total", "Response tokens reported by upstreams.", func(s *series) int64 { return s.output }},
 	} {
 		fmt.Fprintf(&b, "# HELP %s %s\n# TYPE %s counter\n", c.name, c.help, c.name)
 		for _, k := range keys {

@@ -94,7 +94,7 @@ func (s *fieldSearch) searchObject(r *jsonwire.Reader, path string, schema bool)
 		field, plain := path+string(name), normalizeField(string(name))
 		top := path == ""
 		switch {
-		case top && string(name) == "model" && !s.inURL: // it was checked itself
+		case top && string(name) == "model" && !s.inURL: // the model name is checked separately
 			r.Skip()
 		case top && plain == "input" && !s.key.AllowsField(field):
 			s.searchItems(r, field+".")
@@ -238,7 +238,7 @@ var (
 	// servers.
 	routingFields = []string{
 		"route", "router", "routing", "provider", "providers", "plugins", "preset", // OpenRouter
-		"provideroptions", "extrabody", // Vercel; SDKs that forward what others do not know
+		"provideroptions", "extrabody", // Vercel; SDKs that forward unknown settings
 		"userconfig", "customllmprovider", "apibase", "baseurl", "apikey", "litellmparams", "routersettings", "routersettingsoverride", "promptid", "engine", // LiteLLM
 		"targets", "strategy", "config", // Portkey
 		"lora", "lorapath", "loraid", "lorarequest", "adapterid", "adaptersource", "adapter", // SGLang, llama.cpp, TGI, LoRAX

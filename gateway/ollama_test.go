@@ -168,8 +168,8 @@ gateway:
 	}
 }
 
-// Every Ollama server numbers the calls of a response. The order of the calls says the same, so that is no loss.
-func TestOllamaCallNumbersAreNoLoss(t *testing.T) {
+// Every Ollama server numbers the calls of a response. The order of the calls says the same, so that is not a loss.
+func TestOllamaCallNumbersAreNotALoss(t *testing.T) {
 	withRig(t, "", func(rw http.ResponseWriter, _ *http.Request) {
 		rw.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(rw, `{"model":"m","created_at":"2026-01-01T00:00:00Z","message":{"role":"assistant","content":"","tool_calls":[{"id":"call_1","function":{"index":0,"name":"get_weather","arguments":{"city":"Oslo"}}},{"id":"call_2","function":{"index":1,"name":"get_weather","arguments":{"city":"Rome"}}}]},"done":true,"done_reason":"stop","prompt_eval_count":1,"eval_count":1}`)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// translatedUpstreams are the simulator's models in every dialect but the client's, and in
-// process.
+// translatedUpstreams are simulated models whose responses the gateway translates: one in process,
+// and one behind each other dialect.
 var translatedUpstreams = []string{"sim/echo", "anthropic/sim/echo", "chat/sim/echo", "gemini/sim/echo", "ollama/sim/echo", "bedrock/sim/echo"}
 
 // TestOpenResponsesRequiredFields pins the fields that Open Responses requires with a

@@ -37,7 +37,7 @@ func (x *exchange) pass(ctx context.Context, up *upstream) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = passed.Body.Close() }() // read as far as needed
+	defer func() { _ = passed.Body.Close() }() // only read: a close error loses nothing
 	if passed.Err != nil {
 		return newPassedError(up.dialect, passed)
 	}
@@ -158,7 +158,7 @@ func (x *exchange) readUntilContent(buf []byte, passed *modelcall.PassResponse) 
 		switch {
 		case errors.Is(err, io.EOF):
 			if d.Feed(buf[fed:], see) == nil {
-				_ = d.Close(see) // see has its error
+				_ = d.Close(see) // see gets the error as an event
 			}
 			open = false
 		case err != nil:
@@ -257,10 +257,10 @@ func (x *exchange) passWhole(up *upstream, passed *modelcall.PassResponse) error
 	if resp.Error != nil && resp.ID == "" && len(resp.Output) == 0 {
 		status, _, _ := x.codec.EncodeError(resp.Error)
 		header := passed.Header.Clone()
-		header.Set("Content-Type", "application/json") // whatever type it had
+		header.Set("Content-Type", "application/json") // replaces the type of the upstream
 		return &passedError{dialect: up.dialect, status: status, header: header, body: body, err: resp.Error}
 	}
-	unfinished := slices.Contains(wire.Of(x.codec).State.Unfinished, resp.Stop.Native) // it runs in the background
+	unfinished := slices.Contains(wire.Of(x.codec).State.Unfinished, resp.Stop.Native) // a background response that is still running
 	switch empty := x.hasFallback && stream.Empty(resp) && !unfinished; {
 	case empty && resp.Error != nil:
 		return resp.Error
@@ -432,7 +432,7 @@ func guardEvents(guard wire.CallGuard, held, events []byte, last bool) []byte {
 
 // redactErrors removes the credential that a server may repeat in its errors from events.
 func redactErrors(passed *modelcall.PassResponse, events []byte) []byte {
-	if !bytes.Contains(events, []byte("error")) { // nearly all of them
+	if !bytes.Contains(events, []byte("error")) { // the common case
 		return events
 	}
 	return passed.Redact(events)

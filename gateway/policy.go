@@ -47,7 +47,7 @@ func bindPolicy(p *policy.Policy, setting string) (*policy.Policy, error) {
 type policies struct {
 	all     *policy.Policy
 	byKey   map[string]*policy.Policy
-	byRoute map[string]*policy.Policy // by the pattern
+	byRoute map[string]*policy.Policy // by route pattern
 }
 
 // newPolicies prepares the policies of a config.

@@ -464,7 +464,7 @@ func writeResponse(rw http.ResponseWriter, r *http.Request, stream bool, pieces 
 	}
 }
 
-// isStream reports whether a request, by its URL or the body of the test, is for a stream.
+// isStream reports whether a request asks for a stream, in its URL or its body.
 func isStream(r *http.Request) bool {
 	body, _ := io.ReadAll(r.Body)
 	r.Body = io.NopCloser(bytes.NewReader(body))

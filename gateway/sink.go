@@ -116,7 +116,7 @@ func (s *sink) writeLocked(p []byte) {
 	}
 	if s.deadline.Sub(now) < writeTime*3/4 {
 		s.deadline = now.Add(writeTime)
-		_ = s.conn.SetWriteDeadline(s.deadline) // a recorder in tests has none
+		_ = s.conn.SetWriteDeadline(s.deadline) // test recorders do not support deadlines
 	}
 	n, err := s.w.Write(p)
 	s.bytes += int64(n)

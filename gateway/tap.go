@@ -208,6 +208,6 @@ func (t *tap) end() (ended bool, usage dragoman.Usage) {
 			return t.named, usage
 		}
 	}
-	_ = d.Close(see) // see gets the error
+	_ = d.Close(see) // see gets the error as an event
 	return ended || t.named, usage
 }

@@ -146,13 +146,13 @@ func (p *searchConverter) add(list json.RawMessage) []dragoman.ToolSpec {
 		p.entry.losses = append(p.entry.losses, l)
 	}
 	for _, t := range req.Tools {
-		t.Deferred = false // it was found
+		t.Deferred = false // the search found it
 		same := func(o dragoman.ToolSpec) bool { return o.Name == t.Name && o.Namespace == t.Namespace }
 		if i := slices.IndexFunc(p.tools, same); i >= 0 {
 			p.tools[i].Deferred = false
 			continue
 		}
-		t.Source = nil // which says that it is deferred
+		t.Source = nil // Source marks the tool as deferred
 		p.tools = append(p.tools, t)
 	}
 	return req.Tools

@@ -109,7 +109,7 @@ func newHTTPClient() *http.Client {
 	}
 	t := def.Clone()
 	t.MaxIdleConnsPerHost, t.MaxIdleConns = maxIdlePerHost, maxIdle
-	t.WriteBufferSize = 2 << 10 // of every stream that waits; a large request is written past it
+	t.WriteBufferSize = 2 << 10 // each waiting stream holds a buffer; large requests bypass it
 	return &http.Client{Transport: t}
 }
 
@@ -159,7 +159,7 @@ func (o *openRoute) routeFor(model string) (*route, error) {
 	spec := o.To
 	if before, after, ok := strings.Cut(o.Pattern, "*"); ok && strings.Contains(spec, "*") {
 		text := strings.TrimSuffix(strings.TrimPrefix(model, before), after)
-		if strings.Contains(text, ",") { // a list would reach models that neither the route nor the key names
+		if strings.Contains(text, ",") { // a list could name models that the route and the key do not allow
 			return nil, errCommaInModel
 		}
 		spec = strings.TrimSpace(strings.ReplaceAll(spec, "*", text))
@@ -209,7 +209,7 @@ func (o *openRoute) open(spec string) (*route, error) {
 	if !ok {
 		name := spec
 		if specs, err := o.models.Resolve(spec); err == nil && len(specs) == 1 {
-			name = specs[0] // not the alias of it
+			name = specs[0] // the model, not its alias
 		}
 		chain = &provider.Chain{Links: []provider.Link{{Name: name, Model: model}}}
 	}
@@ -245,7 +245,7 @@ func (o *openRoute) upstream(model dragoman.Model) (*upstream, error) {
 		if before != nil {
 			before(caps)
 		}
-		_ = configfile.ApplyCapabilities(caps, o.Capabilities) // it was tried above
+		_ = configfile.ApplyCapabilities(caps, o.Capabilities) // cannot fail: it was applied above
 	}
 	return up, nil
 }
@@ -376,7 +376,7 @@ func (x *exchange) transparent(ctx context.Context, up *upstream) bool {
 		return false
 	case x.call.IsVariant():
 		return false
-	case x.head.stream && !passable(x.codec): // such as an array: upstreams are asked for events
+	case x.head.stream && !passable(x.codec): // such as a JSON array: the gateway requests event streams
 		return false
 	case x.history != nil: // the upstream does not have it
 		return false

@@ -154,7 +154,7 @@ var upstreamFaults = []struct {
 	{name: "blank", status: 502, class: dragoman.ErrorServer, serve: func(rw http.ResponseWriter, r *http.Request) {
 		writeResponse(rw, r, isStream(r), "\n", "\n")
 	}},
-	{name: "an object that is no answer", status: 502, class: dragoman.ErrorServer, serve: func(rw http.ResponseWriter, r *http.Request) {
+	{name: "an object that is not a response", status: 502, class: dragoman.ErrorServer, serve: func(rw http.ResponseWriter, r *http.Request) {
 		writeResponse(rw, r, isStream(r), `{"hello":1}`)
 	}},
 	{name: "a page", status: 502, class: dragoman.ErrorServer, serve: func(rw http.ResponseWriter, _ *http.Request) {
@@ -168,7 +168,7 @@ func forEachFault(t *testing.T, more string, test func(r *rig, w pair, stream bo
 	for i, f := range upstreamFaults {
 		for _, w := range pairs() {
 			for _, stream := range []bool{false, true} {
-				if f.streams && !stream || f.name == "an object that is no answer" && w.provider == "ollama" && w.passes(stream) {
+				if f.streams && !stream || f.name == "an object that is not a response" && w.provider == "ollama" && w.passes(stream) {
 					continue // an Ollama stream accepts any object
 				}
 				t.Run(f.name+"/"+w.String()+streamed(stream), func(t *testing.T) {

@@ -11,18 +11,18 @@ import (
 // become the first one: no call before it has a result after it, and no turn is split (quirk D10).
 //
 //   - Index 0 is always included.
-//
 //   - A user message that starts a new exchange is the best choice. Other points are included
 //     for long exchanges.
-//
 //   - For messages that no dialect can express, the result is only 0.
 //
-//     for _, at := range history.CutPoints(messages) {
-//     if size(messages[at:]) <= budget {
-//     messages = messages[at:]
-//     break
-//     }
-//     }
+// To keep the end of a conversation that fits a budget:
+//
+//	for _, at := range history.CutPoints(messages) {
+//		if size(messages[at:]) <= budget {
+//			messages = messages[at:]
+//			break
+//		}
+//	}
 func CutPoints(messages []dragoman.Message) []int {
 	if err := (&dragoman.Request{Messages: messages}).Validate(); err != nil && !onlyAttachments(err) {
 		return []int{0}

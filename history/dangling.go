@@ -25,7 +25,7 @@ func (n *normalizer) dropDangling() {
 // results of the turn come between them.
 func (n *normalizer) dropDanglingReasoning(t *turn) {
 	lost := n.limits.ReasoningFirst // whether the next part is gone
-	if next := t.last + 1; next < t.end && len(n.ms[next].Parts) > 0 && n.ms[next].Parts[0].Kind() == codes.KindOpaque && !n.awaits(t) {
+	if next := t.last + 1; next < t.end && len(n.ms[next].Parts) > 0 && n.ms[next].Parts[0].Kind() == codes.KindOpaque && !n.awaitsResults(t) {
 		lost = false
 	}
 	for i := t.last; i >= t.first; i-- {
@@ -43,8 +43,8 @@ func (n *normalizer) dropDanglingReasoning(t *turn) {
 	}
 }
 
-// awaits reports whether a turn has a call that results must follow.
-func (n *normalizer) awaits(t *turn) bool {
+// awaitsResults reports whether a turn has a call that results must follow.
+func (n *normalizer) awaitsResults(t *turn) bool {
 	return slices.ContainsFunc(t.slots, func(s *slot) bool {
 		return !s.free && !s.hidden && !n.ms[s.msg].dropped(s.part)
 	})

@@ -120,7 +120,7 @@ func (n *normalizer) splitCalls() {
 			return
 		}
 		if len(d.clientCalls()) == 0 {
-			n.writePiece(d, put)
+			n.writeSplitTurn(d, put)
 			return
 		}
 		start := 0
@@ -130,7 +130,7 @@ func (n *normalizer) splitCalls() {
 				which = append(which, k)
 			}
 			start = j + 1
-			n.writePiece(d.take(dragoman.RoleAssistant, which), put)
+			n.writeSplitTurn(d.take(dragoman.RoleAssistant, which), put)
 			if res, ok := results[d.Parts[j].(*dragoman.ToolCall).ID]; ok {
 				put(res)
 			}
@@ -140,14 +140,14 @@ func (n *normalizer) splitCalls() {
 			for k := start; k < len(d.Parts); k++ {
 				which = append(which, k)
 			}
-			n.writePiece(d.take(dragoman.RoleAssistant, which), put)
+			n.writeSplitTurn(d.take(dragoman.RoleAssistant, which), put)
 		}
 	})
 }
 
-// writePiece writes a part of a turn that is now a turn of its own, unless it is
+// writeSplitTurn writes a part of a turn that is now a turn of its own, unless it is
 // empty.
-func (n *normalizer) writePiece(d draft, put func(draft)) {
+func (n *normalizer) writeSplitTurn(d draft, put func(draft)) {
 	thinks := slices.ContainsFunc(d.Parts, func(p dragoman.Part) bool { return p.Kind() == codes.KindReasoning })
 	hasContent := slices.ContainsFunc(d.Parts, func(p dragoman.Part) bool { return p.Kind() != codes.KindReasoning && !blank(p) })
 	switch {

@@ -6,6 +6,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/textkit"
 )
 
 // stubDescription describes a tool that is declared only because the conversation has
@@ -47,7 +48,7 @@ func (n *normalizer) declareTools() ([]dragoman.ToolSpec, *dragoman.ToolChoice) 
 	if tools == nil {
 		return nil, nil
 	}
-	n.rep.Addf(dragoman.Synthesized, dragoman.Warn, "/tools", "%d tool(s) of earlier calls declared, because the API requires it; the model may not call them", len(tools))
+	n.rep.Addf(dragoman.Synthesized, dragoman.Warn, "/tools", "%s of earlier calls declared, because the API requires it; the model may not call them", textkit.Count(len(tools), "tool"))
 	return slices.Concat(n.req.Tools, tools), &dragoman.ToolChoice{Mode: dragoman.ChoiceNone}
 }
 

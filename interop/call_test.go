@@ -373,7 +373,7 @@ func TestQuirkB30_CallWithoutTextHasAProblem(t *testing.T) {
 		code string
 	}{
 		"no input":                 {`{"a":"x","b":"y"}`, "no_input"},
-		"an input that is no text": {`{"input":5}`, "no_input"},
+		"an input that is not a string": {`{"input":5}`, "no_input"},
 		"cut off":                  {`{"input":"abc`, codes.ProblemInvalidJSON},
 		"a repeated input":         {`{"input":"a","input":"b"}`, codes.ProblemDuplicateKey},
 		"a broken string":          {`"abc`, codes.ProblemInvalidJSON},

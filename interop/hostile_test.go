@@ -141,7 +141,7 @@ func TestUnreadableCallDoesNotRun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c, _, err := all.Registry(interop.Options{}).InspectCall(native(tc.format, tc.call))
 			if err != nil {
-				t.Fatalf("it is no call any more: %v", err)
+				t.Fatalf("it is no longer a call: %v", err)
 			}
 			if c.ID != "t" || c.Problem == nil || c.Problem.Code != "unreadable" {
 				t.Fatalf("it may run: %+v", c)

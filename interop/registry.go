@@ -34,7 +34,7 @@ type Options struct {
 // it belongs to that request and is not safe for concurrent use.
 type Registry struct {
 	target targets.Target
-	// codecs are the known codecs, own that of the target's dialect; nil if unknown.
+	// codecs are the known codecs. ownCodec is the codec of the target's dialect; nil if unknown.
 	codecs   []toolwire.Codec
 	ownCodec toolwire.Codec
 	names    *names

@@ -579,7 +579,7 @@ func TestX14_HealthIsBounded(t *testing.T) {
 }
 
 func TestX13_ProxyCredentialIsRedacted(t *testing.T) {
-	t.Run("one that is no URL", func(t *testing.T) {
+	t.Run("one that is not a URL", func(t *testing.T) {
 		log, seen := debugLog()
 		proxy := func(*http.Request) (*url.URL, error) {
 			return nil, fmt.Errorf("invalid proxy address %q", "http://user:hunter2/x@proxy.test:%zz")

@@ -243,7 +243,7 @@ func TestResponseEndHasAllLosses(t *testing.T) {
 	})
 }
 
-func TestFieldInTheURLIsNoLoss(t *testing.T) {
+func TestFieldInTheURLIsNotALoss(t *testing.T) {
 	each(t, func(t *testing.T, codec dialect.Codec) {
 		forGenerateAndStream(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
 			s := serve(t, codec, respond(textResponse("hi")))
@@ -408,7 +408,7 @@ func TestX13_EachPhaseHasItsTimeout(t *testing.T) {
 				t.Errorf("retryable %v", provider.Retryable(err))
 			}
 			if !errors.Is(err, context.DeadlineExceeded) {
-				t.Error("it is no deadline")
+				t.Error("it is not a deadline")
 			}
 		})
 	}

@@ -216,7 +216,7 @@ func TestX15_InvalidSpecsAreExplained(t *testing.T) {
 			t.Errorf("%q: %v, want %s", spec, err, want)
 		}
 		if errors.As(err, &bad) && !badSpec(err) {
-			t.Errorf("%q: it is no ErrSpec", spec)
+			t.Errorf("%q: it is not an ErrSpec", spec)
 		}
 	}
 }

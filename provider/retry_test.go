@@ -254,7 +254,7 @@ func TestX14_RefusedReasoningIsDroppedOnce(t *testing.T) {
 					t.Errorf("first %s\nthen %s", got[0].body, got[1].body)
 				}
 				if len(clock.waits()) != 1 {
-					t.Errorf("waits %v: the cure takes none, and is no retry", clock.waits())
+					t.Errorf("waits %v: the cure takes none, and is not a retry", clock.waits())
 				}
 				out := false
 				for _, l := range resp.Losses.Losses {

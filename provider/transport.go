@@ -304,7 +304,7 @@ func (a *attemptResponse) Close() {
 		a.stopClosing()
 	}
 	if a.Response != nil {
-		_ = a.Body.Close() // read as far as needed
+		_ = a.Body.Close() // only read: a close error loses nothing
 	}
 	a.cancel(nil)
 }

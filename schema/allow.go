@@ -57,7 +57,7 @@ func (l *lowerer) liftNote() {
 	}
 	l.rootNote, _ = d.str()
 	l.root.del(kwDescription)
-	l.addLoss(dragoman.Moved, dragoman.Info, d, "the root has no description here; it belongs to the tool's")
+	l.addLoss(dragoman.Moved, dragoman.Info, d, "the target accepts no description at the root; moved to the description of the tool")
 }
 
 func smallCount(raw []byte, max int) bool {

@@ -42,7 +42,7 @@ func Check(src json.RawMessage, p Profile) []Violation {
 	c.doc = doc
 	root, ok := doc.(map[string]any)
 	if !ok {
-		c.add("", "root", "must be an object of keywords")
+		c.add("", "root", "must be an object")
 		return c.found
 	}
 	c.root(root)
@@ -175,7 +175,7 @@ func (c *checker) below(s map[string]any, key string, p place) {
 	case "anyOf", "oneOf", "allOf", "prefixItems":
 		list, ok := val.([]any)
 		if !ok || len(list) == 0 {
-			c.add(at.ptr, key, "must be a list of schemas, not empty")
+			c.add(at.ptr, key, "must be a non-empty list of schemas")
 			return
 		}
 		for i, e := range list {
@@ -341,7 +341,7 @@ func (c *checker) general(s map[string]any, p place) {
 	}
 	if v, ok := s["enum"]; ok {
 		if list, isList := v.([]any); !isList || len(list) == 0 {
-			c.add(ptr+"/enum", "enum", "must be a list of values, not empty")
+			c.add(ptr+"/enum", "enum", "must be a non-empty list of values")
 		}
 	}
 	if v, ok := s["required"]; ok {

@@ -40,7 +40,7 @@ func TestT4_CompleteSetsDefaultsAndCoercesOnRequest(t *testing.T) {
 		{"text to numbers, booleans, null, objects", `{"n":" 5 ","from_all":1,"deep":"{\"on\":false,\"x\":2.5}"}`, true, `{"n":5,"from_all":1,"deep":{"on":false,"x":2.5}}`, 2},
 		{"null in text where null may be", `{"n":1,"from_all":1,"deep":{"on":"false","x":"null"}}`, true, `{"n":1,"from_all":1,"deep":{"on":false,"x":null}}`, 2},
 		{"numbers to text", `{"n":1,"from_all":1,"s":7.50}`, true, `{"n":1,"from_all":1,"s":"7.50"}`, 1},
-		{"a fraction is no integer", `{"n":"5.5","from_all":1}`, true, `{"n":"5.5","from_all":1}`, 0},
+		{"a fraction is not an integer", `{"n":"5.5","from_all":1}`, true, `{"n":"5.5","from_all":1}`, 0},
 		{"items by their place", `{"n":1,"from_all":1,"pair":["1",2,"3"]}`, true, `{"n":1,"from_all":1,"pair":[1,"2","3"]}`, 2},
 		{"big numbers keep their digits", `{"n":"123456789012345678901234567890","from_all":1}`, true, `{"n":123456789012345678901234567890,"from_all":1}`, 1},
 		{"a whole number is an integer", `{"n":5.0,"from_all":1.0,"deep":{"on":true,"x":2.0},"pair":[1e2,"2.0"]}`, false, `{"n":5,"from_all":1.0,"deep":{"on":true,"x":2.0},"pair":[100,"2.0"]}`, 2},

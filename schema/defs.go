@@ -173,7 +173,7 @@ func (l *lowerer) gatherDefs() {
 				c := l.copy(t)
 				d := l.rootDefs()
 				d.members = append(d.members, member{freeName(d, defName(t)), kwOther, c})
-				l.addLoss(dragoman.Moved, dragoman.Info, t, "copied to $defs, where references may lead")
+				l.addLoss(dragoman.Moved, dragoman.Info, t, "copied to $defs, the only place that references may point to")
 				moved[t] = c
 			}
 		}
@@ -243,7 +243,7 @@ func (l *lowerer) pruneDefs() {
 	}
 	if defs.members = keep; len(keep) == 0 {
 		l.root.del(kwDefs)
-		l.addLoss(dragoman.Dropped, dragoman.Info, defs, "no definition is left")
+		l.addLoss(dragoman.Dropped, dragoman.Info, defs, "$defs is empty")
 	}
 }
 

@@ -16,7 +16,7 @@ func (l *lowerer) listEntries(n *node) {
 		return
 	}
 	if values.isTrue() || values.empty() {
-		l.addLoss(dragoman.Lowered, dragoman.Warn, values, "a free-form map, which this target usually sends empty")
+		l.addLoss(dragoman.Lowered, dragoman.Warn, values, "models of this target usually send an empty object for a free-form map")
 		n.del(kwAdditionalProperties)
 		return
 	}

@@ -42,7 +42,7 @@ func (l *lowerer) scalarEnum(n, e *node) {
 		n.setTypes([]string{"null"})
 		return
 	}
-	l.addLoss(dragoman.Lowered, dragoman.Info, e, "null among the values becomes a branch of its own")
+	l.addLoss(dragoman.Lowered, dragoman.Info, e, "null in the enum becomes a separate branch")
 	types := slices.DeleteFunc(n.types(), func(t string) bool { return t == "null" })
 	n.set(kwEnum, arrayOf(rest).at(e))
 	if len(types) > 0 {
@@ -81,7 +81,7 @@ func (l *lowerer) stringEnum(n, e *node) {
 	case slices.ContainsFunc(values, foreign):
 		values = l.asStrings(n, e, values, typed)
 	case !typed:
-		l.addLoss(dragoman.Lowered, dragoman.Warn, e, "an enum of strings is of type string")
+		l.addLoss(dragoman.Lowered, dragoman.Warn, e, "type string written, because all values of the enum are strings")
 		n.setTypes([]string{"string"})
 		l.dropForeign(n)
 	}
@@ -89,7 +89,7 @@ func (l *lowerer) stringEnum(n, e *node) {
 	if len(kept) == len(values) {
 		return
 	}
-	l.addLoss(dragoman.Lowered, dragoman.Warn, e, "the empty string cannot be listed; moved to the description")
+	l.addLoss(dragoman.Lowered, dragoman.Warn, e, "the enum cannot contain an empty string; moved to the description")
 	l.note(n, "may be empty")
 	n.del(kwEnum)
 	if len(kept) > 0 {

@@ -23,7 +23,7 @@ func (l *lowerer) inlineAll() {
 		refs = refs || n.ref != nil
 		for _, m := range n.members {
 			if n.kind == isSchema && (m.kw == kwDefs || m.kw == kwDefinitions || isName(m.kw)) {
-				l.addLossf(dragoman.Dropped, dragoman.Info, m.val, "%s: this target has no references", m.key)
+				l.addLossf(dragoman.Dropped, dragoman.Info, m.val, "%s: this target does not support references", m.key)
 			}
 		}
 	})

@@ -101,7 +101,7 @@ func (l *lowerer) run(src []byte) ([]byte, error) {
 	}
 	l.maxCopies += 2 * ps.nodes
 	for _, n := range ps.repeated {
-		l.addLoss(dragoman.Dropped, dragoman.Warn, n, "duplicate name; the last one is used")
+		l.addLoss(dragoman.Dropped, dragoman.Warn, n, "duplicate field; the last one is used")
 	}
 	if root = l.rootSchema(root); l.err != nil {
 		return nil, l.err
@@ -194,13 +194,13 @@ func (l *lowerer) readable(src []byte) []byte {
 	if err != nil {
 		return src
 	}
-	l.addLoss(dragoman.Lowered, dragoman.Info, nil, "text that is not Unicode replaced by U+FFFD")
+	l.addLoss(dragoman.Lowered, dragoman.Info, nil, "invalid Unicode replaced by U+FFFD")
 	return clean
 }
 
 // noArguments returns the schema of a tool without arguments (quirk A20).
 func (l *lowerer) noArguments() []byte {
-	l.addLoss(dragoman.Synthesized, dragoman.Info, nil, "no schema: an object without properties")
+	l.addLoss(dragoman.Synthesized, dragoman.Info, nil, "the tool has no schema; an object without properties is written")
 	if l.p.closed {
 		return []byte(`{"type":"object","properties":{},"additionalProperties":false}`)
 	}
@@ -236,7 +236,7 @@ func (l *lowerer) addLoss(kind dragoman.LossKind, sev dragoman.Severity, at *nod
 		}
 		l.report.Add(kind, sev, path, detail)
 	case n == maxLosses:
-		l.report.Add(dragoman.Lowered, dragoman.Serious, "", "more changes than are listed")
+		l.report.Add(dragoman.Lowered, dragoman.Serious, "", "too many changes; the others are not listed")
 	}
 }
 
@@ -324,11 +324,11 @@ func (l *lowerer) cutLoops() {
 		if n == nil {
 			return
 		}
-		l.addLoss(dragoman.Dropped, dragoman.Serious, n.get(kwRef), "the reference leads back to itself and has no meaning")
+		l.addLoss(dragoman.Dropped, dragoman.Serious, n.get(kwRef), "the reference is circular and has no meaning")
 		n.ref = nil
 		n.del(kwRef)
 	}
-	l.fail(l.root, dragoman.ErrTooLarge, "too many references that lead back to themselves")
+	l.fail(l.root, dragoman.ErrTooLarge, "too many circular references")
 }
 
 // dropBases drops $id below the root if there are references: it would change their base, which
@@ -342,7 +342,7 @@ func (l *lowerer) dropBases() {
 		if text, _ := id.str(); n == l.root || text == "" || text[0] == '#' {
 			return
 		}
-		l.addLoss(dragoman.Dropped, dragoman.Info, id, "$id below the root; references are written from the root")
+		l.addLoss(dragoman.Dropped, dragoman.Info, id, "$id below the root; references are rewritten relative to the root")
 		n.del(kwID)
 		l.rebased = true
 	})
@@ -369,7 +369,7 @@ func (l *lowerer) bindBelow(from *node) {
 			leads = append(leads, n.ref)
 			return
 		}
-		l.addLossf(dragoman.Dropped, dragoman.Serious, ref, "the reference %.100q does not lead into this schema", text)
+		l.addLossf(dragoman.Dropped, dragoman.Serious, ref, "the reference %.100q does not point into this schema", text)
 		n.del(kwRef)
 		if text != "" {
 			l.note(n, "see "+text)

@@ -27,7 +27,7 @@ func (l *lowerer) inlineStep(n *node) {
 	n.ref = nil
 	if target.kind == isBool {
 		if target.isFalse() {
-			l.impossible(n, "the reference leads to a schema that nothing satisfies")
+			l.impossible(n, "the reference points to a schema that no value satisfies")
 		}
 		return
 	}
@@ -100,7 +100,7 @@ func (l *lowerer) merge(dst, src *node, prefer bool) {
 					dst.set(m.kw, m.val)
 				}
 			default:
-				l.addLossf(dragoman.Lowered, dragoman.Warn, m.val, "%s occurs twice in what is merged; the later one is kept", m.key)
+				l.addLossf(dragoman.Lowered, dragoman.Warn, m.val, "the merged schemas have different values of %s; the later one is kept", m.key)
 				dst.set(m.kw, m.val)
 			}
 		}
@@ -187,10 +187,10 @@ func (l *lowerer) bothUnions(dst *node, m member) {
 			dst.set(kwAllOf, (&node{kind: isList, list: []*node{s}}).at(m.val))
 		}
 	case l.p.closed:
-		l.refuse(m.val, "two "+name+" apply at once, which this target cannot express")
+		l.refuse(m.val, "two "+name+" constraints apply at once, which this target cannot express")
 	default:
 		l.note(dst, "and "+name+": "+noteValue(m.val))
-		l.addLossf(dragoman.Moved, dragoman.Warn, m.val, "two %s apply at once; one is moved to the description", name)
+		l.addLossf(dragoman.Moved, dragoman.Warn, m.val, "two %s constraints apply at once; one is moved to the description", name)
 	}
 }
 
@@ -226,7 +226,7 @@ func (l *lowerer) mergeTypes(dst, src *node) {
 		}
 	}
 	if len(both) == 0 {
-		l.addLossf(dragoman.Lowered, dragoman.Serious, src.get(kwType), "types %v and %v exclude each other; the later ones are kept", a, b)
+		l.addLossf(dragoman.Lowered, dragoman.Serious, src.get(kwType), "no value has both the types %v and %v; the later ones are kept", a, b)
 		both = b
 	}
 	if !slices.Equal(both, a) {
@@ -244,7 +244,7 @@ func (l *lowerer) mergeEnums(dst, have, add *node) {
 	switch {
 	case len(both) == len(a):
 	case len(both) == 0:
-		l.addLoss(dragoman.Lowered, dragoman.Serious, add, "two lists of values exclude each other; the later one is kept")
+		l.addLoss(dragoman.Lowered, dragoman.Serious, add, "two enums have no value in common; the later one is kept")
 		dst.set(kwEnum, add)
 	default:
 		dst.set(kwEnum, arrayOf(both).at(have))

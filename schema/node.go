@@ -109,7 +109,7 @@ func (l *lowerer) lowerItems(n *node) {
 		l.refuse(n, "an array without items accepts anything, which this target cannot express")
 		return
 	case items == nil:
-		l.addLoss(dragoman.Synthesized, dragoman.Info, n, "items added: an array must have them")
+		l.addLoss(dragoman.Synthesized, dragoman.Info, n, "items added, because the target requires it in an array")
 		n.set(kwItems, &node{kind: isSchema})
 	}
 	l.typeItems(n)
@@ -125,7 +125,7 @@ func (l *lowerer) typeItems(n *node) {
 		l.lowerBool(items)
 	}
 	if items.ref == nil && !items.has(kwType) && !l.combined(items) && inferTypes(items) == nil {
-		l.addLossf(dragoman.Lowered, dragoman.Warn, items, "items of no type become items of type %s", strings.Join(l.p.itemTypes, ", "))
+		l.addLossf(dragoman.Lowered, dragoman.Warn, items, "items without a type get type %s", strings.Join(l.p.itemTypes, ", "))
 		items.setTypes(l.p.itemTypes)
 	}
 }
@@ -362,7 +362,7 @@ func (l *lowerer) widenTuple(n *node) {
 	if !open && !n.has(kwMaxItems) {
 		n.set(kwMaxItems, data(size).at(pre))
 	}
-	l.addLossf(dragoman.Lowered, dragoman.Warn, pre, "a tuple of %s becomes an array whose items may have any of its forms", size)
+	l.addLossf(dragoman.Lowered, dragoman.Warn, pre, "a tuple of %s becomes an array whose items may match any of its schemas", size)
 }
 
 // endTuple writes the end of a tuple as its length if the target does not accept false for the
@@ -396,7 +396,7 @@ func (l *lowerer) addType(n *node) {
 			return
 		}
 		if types = l.p.anyTypes; types == nil {
-			return // any JSON stays any JSON (quirk A40)
+			return // a schema that accepts any JSON stays unchanged (quirk A40)
 		}
 	}
 	l.addLossf(dragoman.Synthesized, dragoman.Info, n, "type %s added", strings.Join(types, ", "))

@@ -122,7 +122,7 @@ func (l *lowerer) completeRequired(n, props *node) {
 	if l.p.allRequired {
 		for _, m := range props.members {
 			if !required[m.key] {
-				l.addLossf(dragoman.Lowered, dragoman.Warn, m.val, "property %.60q was optional: required now, and null means absent", m.key)
+				l.addLossf(dragoman.Lowered, dragoman.Warn, m.val, "optional property %.60q becomes required; null means absent", m.key)
 				names = append(names, m.key)
 				l.optional = append(l.optional, m.val)
 			}

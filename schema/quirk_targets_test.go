@@ -312,7 +312,7 @@ func TestQuirkA11_TheEmptyStringIsNotListed(t *testing.T) {
 	lowersTo(t, GeminiParameters(), [][]string{
 		{"others stay", `{"type":"string","enum":["a",""],"description":"d"}`, `{"type":"string","description":"d (may be empty)","enum":["a"]}`, "lowered /properties/a/enum"},
 		{"alone it is described", `{"type":"string","enum":[""]}`, `{"type":"string","description":"(may be empty)"}`},
-		{"null is no crash", `{"enum":["",null,"b"]}`, `{"type":"string","nullable":true,"description":"(may be empty)","enum":["b"]}`},
+		{"null does not crash", `{"enum":["",null,"b"]}`, `{"type":"string","nullable":true,"description":"(may be empty)","enum":["b"]}`},
 	})
 	lowersTo(t, GeminiJSONSchema(), [][]string{{"the richer form lists it", `{"type":"string","enum":["a",""]}`, ""}})
 }
@@ -821,7 +821,7 @@ func TestEveryProfileIsFoundByItsName(t *testing.T) {
 		seen[p.Name()] = true
 		vendor, surface, ok := strings.Cut(p.Name(), ".")
 		if !ok || vendor == "" || surface == "" {
-			t.Errorf("%q is no name", p.Name())
+			t.Errorf("%q is not a name", p.Name())
 		}
 		if rules := p.reference; rules.rootObject != p.rootObject || rules.strict != p.Strict() || !rules.items && !strings.HasPrefix(p.Name(), "anthropic.tool") {
 			t.Errorf("%s has no rules in the checker", p.Name())

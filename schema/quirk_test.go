@@ -558,7 +558,7 @@ func TestQuirkA21_NumbersInStrings(t *testing.T) {
 			[]string{"lowered /properties/a/minItems", "lowered /properties/b/maximum"},
 		},
 		{
-			"what is no number is dropped", AnthropicTool(),
+			"a value that is not a number is dropped", AnthropicTool(),
 			`{"type":"object","properties":{"a":{"type":"string","minLength":"many","maxLength":-1}}}`,
 			`{"type":"object","properties":{"a":{"type":"string"}}}`,
 			[]string{"dropped /properties/a/minLength", "dropped /properties/a/maxLength"},

@@ -40,7 +40,7 @@ func (l *lowerer) repairMember(n *node, m member) {
 		switch s, _ := v.str(); {
 		case v.kind == isData && (string(v.raw) == "true" || string(v.raw) == "false"):
 		case s == "true", s == "false":
-			l.addLossf(dragoman.Lowered, dragoman.Info, v, "%s was a string", m.key)
+			l.addLossf(dragoman.Lowered, dragoman.Info, v, "%s was a string; converted", m.key)
 			n.set(m.kw, data(s).at(v))
 		default:
 			l.dropMalformed(n, m, "a boolean")
@@ -103,11 +103,11 @@ func (l *lowerer) repairNumber(n *node, m member) {
 	case !isNumber(string(raw)), count && !isCount(raw), m.kw == kwMultipleOf && !isPositive(raw):
 		want := "a number"
 		if count {
-			want = "a number of things"
+			want = "a non-negative integer"
 		}
 		l.dropMalformed(n, m, want)
 	case &raw[0] != &m.val.raw[0]:
-		l.addLossf(dragoman.Lowered, dragoman.Info, m.val, "%s was a string", m.key)
+		l.addLossf(dragoman.Lowered, dragoman.Info, m.val, "%s was a string; converted", m.key)
 		n.set(m.kw, (&node{raw: raw}).at(m.val))
 	}
 }
@@ -219,7 +219,7 @@ func (l *lowerer) repairRequired(n *node, m member) {
 	names := slices.DeleteFunc(slices.Clone(values), func(e []byte) bool { return e[0] != '"' })
 	kept := unique(names)
 	if len(kept) < len(values) {
-		l.addLossf(dragoman.Lowered, dragoman.Info, v, "%s keeps names only, each once", m.key)
+		l.addLossf(dragoman.Lowered, dragoman.Info, v, "%s must be a list of distinct names; other values are removed", m.key)
 		n.set(m.kw, arrayOf(kept).at(v))
 	}
 }
@@ -246,7 +246,7 @@ func (l *lowerer) repairNames(n *node, m member) {
 	}
 	w.EndObject()
 	if bad {
-		l.addLossf(dragoman.Lowered, dragoman.Warn, m.val, "%s keeps lists of names only", m.key)
+		l.addLossf(dragoman.Lowered, dragoman.Warn, m.val, "%s must contain lists of names; other values are removed", m.key)
 		n.set(m.kw, (&node{raw: w.Buf}).at(m.val))
 	}
 }
@@ -270,7 +270,7 @@ func (l *lowerer) liftRequired(n *node) {
 			if v == nil || v.kind != isData || string(v.raw) != "true" {
 				continue
 			}
-			l.addLoss(dragoman.Moved, dragoman.Info, v, "required: true belongs in the object's list of required names")
+			l.addLoss(dragoman.Moved, dragoman.Info, v, "required: true moved to the object's list of required names")
 			p.val.del(kwRequired)
 			names := n.required()
 			if !slices.Contains(names, p.key) {
@@ -354,7 +354,7 @@ func (l *lowerer) repairList(n *node, m member) {
 	}
 	v.list = keep
 	if len(keep) == 0 {
-		l.dropMalformed(n, m, "a list of schemas, not empty")
+		l.dropMalformed(n, m, "a non-empty list of schemas")
 	}
 }
 

@@ -40,7 +40,7 @@ func (l *lowerer) flattenRoot() {
 			root.setTypes(types)
 		}
 	case slices.Contains(types, "object"):
-		l.addLossf(dragoman.Lowered, dragoman.Warn, root.get(kwType), "of %v only object is allowed at the root", types)
+		l.addLossf(dragoman.Lowered, dragoman.Warn, root.get(kwType), "the root must be an object; other types of %v are removed", types)
 		root.setTypes([]string{"object"})
 	default:
 		l.fail(root, ErrInvalid, "the root is of type "+types[0]+", and "+l.p.objectRequirement())
@@ -209,7 +209,7 @@ func (l *lowerer) addUnion(n *node, objects []*node) {
 		s := (&node{kind: isSchema}).at(vs[0])
 		s.set(kwAnyOf, (&node{kind: isList, list: vs}).at(vs[0]))
 		props.members[i].val = s
-		l.addLossf(dragoman.Lowered, dragoman.Info, vs[0], "property %.60q has %d forms in the branches: anyOf", key, len(vs))
+		l.addLossf(dragoman.Lowered, dragoman.Info, vs[0], "property %.60q has %d schemas in the branches; combined with anyOf", key, len(vs))
 	}
 	sum := &node{kind: isSchema, parent: n.parent, token: n.token}
 	if !n.has(kwType) {

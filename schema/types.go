@@ -335,12 +335,12 @@ func (l *lowerer) repairType(n *node, v *node) {
 	case !changed && len(types) > 0:
 	case any || len(types) == 0:
 		if !any && !said {
-			l.addLoss(dragoman.Dropped, dragoman.Warn, v, "type names no JSON type")
+			l.addLoss(dragoman.Dropped, dragoman.Warn, v, "type contains no JSON type")
 		}
 		n.del(kwType)
 	default:
 		if bad {
-			l.addLoss(dragoman.Lowered, dragoman.Warn, v, "type keeps only what is a JSON type")
+			l.addLoss(dragoman.Lowered, dragoman.Warn, v, "values of type that are not JSON types are removed")
 		}
 		n.setTypes(types)
 	}

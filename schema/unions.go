@@ -177,22 +177,22 @@ func (l *lowerer) possibleTypes(n *node) []string {
 	if e := n.get(kwEnum); e != nil && len(types) > 1 {
 		values := elements(e)
 		some := slices.DeleteFunc(slices.Clone(types), func(t string) bool {
-			return !slices.ContainsFunc(values, func(v []byte) bool { return isOf(v, t) })
+			return !slices.ContainsFunc(values, func(v []byte) bool { return valueHasType(v, t) })
 		})
 		if len(some) > 0 {
 			types = some
 		}
 	}
 	if len(types) < len(declared) {
-		l.addLossf(dragoman.Lowered, dragoman.Info, n.get(kwType), "of %v only %v has an effect", declared, types)
+		l.addLossf(dragoman.Lowered, dragoman.Info, n.get(kwType), "the types %v are reduced to %v; the others have no effect", declared, types)
 	} else if v := n.get(kwType); len(types) == 1 && v.raw[0] == '[' {
 		l.addLoss(dragoman.Lowered, dragoman.Info, v, "a list of one type becomes the type")
 	}
 	return types
 }
 
-// isOf reports whether a value is of a type.
-func isOf(v []byte, t string) bool {
+// valueHasType reports whether a value is of a type.
+func valueHasType(v []byte, t string) bool {
 	is := typeOfText(v)
 	return is == t || t == "number" && is == "integer" || t == "integer" && is == "number" && isCount([]byte(trimSign(v)))
 }
@@ -211,7 +211,7 @@ func (l *lowerer) splitNull(n *node, types []string) []string {
 		values := elements(e)
 		rest := slices.DeleteFunc(slices.Clone(values), func(v []byte) bool { return string(v) == "null" })
 		if len(rest) < len(values) {
-			l.addLoss(dragoman.Lowered, dragoman.Info, e, "null among the values becomes nullable")
+			l.addLoss(dragoman.Lowered, dragoman.Info, e, "null in the enum becomes nullable")
 			n.del(kwEnum)
 			if len(rest) > 0 {
 				n.set(kwEnum, arrayOf(rest).at(e))
@@ -224,7 +224,7 @@ func (l *lowerer) splitNull(n *node, types []string) []string {
 	}
 	types = slices.DeleteFunc(types, func(t string) bool { return t == "null" })
 	if len(types) == 0 {
-		l.addLoss(dragoman.Lowered, dragoman.Warn, n.get(kwType), "a schema for null alone becomes a string that may be null")
+		l.addLoss(dragoman.Lowered, dragoman.Warn, n.get(kwType), "a schema that accepts only null becomes a nullable string")
 		l.note(n, "always null")
 		types = []string{"string"}
 	} else {
@@ -246,11 +246,11 @@ func typeBranch(n *node, t string) *node {
 		switch {
 		case m.kw == kwType, m.kw == kwNullable, annotation(m.kw):
 		case m.kw == kwEnum:
-			if some := slices.DeleteFunc(elements(m.val), func(v []byte) bool { return !isOf(v, t) }); len(some) > 0 {
+			if some := slices.DeleteFunc(elements(m.val), func(v []byte) bool { return !valueHasType(v, t) }); len(some) > 0 {
 				b.members = append(b.members, member{m.key, m.kw, arrayOf(some).at(m.val)})
 			}
 		case m.kw == kwConst:
-			if isOf(m.val.raw, t) {
+			if valueHasType(m.val.raw, t) {
 				b.members = append(b.members, m)
 			}
 		case m.kw == kwFormat:

@@ -540,7 +540,7 @@ func (s *Session) keep(ctx context.Context, on connection, c converted, res exte
 // decode returns the messages for native elements. Elements that the action did not change
 // keep their messages.
 func (on connection) decode(c converted, elements []json.RawMessage) ([]dragoman.Message, error) {
-	before := map[string][]int{} // the indexes of an element, in order
+	before := map[string][]int{} // indexes by element, in order
 	for i := range c.rest {
 		raw := string(c.rest[i].Native.Raw)
 		before[raw] = append(before[raw], i)

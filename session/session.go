@@ -32,7 +32,7 @@ type Session struct {
 	ActionContext ActionContext
 
 	store   Store
-	created Info // as of Open; the current Head is in writer
+	created Info // state when the session was opened; writer has the current Head
 	writer
 	begins keyed
 	held   atomic.Bool

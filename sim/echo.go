@@ -27,7 +27,7 @@ func (e Echo) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[drago
 func (e Echo) String() string { return e.actor().name }
 
 func (e Echo) actor() actor {
-	return actor{name: "sim/echo", settings: e.Settings, respond: func(req *dragoman.Request, _ mint) (response, error) {
+	return actor{name: "sim/echo", settings: e.Settings, respond: func(req *dragoman.Request, _ idGenerator) (response, error) {
 		a := response{stop: dragoman.Stop{Reason: dragoman.StopEnd}}
 		if text := lastInput(req); text != "" {
 			a.parts = []dragoman.Part{&dragoman.Text{Text: text}}

@@ -155,23 +155,23 @@ func (f *filler) value(s any, name string, depth int) (any, bool) {
 
 // spend counts a value and returns it, unless a limit is exceeded.
 func (f *filler) spend(v any, ok bool) (any, bool) {
-	f.bytes += weigh(v)
+	f.bytes += approximateSize(v)
 	return v, ok && f.bytes <= maxFillBytes
 }
 
-// weigh returns the approximate size of a value in bytes.
-func weigh(v any) int {
+// approximateSize returns the approximate size of a value in bytes.
+func approximateSize(v any) int {
 	n := 8
 	switch v := v.(type) {
 	case string:
 		n += len(v)
 	case *object:
 		for _, k := range v.keys {
-			n += len(k) + weigh(v.values[k])
+			n += len(k) + approximateSize(v.values[k])
 		}
 	case []any:
 		for _, e := range v {
-			n += weigh(e)
+			n += approximateSize(e)
 		}
 	}
 	return n
@@ -251,7 +251,7 @@ func (f *filler) object(s *object, depth int) (any, bool) {
 			out.set(name, made)
 		}
 	}
-	return out, f.enough(out, s, properties, depth)
+	return out, f.addMinProperties(out, s, properties, depth)
 }
 
 // requiredOf returns the required properties of an object.
@@ -291,8 +291,8 @@ func (f *filler) extra(s *object, name string, depth int) (any, bool) {
 	return f.value(of, name, depth+1)
 }
 
-// enough adds properties until an object has its minimum number of them.
-func (f *filler) enough(out, s, properties *object, depth int) bool {
+// addMinProperties adds properties until an object has its minimum number of them.
+func (f *filler) addMinProperties(out, s, properties *object, depth int) bool {
 	least := intOr(s, "minProperties", 0)
 	if properties != nil {
 		for _, name := range properties.keys {
@@ -558,17 +558,17 @@ func (f *filler) text(s *object, name string) (any, bool) {
 		if err != nil {
 			return nil, false
 		}
-		return stretched(text, s), true
+		return fitLength(text, s), true
 	}
 	fallback := name
 	if fallback == "" {
 		fallback = "text"
 	}
-	return stretched(fallback, s), true
+	return fitLength(fallback, s), true
 }
 
-// stretched returns a text whose length a schema accepts.
-func stretched(text string, s *object) string {
+// fitLength returns a text whose length a schema accepts.
+func fitLength(text string, s *object) string {
 	least, most := intOr(s, "minLength", 0), intOr(s, "maxLength", math.MaxInt32)
 	if n := utf8.RuneCountInString(text); n < least {
 		text += strings.Repeat("x", least-n)

@@ -219,15 +219,15 @@ func best(text string, all []*candidate) *candidate {
 			found, most = c, s
 		}
 	}
-	if found == nil || most < enoughWords && !sure(h, found) {
+	if found == nil || most < enoughWords && !isConfident(h, found) {
 		return nil
 	}
 	return found
 }
 
-// sure reports whether a text has an uncommon word of a tool's name, or begins with a word of
+// isConfident reports whether a text has an uncommon word of a tool's name, or begins with a word of
 // it as a command.
-func sure(h parsedText, c *candidate) bool {
+func isConfident(h parsedText, c *candidate) bool {
 	return slices.ContainsFunc(h.stems, func(w string) bool {
 		return c.name[w] && (!isCommonVerb(w) || h.first == w)
 	})

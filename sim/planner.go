@@ -54,7 +54,7 @@ func (p Planner) actor() actor {
 }
 
 // plan makes the response of a planner.
-func plan(req *dragoman.Request, m mint) (response, error) {
+func plan(req *dragoman.Request, m idGenerator) (response, error) {
 	turn := userTurnOf(req)
 	calls, unfilled := wanted(req, turn)
 	calls = turn.open(calls)
@@ -90,7 +90,7 @@ func thinks(req *dragoman.Request) bool {
 
 // mintReasoning returns reasoning with the opaque state to replay it: a signature, and
 // encrypted content if the request asks for it.
-func mintReasoning(req *dragoman.Request, m mint, text string) *dragoman.Reasoning {
+func mintReasoning(req *dragoman.Request, m idGenerator, text string) *dragoman.Reasoning {
 	r := &dragoman.Reasoning{Text: text, Signature: m.opaque("sig", len(text))}
 	if s := req.Reasoning; s != nil && s.Encrypted != nil && *s.Encrypted {
 		r.Encrypted = m.opaque("enc", len(text))

@@ -26,7 +26,7 @@ func reply(req *dragoman.Request, turn userTurn, unfilled []string) (string, err
 	if req.Output != nil {
 		f = *req.Output
 	}
-	inWords := schemaInWords(req)
+	inWords := schemaFromInstructions(req)
 	switch {
 	case f.Kind == codes.OutputSchema:
 		return structured(f.Schema, turn, text)
@@ -39,9 +39,9 @@ func reply(req *dragoman.Request, turn userTurn, unfilled []string) (string, err
 	}
 }
 
-// schemaInWords returns the schema that the instructions contain for the response, as clients
+// schemaFromInstructions returns the schema that the instructions contain for the response, as clients
 // write it for servers that have no field for it. It returns nil if there is none.
-func schemaInWords(req *dragoman.Request) json.RawMessage {
+func schemaFromInstructions(req *dragoman.Request) json.RawMessage {
 	instructions := texts(req.Instructions)
 	for i := range req.Messages {
 		if r := req.Messages[i].Role; r == dragoman.RoleSystem || r == dragoman.RoleDeveloper {

@@ -31,7 +31,7 @@ type response struct {
 type actor struct {
 	name     string
 	settings Settings
-	respond  func(*dragoman.Request, mint) (response, error)
+	respond  func(*dragoman.Request, idGenerator) (response, error)
 }
 
 // generate collects the stream.

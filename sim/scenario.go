@@ -79,7 +79,7 @@ const (
 )
 
 // play finds the first turn that matches, and returns its response.
-func (s *Scenario) play(req *dragoman.Request, m mint) (response, error) {
+func (s *Scenario) play(req *dragoman.Request, m idGenerator) (response, error) {
 	n := turnOf(req)
 	for i := range s.turns {
 		if t := &s.turns[i]; t.applies(req, i, n) {
@@ -181,7 +181,7 @@ func systemText(req *dragoman.Request) string {
 }
 
 // respond returns the response of a turn, with ids for its calls.
-func (t *turn) respond(req *dragoman.Request, m mint) (response, error) {
+func (t *turn) respond(req *dragoman.Request, m idGenerator) (response, error) {
 	if t.err != nil && len(t.parts) == 0 {
 		e := *t.err
 		return response{}, &e

@@ -79,7 +79,7 @@ func (s *script) malform(_ dialect.Codec) {
 	s.chunks[at] = chunk
 }
 
-// errorIn200 replaces the response by an error with status 200.
+// errorIn200 replaces the response with an error with status 200.
 func (s *script) errorIn200(codec dialect.Codec) {
 	e := &dragoman.APIError{Class: dragoman.ErrorOverloaded, Message: "the simulator was asked for this error"}
 	streamed := s.header.Get("content-type") != "application/json" || len(s.chunks) > 1

@@ -101,11 +101,11 @@ func (p Pace) orElse(other Pace) Pace {
 	return p
 }
 
-// mint generates the ids of one response. They are derived from the seed, the conversation so
+// idGenerator generates the ids of one response. They are derived from the seed, the conversation so
 // far, and a counter, so that no two turns of a conversation share an id.
-type mint struct{ sum [sha256.Size]byte }
+type idGenerator struct{ sum [sha256.Size]byte }
 
-func (s Settings) mint(req *dragoman.Request) mint {
+func (s Settings) mint(req *dragoman.Request) idGenerator {
 	h := sha256.New()
 	put := func(texts ...string) {
 		for _, t := range texts {
@@ -132,16 +132,16 @@ func (s Settings) mint(req *dragoman.Request) mint {
 			}
 		}
 	}
-	var m mint
+	var m idGenerator
 	h.Sum(m.sum[:0])
 	return m
 }
 
 // id returns the n-th id of a kind.
-func (m mint) id(kind string, n int) string { return kind + "_" + m.opaque(kind, n)[:16] }
+func (m idGenerator) id(kind string, n int) string { return kind + "_" + m.opaque(kind, n)[:16] }
 
 // opaque returns the n-th opaque text of a kind. It is base64, as some clients require.
-func (m mint) opaque(kind string, n int) string {
+func (m idGenerator) opaque(kind string, n int) string {
 	b := binary.BigEndian.AppendUint64(append(m.sum[:], kind...), uint64(n))
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])

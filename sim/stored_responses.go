@@ -225,7 +225,7 @@ func (s *responseStore) addContext(t *resolved, previous string, conversation, i
 	return nil
 }
 
-// resolveItems replaces references by stored items. shown holds all items for the model, with
+// resolveItems replaces references with stored items. shown holds all items for the model, with
 // summaries in place of compaction items.
 //
 // OpenAI refuses an item that is in the context twice. resolveItems does so only if one of the
@@ -392,7 +392,7 @@ func openCompaction(raw json.RawMessage) (json.RawMessage, error) {
 	return responsesapi.Message(dragoman.RoleAssistant, responsesapi.SummaryHead+string(sealed[8:])), nil
 }
 
-// compact replaces a conversation by a compaction item. The summary is the beginning of the
+// compact replaces a conversation with a compaction item. The summary is the beginning of the
 // transcript.
 func (s *server) compact(w http.ResponseWriter, codec dialect.Codec, req *dragoman.Request, t *resolved) {
 	_, err := parseName(req.Model)

@@ -53,7 +53,7 @@ func TestT4_RecordListsEveryStepOfReadingArguments(t *testing.T) {
 		{"wrapped", `{"arguments":{"n":1,"d":"y"}}`, nil, "", []string{"complete", "validate"}},
 		{"wrapped, allowed", `{"arguments":{"n":1,"d":"y"}}`, []tool.Option{coerce}, `{"n":1,"d":"y"}`, []string{"unwrap"}},
 		{"wrapped, with text for a number", `{"arguments":{"n":"1"}}`, []tool.Option{coerce}, `{"n":1,"d":"x"}`, []string{"unwrap", "complete", "complete"}},
-		{"wrapped, with what is no number", `{"arguments":{"n":"one"}}`, []tool.Option{coerce}, "", []string{"complete", "validate"}},
+		{"wrapped, with a value that is not a number", `{"arguments":{"n":"one"}}`, []tool.Option{coerce}, "", []string{"complete", "validate"}},
 		{"encoded twice and wrapped, with text for a number", `"{\"args\":{\"n\":\"1\",\"d\":\"y\"}}"`, []tool.Option{coerce}, `{"n":1,"d":"y"}`, []string{"unwrap", "unwrap", "complete"}},
 		{"wrapped, with text for a number, and null as strict decoding has it", `{"input":{"n":"1","s":null,"d":"y"}}`, []tool.Option{coerce, toolopt.Strict(codes.StrictOn)}, `{"n":1,"d":"y"}`, []string{"unwrap", "complete", "complete"}},
 		{"nothing", "", nil, "", []string{"complete", "validate"}},

@@ -388,7 +388,7 @@ func (x *execution) hookFailure(ctx context.Context, message string, err error) 
 	case !x.begun && !errors.Is(err, context.DeadlineExceeded):
 		kind, event = ErrorDenied, "a hook refused the call"
 	}
-	if kind == ErrorHook || x.runner.Log != nil { // a refusal is no internal error
+	if kind == ErrorHook || x.runner.Log != nil { // a refusal is not an internal error
 		x.logFailure(event, err)
 	}
 	return &failure{kind: kind, message: fmt.Sprintf("%s %s: %s", x.key.QualifiedName(), message, x.redactor().Redact(why)), ran: x.begun, err: err}

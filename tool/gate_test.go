@@ -64,7 +64,7 @@ func TestP5_FailingPolicyDenies(t *testing.T) {
 		"an unknown decision":         always("maybe"),
 		"input without a description": always(tool.AskInput),
 		"a version that panics":       versionPanics{},
-		"an edit of what is no argument": policyFunc(func(context.Context, *tool.Question) (tool.Decision, error) {
+		"an edit of a value that is not an argument": policyFunc(func(context.Context, *tool.Question) (tool.Decision, error) {
 			return tool.Decision{Effect: tool.Allow, Edits: []tool.Edit{{Argument: "x", Value: json.RawMessage(`{`)}}}, nil
 		}),
 	} {
@@ -365,7 +365,7 @@ func TestA7_FailingApproverLeavesTheCallPending(t *testing.T) {
 			<-release
 			return tool.Answer{Verdict: tool.Approved}, nil
 		},
-		"a word that is no verdict": answer(tool.Answer{Verdict: "yes"}),
+		"a word that is not a verdict": answer(tool.Answer{Verdict: "yes"}),
 	} {
 		r := &tool.Runner{Approver: a, ApproverTimeout: time.Millisecond}
 		b, err := r.Start("r").Do(t.Context(), mustBox(t, echo("a", tool.NeedsApproval())), tool.Turn{Calls: []*dragoman.ToolCall{call("1", "a", "")}})

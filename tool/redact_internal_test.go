@@ -21,7 +21,7 @@ func TestT9_RedactionIsLinear(t *testing.T) {
 		text := strings.Repeat(unit, 1<<20/len(unit))
 		var r *Redactor
 		if got := r.Redact(text); got != text {
-			t.Errorf("%q, again and again, is no key", unit)
+			t.Errorf("%q, again and again, is not a key", unit)
 		}
 		if got := r.Redact(text + " " + key + " x"); got != text+" "+mask+" x" {
 			t.Errorf("a key after much %q was not taken out", unit)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/textkit"
 )
 
 // Suspended is the error of a tool whose work waits for humans, such as an agent that runs as a
@@ -20,7 +21,7 @@ type Suspended struct {
 }
 
 func (e *Suspended) Error() string {
-	return fmt.Sprintf("the work waits for the approval of %d call(s)", len(e.Inner))
+	return fmt.Sprintf("the work waits for the approval of %s", textkit.Count(len(e.Inner), "call"))
 }
 
 // Resumed returns the state that the tool left when it was suspended, for the call of ctx. ok

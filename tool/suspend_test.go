@@ -103,7 +103,7 @@ func TestA6_StateDoesNotReplaceApproval(t *testing.T) {
 	}
 }
 
-// A suspended call has begun, which does not make it uncertain.
+// A suspended call has begun, but its outcome is not uncertain.
 func TestL14_SuspendedCallIsNotUncertain(t *testing.T) {
 	j := &onceJournal{}
 	waits := tool.New("wait", "Waits.", func(ctx context.Context, _ struct{}) (string, error) {

@@ -245,7 +245,7 @@ func (c comparison) list(at string, was, is []any, blocks bool) *CacheBreak {
 		m, ok := a.(map[string]any)
 		n, also := b.(map[string]any)
 		if blocks && ok && also && i == len(was)-1 {
-			if d := c.gains(path, m, n); d != nil {
+			if d := c.compareLast(path, m, n); d != nil {
 				return d
 			}
 			continue
@@ -255,8 +255,8 @@ func (c comparison) list(at string, was, is []any, blocks bool) *CacheBreak {
 	return nil
 }
 
-// gains compares the last element of a list, which may gain blocks at its end.
-func (c comparison) gains(at string, was, is map[string]any) *CacheBreak {
+// compareLast compares the last element of a list, which may gain blocks at its end.
+func (c comparison) compareLast(at string, was, is map[string]any) *CacheBreak {
 	all := maps.Clone(was)
 	maps.Copy(all, is)
 	for _, k := range slices.Sorted(maps.Keys(all)) {

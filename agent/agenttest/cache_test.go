@@ -121,6 +121,6 @@ func TestDecision126_CompareRequests(t *testing.T) {
 		}
 	}
 	if err := agenttest.CompareRequests([][]byte{[]byte(`[]`)}); err == nil {
-		t.Error("a list is no request")
+		t.Error("a list is not a request")
 	}
 }

@@ -22,7 +22,7 @@ const (
 	conclusion = "Snow all the way, from Bergen to Oslo: take a coat."
 	toolName   = "get_weather"
 	toolText   = "Weather forecast of a place."
-	// place is the prefix of the names of places. In every API, the last one in a request
+	// place is the prefix of place names. In every API, the last place name in a request
 	// shows how far the conversation is.
 	place = "stop-"
 )

@@ -153,7 +153,7 @@ func TestAgents(t *testing.T) {
 	}
 }
 
-// contest measures all contenders with an API, alternately.
+// contest measures all contenders with an API. It alternates between them.
 func contest(t *testing.T, w *wire, url string) (base cost, results []result) {
 	t.Helper()
 	exchange := raw(t, w, url)

@@ -439,7 +439,7 @@ sessions are independent. Both work in the same folder.`,
 				if err != nil {
 					return err
 				}
-				if err := keepMeta(ctx, s, b); err != nil {
+				if err := copyMetadata(ctx, s, b); err != nil {
 					return err
 				}
 				return o.reportResult(ctx, cmd, store, b.ID(), "Created session %s. Continue with: dragoman run --session %s%s \"…\"", b.ID(), b.ID(), o.given())
@@ -451,8 +451,8 @@ sessions are independent. Both work in the same folder.`,
 	return cmd
 }
 
-// keepMeta copies the current folder and model of the parent to a branch.
-func keepMeta(ctx context.Context, from, to *session.Session) error {
+// copyMetadata copies the current folder and model of the parent to a branch.
+func copyMetadata(ctx context.Context, from, to *session.Session) error {
 	now, err := readRunMeta(ctx, from)
 	if err != nil {
 		return err

@@ -99,7 +99,7 @@ func (e *responseEncoder) stop(w *jsonwire.Writer, original, s dragoman.Stop, or
 		if reason == "end_turn" { // a failure that looks like a success (quirk B21)
 			severity = dragoman.Serious
 		}
-		e.Rep.Addf(dragoman.Lowered, severity, "/stop", "stop %s written as %s", s.Reason, reason)
+		e.Rep.Addf(dragoman.Lowered, severity, "/stop", "stop reason %s written as %s", s.Reason, reason)
 	} else if !refused {
 		wirekit.ReportBlocked(e.Rep, original, s, reason, "")
 	}

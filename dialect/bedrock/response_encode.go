@@ -128,7 +128,7 @@ func (e *responseEncoder) stopReason(original, s dragoman.Stop, origin *dragoman
 	reason, exact := e.StopValue(s, own, calls)
 	switch {
 	case !exact:
-		e.Rep.Addf(dragoman.Lowered, dragoman.Warn, "/stop", "stop %s written as %s", s.Reason, reason)
+		e.Rep.Addf(dragoman.Lowered, dragoman.Warn, "/stop", "stop reason %s written as %s", s.Reason, reason)
 	case !refused:
 		wirekit.ReportBlocked(e.Rep, original, s, reason, "")
 	}

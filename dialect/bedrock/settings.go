@@ -93,7 +93,7 @@ func (e *requestEncoder) maxTokens() {
 	switch n := e.Req.MaxOutputTokens; {
 	case n != nil:
 		e.W.IntField("maxTokens", *n)
-	case e.Thinks() == "enabled" && !e.OwnBudget():
+	case e.Thinks() == "enabled" && !e.ClientSetBudget():
 		room := e.RoomForBudget(defaultMaxTokens)
 		e.Rep.Addf(dragoman.Synthesized, dragoman.Info, "/max_output_tokens", "maxTokens must exceed the thinking budget: %d written", room)
 		e.W.IntField("maxTokens", room)
@@ -102,7 +102,7 @@ func (e *requestEncoder) maxTokens() {
 
 func (e *requestEncoder) temperature() {
 	typ := e.Thinks()
-	e.Temperature("temperature", typ == "adaptive" && !e.OwnRequest() || typ == "enabled" && !e.OwnBudget())
+	e.Temperature("temperature", typ == "adaptive" && !e.OwnRequest() || typ == "enabled" && !e.ClientSetBudget())
 }
 
 // stop writes the stop sequences. Empty ones are dropped.

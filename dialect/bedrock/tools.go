@@ -9,6 +9,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
+	"github.com/dragoman-go/dragoman/internal/textkit"
 )
 
 // offered narrows the tools if the choice allows only some or none: this wire
@@ -130,7 +131,7 @@ func (e *requestEncoder) tools() error {
 		e.W.Buf = e.W.Buf[:mark]
 		return nil
 	}
-	e.Rep.Addf(dragoman.Synthesized, dragoman.Warn, "/tools", "%d tool(s) of earlier calls declared, because the API requires it; the model must not call them", n)
+	e.Rep.Addf(dragoman.Synthesized, dragoman.Warn, "/tools", "%s of earlier calls declared, because the API requires it; the model must not call them", textkit.Count(n, "tool"))
 	e.Reg.AllowOnly([]dragoman.ToolRef{}) // the caller did not offer them
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/toolwire"
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/textkit"
 	"github.com/dragoman-go/dragoman/interop"
 	"github.com/dragoman-go/dragoman/targets"
 )
@@ -283,7 +284,7 @@ func (e *messageEncoder) results(ms []dragoman.Message, first int) error {
 			if len(spill) == 0 {
 				continue
 			}
-			e.rep.Addf(dragoman.Moved, dragoman.Warn, here.String(), "%d media part(s) of a result moved to a user message after the batch", len(spill))
+			e.rep.Addf(dragoman.Moved, dragoman.Warn, here.String(), "%s of a result moved to a user message after the results", textkit.Count(len(spill), "media part"))
 			media, places = append(media, &dragoman.Text{Text: "Attached to the result of call " + e.reg.WireID(res.CallID) + ":"}), append(places, here)
 			for _, p := range spill {
 				media, places = append(media, p), append(places, here.Elem("content", slices.Index(res.Content, p)))

@@ -7,6 +7,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/turnrules"
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/textkit"
 )
 
 // EncodeResponse implements [dialect.Codec]. All output messages become one
@@ -112,7 +113,7 @@ func (e *messageEncoder) finish(w *jsonwire.Writer, stop, effective dragoman.Sto
 func (e *messageEncoder) reportResponse(resp *dragoman.Response) {
 	extra.ReportEcho(e.rep, resp.Extra, name, extra.At(""))
 	if n := len(resp.Alternatives); n > 0 {
-		e.rep.Addf(dragoman.Dropped, dragoman.Serious, "/alternatives", "%d more candidate(s); Cohere returns one response", n)
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, "/alternatives", "%s; Cohere returns only one", textkit.Count(n, "further candidate"))
 	}
 	if resp.Model != "" {
 		e.rep.Add(dragoman.Dropped, dragoman.Info, "/model", "Cohere responses do not name their model")

@@ -196,7 +196,7 @@ func (e *responseEncoder) finish(w *jsonwire.Writer, index int, original, s drag
 	own := origin != nil && origin.Dialect == name
 	reason, exact := encodeStop(s, own, calls)
 	if !exact {
-		e.rep.Addf(dragoman.Lowered, dragoman.Warn, extra.Choice(index)+"/stop", "stop %s written as %s", s.Reason, reason)
+		e.rep.Addf(dragoman.Lowered, dragoman.Warn, extra.Choice(index)+"/stop", "stop reason %s written as %s", s.Reason, reason)
 	} else {
 		wirekit.ReportBlocked(e.rep, original, s, reason, extra.Choice(index))
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/codec/turnrules"
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
+	"github.com/dragoman-go/dragoman/internal/textkit"
 )
 
 // EncodeResponse implements [dialect.Codec]. All messages of the output become one. An unchanged
@@ -49,7 +50,7 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 	return wirekit.Encoded(name, w, e.rep, reg, nil)
 }
 
-// oneLine replaces the line breaks between tokens by spaces. Ollama clients read whole
+// oneLine replaces the line breaks between tokens with spaces. Ollama clients read whole
 // responses as they read streams, line by line, and the arguments of a call may have
 // come with line breaks.
 func oneLine(body []byte) {
@@ -149,7 +150,7 @@ func (e *messageEncoder) tail(stop dragoman.Stop, own bool, calls int, usage dra
 func (e *messageEncoder) reportResponseLosses(resp *dragoman.Response) {
 	extra.ReportEcho(e.rep, resp.Extra, name, extra.At(""))
 	if n := len(resp.Alternatives); n > 0 {
-		e.rep.Addf(dragoman.Dropped, dragoman.Serious, "/alternatives", "%d further candidate(s) are dropped; Ollama returns one", n)
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, "/alternatives", "%s; Ollama returns only one", textkit.Count(n, "further candidate"))
 	}
 	if resp.ID != "" {
 		e.rep.Add(dragoman.Dropped, dragoman.Info, "/id", "Ollama responses have no id")

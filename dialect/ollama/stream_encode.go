@@ -369,7 +369,7 @@ func (e *streamEncoder) writeCalls(dst []byte) ([]byte, error) {
 func (e *streamEncoder) responseEnd(dst []byte, ev *dragoman.ResponseEnd) ([]byte, error) {
 	e.closed = true
 	e.callsBlocked = blocksCalls(ev.Stop)
-	dst, err := e.writeCalls(e.writeUnended(dst))
+	dst, err := e.writeCalls(e.writeUnfinished(dst))
 	if err != nil {
 		return dst, err
 	}
@@ -401,8 +401,8 @@ func (e *streamEncoder) responseEnd(dst []byte, ev *dragoman.ResponseEnd) ([]byt
 	return ndjson.Append(dst, e.w.Buf), nil
 }
 
-// writeUnended writes the pending text of parts that never ended.
-func (e *streamEncoder) writeUnended(dst []byte) []byte {
+// writeUnfinished writes the pending text of parts that never ended.
+func (e *streamEncoder) writeUnfinished(dst []byte) []byte {
 	for _, l := range []fieldParts{e.thoughts, e.texts} {
 		for _, p := range l {
 			dst = e.text(dst, p)
@@ -416,7 +416,7 @@ func (e *streamEncoder) writeUnended(dst []byte) []byte {
 // J3).
 func (e *streamEncoder) failure(dst []byte, err *dragoman.APIError) []byte {
 	e.closed = true
-	dst = e.writeUnended(dst)
+	dst = e.writeUnfinished(dst)
 	if len(e.called) > 0 {
 		e.rep.Add(dragoman.Dropped, dragoman.Warn, "/output", "calls of a failed response are not sent")
 	}

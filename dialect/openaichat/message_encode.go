@@ -12,6 +12,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/toolwire"
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/textkit"
 	"github.com/dragoman-go/dragoman/interop"
 	"github.com/dragoman-go/dragoman/targets"
 )
@@ -321,7 +322,7 @@ func (e *messageEncoder) results(ms []dragoman.Message, first int) error {
 				return fmt.Errorf("openaichat: %s: %w", at, err)
 			}
 			if len(spill) > 0 {
-				e.rep.Addf(dragoman.Moved, dragoman.Warn, at.Elem("parts", j).String(), "%d media part(s) of a result are moved to a user message after the batch", len(spill))
+				e.rep.Addf(dragoman.Moved, dragoman.Warn, at.Elem("parts", j).String(), "%s of a result moved to a user message after the results", textkit.Count(len(spill), "media part"))
 				attached.add(&dragoman.Text{Text: "Attached to the result of call " + e.reg.WireID(res.CallID) + ":"}, at.Elem("parts", j))
 				for _, p := range spill {
 					place := at.Elem("parts", j).Elem("content", slices.Index(res.Content, p))

@@ -137,7 +137,7 @@ type detailMerger struct {
 type detail struct {
 	index, id, typ string
 	members        []detailField
-	at             map[string]int // positions of members, set once fragments are merged
+	at             map[string]int // positions of fields, set once fragments are merged
 }
 
 type detailField struct {

@@ -125,7 +125,7 @@ func (c *choice) route(word string, raw []byte) {
 
 // finished records a finish reason.
 func (c *choice) finished(word string) {
-	c.d.held.Wait = true // for the end, which repeats it
+	c.d.held.Wait = true // wait for the end, which repeats it
 	have := len(c.finish)
 	c.finish = combineReasons(c.finish, word)
 	c.d.countGrowth(have, len(c.finish))

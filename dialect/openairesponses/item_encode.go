@@ -188,7 +188,7 @@ func (e *itemEncoder) message(m *dragoman.Message, at extra.Path) error {
 	if start < len(m.Parts) {
 		e.content(m, start, len(m.Parts), at)
 	} else if m.Cache != nil {
-		e.rep.Add(dragoman.Dropped, dragoman.Info, at.String()+"/cache", "cache breakpoint: not possible after such an item")
+		e.rep.Add(dragoman.Dropped, dragoman.Info, at.String()+"/cache", "cache breakpoint: not possible after this type of item")
 	}
 	return nil
 }

@@ -252,7 +252,7 @@ func (e *streamEncoder) snapshot(w *jsonwire.Writer) {
 	w.RawField("output", []byte("[]"))
 	w.NullField("usage")
 	reports := e.rep
-	e.rep = new(dragoman.Report) // the terminal event reports
+	e.rep = new(dragoman.Report) // the terminal event reports these losses
 	e.writeEcho(w, &e.resp, "in_progress")
 	e.rep = reports
 	w.EndObject()

@@ -231,7 +231,7 @@ func readYAML(data []byte) (root *Node, errs []*Error) {
 		}
 	}()
 	tokens := lexer.Tokenize(string(data))
-	if at, why := tooMuch(tokens); at != nil {
+	if at, why := limitExceeded(tokens); at != nil {
 		return nil, []*Error{y.wrong(at, "%s", why)}
 	}
 	if len(tokens) > maxTokens {
@@ -251,9 +251,9 @@ func readYAML(data []byte) (root *Node, errs []*Error) {
 	return root, y.errs
 }
 
-// tooMuch returns the token at which a file exceeds the limits of the parser, which
+// limitExceeded returns the token at which a file exceeds the limits of the parser, which
 // recurses for nested values and for values in a row, and the reason.
-func tooMuch(tokens token.Tokens) (at *token.Token, why string) {
+func limitExceeded(tokens token.Tokens) (at *token.Token, why string) {
 	var blocks outline
 	brackets, entries, line := 0, 0, 0
 	for _, t := range tokens {

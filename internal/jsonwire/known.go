@@ -24,19 +24,19 @@ func (k Known) caseVariant(name []byte) bool {
 // anyCaseVariant reports whether a valid document may have a case variant of a known field.
 // It allocates nothing and looks only at the names.
 func anyCaseVariant(doc []byte, k Known) bool {
-	g := glance{doc: doc}
+	g := nameScan{doc: doc}
 	g.value(k)
 	return g.found
 }
 
-// glance scans the names of a document that is known to be valid JSON.
-type glance struct {
+// nameScan scans the names of a document that is known to be valid JSON.
+type nameScan struct {
 	doc   []byte
 	found bool
 }
 
 // next consumes the next byte that is not white space; it returns 0 at the end.
-func (g *glance) next() byte {
+func (g *nameScan) next() byte {
 	for i, c := range g.doc {
 		if c != ' ' && c != '\t' && c != '\r' && c != '\n' {
 			g.doc = g.doc[i+1:]
@@ -47,12 +47,12 @@ func (g *glance) next() byte {
 	return 0
 }
 
-func (g *glance) value(k Known) {
+func (g *nameScan) value(k Known) {
 	g.after(g.next(), k)
 }
 
 // after skips a value whose first byte was consumed.
-func (g *glance) after(c byte, k Known) {
+func (g *nameScan) after(c byte, k Known) {
 	switch {
 	case c == '"':
 		g.text()
@@ -75,7 +75,7 @@ func (g *glance) after(c byte, k Known) {
 	}
 }
 
-func (g *glance) object(k Known) {
+func (g *nameScan) object(k Known) {
 	for c := g.next(); c != '}' && c != 0; c = g.next() {
 		if c != '"' { // a comma
 			continue
@@ -90,7 +90,7 @@ func (g *glance) object(k Known) {
 }
 
 // text skips a string whose first quote was consumed, and returns its content.
-func (g *glance) text() []byte {
+func (g *nameScan) text() []byte {
 	for i := 0; ; i++ {
 		n := bytes.IndexByte(g.doc[min(i, len(g.doc)):], '"')
 		if n < 0 {
@@ -111,7 +111,7 @@ func (g *glance) text() []byte {
 }
 
 // skip skips an object or a list whose first byte was consumed.
-func (g *glance) skip() {
+func (g *nameScan) skip() {
 	for depth := 1; depth > 0; {
 		i := bytes.IndexAny(g.doc, `"{}[]`)
 		if i < 0 {

@@ -29,8 +29,8 @@ func stops(w uint64) uint64 {
 	return ((quote-ones)&^quote | (escape-ones)&^escape | (w-ones*' ')&^w) & highs
 }
 
-// eight returns the eight bytes of doc at i, the first in the lowest bits.
-func eight[T []byte | string](doc T, i int) uint64 {
+// eightBytes returns the eight bytes of doc at i, the first in the lowest bits.
+func eightBytes[T []byte | string](doc T, i int) uint64 {
 	b := doc[i : i+8]
 	return uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 |
 		uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
@@ -43,7 +43,7 @@ func textEnd[T []byte | string](doc T, i int) (end int, half bool) {
 	for i+8 <= len(doc) {
 		// Words are processed in sequence even if they contain escapes, so that the
 		// processor can load the next word before it knows where an escape ends.
-		w := eight(doc, i)
+		w := eightBytes(doc, i)
 		next := i + 8
 		for found := stops(w); found != 0; {
 			at := i + bits.TrailingZeros64(found)/8
@@ -384,7 +384,7 @@ func hashName[T []byte | string](name T) uint64 {
 	n := len(name)
 	mark := uint64(n) << 56
 	if n >= 8 {
-		return mark ^ eight(name, 0) ^ eight(name, n-8)<<1
+		return mark ^ eightBytes(name, 0) ^ eightBytes(name, n-8)<<1
 	}
 	for i := range n {
 		mark |= uint64(name[i]) << (8 * i)
@@ -415,7 +415,7 @@ func appendUnquote(dst, quoted []byte) []byte {
 	other := uint64(0)              // the bitwise or of all non-ASCII bytes
 	for i := 0; i < len(inner); {
 		if i+8 <= len(inner) {
-			w := eight(inner, i)
+			w := eightBytes(inner, i)
 			other |= w & highs
 			binary.LittleEndian.PutUint64(out[n:], w) // bytes after an escape are overwritten later
 			found := escapes(w)

@@ -86,7 +86,7 @@ func appendQuote(dst []byte, s string) []byte {
 			out = out[:cap(out)]
 		}
 		if i+8 <= len(s) {
-			w := eight(s, i)
+			w := eightBytes(s, i)
 			other |= w & highs
 			binary.LittleEndian.PutUint64(out[n:], w) // bytes after one to escape are overwritten later
 			found := stops(w)

@@ -233,7 +233,7 @@ func ReadBody(w http.ResponseWriter, r *http.Request, l BodyLimits) ([]byte, err
 	switch {
 	case errors.As(err, &large):
 		return nil, tooLarge(large.Limit, err)
-	case errors.As(err, &known): // from Hold
+	case errors.As(err, &known): // Hold returned it
 		return nil, err
 	case errors.As(err, &slow) && slow.Timeout():
 		return nil, &dragoman.APIError{

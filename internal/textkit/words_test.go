@@ -29,7 +29,7 @@ func TestCountSingular(t *testing.T) {
 	}
 }
 
-func TestNearAndMeant(t *testing.T) {
+func TestSuggestionsForMisspelledWords(t *testing.T) {
 	names := []string{"openai", "openai-chat", "anthropic", "gemini", "sim", "xai", "sim/planner"}
 	for wrote, want := range map[string]string{
 		"antropic": "anthropic", "Anthropic": "anthropic", "opanai": "openai", "openai_chat": "openai-chat", "gemni": "gemini",

@@ -60,7 +60,7 @@ func (s *Store) migrate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if there { // if all tables exist, no right to create tables is needed
+	if there { // if all tables exist, the role needs no CREATE privilege
 		if n, err := version(ctx, s.pool); err != nil || n == len(migrations) {
 			return err
 		}

@@ -86,7 +86,7 @@ func where(no int64, q session.Query) (condition string, args []any) {
 	return condition, args
 }
 
-// settle finds a session and replaces Last and an open end by positions.
+// settle finds a session and replaces Last and an open end with positions.
 func (s *Store) settle(ctx context.Context, id string, q session.Query) (no int64, settled session.Query, err error) {
 	var head int64
 	err = s.pool.QueryRow(ctx, `SELECT no, head FROM dragoman_sessions WHERE id = $1`, id).Scan(&no, &head)

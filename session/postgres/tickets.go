@@ -26,7 +26,7 @@ func (t tickets) Update(ctx context.Context, id string, change func(*tool.Stored
 		return err
 	}
 	for range maxTicketTries {
-		var refused error // by change, not by the database
+		var refused error // the error of change, as opposed to database errors
 		err := pgx.BeginFunc(ctx, t.store.pool, func(tx pgx.Tx) error {
 			refused = nil
 			return t.update(ctx, tx, id, change, &refused)

@@ -43,7 +43,7 @@ func openTicket(t *testing.T, s tool.TicketStore, id, run string, expires time.T
 	ref := tool.CallRef{Run: run, Turn: 3, CallID: "call " + id, Key: tool.Key{Kind: codes.KeyBare, Name: "build"}}
 	err := s.Update(t.Context(), id, func(st *tool.StoredTicket) error {
 		if st.State != "" {
-			return fmt.Errorf("ticket %s is known as %s", id, st.State)
+			return fmt.Errorf("ticket %s has state %s", id, st.State)
 		}
 		*st = tool.StoredTicket{Ticket: tool.Ticket{ID: id, CallRef: ref, Expires: expires, Note: "wait"}, State: "open"}
 		return nil
@@ -161,7 +161,7 @@ func ticketSettlesOnce(t *testing.T, open func(t *testing.T) tool.TicketStore) {
 		wantErr(t, "a lost race", err, tool.ErrTicketSettled)
 	}
 	if won != 1 {
-		t.Errorf("%d settled one ticket", won)
+		t.Errorf("%d callers settled one ticket, want 1", won)
 	}
 }
 

@@ -83,7 +83,7 @@ func (s *Store) Read(ctx context.Context, id string, q session.Query) iter.Seq2[
 	}
 }
 
-// settle finds a session and replaces Last and an open end by positions.
+// settle finds a session and replaces Last and an open end with positions.
 func (s *Store) settle(ctx context.Context, id string, q session.Query) (no int64, settled session.Query, err error) {
 	var head int64
 	err = s.read.QueryRowContext(ctx, `SELECT no, head FROM sessions WHERE id = ?`, id).Scan(&no, &head)

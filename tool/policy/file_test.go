@@ -370,7 +370,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// A file that parses is valid by the schema.
+		// A file that can be parsed matches the schema.
 		if err := editors.Validate(asJSON(t, string(data))); err != nil {
 			t.Fatalf("the schema refuses what the program takes: %v", err)
 		}

@@ -85,7 +85,7 @@ func TestP1_Conditions(t *testing.T) {
 		{"the agent that calls", When{Agents: []string{"helper"}}, agents("main", "helper"), true},
 		{"not the agent above", When{Agents: []string{"main"}}, agents("main", "helper"), false},
 		{"the path of agents", When{Agents: []string{"main/*"}}, agents("main", "helper"), true},
-		{"a slash in a name is no path", When{Agents: []string{"main/helper"}}, agents("main/helper"), false},
+		{"a slash in a name is not a path", When{Agents: []string{"main/helper"}}, agents("main/helper"), false},
 		{"no agent", When{Agents: []string{"*"}}, agents(), false},
 		{"metadata", When{Metadata: map[string]string{"a": "1"}}, tenant(map[string]string{"a": "1", "b": "2"}), true},
 		{"other metadata", When{Metadata: map[string]string{"a": "1"}}, tenant(map[string]string{"a": "2"}), false},

@@ -52,7 +52,7 @@ func asJSON(t testing.TB, text string) json.RawMessage {
 	return (&configfile.Reader{}).JSON(root, "file")
 }
 
-// All policies that this module documents are valid by the schema and load.
+// All policies that this module documents match the schema and can be loaded.
 func TestP6_EveryDocumentedPolicyFitsTheSchema(t *testing.T) {
 	_, v := fileSchema(t)
 	root := moduleRoot(t)

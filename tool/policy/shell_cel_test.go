@@ -40,7 +40,7 @@ func TestP1_ShellRulesCannotBeBypassed(t *testing.T) {
 			t.Errorf("%s is not denied", bad)
 		}
 	}
-	for _, other := range []string{`./ls`, `/tmp/ls`, `LS`, `ls > a`, `[[ a > b ]]`, `ls &> a`} { // not a program of the list
+	for _, other := range []string{`./ls`, `/tmp/ls`, `LS`, `ls > a`, `[[ a > b ]]`, `ls &> a`} { // none of them is a listed program
 		if decide(allow, other) == tool.Allow {
 			t.Errorf("%s is allowed", other)
 		}

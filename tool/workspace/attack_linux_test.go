@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Replacing a directory by a symlink during a call must not lead to a change in a protected
+// Replacing a directory with a symlink during a call must not lead to a change in a protected
 // directory.
 func TestAttack_SymlinkIntoGitDuringWrite(t *testing.T) {
 	p := newFixture(t, Options{})

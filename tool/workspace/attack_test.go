@@ -203,7 +203,7 @@ func TestAttack_HardLinkIsReplacedNotWrittenThrough(t *testing.T) {
 	p.wantFiles(map[string]string{"hard": "mine"})
 }
 
-// Replacing a directory by a symlink during a call must not allow reading or writing outside.
+// Replacing a directory with a symlink during a call must not allow reading or writing outside.
 func TestAttack_SymlinkSwappedDuringACall(t *testing.T) {
 	p := newFixture(t, Options{})
 	p.file("real/canary", "inside")

@@ -145,10 +145,10 @@ func equalExceptTrailingSpace(a, b string) bool {
 	return strings.TrimRight(a, " \t\r") == strings.TrimRight(b, " \t\r")
 }
 
-// timeIsOver reports whether ctx has ended. Files and hunks that repeat one line make a search
+// searchCanceled reports whether ctx has ended. Files and hunks that repeat one line make a search
 // long, and it blocks other changes. It is called for each line and checks ctx only now and
 // then.
-func timeIsOver(ctx context.Context, at int) bool {
+func searchCanceled(ctx context.Context, at int) bool {
 	const every = 64
 	return at%every == 0 && ctx.Err() != nil
 }
@@ -156,7 +156,7 @@ func timeIsOver(ctx context.Context, at int) bool {
 // matches returns all places that contain the old lines.
 func (h *hunk) matches(ctx context.Context, lines []textLine, from int, old []string, same func(a, b string) bool) []int {
 	var found []int
-	for at := from; at+len(old) <= len(lines) && !timeIsOver(ctx, at); at++ {
+	for at := from; at+len(old) <= len(lines) && !searchCanceled(ctx, at); at++ {
 		if h.eof && at+len(old) != len(lines) {
 			continue
 		}
@@ -212,7 +212,7 @@ func (h *hunk) missing(ctx context.Context, rel string, lines []textLine, from i
 		return h.errorf("the lines of this hunk are in %s, but not at its end, which %q requires", quoteShort(rel), endOfFile)
 	}
 	best, at := 0, -1
-	for i := from; i < len(lines) && !timeIsOver(ctx, i); i++ {
+	for i := from; i < len(lines) && !searchCanceled(ctx, i); i++ {
 		if n := matching(lines[i:], old, equalExceptTrailingSpace); n > best {
 			best, at = n, i
 		}

@@ -101,7 +101,7 @@ func (p *patchParser) take(want string) bool {
 	return false
 }
 
-// expected returns the error that the next line is not what was expected.
+// expected returns an error for an unexpected next line; what names the expected one.
 func (p *patchParser) expected(what string) error {
 	l, ok := p.peek()
 	if !ok {

@@ -57,7 +57,7 @@ type Shell struct {
 	//	!--a=b*  these values of a flag: --a=bc, -a=bc; and without one (--a), which
 	//	         may be the next word
 	//	!-*      every flag, and !--* every one with two dashes
-	//	!rm      what is no flag: exactly this word; r* as above
+	//	!rm      a word that is not a flag: exactly this word; r* as above
 	//
 	// These are not refused: a shortened longer flag with one dash (-exe), a value that follows
 	// without a separator (-execx; use !-exec*), another flag with the same meaning (-o for

@@ -119,7 +119,7 @@ func TestBedrockRequestAsksForTheStopSequence(t *testing.T) {
 	}
 }
 
-func TestRoleOfSystemInstructionIsNoLoss(t *testing.T) {
+func TestRoleOfSystemInstructionIsNotALoss(t *testing.T) {
 	const body = `{"contents":[{"role":"user","parts":[{"text":"hi"}]}],"systemInstruction":{"role":"user","parts":[{"text":"Be kind."}]}}`
 	for _, to := range crosstest.Codecs {
 		_, rep := crosstest.ConvertRequest(t, gemini.Codec{}, to, body)

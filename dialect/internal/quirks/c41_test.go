@@ -13,7 +13,7 @@ import (
 // Some proxies start a stream with empty chunks and end it there. A gateway can wait for the first
 // part before it responds, and retry: only ResponseStart precedes the first part, and the stream is
 // incomplete.
-func TestQuirkC41_EmptyFirstChunksAreNoContent(t *testing.T) {
+func TestQuirkC41_EmptyFirstChunksAreNotContent(t *testing.T) {
 	for d, empty := range map[dragoman.Dialect]string{
 		dialectname.OpenAIChat: "data: {\"choices\":[]}\n\ndata: {\"id\":\"c\",\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\"},\"finish_reason\":null}]}\n\n" +
 			"data: {\"id\":\"c\",\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"\"},\"finish_reason\":null}]}\n\n",

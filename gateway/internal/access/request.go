@@ -38,7 +38,7 @@ func FromRequest(r *http.Request) string {
 		return ""
 	}
 	for _, name := range parameters {
-		if !strings.Contains(r.URL.RawQuery, name+"=") { // most have none
+		if !strings.Contains(r.URL.RawQuery, name+"=") { // fast path
 			continue
 		}
 		if key := strings.TrimSpace(r.URL.Query().Get(name)); key != "" {

@@ -16,8 +16,8 @@ type sum = [sha256.Size]byte
 // every message once.
 type identity struct {
 	hash   sum
-	text   hash.Hash // of the current text
-	inText bool      // there is a current text
+	text   hash.Hash // hash of the current text
+	inText bool      // text has content
 }
 
 // The kinds of content.
@@ -106,9 +106,9 @@ func (c *identity) addTurn(s *visible) {
 
 // visible is the content of a turn that a client sees: a run of assistant messages.
 type visible struct {
-	text    hash.Hash // without white space
+	text    hash.Hash // ignores white space
 	hasText bool
-	calls   []*dragoman.ToolCall // that a client runs
+	calls   []*dragoman.ToolCall // calls that the client runs
 }
 
 func visibleOf(turn []dragoman.Message) *visible {

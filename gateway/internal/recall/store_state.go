@@ -38,7 +38,7 @@ func (r *Recall) StoreState(ctx context.Context, scope Scope, req *dragoman.Requ
 	for i := range resp.Alternatives {
 		outputs = append(outputs, resp.Alternatives[i].Output)
 	}
-	if err := resp.Validate(); err != nil { // the model may not use a codec
+	if err := resp.Validate(); err != nil { // not every model validates its response
 		return err
 	}
 	before := conversation(req.Messages)

@@ -90,7 +90,7 @@ func (p *Plan) oneResult(blocks []Block, stay int) []Block {
 	return kept
 }
 
-// replaceResult replaces the first result of a call by a later one, if the later one
+// replaceResult replaces the first result of a call with a later one, if the later one
 // counts.
 func (p *Plan) replaceResult(first *Block, b Block, res *dragoman.ToolResult) {
 	if was, ok := first.Part.(*dragoman.ToolResult); ok && !turnrules.Replaces(was, res) {

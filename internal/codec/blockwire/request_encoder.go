@@ -149,9 +149,9 @@ func (e *RequestEncoder) OwnRequest() bool {
 	return e.Req.Native != nil && e.Req.Native.Dialect == e.Dialect
 }
 
-// OwnBudget reports whether a client of this dialect set the thinking budget, instead
+// ClientSetBudget reports whether a client of this dialect set the thinking budget, instead
 // of a conversion from an effort or adaptive thinking.
-func (e *RequestEncoder) OwnBudget() bool {
+func (e *RequestEncoder) ClientSetBudget() bool {
 	return e.OwnRequest() && e.Req.Reasoning != nil && e.Req.Reasoning.BudgetTokens != nil
 }
 
@@ -159,7 +159,7 @@ func (e *RequestEncoder) OwnBudget() bool {
 // limit.
 func (e *RequestEncoder) Thinks() string {
 	most := e.Req.MaxOutputTokens
-	return wirekit.ClaudeThinks(e.Reasoning(), most == nil || *most > MinThinkingBudget || e.OwnBudget())
+	return wirekit.ClaudeThinks(e.Reasoning(), most == nil || *most > MinThinkingBudget || e.ClientSetBudget())
 }
 
 // ThinkingType is like Thinks, and reports settings that the type does not express.
@@ -220,7 +220,7 @@ func (e *RequestEncoder) Thinking(typ, at string) {
 // dialect may have enabled that in a header, so its own budget is not lowered.
 func (e *RequestEncoder) budget(n int64) int64 {
 	const at = "/reasoning/budget_tokens"
-	if most := e.Req.MaxOutputTokens; most != nil && n >= *most && !e.OwnBudget() {
+	if most := e.Req.MaxOutputTokens; most != nil && n >= *most && !e.ClientSetBudget() {
 		e.Rep.Addf(dragoman.Lowered, dragoman.Warn, at, "a budget of %d lowered below "+e.MaxTokens+", which is %d", n, *most)
 		n = *most - 1
 	}

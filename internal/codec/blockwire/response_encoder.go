@@ -10,6 +10,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/toolwire"
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/textkit"
 	"github.com/dragoman-go/dragoman/interop"
 	"github.com/dragoman-go/dragoman/targets"
 )
@@ -178,7 +179,7 @@ func (e *ResponseEncoder) RefusalStop(s dragoman.Stop, refused bool, reason drag
 	if !refused || s.Reason != dragoman.StopEnd && s.Reason != dragoman.StopNone {
 		return s
 	}
-	e.Rep.Addf(dragoman.Lowered, dragoman.Info, "/stop", "stop %s written as "+report, s.Reason)
+	e.Rep.Addf(dragoman.Lowered, dragoman.Info, "/stop", "stop reason %s written as "+report, s.Reason)
 	return dragoman.Stop{Reason: reason}
 }
 
@@ -187,6 +188,6 @@ func (e *ResponseEncoder) RefusalStop(s dragoman.Stop, refused bool, reason drag
 func (e *ResponseEncoder) ReportResponse(resp *dragoman.Response, unknown *dragoman.Extra) {
 	extra.ReportEcho(e.Rep, unknown, e.Dialect, extra.At(""))
 	if n := len(resp.Alternatives); n > 0 {
-		e.Rep.Addf(dragoman.Dropped, dragoman.Serious, "/alternatives", "%d further candidate(s); the API returns only one", n)
+		e.Rep.Addf(dragoman.Dropped, dragoman.Serious, "/alternatives", "%s; the API returns only one", textkit.Count(n, "further candidate"))
 	}
 }

@@ -61,7 +61,7 @@ func (p *Plan) plainRole(m *dragoman.Message) string {
 func (p *Plan) fits(ms []dragoman.Message, i int) bool {
 	if p.after <= i { // searched once for a whole run of system messages
 		p.after = i + 1
-		for p.after < len(ms) && (systemRole(ms[p.after].Role) || p.writesNothing(&ms[p.after])) {
+		for p.after < len(ms) && (systemRole(ms[p.after].Role) || p.isOmitted(&ms[p.after])) {
 			p.after++
 		}
 	}
@@ -72,8 +72,8 @@ func (p *Plan) fits(ms []dragoman.Message, i int) bool {
 	return (before == User || before == System) && (p.after == len(ms) || ms[p.after].Role == dragoman.RoleAssistant)
 }
 
-// writesNothing reports whether nothing is written for a message that is not a system message.
-func (p *Plan) writesNothing(m *dragoman.Message) bool {
+// isOmitted reports whether nothing is written for a message that is not a system message.
+func (p *Plan) isOmitted(m *dragoman.Message) bool {
 	f, _ := p.replay(m, extra.Path{})
 	return f.raw == nil && len(p.blocks(m, extra.Path{}, p.plainRole(m), new(dragoman.Report))) == 0
 }

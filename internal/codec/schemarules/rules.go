@@ -49,7 +49,7 @@ type Rules struct {
 	RootDefs bool `json:",omitempty"`
 	// BareRefs forbids siblings of $ref.
 	BareRefs bool `json:",omitempty"`
-	// InlineRefs replaces references by their targets, and cuts recursive ones.
+	// InlineRefs replaces references with their targets, and cuts recursive ones.
 	InlineRefs bool `json:",omitempty"`
 	// NoRecursion refuses a schema that contains itself.
 	NoRecursion bool `json:",omitempty"`

@@ -20,7 +20,7 @@ func HasContent(ev dragoman.Event) bool {
 	}
 }
 
-// PartHasContent reports whether a part is more than an empty one.
+// PartHasContent reports whether a part has any content.
 func PartHasContent(p dragoman.Part) bool {
 	switch p := p.(type) {
 	case nil:

@@ -304,5 +304,5 @@ func (o *Outline) Has(field string) bool { _, ok := o.Kinds[field]; return ok }
 func Fail(f dragoman.Format, err error) error { return fmt.Errorf("interop: %s: %w", f, err) }
 
 // DummySignature is a placeholder signature: the Gemini API accepts it in place of a
-// signature that it did not make. It is no loss toward others (quirk B16).
+// signature that it did not make. It is not a loss toward others (quirk B16).
 const DummySignature = "skip_thought_signature_validator"

@@ -39,7 +39,7 @@ type Models struct {
 	// Details returns the response.
 	ShowPath string
 	Details  func(Model) any
-	// VersionPath returns Version.
+	// VersionPath is the path of the request that returns Version.
 	VersionPath string
 	Version     any
 }

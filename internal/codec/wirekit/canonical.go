@@ -178,7 +178,7 @@ func readSeed(r *jsonwire.Reader) *int64 {
 	return new(r.Integer())
 }
 
-// candidates returns an integer field. The value 1 is no loss for a target that always
+// candidates returns an integer field. The value 1 is not a loss for a target that always
 // returns one candidate.
 func candidates() *Canonical {
 	c := integer("/sampling/candidates", func(r *dragoman.Request) **int64 { return &r.Sampling.Candidates })
@@ -188,7 +188,7 @@ func candidates() *Canonical {
 	return c
 }
 
-// store returns a flag. The value false is no loss for a target that stores nothing.
+// store returns a flag. The value false is not a loss for a target that stores nothing.
 func store() *Canonical {
 	c := flag("/store", func(r *dragoman.Request) **bool { return &r.Store })
 	c.asks = func(req *dragoman.Request) bool { return req.Store != nil && *req.Store }

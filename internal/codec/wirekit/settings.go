@@ -92,8 +92,8 @@ func slot(name []byte) int {
 type settingsLine[D, E any] struct {
 	Setting[D, E]
 	id    int
-	kind  jsontext.Kind        // of the value, for Loose
-	below *settingsLevel[D, E] // of Fields
+	kind  jsontext.Kind        // kind of the value, for Loose
+	below *settingsLevel[D, E] // level of Fields
 }
 
 // NewSettings returns the table with these lines.

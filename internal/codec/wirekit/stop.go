@@ -223,7 +223,7 @@ func Ended(reason dragoman.StopReason, unknown *dragoman.Extra) (words string, r
 // pointer of the response.
 func ReportBlocked(rep *dragoman.Report, stop, standing dragoman.Stop, word, at string) {
 	if stop.Reason != standing.Reason {
-		rep.Addf(dragoman.Lowered, dragoman.Warn, at+"/stop", "stop %s written as %s: the response has a call that must not run", stop.Reason, word)
+		rep.Addf(dragoman.Lowered, dragoman.Warn, at+"/stop", "stop reason %s written as %s: the response has a call that must not run", stop.Reason, word)
 	}
 }
 
@@ -231,6 +231,6 @@ func ReportBlocked(rep *dragoman.Report, stop, standing dragoman.Stop, word, at 
 // without a field for it. at is the pointer of the response.
 func ReportDetails(rep *dragoman.Report, s dragoman.Stop, at string) {
 	if s.Details != nil {
-		rep.Add(dragoman.Dropped, dragoman.Info, at+"/stop/details", "stop details of another API")
+		rep.Add(dragoman.Dropped, dragoman.Info, at+"/stop/details", "stop details from another API")
 	}
 }

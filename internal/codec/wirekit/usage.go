@@ -60,7 +60,7 @@ func ReportTotals(rep *dragoman.Report, u dragoman.Usage) {
 	}
 }
 
-// FillTotals replaces unknown totals by the sum of their known parts, which it reports, and then
+// FillTotals replaces unknown totals with the sum of their known parts, which it reports, and then
 // makes the counts consistent with [ClampUsage]. It is for APIs that always have totals.
 func FillTotals(u dragoman.Usage, rep *dragoman.Report) dragoman.Usage {
 	atLeast(&u.Output, u.Reasoning.N, "output", rep)

@@ -333,7 +333,7 @@ func FuzzParser(f *testing.F) {
 			}
 		}
 		if !strings.HasPrefix(string(stream), raw.String()) {
-			t.Fatalf("raw %q is no prefix of %q", raw.String(), stream)
+			t.Fatalf("raw %q is not a prefix of %q", raw.String(), stream)
 		}
 	})
 }

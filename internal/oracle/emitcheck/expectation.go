@@ -33,7 +33,7 @@ const (
 type expectation struct {
 	dialect dragoman.Dialect
 	form    form
-	rules   func(object) // for the form listed
+	rules   func(object) // rules for form
 	array   bool         // a Gemini stream in the form of a JSON array
 	model   string
 	// usage reports whether a Chat stream must contain usage.

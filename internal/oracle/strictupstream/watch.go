@@ -75,7 +75,7 @@ func (w *watcher) Write(p []byte) (int, error) {
 	}
 	w.line = append(w.line, p...)
 	if w.json {
-		return len(p), nil // until it is whole
+		return len(p), nil // wait for the whole body
 	}
 	n := bytes.LastIndexByte(w.line, '\n') + 1
 	for line := range bytes.Lines(w.line[:n]) {

@@ -24,7 +24,7 @@ func agents() section {
 		entries: []entry{
 			{
 				title: "Calls wait for approval", from: "`Agent.Run`, when the model calls a tool with `tool.NeedsApproval` and no approver is set", run: waiting,
-				means: "This is no failure: the run stops until someone decides. `errors.Is(err, agent.ErrInterrupted)` is true, and `Result.Pending` has the calls.", fix: "Call `Resume` with `agent.Approve` or `agent.Reject`, here or in another process.",
+				means: "This is not a failure: the run stops until someone decides. `errors.Is(err, agent.ErrInterrupted)` is true, and `Result.Pending` has the calls.", fix: "Call `Resume` with `agent.Approve` or `agent.Reject`, here or in another process.",
 			},
 			{
 				title: "Turn limit", from: "a model that calls tools in each turn, with `Limits{Turns: 2}`", run: ends("turn\n  match any\n  call get_weather {\"city\":\"Oslo\"}\n", agent.Agent{Limits: agent.Limits{Turns: 2}}),
@@ -40,7 +40,7 @@ func agents() section {
 			},
 			{
 				title: "Structured output stays invalid", from: "`agent.Generate`, when the model does not follow the schema", run: invalidOutput,
-				means: "The model was corrected twice, and its output still does not match the type.", fix: "Describe the fields with `doc` tags, or use a model that enforces schemas.",
+				means: "The model got two corrections, and its output still does not match the type.", fix: "Describe the fields with `doc` tags, or use a model that enforces schemas.",
 			},
 			{
 				title: "Response was cut off", from: "a response that reaches `MaxOutputTokens`", run: ends("turn\n  match any\n  say The weather in\n  stop length\n", agent.Agent{}),
@@ -209,7 +209,7 @@ func tools() section {
 			},
 			{
 				title: "Tool returned an error", from: "a tool that returns `errors.New(\"no such city\")`", run: calls(`get_weather`, `{"city":"Oslo"}`, &tool.Runner{}, failing(func() (string, error) { return "", errors.New("no such city") })),
-				means: "The tool ran and failed, with its own text.", fix: "Write errors of tools for the model: what is wrong, and what to try.",
+				means: "The tool ran and failed, with its own text.", fix: "Write tool errors for the model: what is wrong, and what to try.",
 			},
 			{
 				title: "Tool panicked", from: "a tool that panics", run: calls(`get_weather`, `{"city":"Oslo"}`, &tool.Runner{}, failing(func() (string, error) { panic("index out of range") })),

@@ -28,7 +28,7 @@ func commandLine() section {
 			},
 			{
 				title: "Missing argument", command: `dragoman sessions show`, exit: 2,
-				means: "The command needs an argument that is not there.", fix: "The line after the colon shows the form of the command.",
+				means: "The command needs an argument that was not given.", fix: "The line after the colon shows the form of the command.",
 			},
 			{
 				title: "Missing prompt", command: `dragoman run < /dev/null`, exit: 2,
@@ -62,7 +62,7 @@ func commandLine() section {
 			},
 			{
 				title: "Arguments do not match the schema", command: `dragoman tools why shell --args '{"cmd":"ls"}'`,
-				means: "The call would fail before a policy is asked, because its arguments are invalid.", fix: "Correct the arguments. `dragoman tools list` shows the tools.",
+				means: "The call would fail before a policy decides, because its arguments are invalid.", fix: "Correct the arguments. `dragoman tools list` shows the tools.",
 			},
 			{
 				title: "Refused because no approver is attached", exit: 4,

@@ -39,7 +39,7 @@ func gatewayRequests() section {
 			},
 			{
 				title: "Requests per minute", from: "the second request of a key with `requests_per_minute: 1`", run: requestedTwice("requests_per_minute: 1"),
-				means: "The key has sent its requests for this minute. The header `Retry-After` says when the next may come.", fix: "Wait; official SDKs do so by themselves. Or raise the limit.",
+				means: "The key has used up its requests for this minute. The header `Retry-After` says when to try again.", fix: "Wait; official SDKs do so by themselves. Or raise the limit.",
 			},
 			{
 				title: "Budget is spent", from: "a request after `budget: {tokens: 1, per: day}` is used", run: requestedTwice("budget: {tokens: 1, per: day, reserve: 1}"),
@@ -87,7 +87,7 @@ func gatewayRequests() section {
 			},
 			{
 				title: "Upstream is down", from: "an upstream where nothing listens", run: upstreamDown,
-				means: "The gateway could not connect to the model's server.", fix: "As the operator, look at the log for the address and the reason. A second model in the route would have answered.",
+				means: "The gateway could not connect to the model's server.", fix: "As the operator, look at the log for the address and the reason. With a second model in the route, the gateway would have called that one.",
 			},
 			{
 				title: "Upstream timed out", from: "an upstream that sends nothing, with `timeouts: {first_byte: 50ms}`", run: behind(silent, ", timeouts: {first_byte: 50ms}"),
@@ -95,7 +95,7 @@ func gatewayRequests() section {
 			},
 			{
 				title: "Upstream sends an HTML page", from: "an upstream with a wrong base URL", run: behind(respond(200, "text/html", "<!DOCTYPE html>\n<html><body><h1>Please sign in</h1></body></html>\n"), ""),
-				means: "The base URL of the provider leads to a website.", fix: "As the operator, correct `base_url`.",
+				means: "The base URL of the provider is the address of a website.", fix: "As the operator, correct `base_url`.",
 			},
 			{
 				title: "Upstream stream breaks off", from: "a stream that ends too early, for a client of Anthropic", run: brokenStream,

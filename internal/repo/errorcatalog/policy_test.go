@@ -27,7 +27,7 @@ func policies() section {
 			},
 			{
 				title: "Two rules with one id", command: why, files: rules("  - {id: shell, effect: deny, when: {tool: shell, expression: 'args.command == \"rm\"'}}\n  - {id: shell, effect: ask, when: {tool: shell}}\n"),
-				means: "Ids name rules in logs and explanations, so they are unique.", fix: "Rename one of the rules.",
+				means: "Logs and explanations identify rules by id, so each id must be unique.", fix: "Rename one of the rules.",
 			},
 		},
 	}

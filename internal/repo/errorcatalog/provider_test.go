@@ -46,7 +46,7 @@ func choosingAModel() section {
 			{
 				title: "Base URL without a scheme", command: `dragoman run --no-session --model openai/gpt-5 "Hello"`,
 				env:   []string{"OPENAI_API_KEY=sk-123", "OPENAI_BASE_URL=localhost:8080/v1"},
-				means: "The base URL, from `OPENAI_BASE_URL` here, is no URL.", fix: "Write `http://` or `https://` in front.",
+				means: "The base URL, from `OPENAI_BASE_URL` here, is not a URL.", fix: "Write `http://` or `https://` in front.",
 			},
 			{
 				title: "Model of the last session cannot be opened", command: `dragoman run --continue "And now?"`,
@@ -78,11 +78,11 @@ func upstream() section {
 			},
 			{
 				title: "Wrong base URL", from: "a base URL whose server has no chat API", run: answersText(404, "text/plain", "404 page not found\n"),
-				means: "The server answers, but has nothing at this path.", fix: "Check the base URL: for OpenAI servers it usually ends in `/v1`.",
+				means: "The server responds, but serves nothing at this path.", fix: "Check the base URL: for OpenAI servers it usually ends in `/v1`.",
 			},
 			{
 				title: "HTML page instead of JSON", from: "a login page or a proxy at the base URL", run: answersText(200, "text/html", "<!DOCTYPE html>\n<html><body><h1>Please sign in</h1></body></html>\n"),
-				means: "The base URL leads to a website, not to an API.", fix: "Correct the base URL, or let the proxy pass the requests.",
+				means: "The base URL is the address of a website, not of an API.", fix: "Correct the base URL, or let the proxy pass the requests.",
 			},
 			{
 				title: "Redirect", from: "a server that redirects to another host", run: redirected,
@@ -134,7 +134,7 @@ func upstream() section {
 			},
 			{
 				title: "Response of another API", from: "a response without `choices`", run: answersText(200, "application/json", `{"id":"msg_1","type":"message","role":"assistant"}`),
-				means: "The server speaks another API than the provider's type says.", fix: "Set the `type` of the provider to the API of the server.",
+				means: "The server's API is not the one that the provider's `type` names.", fix: "Set the `type` of the provider to the API of the server.",
 			},
 			{
 				title: "No model of a list responded", from: "a list of two models, both overloaded", run: failedList,

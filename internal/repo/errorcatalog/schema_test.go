@@ -12,19 +12,19 @@ import (
 func schemas() section {
 	return section{
 		title: "From a schema",
-		intro: "Schemas come from Go types (`schema.For`, `tool.New`, `agent.Generate`) or from JSON (`tool.Raw`, MCP servers). What a model API does\nnot support is no error: it is lowered, and reported as a loss.",
+		intro: "Schemas come from Go types (`schema.For`, `tool.New`, `agent.Generate`) or from JSON (`tool.Raw`, MCP servers). What a model API does\nnot support is not an error: it is lowered, and reported as a loss.",
 		entries: []entry{
 			{
 				title: "Type that JSON cannot have", from: "`schema.For` of a struct with a function", run: typed[callback],
 				means: "The type cannot be read from JSON.", fix: "Leave the field out with `json:\"-\"`, or use another type.",
 			},
 			{
-				title: "Map with other keys", from: "`schema.For[map[bool]string]`", run: typed[map[bool]string],
+				title: "Map with unsupported keys", from: "`schema.For[map[bool]string]`", run: typed[map[bool]string],
 				means: "The keys of a JSON object are strings.", fix: "Use a key that is a string or a number, or a list of structs.",
 			},
 			{
 				title: "Unknown word in a tag", from: "a field with `jsonschema:\"minimun=1\"`", run: typed[trip],
-				means: "The tag has a key that does not exist, or not for this type.", fix: "Correct it.",
+				means: "The tag has an unknown key, or a key that this type does not support.", fix: "Correct it.",
 			},
 			{
 				title: "Schema that is not JSON Schema", from: "`schema.Compile` of `{\"type\":\"text\"}`", run: compiled(`{"type":"text"}`),
@@ -32,7 +32,7 @@ func schemas() section {
 			},
 			{
 				title: "Reference out of the schema", from: "`schema.Compile` of `{\"$ref\":\"https://example.com/city.json\"}`", run: compiled(`{"$ref":"https://example.com/city.json"}`),
-				means: "Nothing is loaded from the network or a file.", fix: "Put the definition under `$defs` of the same schema.",
+				means: "Schemas are never loaded from the network or from a file.", fix: "Put the definition under `$defs` of the same schema.",
 			},
 			{
 				title: "Value does not match the schema", from: "`Validator.Validate` of `{\"days\":30,\"town\":\"Oslo\"}`", run: invalidValue,

@@ -29,7 +29,7 @@ func sessions() section {
 			},
 			{
 				title: "No session to continue", command: `dragoman run --continue "And now?"`,
-				means: "No session was begun in this folder.", fix: "Run without `--continue`, or name a session with `--session`.",
+				means: "No session was started in this folder.", fix: "Run without `--continue`, or name a session with `--session`.",
 			},
 			{
 				title: "Session of another folder", command: `mkdir other && cd other && dragoman run --session trip "And now?"`, before: newTrip,
@@ -57,7 +57,7 @@ func sessions() section {
 			},
 			{
 				title: "Database of another program", from: "`--sessions` with the SQLite file of another program", run: sqliteFile(func(t *testing.T, db *sql.DB) { exec1(t, db, "PRAGMA application_id = 1") }),
-				means: "The file exists, and is not a file of sessions. It is left untouched.", fix: "Name another file.",
+				means: "The file exists, but does not contain sessions. It is left untouched.", fix: "Name another file.",
 			},
 			{
 				title: "File that is not a database", command: `dragoman sessions list`, files: map[string]string{"sessions.db": strings.Repeat("This is a text.\n", 100)},
@@ -65,11 +65,11 @@ func sessions() section {
 			},
 			{
 				title: "Database is damaged", from: "`dragoman sessions list`, with a file whose pages were overwritten", run: damaged,
-				means: "SQLite found pages that cannot be right, for example after a failing disk.", fix: "Restore a backup. `sqlite3 sessions.db .recover` may save more.",
+				means: "SQLite found invalid pages, for example after a disk failure.", fix: "Restore a backup. `sqlite3 sessions.db .recover` may save more.",
 			},
 			{
 				title: "Database is locked", from: "a file that another process has locked for longer than `Options.BusyTimeout`", run: locked,
-				means: "Another program holds the file, such as a backup or an open transaction.", fix: "End the other program, and try again.",
+				means: "Another program holds the file, such as a backup or an open transaction.", fix: "Stop the other program, and try again.",
 			},
 			{
 				title: "Disk is full", from: "`dragoman run`, with the sessions on a full disk", run: fullDisk,
@@ -77,7 +77,7 @@ func sessions() section {
 			},
 			{
 				title: "Folder of the database cannot be created", command: `dragoman sessions list --sessions request.json/sessions.db`, files: map[string]string{"request.json": "{}\n"},
-				means: "The path leads through something that is not a folder.", fix: "Correct `--sessions` or `DRAGOMAN_SESSIONS`.",
+				means: "A part of the path is not a folder.", fix: "Correct `--sessions` or `DRAGOMAN_SESSIONS`.",
 			},
 		},
 	}

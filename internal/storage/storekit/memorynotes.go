@@ -152,7 +152,7 @@ func (m *Notes) GetAll(ctx context.Context, keys []string) ([][]byte, error) {
 // nonNilClone returns a copy that is never nil.
 func nonNilClone(value []byte) []byte { return append(make([]byte, 0, len(value)), value...) }
 
-// Delete removes a key. A missing key is no error.
+// Delete removes a key. A missing key is not an error.
 func (m *Notes) Delete(ctx context.Context, key string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -65,7 +65,7 @@ func refuseCommand(c syntax.Command) error {
 // literal returns the value of a word if it is constant and needs no shell.
 func literal(w *syntax.Word) (string, error) {
 	if len(w.Parts) == 1 {
-		if lit, ok := w.Parts[0].(*syntax.Lit); ok && (lit.Value == "[" || lit.Value == "[[") { // a name, and no set
+		if lit, ok := w.Parts[0].(*syntax.Lit); ok && (lit.Value == "[" || lit.Value == "[[") { // a command name, not a character set
 			return lit.Value, nil
 		}
 	}
