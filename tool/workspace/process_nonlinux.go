@@ -16,6 +16,6 @@ func (w *Workspace) workFolder(rel string) (string, func(), error) {
 	if err != nil {
 		return "", nil, err
 	}
-	shut(f)
+	closeQuietly(f)
 	return filepath.Join(w.real, filepath.FromSlash(rel)), func() {}, nil
 }
