@@ -372,11 +372,11 @@ func TestQuirkB30_CallWithoutTextHasAProblem(t *testing.T) {
 		args string
 		code string
 	}{
-		"no input":                 {`{"a":"x","b":"y"}`, "no_input"},
+		"no input":                      {`{"a":"x","b":"y"}`, "no_input"},
 		"an input that is not a string": {`{"input":5}`, "no_input"},
-		"cut off":                  {`{"input":"abc`, codes.ProblemInvalidJSON},
-		"a repeated input":         {`{"input":"a","input":"b"}`, codes.ProblemDuplicateKey},
-		"a broken string":          {`"abc`, codes.ProblemInvalidJSON},
+		"cut off":                       {`{"input":"abc`, codes.ProblemInvalidJSON},
+		"a repeated input":              {`{"input":"a","input":"b"}`, codes.ProblemDuplicateKey},
+		"a broken string":               {`"abc`, codes.ProblemInvalidJSON},
 	} {
 		t.Run(name, func(t *testing.T) {
 			reg := registry(dialectname.OpenAIChat, []dragoman.ToolSpec{patch}, withCaps(targets.Capabilities{NoCustomTools: true}))
