@@ -8,7 +8,7 @@ import (
 )
 
 // eventVersion is the version of the JSON of events.
-const eventVersion = 1
+const eventVersion = 2
 
 // eventJSON is an event as JSON. Fields that an event does not have are omitted.
 type eventJSON struct {
@@ -42,7 +42,7 @@ type eventJSON struct {
 type patchJSON struct {
 	Extension string          `json:"extension"`
 	Message   int             `json:"message"`
-	Place     string          `json:"place"`
+	Path      string          `json:"path"`
 	Value     json.RawMessage `json:"value"`
 	Fragment  bool            `json:"fragment,omitempty"`
 }
@@ -111,7 +111,7 @@ func MarshalEvent(ev Event, err error) ([]byte, error) {
 	case *Patched:
 		p := &ev.Patch
 		out.Run, out.Turn = p.Run, ev.Turn
-		out.Patch = &patchJSON{Extension: p.Extension, Message: p.Message, Place: p.Path, Value: p.Value, Fragment: p.Fragment}
+		out.Patch = &patchJSON{Extension: p.Extension, Message: p.Message, Path: p.Path, Value: p.Value, Fragment: p.Fragment}
 	case *MessageAdded:
 		out.Turn, out.Message = ev.Turn, &ev.Message
 	case *ToolCalled:
@@ -175,16 +175,16 @@ func toolEvent(ev tool.Event) (*toolEventJSON, error) {
 			out.Parts = append(out.Parts, b)
 		}
 	case tool.PolicyDecided:
-		out = of("decided", ev.CallRef)
+		out = of("policy_decided", ev.CallRef)
 		out.Subject, out.Model, out.Target, out.Decision = ev.Subject, ev.Model, ev.Target, &ev.Decision
 	case tool.ApprovalRequested:
-		out = of("asked", ev.CallRef)
+		out = of("approval_requested", ev.CallRef)
 		out.Pending = &ev.Pending
 	case tool.CallEnded:
 		out = of("ended", ev.CallRef)
 		out.Record = &ev.Record
 	case tool.LateReturn:
-		out = of("late", ev.CallRef)
+		out = of("late_return", ev.CallRef)
 	}
 	return out, nil
 }

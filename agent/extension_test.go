@@ -234,8 +234,8 @@ func TestX5_PatchEventsHaveTurnAndMessage(t *testing.T) {
 		}
 	}
 	want := []string{
-		`{"v":1,"type":"patch","run":"r","turn":2,"patch":{"extension":"reading","message":3,"place":"/message/weather","value":"cold ","fragment":true}}`,
-		`{"v":1,"type":"patch","run":"r","turn":2,"patch":{"extension":"reading","message":3,"place":"/message/weather","value":"and wet","fragment":true}}`,
+		`{"v":2,"type":"patch","run":"r","turn":2,"patch":{"extension":"reading","message":3,"path":"/message/weather","value":"cold ","fragment":true}}`,
+		`{"v":2,"type":"patch","run":"r","turn":2,"patch":{"extension":"reading","message":3,"path":"/message/weather","value":"and wet","fragment":true}}`,
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

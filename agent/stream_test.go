@@ -456,12 +456,12 @@ func TestL11_EventsAreVersionedJSONWithStableNames(t *testing.T) {
 			Error string
 			Tool  struct{ Type, Tool string }
 		}
-		if err := json.Unmarshal(b, &head); err != nil || head.V != 1 {
+		if err := json.Unmarshal(b, &head); err != nil || head.V != 2 {
 			t.Fatalf("%v %s", err, b)
 		}
 		got = append(got, strings.TrimSpace(head.Type+" "+head.Tool.Tool+head.Tool.Type+head.Error))
 	}
-	want := "run_start,turn_start,model,model,model,model,model,model,message_added,tool_call,tool_call,tool payasked,tool lookstarted,tool lookended," +
+	want := "run_start,turn_start,model,model,model,model,model,model,message_added,tool_call,tool_call,tool payapproval_requested,tool lookstarted,tool lookended," +
 		"run_end agent: calls wait for approval: decide on Result.Pending, and resume"
 	if s := strings.Join(got, ","); s != want {
 		t.Errorf("got\n%s\nwant\n%s", s, want)

@@ -194,11 +194,11 @@ func serveSim(ctx context.Context, stop func(), address string, handler http.Han
 
 // listedFault is a fault as JSON. docs/command.md describes it.
 type listedFault struct {
-	ID         string             `json:"id"`
-	About      string             `json:"about"`
-	Dialects   []dragoman.Dialect `json:"dialects"`
-	StreamOnly bool               `json:"stream_only"`
-	Outcome    string             `json:"outcome"`
+	ID          string             `json:"id"`
+	Description string             `json:"description"`
+	Dialects    []dragoman.Dialect `json:"dialects"`
+	StreamOnly  bool               `json:"stream_only"`
+	Outcome     string             `json:"outcome"`
 }
 
 func listFaults(w io.Writer, asJSON bool) error {

@@ -70,7 +70,7 @@ func endsLine(name string, size int64) bool {
 // Entry is a line of the log.
 type Entry struct {
 	Time time.Time `json:"time"`
-	// Event is decided, asked, started, ended or late.
+	// Event is policy_decided, approval_requested, started, ended or late_return.
 	Event string `json:"event"`
 	Run   string `json:"run"`
 	Turn  int    `json:"turn"`
@@ -146,7 +146,7 @@ func (p requiringPolicy) Version() string { return p.policy.Version() }
 func (a *Audit) entry(ev tool.Event) (Entry, bool) {
 	switch ev := ev.(type) {
 	case tool.PolicyDecided:
-		e := a.describe("decided", ev.CallRef)
+		e := a.describe("policy_decided", ev.CallRef)
 		e.Subject, e.Agent, e.Model, e.Target = ev.Subject, ev.Agent, ev.Model, ev.Target
 		if ev.Subject != codes.SubjectModelCall {
 			e.Arguments = new(ev.Input.Hash())
@@ -157,7 +157,7 @@ func (a *Audit) entry(ev tool.Event) (Entry, bool) {
 		}
 		return e, true
 	case tool.ApprovalRequested:
-		e := a.describe("asked", ev.CallRef)
+		e := a.describe("approval_requested", ev.CallRef)
 		e.Agent, e.Arguments = ev.Agent, new(ev.Pending.Binding.Arguments)
 		e.Policy, e.Reason = ev.Pending.Binding.Policy, a.text(ev.Pending.Reason)
 		return e, true
@@ -168,7 +168,7 @@ func (a *Audit) entry(ev tool.Event) (Entry, bool) {
 	case tool.CallEnded:
 		return a.ended(ev), true
 	case tool.LateReturn:
-		e := a.describe("late", ev.CallRef)
+		e := a.describe("late_return", ev.CallRef)
 		e.Latency = ev.After
 		return e, true
 	default:

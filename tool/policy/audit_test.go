@@ -71,10 +71,10 @@ func TestP7_LogHasDecisionsAndArgumentHashes(t *testing.T) {
 			t.Errorf("%s: the hash is %v, want %v", e.Event, e.Arguments, hash)
 		}
 	}
-	want := "decided allow |started  |ended allow |" +
-		"decided deny |ended deny denied|" +
-		"decided ask |asked  |" +
-		"decided deny |ended deny denied"
+	want := "policy_decided allow |started  |ended allow |" +
+		"policy_decided deny |ended deny denied|" +
+		"policy_decided ask |approval_requested  |" +
+		"policy_decided deny |ended deny denied"
 	if got := strings.Join(events, "|"); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
@@ -119,7 +119,7 @@ func TestP7_DecisionsNameTheAgent(t *testing.T) {
 			t.Errorf("%s %s names the agent %q, want desk/clerk", e.Event, e.Subject, e.Agent)
 		}
 	}
-	if got := strings.Join(events, " "); got != "decided decided ended decided asked" {
+	if got := strings.Join(events, " "); got != "policy_decided policy_decided ended policy_decided approval_requested" {
 		t.Error(got)
 	}
 }
