@@ -164,7 +164,7 @@ func TestQuirkB17_EncryptedReasoningIsRequestedAndStored(t *testing.T) {
 		}
 	}
 	t.Run("not where nothing is kept", func(t *testing.T) {
-		w, requests := recordingWorld(t, sim.Config{}, "gateway:\n  routes:\n    m: {to: responses/sim/planner, recall: false}\n")
+		w, requests := recordingWorld(t, sim.Config{}, "gateway:\n  routes:\n    m: {to: responses/sim/planner, store_reasoning: false}\n")
 		c := &client{t: t, codec: openaichat.Codec{}, url: w.url}
 		if _, err := c.generate(&dragoman.Request{Model: "m", Reasoning: &dragoman.ReasoningSettings{Effort: "high"}, Messages: []dragoman.Message{userSays("hi")}}); err != nil {
 			t.Fatal(err)

@@ -138,8 +138,8 @@ type Route struct {
 	// Unfinished selects the end of a stream whose upstream stops without one: empty sends an
 	// error, "end" a regular end, for upstreams that never send one.
 	Unfinished string
-	// NoRecall turns off storing reasoning for clients that drop it.
-	NoRecall bool
+	// NoStoredReasoning turns off storing reasoning for clients that drop it.
+	NoStoredReasoning bool
 	// Set overrides settings of the request.
 	Set Overrides
 	// Policy decides on requests of this route; nil allows all.

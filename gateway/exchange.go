@@ -405,7 +405,7 @@ func (x *exchange) decode(ctx context.Context, up *upstream) error {
 	if plain {
 		x.hasToolSearch = x.convertSearch(req)
 	}
-	if !x.route.NoRecall {
+	if !x.route.NoStoredReasoning {
 		rep, err := x.recall.RestoreState(ctx, x.recallScope(), req)
 		if err != nil {
 			x.warn(ctx, "the stored reasoning could not be read", err)

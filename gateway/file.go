@@ -77,7 +77,7 @@ func readFile(name string) ([]byte, error) {
 //	      repair: always                  # or auto
 //	      lift_errors: true
 //	      unfinished: end                 # or error
-//	      recall: false
+//	      store_reasoning: false
 //	      set: {temperature: 0.2, max_tokens: 4096}
 //	      policy: gpt.yaml                # for requests of this route
 //	  policy: policy.yaml                 # for all requests; see package tool/policy
@@ -598,9 +598,11 @@ func (r *reader) route(key, value *node) (route Route, to *node) {
 		"repair":      func(n *node) { route.Repair = r.keyword(n, "repair", "auto", "always") },
 		"lift_errors": func(n *node) { route.LiftErrors = r.Bool(n, "lift_errors") },
 		"unfinished":  func(n *node) { route.Unfinished = r.keyword(n, "unfinished", "error", "end") },
-		"recall":      func(n *node) { route.NoRecall = r.Want(n, configfile.Bool, "recall") && n.Text == "false" },
-		"set":         func(n *node) { route.Set = r.overrides(n) },
-		"policy":      func(n *node) { route.Policy = r.policy(n) },
+		"store_reasoning": func(n *node) {
+			route.NoStoredReasoning = r.Want(n, configfile.Bool, "store_reasoning") && n.Text == "false"
+		},
+		"set":    func(n *node) { route.Set = r.overrides(n) },
+		"policy": func(n *node) { route.Policy = r.policy(n) },
 		"capabilities": func(n *node) {
 			route.Capabilities = configfile.ReadCapabilities(&r.Reader, n)
 		},

@@ -216,10 +216,10 @@ gateway:
       repair: always
       lift_errors: true
       unfinished: end
-      recall: false
+      store_reasoning: false
       set: {temperature: 0.20, top_p: 1, top_k: 4, seed: 0, max_tokens: 4096, frequency_penalty: -1.5, presence_penalty: 2,
         effort: low, verbosity: high, service_tier: flex, parallel_tool_calls: false}
-    plain: {to: fast, repair: auto, lift_errors: false, unfinished: error, recall: true, set: {}}
+    plain: {to: fast, repair: auto, lift_errors: false, unfinished: error, store_reasoning: true, set: {}}
   state: {sqlite: state.db, ttl: 1h}
   heartbeat: none
   limits: {body_bytes: 1, header_bytes: 2, streams: 3}
@@ -245,7 +245,7 @@ gateway:
 		Routes: []gateway.Route{
 			{Pattern: "claude-*", To: "fast, work/big"},
 			{
-				Pattern: "gpt-4o", To: "fast", Repair: "always", LiftErrors: true, Unfinished: "end", NoRecall: true,
+				Pattern: "gpt-4o", To: "fast", Repair: "always", LiftErrors: true, Unfinished: "end", NoStoredReasoning: true,
 				Set: gateway.Overrides{
 					Temperature: num("0.20"), TopP: num("1"), FrequencyPenalty: num("-1.5"), PresencePenalty: num("2"),
 					TopK: new(int64(4)), Seed: new(int64(0)), MaxTokens: new(int64(4096)),

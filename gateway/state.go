@@ -28,7 +28,7 @@ func (x *exchange) storesResponse() bool {
 }
 
 // storesAnything reports whether the response, or state of it, is stored.
-func (x *exchange) storesAnything() bool { return !x.route.NoRecall || x.storesResponse() }
+func (x *exchange) storesAnything() bool { return !x.route.NoStoredReasoning || x.storesResponse() }
 
 // clientResponse returns the response that the client gets: with an id of the gateway if the
 // gateway stores it, in the form of the client's dialect, and with a time. ended reports that the
@@ -84,7 +84,7 @@ func (x *exchange) storeState(ctx context.Context, resp *dragoman.Response, body
 	// A client that disconnected may come back with the whole conversation.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
-	if !x.route.NoRecall {
+	if !x.route.NoStoredReasoning {
 		err := x.recall.StoreState(ctx, x.recallScope(), x.req, resp)
 		if x.stateStored = err == nil; err != nil {
 			x.warn(ctx, "reasoning could not be stored", err)

@@ -81,7 +81,7 @@ func (x *exchange) modelRequest() *dragoman.Request {
 // B17).
 func (x *exchange) wantsEncrypted() bool {
 	r := x.req.Reasoning
-	return x.up.stateful() && !x.stateful() && !x.route.NoRecall &&
+	return x.up.stateful() && !x.stateful() && !x.route.NoStoredReasoning &&
 		r != nil && r.Encrypted == nil && r.Mode != codes.ReasoningOff && r.Effort != "none"
 }
 
