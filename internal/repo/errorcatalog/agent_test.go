@@ -204,7 +204,7 @@ func tools() section {
 				means: "A human said no, with this message.", fix: "You need not do anything: the model goes on without the call.",
 			},
 			{
-				title: "Tool needs approval, and nobody can give it", from: "a call of a tool that needs approval in `dragoman run` without a terminal", run: noApprover,
+				title: "Tool needs approval, and no approver is attached", from: "a call of a tool that needs approval in `dragoman run` without a terminal", run: noApprover,
 				means: "No approver was attached to the run, so the call was refused.", fix: "Attach one (`Runner.Approver`), or permit the call by a rule.",
 			},
 			{
