@@ -233,7 +233,7 @@ func run(t *testing.T, bash, bin, script string, blocks []*Block) ([]string, err
 	cmd.Env = append([]string{
 		"PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH"),
 		"HOME=" + t.TempDir(), "BLOCKS=" + data, "LANG=C.UTF-8", "NO_COLOR=1",
-		"GOPROXY=off", "GOFLAGS=-mod=mod", "GONOSUMDB=*", "GOTOOLCHAIN=local", "TMPDIR=" + os.TempDir(),
+		"GOFLAGS=-mod=mod", "GONOSUMDB=*", "GOTOOLCHAIN=local", "TMPDIR=" + os.TempDir(),
 	}, goEnv(t)...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // servers that the page started end with it
 	kill := func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
@@ -256,11 +256,13 @@ func run(t *testing.T, bash, bin, script string, blocks []*Block) ([]string, err
 	return outputs, err
 }
 
-// goEnv returns the variables that let go build offline with another home folder.
+// goEnv returns the variables that let go build with another home folder: it uses the caches and
+// the module proxy of this test. On a fresh machine the cache lacks the go.mod files of modules
+// that only other systems compile.
 func goEnv(t *testing.T) []string {
 	t.Helper()
 	var list []string
-	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOROOT"} {
+	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOROOT", "GOPROXY"} {
 		out, err := exec.Command("go", "env", name).Output()
 		if err != nil {
 			t.Fatal(err)
