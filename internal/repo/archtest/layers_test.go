@@ -97,7 +97,7 @@ var layers = []layer{
 	{path: "session/sqlite", only: []string{"internal/storage", "internal/storage/storekit", "session", "tool"}, files: true, third: []string{"modernc.org/sqlite"}},
 	{path: "session/postgres", only: []string{"internal/storage", "internal/storage/storekit", "session", "tool"}, third: []string{"github.com/jackc/pgx/v5", "github.com/jackc/pgx/v5/"}},
 	{path: "session/sessiontest", only: []string{"", "internal/codec/codes", "internal/storage", "session", "tool", "internal/codec/dialectname"}},
-	{path: "skill", only: []string{"", "internal/textkit", "internal/text/toolname", "internal/jsonwire", "tool"}, files: true, third: []string{"github.com/goccy/go-yaml"}},
+	{path: "skill", only: []string{"", "internal/configfile", "internal/textkit", "tool"}, files: true},
 	{path: "mcp/internal/rpc", only: []string{"internal/jsonwire", "internal/textkit"}},
 	{path: "mcp/internal/stdio", only: []string{"internal/jsonwire", "internal/textkit", "mcp/internal/rpc"}, files: true, third: []string{"golang.org/x/sys/"}},
 	{path: "mcp/internal/httpclient", only: []string{"internal/framing", "internal/framing/sse", "internal/jsonwire", "internal/textkit", "mcp/internal/rpc"}},
