@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-// Set is a list of skills with unique names. A nil Set has none. It is safe for concurrent use.
+// Set is a list of skills with unique names. A nil Set is empty. It is safe for concurrent use.
 type Set struct {
 	skills   []*Skill
 	problems []Problem
@@ -31,8 +31,8 @@ var places = []string{".agents/skills", ".claude/skills"}
 //   - the same folders of the home folder,
 //   - the folders more, which must exist.
 //
-// The first skill with a name counts. A skill that cannot be used is one of [Set.Problems]. The
-// error is that of a folder in more, or of dir.
+// The first skill with a name counts. A skill that cannot be used is one of [Set.Problems]. Find
+// fails if dir or a folder in more cannot be read.
 func Find(dir string, more ...string) (*Set, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -58,7 +58,7 @@ func Find(dir string, more ...string) (*Set, error) {
 }
 
 // Open returns the skills in the folders, each a skill itself or a folder of skills. The first
-// skill with a name counts. The error is that of a folder that cannot be read.
+// skill with a name counts. Open fails if a folder cannot be read.
 func Open(folders ...string) (*Set, error) { return new(Set).addAll(folders) }
 
 func (s *Set) addAll(folders []string) (*Set, error) {

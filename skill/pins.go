@@ -11,7 +11,7 @@ import (
 )
 
 // Pins are the accepted contents of skills, by name. Store them as JSON, such as in a file that is
-// committed. The zero value has none. Pins are safe for concurrent use.
+// committed. The zero value pins nothing. Pins are safe for concurrent use.
 //
 //	skills, err := skill.Find(".")
 //	accepted := skills.Only(func(k *skill.Skill) bool { return pins.Check(k) == nil })

@@ -29,7 +29,7 @@ func (s *Set) listed() (out []*Skill) {
 	return out
 }
 
-// Instructions returns the text that tells a model which skills there are, beginning with an
+// Instructions returns a list of the skills for the instructions of a model, beginning with an
 // empty line, or "" without skills. It depends only on the names and descriptions.
 func (s *Set) Instructions() string {
 	list := s.listed()

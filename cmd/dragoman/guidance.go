@@ -14,7 +14,7 @@ import (
 	"github.com/dragoman-go/dragoman/skill"
 )
 
-// guidance is what the folder of a run says to the model: AGENTS.md files and skills.
+// guidance holds the instructions that a folder has for models: AGENTS.md files and skills.
 type guidance struct {
 	// instructions is the text of the AGENTS.md files, and names are their paths.
 	instructions string
@@ -93,7 +93,7 @@ func readGuidanceFile(name string, limit int) (string, error) {
 	return strings.TrimSpace(string(data)), nil
 }
 
-// notice says what the run uses; "" means nothing.
+// notice lists the files and skills that the run uses; "" if it uses none of them.
 func (g *guidance) notice(dir string) string {
 	var parts []string
 	for _, name := range g.names {
