@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -60,6 +61,10 @@ func TestP5_FailingPolicyDenies(t *testing.T) {
 			<-release
 			return tool.Decision{Effect: tool.Allow}, nil
 		}),
+		"a hang of a policy that is not immediate": watchedPolicy{policyFunc(func(context.Context, *tool.Question) (tool.Decision, error) {
+			<-release
+			return tool.Decision{Effect: tool.Allow}, nil
+		})},
 		"no decision":                 always(""),
 		"an unknown decision":         always("maybe"),
 		"input without a description": always(tool.AskInput),
@@ -74,6 +79,11 @@ func TestP5_FailingPolicyDenies(t *testing.T) {
 		}
 	}
 }
+
+// watchedPolicy reports that its decisions may take time.
+type watchedPolicy struct{ policyFunc }
+
+func (watchedPolicy) Immediate() bool { return false }
 
 type versionPanics struct{}
 
@@ -124,7 +134,9 @@ func TestP4_RequestedValueIsSetAndValidated(t *testing.T) {
 	}
 }
 
-func TestA1_WhenApprovalIsNeeded(t *testing.T) {
+func TestA1_WhenApprovalIsNeeded(t *testing.T) { synctest.Test(t, testWhenApprovalIsNeeded) }
+
+func testWhenApprovalIsNeeded(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
 	by := func(f func(context.Context, tool.Input) (bool, error)) tool.Option {
@@ -159,7 +171,7 @@ func TestA1_WhenApprovalIsNeeded(t *testing.T) {
 		{"they can be checked", remote(`{"type":"object"}`), nil, false},
 		{"a setting from the future", argumentsTool(`{}`, tool.Set(func(s *tool.Settings) { s.Approval = "sometimes" })), nil, true},
 	} {
-		r := &tool.Runner{Policy: tc.policy, PolicyTimeout: 20 * time.Millisecond}
+		r := &tool.Runner{Policy: tc.policy}
 		b, err := r.Start("r").Do(t.Context(), mustBox(t, tc.tool), tool.Turn{Calls: []*dragoman.ToolCall{call("1", "f", `{}`)}})
 		if err != nil || (len(b.Pending) == 1) != tc.needed || (b.Results[0] == nil) != tc.needed {
 			t.Errorf("%s: %v, %d pending", tc.name, err, len(b.Pending))
