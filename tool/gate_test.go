@@ -126,11 +126,21 @@ func TestP4_RequestedValueIsSetAndValidated(t *testing.T) {
 		{"none", tool.Answer{Verdict: tool.Approved}, tool.ErrorRejected, ""},
 		{"not JSON", tool.Answer{Verdict: tool.Approved, Value: json.RawMessage(`"`)}, tool.ErrorRejected, ""},
 		{"a refusal", tool.Answer{Verdict: tool.Rejected}, tool.ErrorRejected, ""},
+		{"arguments instead of a value", tool.Answer{Verdict: tool.Approved, Edited: &tool.Input{Arguments: json.RawMessage(`{"pin":"5678"}`)}}, "", `{"pin":"5678"}`},
+		{"arguments and a value", tool.Answer{Verdict: tool.Approved, Edited: &tool.Input{Arguments: json.RawMessage(`{"pin":"5678"}`)}, Value: json.RawMessage(`"1234"`)}, "", `{"pin":"1234"}`},
 	} {
 		res, rec := do(t, &tool.Runner{Policy: policy, Approver: answer(tc.a)}, box, call("1", "f", `{}`))
 		if wantKind(t, res, rec, tc.kind); res.Display != tc.ran {
 			t.Errorf("%s: %s", tc.name, res.Display)
 		}
+	}
+}
+
+func TestP4_ValueThatWasNotRequestedIsIgnored(t *testing.T) {
+	r := &tool.Runner{Approver: answer(tool.Answer{Verdict: tool.Approved, Value: json.RawMessage(`"1234"`)})}
+	res, rec := do(t, r, mustBox(t, argumentsTool(`{}`, tool.NeedsApproval())), call("1", "f", `{"n":1}`))
+	if wantKind(t, res, rec, ""); res.Display != `{"n":1}` {
+		t.Errorf("%s ran", res.Display)
 	}
 }
 
