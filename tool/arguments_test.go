@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -188,12 +189,15 @@ func TestRepairNeverClosesTruncatedArguments(t *testing.T) {
 	})
 }
 
-// hostileText decodes itself: it panics or fails.
+// hostileText decodes itself: it fails, panics, or ends its goroutine.
 type hostileText string
 
 func (h *hostileText) UnmarshalText(text []byte) error {
-	if string(text) == "panic" {
+	switch string(text) {
+	case "panic":
 		panic("the database password is 12345")
+	case "exit":
+		runtime.Goexit()
 	}
 	return errors.New("no such color")
 }
@@ -204,14 +208,15 @@ func TestT7_ModelsDoNotReadPanicsOfDecoding(t *testing.T) {
 	var log bytes.Buffer
 	box := mustBox(t, tool.New("paint", "", func(context.Context, map[string]hostileText) (string, error) { return "", nil }))
 	r := &tool.Runner{Log: slog.New(slog.NewTextHandler(&log, nil))}
-	for text, want := range map[string]string{"red": "no such color", "panic": "the arguments cannot be decoded into the types of the tool"} {
+	const hidden = "the arguments cannot be decoded into the types of the tool"
+	for text, want := range map[string]string{"red": "no such color", "panic": hidden, "exit": hidden} {
 		log.Reset()
 		res, rec := do(t, r, box, call("1", "paint", `{"a":"`+text+`"}`))
 		wantKind(t, res, rec, tool.ErrorArguments)
 		if got := res.Text(); !strings.Contains(got, want) || strings.Contains(got, "12345") {
 			t.Errorf("%s: the model reads %q", text, got)
 		}
-		if logged := strings.Contains(log.String(), "12345"); logged != (text == "panic") {
+		if logged := log.Len() > 0; logged != (want == hidden) || strings.Contains(log.String(), "12345") != (text == "panic") {
 			t.Errorf("%s: the log has %s", text, &log)
 		}
 	}

@@ -133,6 +133,10 @@ func TestP4_RequestedValueIsSetAndValidated(t *testing.T) {
 		if wantKind(t, res, rec, tc.kind); res.Display != tc.ran {
 			t.Errorf("%s: %s", tc.name, res.Display)
 		}
+		blamesUser := strings.Contains(res.Text(), "Your arguments were valid: the user changed them.")
+		if blamesUser != (tc.kind == tool.ErrorArguments) || strings.Contains(res.Text(), "call the tool again") {
+			t.Errorf("%s: the model reads %s", tc.name, res.Text())
+		}
 	}
 }
 

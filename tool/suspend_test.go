@@ -253,10 +253,12 @@ func TestL14_TurnWithOtherArgumentsIsRefused(t *testing.T) {
 		prior    tool.Prior
 		fails    error
 		approves bool
+		newTurn  bool
 		conflict bool
 	}{
 		"begun with other arguments":               {prior: tool.Prior{Attempts: 1, Arguments: before}, conflict: true},
 		"not begun":                                {},
+		"a turn that did not run before":           {prior: tool.Prior{Attempts: 1, Arguments: before}, newTurn: true},
 		"a journal that cannot be read":            {prior: tool.Prior{Attempts: 1, Arguments: before}, fails: errors.New("disk")},
 		"approved, and begun with other arguments": {prior: tool.Prior{Attempts: 1, Arguments: before}, approves: true},
 	} {
@@ -271,7 +273,7 @@ func TestL14_TurnWithOtherArgumentsIsRefused(t *testing.T) {
 				})
 			}
 			box := mustBox(t, echo("a", opts...))
-			_, err := r.Start("r").Do(t.Context(), box, tool.Turn{MayHaveRun: true, Calls: []*dragoman.ToolCall{call("1", "a", `{"text":"now"}`)}})
+			_, err := r.Start("r").Do(t.Context(), box, tool.Turn{MayHaveRun: !tc.newTurn, Calls: []*dragoman.ToolCall{call("1", "a", `{"text":"now"}`)}})
 			if errors.Is(err, tool.ErrConflict) != tc.conflict || (j.begun == 0) != tc.conflict {
 				t.Errorf("%v, begun %d times", err, j.begun)
 			}
