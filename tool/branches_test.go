@@ -364,6 +364,9 @@ func TestT13_NoOutcomesWithoutAStore(t *testing.T) {
 		if err != nil || len(ms) != 0 {
 			t.Errorf("%v, %v", ms, err)
 		}
+		if ms, err := r.Start("run").Deliver(t.Context(), mustBox(t)); err != nil || len(ms) != 0 {
+			t.Errorf("Deliver: %v, %v", ms, err)
+		}
 	}
 }
 
