@@ -261,12 +261,8 @@ var errNotObject = errors.New("(root): must be object")
 // validate validates arguments against the tool's schema. They must be an object, whatever the
 // schema says.
 func (e *entry) validate(in *Input) error {
-	text := bytes.TrimLeft(in.Arguments, " \t\r\n")
-	if len(text) == 0 {
-		in.Arguments = json.RawMessage("{}")
-	}
 	err := e.validator.Validate(in.Arguments)
-	if err == nil && len(text) > 0 && text[0] != '{' {
+	if err == nil && !bytes.HasPrefix(bytes.TrimLeft(in.Arguments, " \t\r\n"), []byte("{")) {
 		return errNotObject
 	}
 	return err

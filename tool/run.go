@@ -265,7 +265,10 @@ func withoutCauses(err error, text string) string {
 
 // callErrors appends the call errors in the tree of err and in their causes.
 func callErrors(err error, to []*CallError) []*CallError {
-	if e, ok := err.(*CallError); ok && e != nil { //nolint:errorlint // the tree is walked here
+	if e, ok := err.(*CallError); ok { //nolint:errorlint // the tree is walked here
+		if e == nil {
+			return to
+		}
 		to = append(to, e)
 	}
 	switch e := err.(type) { //nolint:errorlint // the tree is walked here

@@ -64,6 +64,26 @@ func (n *notes) Put(ctx context.Context, key string, value []byte, expires time.
 	return err
 }
 
+// PutNew stores a value unless its key has one.
+func (n *notes) PutNew(ctx context.Context, key string, value []byte, expires time.Time) (stored bool, err error) {
+	if err := storekit.CheckNote(key, value, expires); err != nil {
+		return false, err
+	}
+	now := n.clock()
+	if !expires.After(now) {
+		return false, ctx.Err()
+	}
+	if value == nil {
+		value = []byte{}
+	}
+	rows, err := n.exec(ctx, `INSERT INTO dragoman_notes (key, value, expires) VALUES ($1, $2, $3)
+		ON CONFLICT (key) DO UPDATE SET value = excluded.value, expires = excluded.expires WHERE dragoman_notes.expires <= $4`, key, value, expires.UTC(), now)
+	if err == nil && n.puts.Add(1)%storage.SweepEvery == 0 {
+		_, err = n.Sweep(ctx, now)
+	}
+	return rows == 1 && err == nil, err
+}
+
 // Get returns a value.
 func (n *notes) Get(ctx context.Context, key string) (value []byte, found bool, err error) {
 	values, err := n.GetAll(ctx, []string{key})

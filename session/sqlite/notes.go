@@ -56,6 +56,34 @@ func (n *notes) Put(ctx context.Context, key string, value []byte, expires time.
 	})
 }
 
+// PutNew stores a value unless its key has one.
+func (n *notes) PutNew(ctx context.Context, key string, value []byte, expires time.Time) (stored bool, err error) {
+	if err := storekit.CheckNote(key, value, expires); err != nil {
+		return false, err
+	}
+	now, until := n.clock(), expires.UnixMicro()
+	if until <= now {
+		return false, ctx.Err()
+	}
+	if value == nil {
+		value = []byte{}
+	}
+	err = n.store.change(ctx, func(tx *sql.Tx) error {
+		res, err := tx.ExecContext(ctx, `INSERT INTO notes (key, value, expires) VALUES (?, ?, ?)
+			ON CONFLICT (key) DO UPDATE SET value = excluded.value, expires = excluded.expires WHERE notes.expires <= ?`, key, value, until, now)
+		if err != nil {
+			return n.store.about(err)
+		}
+		rows, err := res.RowsAffected()
+		stored = rows == 1
+		if err == nil && n.puts.Add(1)%storage.SweepEvery == 0 {
+			_, err = sweep(ctx, tx, now)
+		}
+		return n.store.about(err)
+	})
+	return stored && err == nil, err
+}
+
 // Get returns a value.
 func (n *notes) Get(ctx context.Context, key string) (value []byte, found bool, err error) {
 	err = n.store.read.QueryRowContext(ctx, `SELECT value FROM notes WHERE key = ? AND expires > ?`, key, n.clock()).Scan(&value)

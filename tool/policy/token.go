@@ -37,7 +37,8 @@ type Signer struct {
 	// TTL is the lifetime of tokens; zero means 15 minutes.
 	TTL time.Duration
 	// Nonces stores which tokens were used. If several processes redeem tokens, they must share
-	// a store. Nil means the memory of this process, as NewSigner sets it.
+	// a store; session.Nonces is one that also survives a restart. NewSigner sets the memory of
+	// this process. Nil refuses all tokens.
 	Nonces NonceStore
 	// Now is the clock and Random the source of nonces; nil means the system's.
 	Now    func() time.Time
