@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
 // Default limits of an import.
@@ -171,4 +172,9 @@ func (t *Tool) Blocked() bool {
 		}
 	}
 	return false
+}
+
+// Description returns the description of the server, in full.
+func (t *Tool) Description() string {
+	return jsonwire.Unquote(field(t.Definition, "description"))
 }
