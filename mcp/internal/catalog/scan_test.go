@@ -82,7 +82,7 @@ func TestScannerLeavesOrdinaryTextAlone(t *testing.T) {
 		"A path such as src/components/very/long/directory/name/of/something/index.ts",
 		"Emoji 👩‍💻 and 🏴\U000E0067\U000E0062\U000E0073\U000E0063\U000E0074\U000E007F, ❤️ and 1️⃣.", "می‌خواهم فارسی", "עברית \u200fabc", "क्‍ष", "naïve café — “quoted” … 日本語",
 		"<b>bold</b> and <path> and List<String> [optional] <system_id>", "Returns the critical path. IMPORTANT: the path is relative.",
-		"This is a long description that nobody reads\tbut it has tabs\r\nand lines.",
+		"This is a long description\twith tabs\r\nand lines.",
 		"sk-learn and sk-button", "Sends an email to the user. Notify the user with the result.",
 	} {
 		if got := ScanText("s", "/description", text); len(got) > 0 {
