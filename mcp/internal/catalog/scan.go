@@ -27,6 +27,7 @@ const (
 	ruleNearName   = "near_name"
 	ruleLookalike  = "lookalike_name"
 	ruleMention    = "names_other_server"
+	ruleUnscanned  = "unscanned_text"
 )
 
 const (
@@ -40,7 +41,8 @@ const (
 // ScanText scans a text of a server that is not part of a tool, such as a prompt or its
 // instructions. field names the text in the findings.
 func ScanText(server, field, text string) []Finding {
-	s := scanner{server: server}
+	budget := scanBudget
+	s := scanner{server: server, budget: &budget}
 	s.text(field, text)
 	return s.sorted()
 }
@@ -48,6 +50,27 @@ func ScanText(server, field, text string) []Finding {
 type scanner struct {
 	server, tool string
 	found        []Finding
+	// budget is the text that rules may still read, in bytes for each rule; nil means no
+	// limit. All tools of a server share it.
+	budget *int
+}
+
+// scanBudget bounds the work of scanning one server. Catalogs of a thousand tools need a
+// fraction of it.
+const scanBudget = 4 << 20
+
+// spend reports whether rules may read n more bytes. If not, it holds the tool.
+func (s *scanner) spend(n int, field, text string) bool {
+	if s.budget == nil {
+		return true
+	}
+	if *s.budget -= n; *s.budget >= 0 {
+		return true
+	}
+	if !slices.ContainsFunc(s.found, func(f Finding) bool { return f.Rule == ruleUnscanned }) {
+		s.add(ruleUnscanned, Block, field, text, 0, 0, "the server has so much suspicious text that not all of it was scanned")
+	}
+	return false
 }
 
 func (s *scanner) add(rule, severity, field, text string, start, end int, reason string) {
@@ -88,8 +111,8 @@ func (s *scanner) sorted() []Finding {
 }
 
 // scanTool scans all texts of a tool that models read.
-func scanTool(t *Tool, fields map[string]json.RawMessage) []Finding {
-	s := scanner{server: t.Server, tool: t.Name}
+func scanTool(t *Tool, fields map[string]json.RawMessage, budget *int) []Finding {
+	s := scanner{server: t.Server, tool: t.Name, budget: budget}
 	s.hidden("/name", t.Name)
 	for _, name := range [...]string{"title", "description"} {
 		if text, ok := textOf(fields[name]); ok {
@@ -275,6 +298,9 @@ func (s *scanner) phrases(field, text, plain string) {
 	for _, p := range phrases {
 		if !slices.ContainsFunc(p.hints, func(h string) bool { return strings.Contains(lower, h) }) {
 			continue
+		}
+		if !s.spend(len(plain), field, text) {
+			return
 		}
 		for _, m := range p.expr.FindAllStringIndex(plain, perRule) {
 			start, end := min(m[0], len(text)), min(m[1], len(text))

@@ -181,6 +181,21 @@ func TestScannerIsBounded(t *testing.T) {
 	}
 }
 
+func TestTextBeyondTheBudgetIsHeld(t *testing.T) {
+	text := strings.Repeat("the user key must always first before critical ", 4_000)
+	var list []json.RawMessage
+	for i := range 100 {
+		list = append(list, json.RawMessage(`{"name":"t`+strings.Repeat("x", i)+`","description":"`+text+`"}`))
+	}
+	res := Import("s", list, Options{})
+	if len(res.Tools) != 100 || len(res.Tools[0].Findings) > 0 {
+		t.Fatalf("%d tools, %+v", len(res.Tools), res.Tools[0].Findings)
+	}
+	if last := res.Tools[99]; !slices.Contains(rulesOf(last.Findings), "block unscanned_text") {
+		t.Errorf("%+v", last.Findings)
+	}
+}
+
 func FuzzImport(f *testing.F) {
 	for _, seed := range []string{
 		`{"name":"a","description":"x","inputSchema":{"type":"object","properties":{"a":{"$ref":"#/$defs/b"}},"$defs":{"b":{"type":"string","x-mcp-header":"A"}}}}`,
