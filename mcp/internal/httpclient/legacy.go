@@ -94,7 +94,7 @@ func (c *Conn) resume(ctx context.Context, s *stream, sent state) (*http.Respons
 			return nil, context.Cause(c.life)
 		default:
 			// It is about the request for the rest of the response, not about the call.
-			last, _ = strip(err)
+			_, last = strip(err)
 		}
 	}
 }
@@ -138,7 +138,7 @@ func (c *Conn) listen() {
 	})
 }
 
-// steady is how long a stream must last so that its end is not a failed attempt: proxies end
+// steady is the time after which the end of a stream is not a failed attempt: proxies end
 // streams without traffic.
 const steady = 30 * time.Second
 
