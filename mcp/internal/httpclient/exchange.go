@@ -45,6 +45,8 @@ type exchange struct {
 	header http.Header
 	// limit is the time until the headers of the response; 0 means that of the context.
 	limit time.Duration
+	// quiet requests are not worth a challenge: the user did not ask for them.
+	quiet bool
 	// detached requests go on after the connection was closed.
 	detached bool
 }
@@ -75,7 +77,7 @@ func (c *Conn) do(ctx context.Context, x exchange) (*http.Response, error) {
 			}
 			x.to = to
 		case http.StatusUnauthorized, http.StatusForbidden:
-			if c.dialer.Authorizer == nil || challenged[status] {
+			if c.dialer.Authorizer == nil || challenged[status] || x.quiet {
 				return resp, nil
 			}
 			challenged[status] = true

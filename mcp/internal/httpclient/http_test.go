@@ -843,6 +843,54 @@ func TestACanceledChallengeIsNotTheAnswerForOthers(t *testing.T) {
 	}
 }
 
+func TestAnAuthorizerThatHangsHoldsNoCaller(t *testing.T) {
+	var want atomic.Value
+	want.Store("t2")
+	var requests atomic.Int32
+	server := guarded(t, &want, &requests)
+	running, release := make(chan struct{}), make(chan struct{})
+	defer close(release)
+	c, _ := dial(t, server.URL, func(d *httpclient.Dialer) {
+		d.Authorizer = &authorizer{
+			token: func(context.Context) (string, error) { return "t1", nil },
+			challenge: func(context.Context, *http.Response) (bool, error) {
+				close(running)
+				<-release
+				return false, nil
+			},
+		}
+	})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cause := errors.New("deadline")
+	go func() {
+		<-running
+		cancel(cause)
+	}()
+	if _, err := c.Call(ctx, legacyCall("a", "{}")); err != cause { //nolint:errorlint // the contract of Call
+		t.Error(err)
+	}
+}
+
+func TestTheStreamOfTheServerIsNoReasonForAChallenge(t *testing.T) {
+	gets := make(chan struct{}, 10)
+	server := serveStrict(t, &fake{get: func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusUnauthorized)
+		gets <- struct{}{}
+	}})
+	c, _ := dial(t, server.URL, func(d *httpclient.Dialer) {
+		d.Authorizer = &authorizer{
+			token: func(context.Context) (string, error) { return "t1", nil },
+			challenge: func(context.Context, *http.Response) (bool, error) {
+				t.Error("a challenge")
+				return false, nil
+			},
+		}
+	})
+	handshake(t, c)
+	<-gets
+	_ = c.Close()
+}
+
 func TestHeaderValuesAreNotLogged(t *testing.T) {
 	var log bytes.Buffer
 	server := serveStrict(t, &fake{post: func(w http.ResponseWriter, _ *http.Request, m incoming) {
