@@ -20,9 +20,11 @@ const (
 	// time, another login would not help.
 	freshToken = time.Minute
 
-	stepUpWindow = 10 * time.Minute
-	maxStepUps   = 2 // per operation
-	maxAllSteps  = 6 // of all operations
+	// Limits of what a server can cause by its challenges.
+	loginWindow = 10 * time.Minute
+	maxStepUps  = 2 // for more scopes, per operation
+	maxRelogins = 4 // for a new token
+	maxLogins   = 7 // of all kinds
 )
 
 // ErrRejected means that a server rejects a token that was just issued for it.
@@ -44,12 +46,13 @@ type Authorizer struct {
 	loaded  bool // whether rec is what the store had
 	rec     *record
 	nonces  map[string]string // DPoP nonces by origin
-	stepUps []stepUp
+	logins  []attempt
 	refused string // fingerprint of an assertion that was refused
 	refusal error
 }
 
-type stepUp struct {
+// attempt is a login that a challenge caused.
+type attempt struct {
 	operation string
 	at        time.Time
 }
@@ -153,9 +156,13 @@ func (a *Authorizer) Challenge(ctx context.Context, resp *http.Response) (retry 
 		}
 		rec = nil // the grant is gone
 	}
-	if rec != nil && rec.Access == used && rec.How == byLogin && a.isNew(rec) {
+	if rec != nil && rec.Access == used && a.now().Sub(rec.Granted) < freshToken {
 		return false, fmt.Errorf("oauth: %w: %s answers 401 to a token that %s issued for the resource %s: the operator must check the audience and the issuer that the server accepts",
 			ErrRejected, a.server.Host, show(d.issuer), show(d.resource))
+	}
+	if a.options.Grant == nil && !a.count(renewal, maxRelogins) {
+		return false, fmt.Errorf("oauth: %w: %s asked for a new token %d times within %s; log in again yourself, or report it to the operator",
+			ErrRejected, a.server.Host, maxRelogins, loginWindow)
 	}
 	return true, a.obtain(ctx, d, scopes)
 }
@@ -386,22 +393,32 @@ func (a *Authorizer) countStepUp(req *http.Request, c challenge) error {
 	if req != nil && req.Header.Get("Mcp-Method") != "" {
 		operation = req.Header.Get("Mcp-Method") + " " + req.Header.Get("Mcp-Name")
 	}
+	if a.count("for "+operation, maxStepUps) {
+		return nil
+	}
+	return fmt.Errorf("oauth: %w: %s still asks for the scopes %s after a login with them: the account may not have them",
+		ErrScope, a.server.Host, quoteList(c.scope))
+}
+
+const renewal = "renewal"
+
+// count reports whether a challenge may cause another login, and counts it.
+func (a *Authorizer) count(operation string, limit int) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := a.now()
-	a.stepUps = slices.DeleteFunc(a.stepUps, func(s stepUp) bool { return now.Sub(s.at) > stepUpWindow })
+	a.logins = slices.DeleteFunc(a.logins, func(l attempt) bool { return now.Sub(l.at) > loginWindow })
 	same := 0
-	for _, s := range a.stepUps {
-		if s.operation == operation {
+	for _, l := range a.logins {
+		if l.operation == operation {
 			same++
 		}
 	}
-	if same >= maxStepUps || len(a.stepUps) >= maxAllSteps {
-		return fmt.Errorf("oauth: %w: %s still asks for the scopes %s after %d logins: the account may not have them",
-			ErrScope, a.server.Host, quoteList(c.scope), same)
+	if same >= limit || len(a.logins) >= maxLogins {
+		return false
 	}
-	a.stepUps = append(a.stepUps, stepUp{operation, now})
-	return nil
+	a.logins = append(a.logins, attempt{operation, now})
+	return true
 }
 
 // obtain gets a new token by a grant or a login, and stores it.

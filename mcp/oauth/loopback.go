@@ -40,6 +40,7 @@ type Loopback struct {
 type loopbackReceiver struct {
 	uri, path, host string
 	ephemeral       bool
+	listener        net.Listener
 	server          *http.Server
 	requests        chan callback
 }
@@ -73,7 +74,7 @@ func (l Loopback) Listen(ctx context.Context) (Receiver, error) {
 		return nil, err
 	}
 	r := &loopbackReceiver{
-		path: path, host: listener.Addr().String(), ephemeral: ephemeral,
+		path: path, host: listener.Addr().String(), ephemeral: ephemeral, listener: listener,
 		uri: "http://" + listener.Addr().String() + path, requests: make(chan callback),
 	}
 	r.server = &http.Server{
@@ -89,6 +90,7 @@ func (r *loopbackReceiver) RedirectURI() string { return r.uri }
 func (r *loopbackReceiver) Ephemeral() bool { return r.ephemeral }
 
 func (r *loopbackReceiver) Close() error {
+	_ = r.listener.Close() // Shutdown does not know it if Serve has not started yet
 	// The browser still reads the page, so the server ends in an orderly way.
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()

@@ -27,6 +27,7 @@ type record struct {
 	Access             string    `json:"access"`
 	Refresh            string    `json:"refresh,omitzero"`
 	Issued             time.Time `json:"issued"`
+	Granted            time.Time `json:"granted"` // of the login or grant
 	Expires            time.Time `json:"expires,omitzero"`
 	Scopes             []string  `json:"scopes,omitzero"`    // granted
 	Requested          []string  `json:"requested,omitzero"` // requested
@@ -176,6 +177,7 @@ func (a *Authorizer) newRecord(d *discovery, id identity, tr *tokenResponse, req
 		rec.ProofKey = der
 	}
 	rec.take(tr, a.now())
+	rec.Granted = rec.Issued
 	if tr.scopes == nil {
 		rec.Scopes = slices.Clone(requested) // RFC 6749: no scope means as requested
 	}
