@@ -2,6 +2,7 @@ package oauth
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -82,6 +83,10 @@ func (a *Authorizer) Authorize(req *http.Request) error {
 	if err != nil || rec == nil {
 		return err
 	}
+	return a.setToken(req, rec)
+}
+
+func (a *Authorizer) setToken(req *http.Request, rec *record) error {
 	if rec.ProofKey == nil {
 		req.Header.Set("Authorization", "Bearer "+rec.Access)
 		return nil
@@ -111,9 +116,10 @@ func (a *Authorizer) Challenge(ctx context.Context, resp *http.Response) (retry 
 		return false, nil // the challenge of another server
 	}
 	c := readChallenge(resp.Header)
-	newNonce := a.setNonce(a.server, resp.Header)
+	a.setNonce(a.server, resp.Header)
 	if c.code == "use_dpop_nonce" {
-		return newNonce, nil
+		nonce := resp.Header.Get("DPoP-Nonce")
+		return nonce != "" && nonce != usedNonce(resp.Request), nil
 	}
 	if resp.StatusCode == http.StatusForbidden && c.code != "insufficient_scope" {
 		return false, nil // a policy of the server; another token would not help
@@ -174,7 +180,7 @@ func (a *Authorizer) Login(ctx context.Context) error {
 		return err
 	}
 	defer leave()
-	c, _, err := a.ask(ctx, "", nil)
+	c, _, err := a.ask(ctx, nil, nil)
 	if err != nil {
 		return err
 	}
@@ -356,6 +362,26 @@ func usedToken(req *http.Request) string {
 	return token
 }
 
+// usedNonce returns the nonce in the proof of a request. Another goroutine may have stored the
+// new one already, so the request itself is compared.
+func usedNonce(req *http.Request) string {
+	if req == nil {
+		return ""
+	}
+	parts := strings.Split(req.Header.Get("DPoP"), ".")
+	if len(parts) != 3 {
+		return ""
+	}
+	data, err := base64.RawURLEncoding.DecodeString(parts[1])
+	var claims struct {
+		Nonce string `json:"nonce"`
+	}
+	if err != nil || decode(data, &claims) != nil {
+		return ""
+	}
+	return claims.Nonce
+}
+
 // covers reports whether a token has the scopes that a server asks for. It is only a reason
 // to try the token again, so an unknown set of scopes counts as too small.
 func covers(r *record, c challenge, status int) bool {
@@ -454,22 +480,16 @@ const (
 	maxNonceLen = 1024
 )
 
-// setNonce keeps the nonce that a server wants in the next proof, and reports whether it is
-// a new one.
-func (a *Authorizer) setNonce(u *url.URL, h http.Header) bool {
+// setNonce keeps the nonce that a server wants in the next proof.
+func (a *Authorizer) setNonce(u *url.URL, h http.Header) {
 	n := h.Get("DPoP-Nonce")
 	if n == "" || len(n) > maxNonceLen || !printable(n) {
-		return false
+		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	origin := originOf(u)
-	if a.nonces[origin] == n {
-		return false
-	}
 	if len(a.nonces) >= maxNonces {
 		clear(a.nonces)
 	}
-	a.nonces[origin] = n
-	return true
+	a.nonces[originOf(u)] = n
 }

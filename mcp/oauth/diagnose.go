@@ -77,7 +77,7 @@ func Diagnose(ctx context.Context, server string, o Options) iter.Seq[Step] {
 }
 
 func (a *Authorizer) diagnose(ctx context.Context, report reporter) {
-	c, status, err := a.ask(ctx, "", report)
+	c, status, err := a.ask(ctx, nil, report)
 	if err != nil || status != http.StatusUnauthorized {
 		return
 	}
@@ -99,16 +99,14 @@ func (a *Authorizer) diagnose(ctx context.Context, report reporter) {
 	if !ok {
 		return
 	}
-	if rec.ProofKey == nil {
-		_, _, _ = a.ask(ctx, rec.Access, report)
-	}
+	_, _, _ = a.ask(ctx, rec, report)
 }
 
 // ask sends a request to the server, without a token or with one, and reads its challenge.
 // The request lists tools, because some servers let everybody open a session.
-func (a *Authorizer) ask(ctx context.Context, token string, report reporter) (challenge, int, error) {
+func (a *Authorizer) ask(ctx context.Context, rec *record, report reporter) (challenge, int, error) {
 	s := Step{Name: StepRequest, Sent: "POST " + a.server.Redacted() + " without a token"}
-	if token != "" {
+	if rec != nil {
 		s.Name, s.Sent = StepAccess, "POST "+a.server.Redacted()+" with the token"
 	}
 	fail := func(err error) (challenge, int, error) {
@@ -117,26 +115,21 @@ func (a *Authorizer) ask(ctx context.Context, token string, report reporter) (ch
 		report.step(s)
 		return challenge{}, 0, fmt.Errorf("oauth: %s: %w", a.server.Host, err)
 	}
-	body := []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}`)
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.server.String(), bytes.NewReader(body))
+	resp, err := a.listTools(ctx, rec)
 	if err != nil {
 		return fail(err)
 	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Accept", "application/json, text/event-stream")
-	if token != "" {
-		req.Header.Set("Authorization", "Bearer "+token)
-	}
-	// Only the header counts: the body may be a stream without end.
-	resp, err := a.guard.client.Do(req)
-	if err != nil {
-		return fail(err)
-	}
-	_ = resp.Body.Close()
 	c := readChallenge(resp.Header)
+	if rec != nil && c.code == "use_dpop_nonce" {
+		a.setNonce(a.server, resp.Header)
+		if resp, err = a.listTools(ctx, rec); err != nil {
+			return fail(err)
+		}
+		c = readChallenge(resp.Header)
+	}
 	s.Got = statusText(resp.StatusCode)
 	switch code := resp.StatusCode; {
-	case code == http.StatusUnauthorized && token != "":
+	case code == http.StatusUnauthorized && rec != nil:
 		s.Meaning = "the server rejects the token that its authorization server issued"
 		s.Advice = "the operator must check the audience and the issuer that the server accepts"
 	case code == http.StatusUnauthorized:
@@ -152,13 +145,13 @@ func (a *Authorizer) ask(ctx context.Context, token string, report reporter) (ch
 		s.Advice = "check the path of the URL; the server may only have the older transport with events"
 	case code >= 500:
 		s.Meaning, s.Advice = "the server failed", "try again later, or report it to the operator"
-	case token != "":
+	case rec != nil:
 		s.OK, s.Meaning = true, "the server accepts the token"
 	default:
 		s.OK, s.Meaning = true, "the server answers without authorization"
 	}
 	report.step(s)
-	if resp.StatusCode == http.StatusUnauthorized && token == "" {
+	if resp.StatusCode == http.StatusUnauthorized && rec == nil {
 		s = Step{Name: StepChallenge, OK: c.scheme != "", Got: "WWW-Authenticate: " + quoteList(resp.Header.Values("WWW-Authenticate"))}
 		switch {
 		case c.scheme == "":
@@ -177,6 +170,28 @@ func (a *Authorizer) ask(ctx context.Context, token string, report reporter) (ch
 		report.step(s)
 	}
 	return c, resp.StatusCode, nil
+}
+
+// listTools sends the request of ask. Only the header of the response counts: its body may be
+// a stream without end, so it is closed.
+func (a *Authorizer) listTools(ctx context.Context, rec *record) (*http.Response, error) {
+	body := []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}`)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.server.String(), bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	if rec != nil {
+		if err := a.setToken(req, rec); err != nil {
+			return nil, err
+		}
+	}
+	resp, err := a.guard.client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	return resp, resp.Body.Close()
 }
 
 // diagnoseClient reports as which client this program would act.

@@ -203,7 +203,9 @@ func TestRedirects(t *testing.T) {
 	var srv *httptest.Server
 	mux := http.NewServeMux()
 	to := func(target string) http.HandlerFunc {
-		return func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, target, http.StatusTemporaryRedirect) }
+		return func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, target, http.StatusTemporaryRedirect)
+		}
 	}
 	mux.HandleFunc("/metadata-service", to("http://169.254.169.254/latest/meta-data/"))
 	mux.HandleFunc("/inner", to(inner.URL))
