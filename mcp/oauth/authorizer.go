@@ -15,10 +15,9 @@ import (
 )
 
 const (
-	// refreshEarly is how long before its expiry a token is refreshed.
+	// A token is refreshed this long before it expires.
 	refreshEarly = time.Minute
-	// freshToken is how long a token counts as new: if the server rejects it within this
-	// time, another login would not help.
+	// If a server rejects a token of this age or younger, another login would not help.
 	freshToken = time.Minute
 
 	// Limits of what a server can cause by its challenges.

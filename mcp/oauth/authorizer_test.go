@@ -30,7 +30,7 @@ func TestLoginOnceThenStoredToken(t *testing.T) {
 		t.Errorf("%d logins, want 1", n)
 	}
 	other := w.o
-	other.Principal = "somebody else"
+	other.Principal = "another user"
 	a, err := New(other)
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +69,7 @@ func TestNoBrowserMeansLoginRequired(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	if w.as.count(&w.as.registrations) != 0 {
-		t.Error("registered although nobody can log in")
+		t.Error("registered although no login is possible")
 	}
 }
 
@@ -241,8 +241,11 @@ func TestPitfallK24_ForgottenRegistration(t *testing.T) {
 		a.options.Browser = func(ctx context.Context, address string) error {
 			req, _ := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
 			resp, err := http.DefaultClient.Do(req)
-			if err != nil || resp.StatusCode != 400 {
+			if err != nil || resp.StatusCode != http.StatusBadRequest {
 				t.Errorf("the authorization server knows the client: %v", err)
+			}
+			if err == nil {
+				resp.Body.Close()
 			}
 			cancel(ErrLoginTimeout) // the user waits until the end
 			return nil
@@ -423,7 +426,7 @@ func TestPitfallK26_NoChallengeOrAForeignOne(t *testing.T) {
 		w := newWorld(t)
 		a := w.authorizer()
 		req := httptest.NewRequest(http.MethodPost, "https://elsewhere.example/mcp", nil)
-		resp := &http.Response{StatusCode: 401, Header: http.Header{}, Request: req}
+		resp := &http.Response{StatusCode: http.StatusUnauthorized, Header: http.Header{}, Request: req}
 		if retry, err := a.Challenge(t.Context(), resp); retry || err != nil {
 			t.Errorf("retry %v, error %v", retry, err)
 		}
@@ -454,7 +457,9 @@ func TestBrokenMetadataDoesNotFallBack(t *testing.T) {
 		want   string
 	}{
 		{"metadata server fails", func(w *world) {
-			w.as.srv.Config.Handler = http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) { http.Error(rw, "internal-secret", 500) })
+			w.as.srv.Config.Handler = http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+				http.Error(rw, "internal-secret", http.StatusInternalServerError)
+			})
 		}, "500"},
 		{"web application", func(w *world) {
 			w.as.srv.Config.Handler = http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) { _, _ = rw.Write([]byte("<html>internal-secret")) })
@@ -567,7 +572,9 @@ func TestForeignCallbackDoesNotEndTheLogin(t *testing.T) {
 		redirect := u.Query().Get("redirect_uri")
 		go func() {
 			for _, tc := range []struct{ query, host string }{
-				{"?state=guess&code=evil", ""}, {"?error=access_denied", ""}, {"?%zz", ""},
+				{"?state=guess&code=evil", ""},
+				{"?error=access_denied", ""},
+				{"?%zz", ""},
 				{"?code=x&state=" + url.QueryEscape(u.Query().Get("state")), "rebound.example"},
 			} {
 				req, _ := http.NewRequestWithContext(ctx, http.MethodGet, redirect+tc.query, http.NoBody)
@@ -649,7 +656,7 @@ func TestForbiddenWithoutScopesIsAPolicy(t *testing.T) {
 	w := newWorld(t)
 	a := w.authorizer()
 	for _, challenge := range []string{"", `Bearer error="invalid_token"`, `Basic realm="x"`} {
-		resp := &http.Response{StatusCode: 403, Header: http.Header{"Www-Authenticate": {challenge}}}
+		resp := &http.Response{StatusCode: http.StatusForbidden, Header: http.Header{"Www-Authenticate": {challenge}}}
 		if retry, err := a.Challenge(t.Context(), resp); retry || err != nil {
 			t.Errorf("%q: retry %v, error %v", challenge, retry, err)
 		}

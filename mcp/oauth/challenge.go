@@ -7,7 +7,7 @@ import (
 
 const maxChallenges = 64
 
-// challenge is what a server asks for in WWW-Authenticate headers.
+// challenge holds the contents of WWW-Authenticate headers.
 type challenge struct {
 	scheme   string // "bearer", "dpop" or "" if the server asks for neither
 	metadata string // resource_metadata

@@ -31,7 +31,7 @@ type Step struct {
 	Name string
 	// Sent is the request, such as "GET https://…", or "" for a check without one.
 	Sent string
-	// Got is what the server answered, without secrets and without bodies.
+	// Got describes the response, without secrets and without its body.
 	Got string
 	// OK reports whether the step succeeded. A document that is missing where it may be
 	// missing is no failure.
@@ -115,20 +115,23 @@ func (a *Authorizer) ask(ctx context.Context, rec *record, report reporter) (cha
 		report.step(s)
 		return challenge{}, 0, fmt.Errorf("oauth: %s: %w", a.server.Host, err)
 	}
-	resp, err := a.listTools(ctx, rec)
+	code, header, err := a.listTools(ctx, rec)
 	if err != nil {
 		return fail(err)
 	}
-	c := readChallenge(resp.Header)
+	c := readChallenge(header)
 	if rec != nil && c.code == "use_dpop_nonce" {
-		a.setNonce(a.server, resp.Header)
-		if resp, err = a.listTools(ctx, rec); err != nil {
+		a.setNonce(a.server, header)
+		if code, header, err = a.listTools(ctx, rec); err != nil {
 			return fail(err)
 		}
-		c = readChallenge(resp.Header)
+		c = readChallenge(header)
 	}
-	s.Got = statusText(resp.StatusCode)
-	switch code := resp.StatusCode; {
+	s.Got = statusText(code)
+	if a.server.Scheme == "http" && !loopbackHost(a.server.Hostname()) {
+		s.Got += " over a connection without encryption: others on the way can read tokens"
+	}
+	switch {
 	case code == http.StatusUnauthorized && rec != nil:
 		s.Meaning = "the server rejects the token that its authorization server issued"
 		s.Advice = "the operator must check the audience and the issuer that the server accepts"
@@ -151,8 +154,8 @@ func (a *Authorizer) ask(ctx context.Context, rec *record, report reporter) (cha
 		s.OK, s.Meaning = true, "the server answers without authorization"
 	}
 	report.step(s)
-	if resp.StatusCode == http.StatusUnauthorized && rec == nil {
-		s = Step{Name: StepChallenge, OK: c.scheme != "", Got: "WWW-Authenticate: " + quoteList(resp.Header.Values("WWW-Authenticate"))}
+	if code == http.StatusUnauthorized && rec == nil {
+		s = Step{Name: StepChallenge, OK: c.scheme != "", Got: "WWW-Authenticate: " + quoteList(header.Values("WWW-Authenticate"))}
 		switch {
 		case c.scheme == "":
 			s.OK = len(c.schemes) == 0
@@ -169,29 +172,29 @@ func (a *Authorizer) ask(ctx context.Context, rec *record, report reporter) (cha
 		}
 		report.step(s)
 	}
-	return c, resp.StatusCode, nil
+	return c, code, nil
 }
 
 // listTools sends the request of ask. Only the header of the response counts: its body may be
 // a stream without end, so it is closed.
-func (a *Authorizer) listTools(ctx context.Context, rec *record) (*http.Response, error) {
+func (a *Authorizer) listTools(ctx context.Context, rec *record) (int, http.Header, error) {
 	body := []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}`)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.server.String(), bytes.NewReader(body))
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream")
 	if rec != nil {
 		if err := a.setToken(req, rec); err != nil {
-			return nil, err
+			return 0, nil, err
 		}
 	}
 	resp, err := a.guard.client.Do(req)
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
-	return resp, resp.Body.Close()
+	return resp.StatusCode, resp.Header, resp.Body.Close()
 }
 
 // diagnoseClient reports as which client this program would act.
@@ -211,6 +214,10 @@ func (a *Authorizer) diagnoseClient(ctx context.Context, d *discovery, report re
 	case o.ClientDocument != "" && d.server.MetadataDocuments:
 		s.Got = "client_id_metadata_document_supported: true"
 		s.Meaning = "the client id is the metadata document " + show(o.ClientDocument)
+		s.Sent = "GET " + o.ClientDocument
+		if err := a.checkDocument(ctx); err != nil {
+			s.OK, s.Meaning, s.Advice = false, err.Error(), "publish the document at its own address, with the same client_id, a client_name and redirect_uris"
+		}
 	case d.server.RegistrationEndpoint != "" && !o.NoRegistration:
 		s.Got = "registration_endpoint: " + show(d.server.RegistrationEndpoint)
 		s.Meaning = "this program registers itself at the first login"
@@ -221,6 +228,27 @@ func (a *Authorizer) diagnoseClient(ctx context.Context, d *discovery, report re
 	}
 	report.step(s)
 	return s.OK
+}
+
+// checkDocument fetches the client id metadata document as an authorization server does.
+func (a *Authorizer) checkDocument(ctx context.Context) error {
+	address := a.options.ClientDocument
+	ans, err := a.guard.get(ctx, address)
+	if err != nil {
+		return fmt.Errorf("oauth: client document: %w", err)
+	}
+	var doc struct {
+		ID        string   `json:"client_id"`
+		Name      string   `json:"client_name"`
+		Redirects []string `json:"redirect_uris"`
+	}
+	if ans.status != http.StatusOK || decode(ans.body, &doc) != nil {
+		return fmt.Errorf("oauth: client document %s: status %d without a JSON object", address, ans.status)
+	}
+	if doc.ID != address || doc.Name == "" || len(doc.Redirects) == 0 {
+		return fmt.Errorf("oauth: client document %s: client_id is %s, client_name %s, %d redirect_uris", address, show(doc.ID), show(doc.Name), len(doc.Redirects))
+	}
+	return nil
 }
 
 // diagnoseToken gets a token and reports how.

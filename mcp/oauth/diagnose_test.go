@@ -2,6 +2,8 @@ package oauth
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -137,5 +139,31 @@ func TestDiagnoseUsesTheStoredToken(t *testing.T) {
 	all := w.diagnose()
 	if last := all[len(all)-1]; last.Name != StepAccess || !last.OK {
 		t.Errorf("steps %q, last %+v", names(all), last)
+	}
+}
+
+func TestDiagnoseChecksTheClientDocument(t *testing.T) {
+	for _, good := range []bool{true, false} {
+		w := newWorld(t)
+		var address string
+		srv := httptest.NewTLSServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+			id := address
+			if !good {
+				id = "https://other.example/x"
+			}
+			writeJSON(rw, http.StatusOK, map[string]any{"client_id": id, "client_name": "n", "redirect_uris": []string{"http://127.0.0.1/callback"}})
+		}))
+		t.Cleanup(srv.Close)
+		address = srv.URL + "/client.json"
+		roots := x509.NewCertPool()
+		roots.AddCert(srv.Certificate())
+		w.o.Browser, w.o.ClientDocument = nil, address
+		w.o.Network.TLS = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
+		w.as.set("client_id_metadata_document_supported", true)
+		for _, s := range w.diagnose() {
+			if s.Name == StepClient && (s.OK != good || s.Sent != "GET "+address) {
+				t.Errorf("good %v: %+v", good, s)
+			}
+		}
 	}
 }

@@ -51,7 +51,7 @@ type serverMetadata struct {
 	SendsIssuer           bool     `json:"authorization_response_iss_parameter_supported"`
 }
 
-// discovery is what the documents of a server say.
+// discovery holds the facts from the documents of a server.
 type discovery struct {
 	resource     string // identifier to request tokens for, as in the document; "" if there is none
 	scopes       []string
@@ -99,7 +99,7 @@ func (a *Authorizer) discover(ctx context.Context, c challenge, report reporter)
 	return d, nil
 }
 
-// findResource fetches the metadata of the server. It returns nil if the server has none.
+// findResource fetches the metadata of the server. It returns nil if there is no document.
 func (a *Authorizer) findResource(ctx context.Context, c challenge, report reporter) (*resourceMetadata, error) {
 	var failed error
 	for _, address := range a.resourceAddresses(c, report) {
@@ -188,7 +188,7 @@ func (a *Authorizer) resourceAddresses(c challenge, report reporter) []string {
 	return all
 }
 
-// matchResource checks that a resource identifier stands for a server: it is on the same
+// matchResource checks that a resource identifier names a server: it has the same
 // origin, and equal to its URL or a prefix of whole path segments. One trailing slash does
 // not count (pitfall K23).
 func matchResource(server *url.URL, resource string) error {

@@ -331,7 +331,7 @@ func (as *fakeAS) revoke(w http.ResponseWriter, r *http.Request) {
 			clear(g.access)
 		}
 	}
-	w.WriteHeader(200)
+	w.WriteHeader(http.StatusOK)
 }
 
 // lookup returns the grant of an access token that is valid.
@@ -377,7 +377,6 @@ type fakeRS struct {
 	needProof  bool
 	nonce      string
 	seen       []string // Authorization headers
-	paths      []string
 	seenProofs map[string]bool
 }
 
@@ -404,7 +403,6 @@ func newRS(t *testing.T, as *fakeAS) *fakeRS {
 func (rs *fakeRS) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	rs.paths = append(rs.paths, r.URL.Path)
 	if rs.documents != nil {
 		if body, ok := rs.documents[r.URL.Path]; ok {
 			_, _ = io.WriteString(w, body)
@@ -470,14 +468,7 @@ func (rs *fakeRS) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(w, r.Body)
 }
 
-func (rs *fakeRS) requested(path string) bool {
-	rs.mu.Lock()
-	defer rs.mu.Unlock()
-	return slices.Contains(rs.paths, path)
-}
-
-// browser follows the redirects as a user who agrees at once. It returns what the last page
-// said.
+// browser follows the redirects as a user who agrees at once.
 func browser(ctx context.Context, address string) error {
 	go func() {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
@@ -546,7 +537,7 @@ func call(t *testing.T, a *Authorizer, address string, header ...string) (int, e
 	}
 	defer resp.Body.Close()
 	body, _ := io.ReadAll(resp.Body)
-	if resp.StatusCode == 200 && string(body) != `{"n":1}` {
+	if resp.StatusCode == http.StatusOK && string(body) != `{"n":1}` {
 		t.Errorf("the body arrived as %q", body)
 	}
 	return resp.StatusCode, nil

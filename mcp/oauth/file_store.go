@@ -37,8 +37,8 @@ const (
 // does not protect against a program that runs as the same user, or against a copy of the
 // whole folder. With a secret from elsewhere, such as a variable that a key chain or a secret
 // manager sets, a copy of the folder is useless without the secret; a program that can read
-// the memory or the environment of this one still has the tokens. Neither form notices that
-// somebody restores an older version of a file.
+// the memory or the environment of this one still has the tokens. Neither form detects that
+// an older version of a file was restored.
 type FileStore struct {
 	dir  string
 	seal cipher.AEAD

@@ -38,8 +38,8 @@ var ErrBlocked = errors.New("address is blocked")
 // requests follow none. A request takes at most 10 seconds, a response at most 1 MiB. Cookies
 // and proxies of the environment are not used.
 //
-// Origins that the user named are less restricted: the origin of the server itself, and those
-// in AllowOrigins. They may have private addresses, and may use plain http if they were named
+// Origins that the user named are less restricted: the origin of the server itself, those in
+// AllowOrigins, and those of configured issuers and token endpoints. They may have private addresses, and may use plain http if they were named
 // with http. If the server is given by a host name, the kind of its addresses, public or
 // private, is fixed by the first lookup. Link-local addresses, where clouds serve
 // credentials, are always blocked.
@@ -134,7 +134,9 @@ type guard struct {
 	seen   bool        // whether pinned is set
 }
 
-func newGuard(server *url.URL, n Network) (*guard, error) {
+// newGuard returns the guard for a server. The named addresses come from the user; empty ones
+// are ignored.
+func newGuard(server *url.URL, n Network, named ...string) (*guard, error) {
 	g := &guard{resolve: n.Resolve, server: hostPort(server), schemes: map[string]string{}}
 	if g.resolve == nil {
 		g.resolve = func(ctx context.Context, host string) ([]netip.Addr, error) {
@@ -148,6 +150,11 @@ func newGuard(server *url.URL, n Network) (*guard, error) {
 			return nil, fmt.Errorf("oauth: allowed origin %q: use the form https://host or https://host:port", o)
 		}
 		g.schemes[hostPort(u)] = u.Scheme
+	}
+	for _, address := range named {
+		if u, err := url.Parse(address); err == nil && u.Host != "" {
+			g.schemes[hostPort(u)] = u.Scheme
+		}
 	}
 	g.schemes[g.server] = server.Scheme
 	transport := &http.Transport{

@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// publicServer is what the guard needs to know of a server on the internet.
+// publicServer returns the guard for a server on the internet.
 func publicServer(t *testing.T, n Network) *guard {
 	t.Helper()
 	u, _ := url.Parse("https://mcp.example/mcp")
@@ -173,7 +173,7 @@ func TestDiscoveryCannotReachOtherAddresses(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			mcp := http.NewServeMux()
-			mcp.HandleFunc("/mcp", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) })
+			mcp.HandleFunc("/mcp", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) })
 			srv := httptest.NewServer(mcp)
 			t.Cleanup(srv.Close)
 			_, own, _ := net.SplitHostPort(srv.Listener.Addr().String())
@@ -274,5 +274,34 @@ func TestProxyOfTheEnvironmentIsNotUsed(t *testing.T) {
 	g := publicServer(t, Network{})
 	if g.client.Transport.(*http.Transport).Proxy != nil {
 		t.Error("a proxy would make the check of addresses useless")
+	}
+}
+
+func TestConfiguredIssuerMayBePrivate(t *testing.T) {
+	names := dns{"login.corp.example": {addresses("10.1.2.3")}, "idp.corp.example": {addresses("10.1.2.4")}}
+	grant := Enterprise{
+		TokenEndpoint: "https://idp.corp.example/token", Client: Client{ID: "x"},
+		Identity: func(context.Context) (string, string, error) { return "", "", nil },
+	}
+	a, err := New(Options{
+		Server: "https://mcp.example/mcp", Issuer: "https://login.corp.example/realm", Grant: grant,
+		Network: Network{Resolve: names.resolve},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for host := range names {
+		if _, err := a.guard.lookup(t.Context(), host, "443"); err != nil {
+			t.Error(err)
+		}
+	}
+	a, err = New(Options{Server: "https://mcp.example/mcp", Network: Network{Resolve: names.resolve}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for host := range names {
+		if _, err := a.guard.lookup(t.Context(), host, "443"); !errors.Is(err, ErrBlocked) {
+			t.Errorf("%s was not configured: %v", host, err)
+		}
 	}
 }

@@ -80,7 +80,7 @@ func (a *Authorizer) identify(ctx context.Context, d *discovery, redirect string
 	return id, err
 }
 
-// register registers this program (RFC 7591). The request type is that of oauthex; its
+// register registers this program (RFC 7591). The request type comes from oauthex, but its
 // RegisterClient puts the response body into errors and fails on expiry times that are not
 // integers, so the request is sent here.
 func (a *Authorizer) register(ctx context.Context, d *discovery, redirect string) (identity, error) {

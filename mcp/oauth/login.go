@@ -53,7 +53,7 @@ func (a *Authorizer) login(ctx context.Context, d *discovery, scopes []string) (
 		}
 		if !forgotten {
 			if timeout {
-				err = fmt.Errorf("%w; if the browser showed an error about the client or the redirect URI, log in again: this program registers itself anew", err)
+				err = fmt.Errorf("%w; if the browser showed an error about the client or the redirect URI, log in again: this program then registers itself again", err)
 			}
 			return nil, err
 		}

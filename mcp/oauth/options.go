@@ -121,7 +121,11 @@ func New(o Options) (*Authorizer, error) {
 			return nil, err
 		}
 	}
-	g, err := newGuard(u, o.Network)
+	named := []string{o.Issuer, o.Client.Issuer}
+	if e, ok := o.Grant.(Enterprise); ok {
+		named = append(named, e.TokenEndpoint)
+	}
+	g, err := newGuard(u, o.Network, named...)
 	if err != nil {
 		return nil, err
 	}

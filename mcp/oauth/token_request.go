@@ -30,7 +30,7 @@ type TokenError struct {
 	Endpoint string
 	// Status is the HTTP status.
 	Status int
-	// Code is the error code, such as "invalid_grant", or "" if the response has none. The
+	// Code is the error code, such as "invalid_grant", or "" if it is missing. The
 	// description of the server is left out: it is untrusted text.
 	Code string
 }

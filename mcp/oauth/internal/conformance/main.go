@@ -1,5 +1,5 @@
 // Command conformance is the client under test in the authorization scenarios of the official
-// conformance suite. The transport is that of the SDK; authorization is package oauth.
+// conformance suite. It uses the transport of the SDK and package oauth.
 package main
 
 import (
