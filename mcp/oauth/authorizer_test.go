@@ -357,6 +357,24 @@ func TestPitfallK25_OneChallengeInOneProcess(t *testing.T) {
 	}
 }
 
+func TestPitfallK25_TokenIsReadAgainBeforeRefresh(t *testing.T) {
+	w := newWorld(t)
+	one, two := w.authorizer(), w.authorizer()
+	w.mustCall(one)
+	w.mustCall(two) // both have the same refresh token in memory
+	for _, a := range []*Authorizer{one, two, one} {
+		w.as.clock.Move(2 * time.Hour)
+		for _, user := range []*Authorizer{a, one, two} {
+			if token, err := user.Token(t.Context()); err != nil || w.as.lookup(token) == nil {
+				t.Errorf("token %q, error %v", token, err)
+			}
+		}
+	}
+	if r, l := w.as.count(&w.as.refreshes), w.as.count(&w.as.logins); r != 3 || l != 1 {
+		t.Errorf("%d refreshes and %d logins, want 3 and 1", r, l)
+	}
+}
+
 const refreshChild = "DRAGOMAN_TEST_REFRESH"
 
 func TestPitfallK25_OneRefreshAmongProcesses(t *testing.T) {
