@@ -148,14 +148,14 @@ func (e *streamEncoder) write(dst []byte, choice int, finish string, fill func(w
 	if fill != nil {
 		fill(w)
 	}
-	e.fields.Write(w, choicePath(choice)+"/delta")
+	e.fields.WriteElem(w, "/choices", choice, "/delta")
 	w.EndObject()
 	if finish == "" {
 		w.NullField("finish_reason")
 	} else {
 		w.StringField("finish_reason", finish)
 	}
-	e.fields.Write(w, choicePath(choice))
+	e.fields.WriteElem(w, "/choices", choice, "")
 	if e.tail != nil && choice == 0 {
 		extra.WriteBut(w, e.tail.Extra, name, "/choices/0", e.fields.Written)
 	}
