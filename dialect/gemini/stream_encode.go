@@ -7,7 +7,6 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
-	"github.com/dragoman-go/dragoman/internal/codec/blockwire"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/codec/stream"
@@ -259,7 +258,7 @@ func (e *streamEncoder) partEnd(dst []byte, ev *dragoman.PartEnd) ([]byte, error
 			origin = part.Origin
 		}
 		e.reportReasoning(part, e.records.hold(ev.Choice, part, p.at), p.at)
-		return e.writeRest(dst, ev.Choice, p, blockwire.Visible(part), e.signature(origin, part.Signature, p.at), part.Extra), nil
+		return e.writeRest(dst, ev.Choice, p, wirekit.VisibleReasoning(part), e.signature(origin, part.Signature, p.at), part.Extra), nil
 	case *dragoman.ToolCall:
 		return e.callEnd(dst, ev.Choice, p, part)
 	}

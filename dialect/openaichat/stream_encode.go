@@ -315,7 +315,7 @@ func (e *streamEncoder) partEnd(dst []byte, ev *dragoman.PartEnd) []byte {
 		extra.Report(e.rep, part.Extra, name, p.at)
 	case *dragoman.Reasoning:
 		if p.field != "" {
-			full = visible(part)
+			full = wirekit.VisibleReasoning(part)
 			e.reportReasoningLosses(part, p.at)
 		} else if part.Details == nil {
 			e.rep.Add(dragoman.Dropped, dragoman.Warn, p.at.String(), "Chat streams have no field for reasoning")
