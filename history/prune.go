@@ -45,7 +45,7 @@ func (n *normalizer) prune() {
 		d.edit(func(j int, p dragoman.Part) dragoman.Part {
 			switch p := p.(type) {
 			case *dragoman.Reasoning:
-				if visible(p) == "" && records.InCalls(p) {
+				if wirekit.VisibleReasoning(p) == "" && records.InCalls(p) {
 					return nil
 				}
 				return n.reasoning(d, j, p)
@@ -165,7 +165,7 @@ func (n *normalizer) call(d *draft, j int, c *dragoman.ToolCall) dragoman.Part {
 // that accepts it (quirk G9).
 func (n *normalizer) reasoning(d *draft, j int, r *dragoman.Reasoning) dragoman.Part {
 	caps := n.target.Caps
-	seen := visible(r)
+	seen := wirekit.VisibleReasoning(r)
 	why := ""
 	switch {
 	case !d.assistant():
@@ -198,13 +198,6 @@ func signed(r *dragoman.Reasoning) bool {
 		return r.Encrypted != ""
 	}
 	return r.Signature != ""
-}
-
-func visible(r *dragoman.Reasoning) string {
-	if r.Text != "" {
-		return r.Text
-	}
-	return strings.Join(r.Summary, "\n\n")
 }
 
 // extractResults moves results out of assistant and system messages, which cannot hold

@@ -323,11 +323,11 @@ func (e *streamEncoder) Finish(dst []byte, p *blockwire.Out, final dragoman.Part
 		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.At.String(), "Cohere messages of role assistant cannot contain %s; replaced by a note", part.Media)
 		return e.finishText(dst, p, &dragoman.Text{}, toolwire.Placeholder(part))
 	case *dragoman.Reasoning:
-		e.reportReasoning(part, p.At)
-		if visible(part) == "" && !p.Opened() && (e.first.Origin == nil || e.first.Origin.Dialect != name || isPlan(part)) {
+		wirekit.ReportReasoning(e.rep, name, part, p.At)
+		if wirekit.VisibleReasoning(part) == "" && !p.Opened() && (e.first.Origin == nil || e.first.Origin.Dialect != name || isPlan(part)) {
 			return dst, nil
 		}
-		return e.finishText(dst, p, part, visible(part))
+		return e.finishText(dst, p, part, wirekit.VisibleReasoning(part))
 	case *dragoman.ToolCall:
 		return e.finishCall(dst, p, part)
 	case *dragoman.Opaque:

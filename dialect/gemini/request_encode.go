@@ -115,14 +115,7 @@ func (e *requestEncoder) encode() error {
 	_, e.cached = extra.Get(e.req.Extra, name, "/cachedContent")
 	e.arrange(e.req)
 	to := &wirekit.RequestWriter{W: &e.w, Req: e.req, Rep: e.rep, Caps: &e.target.Caps}
-	e.w.BeginObject()
-	if err := settings.Encode(e, to); err != nil {
-		return err
-	}
-	settings.WriteStored(e, to)
-	extra.Report(e.rep, e.req.Extra, name, extra.At(""))
-	e.w.EndObject()
-	return nil
+	return settings.Write(e, to, nil)
 }
 
 func (e *requestEncoder) contents() error {

@@ -6,7 +6,6 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
-	"github.com/dragoman-go/dragoman/internal/codec/blockwire"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/codec/toolwire"
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
@@ -266,8 +265,8 @@ func (e *responseEncoder) reasoning(w *jsonwire.Writer, origin *dragoman.Origin,
 	}
 	signature := e.signature(origin, p.Signature, at)
 	e.reportReasoning(p, e.recorded.InCalls(p), at)
-	if blockwire.Visible(p) != "" || signature != "" {
-		writeText(w, blockwire.Visible(p), true, signature, p.Extra)
+	if wirekit.VisibleReasoning(p) != "" || signature != "" {
+		writeText(w, wirekit.VisibleReasoning(p), true, signature, p.Extra)
 	}
 }
 

@@ -438,25 +438,10 @@ func (t *assistantContent) addThinking(e *messageEncoder, p *dragoman.Reasoning,
 		e.rep.Add(dragoman.Dropped, dragoman.Warn, at.String(), "the target does not accept earlier reasoning")
 		return
 	}
-	e.reportReasoningLosses(p, at)
-	if text := visible(p); text != "" {
+	wirekit.ReportReasoning(e.rep, name, p, at)
+	if text := wirekit.VisibleReasoning(p); text != "" {
 		t.thinking = append(t.thinking, text)
 	}
-}
-
-func (e *messageEncoder) reportReasoningLosses(p *dragoman.Reasoning, at extra.Path) {
-	extra.ReportItem(e.rep, p.ID, at, "/id")
-	extra.Report(e.rep, p.Extra, name, at)
-	if p.Signature != "" || p.Encrypted != "" || len(p.Details) > 0 {
-		extra.ReportOpaque(e.rep, at.String())
-	}
-}
-
-func visible(p *dragoman.Reasoning) string {
-	if p.Text != "" {
-		return p.Text
-	}
-	return strings.Join(p.Summary, blankLine)
 }
 
 // write writes the fields of an assistant message except its role.

@@ -51,14 +51,7 @@ type requestEncoder struct {
 
 func (e *requestEncoder) encode() error {
 	to := &wirekit.RequestWriter{W: &e.w, Req: e.req, Rep: e.rep, Caps: &e.target.Caps}
-	e.w.BeginObject()
-	if err := settings.Encode(e, to); err != nil {
-		return err
-	}
-	settings.WriteStored(e, to)
-	e.siblings()
-	e.w.EndObject()
-	return nil
+	return settings.Write(e, to, e.siblings)
 }
 
 // siblings writes the fields that Responses shares with OpenAI Chat.

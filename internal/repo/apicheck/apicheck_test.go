@@ -4,8 +4,10 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/dragoman-go/dragoman/internal/testkit"
 )
@@ -38,6 +40,57 @@ func TestExportedAPI(t *testing.T) {
 	if diff := difference(string(want), got); diff != "" {
 		t.Errorf("the exported API differs from %s:\n%s\nIf this is intended, run\n\n\tgo test ./internal/repo/apicheck -update\n\nand add a line to CHANGELOG.md that states what users have to do.", golden, diff)
 	}
+}
+
+// The API has what users call. What only our packages need is in internal/.
+const (
+	maxIdentifiers     = 600
+	maxRootIdentifiers = 130
+)
+
+func TestAPIStaysSmall(t *testing.T) {
+	root, err := testkit.RepoRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	listing, err := List(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, inRoot := identifiers(listing)
+	if all > maxIdentifiers {
+		t.Errorf("%d exported package-level identifiers, at most %d are allowed: move what users do not call to internal/", all, maxIdentifiers)
+	}
+	if inRoot > maxRootIdentifiers {
+		t.Errorf("%d exported identifiers in the root package, at most %d are allowed", inRoot, maxRootIdentifiers)
+	}
+	if all < maxIdentifiers/2 || inRoot < maxRootIdentifiers/2 {
+		t.Errorf("%d identifiers, %d in the root package: the count misses most of them", all, inRoot)
+	}
+}
+
+// identifiers counts the package-level identifiers of a listing, and those of the root package. A
+// type is one identifier, whatever it has.
+func identifiers(listing string) (all, inRoot int) {
+	seen := map[string]bool{}
+	pkg := ""
+	for line := range strings.Lines(listing) {
+		decl, ok := strings.CutPrefix(line, "\t")
+		if !ok {
+			pkg = strings.TrimSpace(strings.TrimPrefix(line, "package "))
+			continue
+		}
+		kind, rest, _ := strings.Cut(decl, " ")
+		end := strings.IndexFunc(rest, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+		if id := pkg + "." + rest[:max(end, 0)]; slices.Contains([]string{"const", "var", "func", "type"}, kind) && !seen[id] {
+			seen[id] = true
+			all++
+			if pkg == testkit.Module {
+				inRoot++
+			}
+		}
+	}
+	return all, inRoot
 }
 
 // difference lists the lines that only one of two listings has, each with its
