@@ -197,7 +197,7 @@ func loadBytes[T ~[]byte](r *jsonwire.Reader) T {
 			out = b
 		}
 		if out == nil {
-			r.Fail(errors.New(`bytes that are no string need a "base64" member`))
+			r.Fail(errors.New(`bytes must be a string, or an object with the field "base64"`))
 		}
 		return out
 	default:

@@ -42,7 +42,7 @@ func newCost(root *node) (*cost, error) {
 		}
 	})
 	if worst != nil {
-		return nil, &Error{Pointer: worst.pointer(), Reason: "its allOf, anyOf, oneOf and references combine to more work than is allowed", Err: dragoman.ErrTooLarge}
+		return nil, &Error{Pointer: worst.pointer(), Reason: "its allOf, anyOf, oneOf and references take too many steps to combine", Err: dragoman.ErrTooLarge}
 	}
 	c := &cost{root: root, perValue: math.Inf(1)}
 	if recursiveSchema(root) == nil {

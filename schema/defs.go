@@ -259,7 +259,7 @@ func (l *lowerer) finishRefs() {
 		}
 		ptr, ok := where[n.ref]
 		if !ok {
-			l.fail(n, ErrInvalid, "a reference lost its target")
+			l.fail(n, ErrInvalid, "a reference has no target")
 			return
 		}
 		have := n.get(kwRef)

@@ -130,7 +130,7 @@ func (l *lowerer) mergeMaps(dst, src *node, prefer bool) {
 // one is limited here.
 func (l *lowerer) find(n *node, key string) *node {
 	if l.work += len(n.members); l.work > maxMergeWork {
-		l.fail(n, dragoman.ErrTooLarge, "merging its allOf is more work than is allowed")
+		l.fail(n, dragoman.ErrTooLarge, "merging its allOf takes too many steps")
 		return nil
 	}
 	return n.name(key)

@@ -46,7 +46,7 @@ func For[T any]() (json.RawMessage, error) { return FromType(reflect.TypeFor[T](
 // [Compile].
 func FromType(t reflect.Type) (out json.RawMessage, err error) {
 	if t == nil {
-		return nil, fmt.Errorf("%w: no type", ErrInvalid)
+		return nil, fmt.Errorf("%w: the type is nil", ErrInvalid)
 	}
 	defer func() {
 		// A type may have its own schema method, which may panic.

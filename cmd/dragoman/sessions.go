@@ -201,8 +201,8 @@ func reportByID(ctx context.Context, store session.Store, id string) (sessionRep
 	return reportOf(ctx, store, info), nil
 }
 
-// stderr reports the result of a command on a session: as JSON on standard output, or as text
-// on standard error.
+// reportResult reports the result of a command on a session: as JSON on standard output, or as
+// text on standard error.
 func (o *sessionsFlags) reportResult(ctx context.Context, cmd *cobra.Command, store session.Store, id, format string, args ...any) error {
 	if o.json {
 		r, err := reportByID(ctx, store, id)
