@@ -44,7 +44,7 @@ func (m Model) Capabilities(d dragoman.Dialect) targets.Capabilities {
 	if m.Resold {
 		return c
 	}
-	m.together(&c, d)
+	m.refuseCombinations(&c, d)
 	switch m.ForcedChoice {
 	case codes.ForcedNever:
 		c.ForcedChoice = codes.ForcedNever
@@ -238,9 +238,9 @@ func (m Model) refusal(c *targets.Capabilities, d dragoman.Dialect, word string,
 	}
 }
 
-// together applies combinations that the model refuses. It ignores
+// refuseCombinations applies combinations that the model refuses. It ignores
 // thinkingLevel+thinkingBudget, which the Gemini encoder never writes.
-func (m Model) together(c *targets.Capabilities, d dragoman.Dialect) {
+func (m Model) refuseCombinations(c *targets.Capabilities, d dragoman.Dialect) {
 	for _, word := range m.RefusesTogether {
 		switch word {
 		case "temperature+top_p":

@@ -137,8 +137,8 @@ func (t *translator) find(s *node, key string) *node {
 	return byName[key]
 }
 
-// below calls f for each schema that may apply to a property.
-func (t *translator) below(s *node, key string, f func(*node)) {
+// forPropertySchemas calls f for each schema that may apply to a property.
+func (t *translator) forPropertySchemas(s *node, key string, f func(*node)) {
 	if p := t.find(s, key); p != nil && p.kind == isSchema {
 		f(p)
 	}
@@ -235,7 +235,7 @@ func (t *translator) object(r *jsonwire.Reader, w *jsonwire.Writer, schemas []*n
 		t.changed = t.changed || write != name
 		var below []*node
 		for _, s := range schemas {
-			t.below(s, wire, func(n *node) { below = append(below, n) })
+			t.forPropertySchemas(s, wire, func(n *node) { below = append(below, n) })
 		}
 		w.QuotedKey(write)
 		t.value(r, w, below, at+"/"+escapeToken(name), depth+1)

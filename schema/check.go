@@ -141,12 +141,12 @@ func (c *checker) schema(v any, p place) {
 	c.general(s, p)
 	c.shape(s, p)
 	for _, key := range slices.Sorted(maps.Keys(s)) {
-		c.below(s, key, p)
+		c.checkSchemas(s, key, p)
 	}
 }
 
-// below checks the schemas in a keyword.
-func (c *checker) below(s map[string]any, key string, p place) {
+// checkSchemas checks the schemas in a keyword.
+func (c *checker) checkSchemas(s map[string]any, key string, p place) {
 	val, at := s[key], p.at(key)
 	switch key {
 	case "properties", "patternProperties", "$defs", "definitions", "dependentSchemas":

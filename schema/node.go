@@ -299,7 +299,7 @@ func (l *lowerer) lowerUnion(n *node) bool {
 		return true
 	}
 	n.members = slices.DeleteFunc(n.members, func(m member) bool { return m.kw != kwAnyOf && !annotation(m.kw) })
-	if len(beside.members) == 1 && beside.has(kwType) && !slices.ContainsFunc(u.list, func(b *node) bool { return !within(b, beside.types()) }) {
+	if len(beside.members) == 1 && beside.has(kwType) && !slices.ContainsFunc(u.list, func(b *node) bool { return !typesWithin(b, beside.types()) }) {
 		l.addLoss(dragoman.Dropped, dragoman.Info, beside.get(kwType), "every branch names its type")
 		return true
 	}
@@ -314,8 +314,8 @@ func (l *lowerer) lowerUnion(n *node) bool {
 	return !l.dropRequiredUnion(n, kwAnyOf)
 }
 
-// within reports whether b has types, all among the given ones.
-func within(b *node, types []string) bool {
+// typesWithin reports whether b has types, all among the given ones.
+func typesWithin(b *node, types []string) bool {
 	have := b.types()
 	if have == nil && b.ref != nil {
 		have = b.ref.types()

@@ -228,12 +228,12 @@ func (ins *inspector) inspect(t reflect.Type, path string, pointers []reflect.Ty
 		}
 		return ins.inspect(t.Elem(), path, append(pointers, t))
 	case reflect.Slice, reflect.Array:
-		if ins.again(t) {
+		if ins.alreadySeen(t) {
 			return nil
 		}
 		return ins.inspect(t.Elem(), path+"[]", nil)
 	case reflect.Map:
-		if ins.again(t) {
+		if ins.alreadySeen(t) {
 			return nil
 		}
 		k := t.Key()
@@ -249,7 +249,7 @@ func (ins *inspector) inspect(t reflect.Type, path string, pointers []reflect.Ty
 		}
 		return ins.inspect(t.Elem(), path+"[]", nil)
 	case reflect.Struct:
-		if ins.again(t) {
+		if ins.alreadySeen(t) {
 			return nil
 		}
 		return ins.fields(t, path, map[string]string{}, []reflect.Type{t})
@@ -258,7 +258,7 @@ func (ins *inspector) inspect(t reflect.Type, path string, pointers []reflect.Ty
 	}
 }
 
-func (ins *inspector) again(t reflect.Type) bool {
+func (ins *inspector) alreadySeen(t reflect.Type) bool {
 	if t.Name() == "" {
 		return false // an unnamed type always ends in a named one
 	}

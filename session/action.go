@@ -148,7 +148,7 @@ func (s *Session) Act(ctx context.Context, model dragoman.Model, a Action) error
 		return about("running an action on", s.ID(), err)
 	}
 	if a.Extension == "" {
-		if a.Extension, err = on.only(a.ID); err != nil {
+		if a.Extension, err = on.extensionWith(a.ID); err != nil {
 			return about("running an action on", s.ID(), err)
 		}
 	}
@@ -164,8 +164,8 @@ func (s *Session) Act(ctx context.Context, model dragoman.Model, a Action) error
 	return s.keep(ctx, on, c, res)
 }
 
-// only returns the extension that has an action, if there is exactly one.
-func (on connection) only(id string) (string, error) {
+// extensionWith returns the extension that has an action, if there is exactly one.
+func (on connection) extensionWith(id string) (string, error) {
 	var owners, all []string
 	actions, err := on.Extensions.Actions()
 	if err != nil {
@@ -203,7 +203,7 @@ func orNone(names []string) string {
 // For a [provider.Chain], it runs the actions of the link that gave the last response in
 // the conversation and messages, as [Session.ActionModel] does.
 func (s *Session) BeforeSave(ctx context.Context, model dragoman.Model, name string, messages []dragoman.Message) error {
-	if actionless(model) {
+	if hasNoActions(model) {
 		return nil
 	}
 	all, err := connectionsTo(ctx, model, name)
@@ -219,7 +219,7 @@ func (s *Session) BeforeSave(ctx context.Context, model dragoman.Model, name str
 	if err != nil {
 		return about("preparing to save", s.ID(), err)
 	}
-	switch triggers, err := on.triggers(); {
+	switch triggers, err := on.hasAutomaticActions(); {
 	case err != nil:
 		return about("preparing to save", s.ID(), err)
 	case !triggers:
@@ -243,14 +243,14 @@ func (s *Session) BeforeSave(ctx context.Context, model dragoman.Model, name str
 	return err
 }
 
-// actionless reports whether no extension of a model, or of the models of a chain, has
+// hasNoActions reports whether no extension of a model, or of the models of a chain, has
 // actions, on or off. It avoids resolving the extensions before every save.
-func actionless(model dragoman.Model) bool {
+func hasNoActions(model dragoman.Model) bool {
 	switch m := model.(type) {
 	case *provider.Client:
 		return !slices.ContainsFunc(m.Extensions.Set.All(), hasActions)
 	case *provider.Chain:
-		return !slices.ContainsFunc(m.Links, func(l provider.Link) bool { return !actionless(l.Model) })
+		return !slices.ContainsFunc(m.Links, func(l provider.Link) bool { return !hasNoActions(l.Model) })
 	default:
 		return false
 	}
@@ -263,15 +263,15 @@ func hasActions(e extension.Extension) bool {
 	return ok
 }
 
-// triggers reports whether there are actions to run before a save.
-func (on connection) triggers() (bool, error) {
+// hasAutomaticActions reports whether there are actions to run before a save.
+func (on connection) hasAutomaticActions() (bool, error) {
 	actions, err := on.Extensions.Actions()
 	return slices.ContainsFunc(actions, func(a extension.Action) bool { return slices.Contains(a.Triggers, extension.BeforeSave) }), err
 }
 
 // mayTrigger reports whether triggers returns true or an error.
 func (on connection) mayTrigger() bool {
-	triggers, err := on.triggers()
+	triggers, err := on.hasAutomaticActions()
 	return triggers || err != nil
 }
 

@@ -111,7 +111,7 @@ func (v view) replaced(ctx context.Context, messages []dragoman.Message, target 
 		return messages, nil
 	}
 	var d detached // the mirror was computed from the messages as stored
-	if mirror(d.messages(messages[:n.Covers])) != n.Mirror {
+	if hashOf(d.messages(messages[:n.Covers])) != n.Mirror {
 		return messages, nil
 	}
 	return append(n.Messages, messages[n.Covers:]...), nil
@@ -139,8 +139,8 @@ func originKey(o dragoman.Origin, match targets.Match) string {
 	return "native:" + base64.RawURLEncoding.EncodeToString(h.Sum(nil))
 }
 
-// mirror identifies a conversation.
-func mirror(messages []dragoman.Message) string {
+// hashOf identifies a conversation.
+func hashOf(messages []dragoman.Message) string {
 	h := sha256.New()
 	for i := range messages {
 		f := messages[i].Fingerprint()
@@ -169,7 +169,7 @@ func nativeEntry(key string, covered, instead []dragoman.Message) (Entry, error)
 	w.BeginObject()
 	w.IntField("v", bodyVersion)
 	w.IntField("covers", int64(len(covered)))
-	w.StringField("mirror", mirror(covered))
+	w.StringField("mirror", hashOf(covered))
 	w.RawField("messages", list)
 	w.EndObject()
 	return Entry{Kind: kindNative, Key: key, Body: w.Buf}, w.Err()

@@ -76,7 +76,7 @@ func settleSlowly(doc []byte, l Literal) (settled []byte, at Cut) {
 	if !s.walk() || len(s.cuts) == 0 {
 		return doc, Cut{}
 	}
-	return s.without(doc), s.at
+	return s.withoutRemoved(doc), s.at
 }
 
 // Unambiguous reports whether a document is valid JSON without duplicate fields:
@@ -226,8 +226,8 @@ func (s *settler) name() bool {
 	return !literal || s.dec.SkipValue() == nil
 }
 
-// without returns the document without the removed ranges.
-func (s *settler) without(doc []byte) []byte {
+// withoutRemoved returns the document without the removed ranges.
+func (s *settler) withoutRemoved(doc []byte) []byte {
 	slices.SortFunc(s.cuts, func(a, b cut) int { return cmp.Compare(a.from, b.from) })
 	out := make([]byte, 0, len(doc))
 	var end int64

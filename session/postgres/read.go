@@ -74,8 +74,8 @@ func (s *Store) Read(ctx context.Context, id string, q session.Query) iter.Seq2[
 	}
 }
 
-// where returns the condition for the entries that a query selects.
-func where(no int64, q session.Query) (condition string, args []any) {
+// whereClause returns the condition for the entries that a query selects.
+func whereClause(no int64, q session.Query) (condition string, args []any) {
 	kinds := append([]string(nil), q.Kinds...) // nil means NULL: all kinds
 	condition = ` session = $1 AND seq > $2 AND seq <= $3 AND ($4::text[] IS NULL OR kind = ANY ($4)) `
 	args = []any{no, q.After, q.Until, kinds}
@@ -100,7 +100,7 @@ func (s *Store) settle(ctx context.Context, id string, q session.Query) (no int6
 		q.Until = head
 	}
 	if q.Last > 0 {
-		condition, args := where(no, q)
+		condition, args := whereClause(no, q)
 		var first int64
 		err := s.pool.QueryRow(ctx, `SELECT seq FROM dragoman_entries WHERE`+condition+`ORDER BY seq DESC LIMIT 1 OFFSET `+strconv.Itoa(q.Last-1), args...).Scan(&first)
 		switch {
@@ -114,7 +114,7 @@ func (s *Store) settle(ctx context.Context, id string, q session.Query) (no int6
 }
 
 func (s *Store) page(ctx context.Context, no int64, q session.Query) (page []session.Entry, more bool, err error) {
-	condition, args := where(no, q)
+	condition, args := whereClause(no, q)
 	rows, err := s.pool.Query(ctx, `SELECT seq, time, kind, key, body FROM dragoman_entries WHERE`+condition+`ORDER BY seq LIMIT `+strconv.Itoa(pageEntries), args...)
 	if err != nil {
 		return nil, false, err

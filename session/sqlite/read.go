@@ -97,7 +97,7 @@ func (s *Store) settle(ctx context.Context, id string, q session.Query) (no int6
 		q.Until = head
 	}
 	if q.Last > 0 {
-		where, args := where(no, q)
+		where, args := whereClause(no, q)
 		var first int64
 		err := s.read.QueryRowContext(ctx, `SELECT seq FROM entries WHERE `+where+` ORDER BY seq DESC LIMIT 1 OFFSET ?`, append(args, q.Last-1)...).Scan(&first)
 		switch {
@@ -110,7 +110,7 @@ func (s *Store) settle(ctx context.Context, id string, q session.Query) (no int6
 	return no, q, nil
 }
 
-func where(no int64, q session.Query) (where string, args []any) {
+func whereClause(no int64, q session.Query) (where string, args []any) {
 	where, args = `session = ? AND seq > ? AND seq <= ?`, []any{no, q.After, q.Until}
 	if q.Key != "" {
 		where += ` AND key = ? AND key <> ''` // the index has no empty keys
@@ -126,7 +126,7 @@ func where(no int64, q session.Query) (where string, args []any) {
 }
 
 func (s *Store) page(ctx context.Context, no int64, q session.Query) (page []session.Entry, more bool, err error) {
-	where, args := where(no, q)
+	where, args := whereClause(no, q)
 	rows, err := s.read.QueryContext(ctx, `SELECT seq, time, kind, key, body FROM entries WHERE `+where+` ORDER BY seq LIMIT ?`, append(args, pageEntries)...)
 	if err != nil {
 		return nil, false, err

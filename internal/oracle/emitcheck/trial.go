@@ -67,7 +67,7 @@ func (t *trial) judge() (responseCheck, error) {
 	}
 	switch a.form {
 	case whole:
-		return t.inOne(t.whole), nil
+		return t.inOne(t.checkBody), nil
 	case streamed:
 		return t.stream()
 	case listed:
@@ -89,7 +89,7 @@ func (t *trial) failure(body []byte) error {
 	return nil
 }
 
-func (t *trial) whole(body []byte) error {
+func (t *trial) checkBody(body []byte) error {
 	err := Whole(t.expected.dialect, t.status, t.header, body)
 	if err == nil && t.expected.legacy {
 		err = legacyClient(body)

@@ -139,7 +139,7 @@ func All() []extension.Extension {
 		Server{
 			Name: "lmstudio", Description: "LM Studio: sends only the tool that the tool choice names, and an output schema with tools in the instructions.", Requires: served("lmstudio"),
 			Capabilities: func(c *targets.Capabilities, _ string) { c.ToolSchema, c.NoOutputWithTools = "compat.tool", true },
-			Fix:          func(x *extension.Exchange) error { return demand(x, "required") },
+			Fix:          func(x *extension.Exchange) error { return requireCall(x, "required") },
 		},
 		Server{
 			Name: "glm", Description: "GLM on Z.ai: sends reasoning back as reasoning_content.", Requires: served("zai"),
@@ -199,7 +199,7 @@ func accept(c *targets.Capabilities, word string) {
 
 // fixMistral uses Mistral's names for the tool choice "required" and for the seed.
 func fixMistral(x *extension.Exchange) error {
-	return errors.Join(demand(x, "any"), move(x, "seed", "random_seed"),
+	return errors.Join(requireCall(x, "any"), move(x, "seed", "random_seed"),
 		drop(x, "store", "service_tier", "logprobs", "top_logprobs", "logit_bias", "user", "safety_identifier", "prompt_cache_key", "verbosity"))
 }
 
@@ -224,9 +224,9 @@ func move(x *extension.Exchange, from, to string) error {
 	return errors.Join(x.Payload.Set(to, value), x.Payload.Delete(from))
 }
 
-// demand writes the server's word for "a tool must be called". If the request names the tool
+// requireCall writes the server's word for "a tool must be called". If the request names the tool
 // and the server cannot express that, the server gets only that tool.
-func demand(x *extension.Exchange, word string) error {
+func requireCall(x *extension.Exchange, word string) error {
 	if string(x.Payload.Get("tool_choice")) == `"required"` {
 		return x.Payload.Set("tool_choice", word)
 	}
