@@ -120,13 +120,13 @@ func (t *translator) find(s *node, key string) *node {
 	if props == nil || props.kind != isMap {
 		return nil
 	}
-	if len(props.members) < 16 {
+	if len(props.fields) < 16 {
 		return props.name(key)
 	}
 	byName := t.index[props]
 	if byName == nil {
-		byName = make(map[string]*node, len(props.members))
-		for _, m := range props.members {
+		byName = make(map[string]*node, len(props.fields))
+		for _, m := range props.fields {
 			byName[m.key] = m.val
 		}
 		if t.index == nil {
@@ -142,7 +142,7 @@ func (t *translator) forPropertySchemas(s *node, key string, f func(*node)) {
 	if p := t.find(s, key); p != nil && p.kind == isSchema {
 		f(p)
 	}
-	for _, m := range s.members {
+	for _, m := range s.fields {
 		switch {
 		case m.kw == kwPatternProperties && m.val.kind == isMap:
 			m.val.entries(f)

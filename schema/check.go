@@ -256,12 +256,12 @@ func (c *checker) shape(s map[string]any, p place) {
 			c.add(p.ptr+"/items", "typed", "must have a type")
 		}
 	}
-	c.members(s, p, types)
+	c.propertyNames(s, p, types)
 	c.values(s, p, types)
 }
 
-// members checks the declared and required names of an object.
-func (c *checker) members(s map[string]any, p place, types []string) {
+// propertyNames checks the declared and required names of an object.
+func (c *checker) propertyNames(s map[string]any, p place, types []string) {
 	if !c.rules.known {
 		return
 	}
@@ -388,7 +388,7 @@ func (c *checker) ref(s map[string]any, ref string, p place) {
 	}
 }
 
-// exists follows a pointer through the document.
+// exists reports whether the document has a value at a reference.
 func (c *checker) exists(ref string) bool {
 	_, frag, ok := join("", ref)
 	if !ok {

@@ -55,7 +55,7 @@ func hasDefaults(root *node) bool {
 	found := false
 	reach(root, func(n *node) {
 		if p := n.get(kwProperties); n.kind == isSchema && p != nil && p.kind == isMap {
-			for _, m := range p.members {
+			for _, m := range p.fields {
 				found = found || m.val.kind == isSchema && m.val.has(kwDefault)
 			}
 		}
@@ -195,7 +195,7 @@ func (c *completer) object(schemas []*node, depth int) {
 		if p == nil || p.kind != isMap {
 			continue
 		}
-		for _, m := range p.members {
+		for _, m := range p.fields {
 			if m.val.kind != isSchema || slices.Contains(have, m.key) || slices.Contains(c.filling, m.val) {
 				continue
 			}

@@ -161,7 +161,7 @@ func (c *cost) spend(v any, against []weighted, left *float64) bool {
 
 // forProperty calls f for each schema that may apply to a property.
 func (n *node) forProperty(key string, f func(*node)) {
-	for _, m := range n.members {
+	for _, m := range n.fields {
 		switch m.kw {
 		case kwProperties:
 			if m.val.kind == isMap {
@@ -183,7 +183,7 @@ func (n *node) forProperty(key string, f func(*node)) {
 
 // forItem calls f for each schema that may apply to an item.
 func (n *node) forItem(f func(*node)) {
-	for _, m := range n.members {
+	for _, m := range n.fields {
 		switch m.kw {
 		case kwItems, kwPrefixItems, kwContains, kwAdditionalItems, kwUnevaluatedItems:
 			switch m.val.kind {

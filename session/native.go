@@ -62,9 +62,9 @@ func (s *Session) MessagesForModel(ctx context.Context, model dragoman.Model, na
 	return s.MessagesFor(ctx, on.Target.Origin(), on.Codec.Limits().Replay.Messages)
 }
 
-// MessagesInPlaceOf is [Session.MessagesFor] for a caller that has already loaded the conversation: it returns
-// the messages to send to a target in place of messages, or messages itself. It reads only
-// the native history.
+// MessagesInPlaceOf is [Session.MessagesFor] for a caller that has already loaded the
+// conversation: it returns the messages to send to a target in place of messages, or messages
+// itself. It reads only the native history.
 func (s *Session) MessagesInPlaceOf(ctx context.Context, messages []dragoman.Message, target dragoman.Origin, match targets.Match) ([]dragoman.Message, error) {
 	if some, err := s.anyNative(ctx); err != nil || !some {
 		return messages, aboutIf("loading", s.ID(), err)

@@ -484,8 +484,8 @@ func (c *choice) fragment(f fragment) {
 	k.grow(f.args)
 }
 
-// wholeArguments records arguments that arrive as a JSON value. Such a value is complete (quirk C7), so
-// any other arguments contradict it.
+// wholeArguments records arguments that arrive as a JSON value. Such a value is complete (quirk
+// C7), so any other arguments contradict it.
 func (c *choice) wholeArguments(k *call, f fragment) {
 	if !f.whole && !k.whole || strings.TrimSpace(f.args) == "" {
 		return

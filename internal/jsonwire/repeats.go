@@ -83,8 +83,8 @@ func settleSlowly(doc []byte, l Literal) (settled []byte, at Cut) {
 // readers disagree which duplicate counts.
 func Unambiguous(doc []byte) bool { return readsOneWay(doc, nil) }
 
-// readsOneWay is like ReadsOneWay, and also requires that no field is a case variant of a known
-// one.
+// readsOneWay reports whether a document is valid JSON without duplicate fields and without case
+// variants of known fields.
 func readsOneWay(doc []byte, k Known) bool {
 	s := scan[[]byte]{doc: doc}
 	return s.clear(k) || readsOneWaySlowly(doc, k)

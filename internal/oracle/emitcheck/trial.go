@@ -84,7 +84,7 @@ func (t *trial) failure(body []byte) error {
 		return err
 	}
 	if inArray := bytes.HasPrefix(bytes.TrimSpace(body), []byte{'['}); inArray != t.expected.array {
-		return fmt.Errorf("error in an array: %v, but the request asks for an array: %v", inArray, t.expected.array)
+		return fmt.Errorf("the error is in an array: %v; want %v, as in the stream of the request", inArray, t.expected.array)
 	}
 	return nil
 }
