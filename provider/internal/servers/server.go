@@ -35,7 +35,7 @@ type Server struct {
 type Knob struct {
 	// Setting is its name in the configuration, and Path its path in the payload.
 	Setting, Path string
-	Label          string
+	Label         string
 	// Type is the type of its values: "boolean", "integer", "string", "object".
 	Type string
 	// Choices are the allowed values of a string; none means any.
