@@ -122,22 +122,22 @@ func (m Model) reasoning(c *targets.Capabilities, d dragoman.Dialect) {
 		c.NoReasoning = d == dialectname.OpenAIResponses && m.Provider == atOpenAI
 		return
 	}
-	words := slices.Clone(r.Efforts)
+	efforts := slices.Clone(r.Efforts)
 	switch {
-	case m.How == codes.FoundByFamily && len(words) > 0:
-		words = strings.Fields(safeEfforts)
+	case m.How == codes.FoundByFamily && len(efforts) > 0:
+		efforts = strings.Fields(safeEfforts)
 		if d == dialectname.OpenAIChat && slices.Contains(m.RefusesTogether, "chat:tools+reasoning") {
-			words = append([]string{"none"}, words...) // tools require reasoning off
+			efforts = append([]string{"none"}, efforts...) // tools require reasoning off
 		}
-	case len(words) == 0 && (d == dialectname.OpenAIChat || d == dialectname.OpenAIResponses):
-		words = strings.Fields(safeEfforts)
-	case len(words) == 0:
+	case len(efforts) == 0 && (d == dialectname.OpenAIChat || d == dialectname.OpenAIResponses):
+		efforts = strings.Fields(safeEfforts)
+	case len(efforts) == 0:
 	case d == dialectname.Ollama:
 		c.NoThinkLevels = false
-	case r.Off != "" && (d == dialectname.Anthropic || dialectname.ManyVendors(d) || m.Resold) && !slices.Contains(words, "none"):
-		words = append([]string{"none"}, words...) // reasoning can be switched off
+	case r.Off != "" && (d == dialectname.Anthropic || dialectname.ManyVendors(d) || m.Resold) && !slices.Contains(efforts, "none"):
+		efforts = append([]string{"none"}, efforts...) // reasoning can be switched off
 	}
-	c.Efforts = strings.Join(words, " ")
+	c.Efforts = strings.Join(efforts, " ")
 	if b := r.Budget; b != nil && !m.Resold {
 		c.ThinkingBudgets = !r.Adaptive
 		c.MaxThinkingBudget = b.Max
