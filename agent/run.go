@@ -49,8 +49,8 @@ type run struct {
 	// turnOver is set once a turn, or the rest of one, is over.
 	turnOver bool
 
-	// yield passes events to the caller of a stream, and left is set once the caller has
-	// left the loop. events come from the goroutines of tools.
+	// yield passes events to the caller of a stream, and callerLeft is set once the caller
+	// has left the loop. events come from the goroutines of tools.
 	yield      func(Event, error) bool
 	callerLeft bool
 	cancel     context.CancelCauseFunc

@@ -14,9 +14,9 @@ import (
 const (
 	// safeEfforts are the efforts that every model with efforts accepts.
 	safeEfforts = "low medium high"
-	// response is the maximum of output tokens for Claude if a request states none: every
+	// defaultClaudeOutput is the maximum of output tokens for Claude if a request states none: every
 	// model since Claude 4 accepts that many.
-	response = 32_000
+	defaultClaudeOutput = 32_000
 )
 
 // Capabilities returns the capabilities of the model for requests in a dialect. For an
@@ -65,9 +65,9 @@ func (m Model) Capabilities(d dragoman.Dialect) targets.Capabilities {
 	if d == dialectname.Anthropic || dialectname.ManyVendors(d) && m.Vendor == "anthropic" {
 		switch r := m.Entry.Reasoning; {
 		case m.Output > 0:
-			c.DefaultMaxTokens = min(m.Output, response)
+			c.DefaultMaxTokens = min(m.Output, defaultClaudeOutput)
 		case r != nil && r.Adaptive:
-			c.DefaultMaxTokens = response
+			c.DefaultMaxTokens = defaultClaudeOutput
 		}
 	}
 	return c
