@@ -102,7 +102,7 @@ func wireOf(ctx context.Context, model dragoman.Model, name string) (modelcall.W
 func (s *Session) Connect(ctx context.Context, model dragoman.Model) error {
 	if model != nil {
 		if _, err := connectionsTo(ctx, model, ""); err != nil {
-			return about("connecting", s.ID(), err)
+			return wrapErr("connecting", s.ID(), err)
 		}
 	}
 	s.linkMu.Lock()
@@ -123,11 +123,11 @@ func (s *Session) connected() dragoman.Model {
 func (s *Session) Actions(ctx context.Context, model dragoman.Model, name string) ([]extension.Action, error) {
 	on, err := s.connection(ctx, model, name, nil)
 	if err != nil {
-		return nil, about("listing actions on", s.ID(), err)
+		return nil, wrapErr("listing actions on", s.ID(), err)
 	}
 	actions, err := on.Extensions.Actions()
 	if err != nil {
-		return nil, about("listing actions on", s.ID(), err)
+		return nil, wrapErr("listing actions on", s.ID(), err)
 	}
 	return actions, nil
 }
@@ -145,11 +145,11 @@ func (s *Session) Actions(ctx context.Context, model dragoman.Model, name string
 func (s *Session) Act(ctx context.Context, model dragoman.Model, a Action) error {
 	on, err := s.connection(ctx, model, a.Model, nil)
 	if err != nil {
-		return about("running an action on", s.ID(), err)
+		return wrapErr("running an action on", s.ID(), err)
 	}
 	if a.Extension == "" {
 		if a.Extension, err = on.extensionWith(a.ID); err != nil {
-			return about("running an action on", s.ID(), err)
+			return wrapErr("running an action on", s.ID(), err)
 		}
 	}
 	in, c, err := s.actionInput(ctx, on, a.Context, nil)
@@ -211,17 +211,17 @@ func (s *Session) BeforeSave(ctx context.Context, model dragoman.Model, name str
 	case errors.Is(err, ErrNoWire):
 		return nil
 	case err != nil:
-		return about("preparing to save", s.ID(), err)
+		return wrapErr("preparing to save", s.ID(), err)
 	case !slices.ContainsFunc(all, connection.mayTrigger):
 		return nil
 	}
 	on, err := s.lastOf(ctx, all, messages)
 	if err != nil {
-		return about("preparing to save", s.ID(), err)
+		return wrapErr("preparing to save", s.ID(), err)
 	}
 	switch triggers, err := on.hasAutomaticActions(); {
 	case err != nil:
-		return about("preparing to save", s.ID(), err)
+		return wrapErr("preparing to save", s.ID(), err)
 	case !triggers:
 		return nil
 	}
@@ -340,7 +340,7 @@ func (s *Session) actionInput(ctx context.Context, on connection, caller map[str
 		return in, c, err
 	}
 	if c, err = v.convert(ctx, on, added); err != nil {
-		return in, c, about("converting", s.ID(), err)
+		return in, c, wrapErr("converting", s.ID(), err)
 	}
 	metadata, err := s.Metadata(ctx)
 	if err != nil {
@@ -534,7 +534,7 @@ func (s *Session) keep(ctx context.Context, on connection, c converted, res exte
 		}
 		entries = append(entries, e)
 	}
-	return aboutIf("storing the result of an action on", s.ID(), s.writeWith(ctx, &d, entries))
+	return wrapIf("storing the result of an action on", s.ID(), s.writeWith(ctx, &d, entries))
 }
 
 // decode returns the messages for native elements. Elements that the action did not change

@@ -45,10 +45,10 @@ func (s *Session) MessagesFor(ctx context.Context, target dragoman.Origin, match
 	}
 	messages, err := v.messages(ctx)
 	if err != nil {
-		return nil, about("loading", s.ID(), err)
+		return nil, wrapErr("loading", s.ID(), err)
 	}
 	out, err := v.replaced(ctx, messages, target, match)
-	return out, aboutIf("loading", s.ID(), err)
+	return out, wrapIf("loading", s.ID(), err)
 }
 
 // MessagesForModel is [Session.MessagesFor] with the origin and the limits of a model. The name chooses a
@@ -57,7 +57,7 @@ func (s *Session) MessagesFor(ctx context.Context, target dragoman.Origin, match
 func (s *Session) MessagesForModel(ctx context.Context, model dragoman.Model, name string) ([]dragoman.Message, error) {
 	on, err := s.connection(ctx, model, name, nil)
 	if err != nil {
-		return nil, about("loading", s.ID(), err)
+		return nil, wrapErr("loading", s.ID(), err)
 	}
 	return s.MessagesFor(ctx, on.Target.Origin(), on.Codec.Limits().Replay.Messages)
 }
@@ -67,14 +67,14 @@ func (s *Session) MessagesForModel(ctx context.Context, model dragoman.Model, na
 // itself. It reads only the native history.
 func (s *Session) MessagesInPlaceOf(ctx context.Context, messages []dragoman.Message, target dragoman.Origin, match targets.Match) ([]dragoman.Message, error) {
 	if some, err := s.anyNative(ctx); err != nil || !some {
-		return messages, aboutIf("loading", s.ID(), err)
+		return messages, wrapIf("loading", s.ID(), err)
 	}
 	v, err := s.view()
 	if err != nil {
 		return nil, err
 	}
 	out, err := v.replaced(ctx, messages, target, match)
-	return out, aboutIf("loading", s.ID(), err)
+	return out, wrapIf("loading", s.ID(), err)
 }
 
 // The values of Session.native; zero means unknown.

@@ -23,13 +23,13 @@ func scanInfo(row pgx.CollectableRow) (i session.Info, err error) {
 func (s *Store) Info(ctx context.Context, id string) (session.Info, error) {
 	rows, err := s.pool.Query(ctx, `SELECT `+infoColumns+` FROM dragoman_sessions WHERE id = $1`, id)
 	if err != nil {
-		return session.Info{}, s.about(err)
+		return session.Info{}, s.wrapErr(err)
 	}
 	i, err := pgx.CollectExactlyOneRow(rows, scanInfo)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return session.Info{}, session.ErrNotFound
 	}
-	return i, s.about(err)
+	return i, s.wrapErr(err)
 }
 
 // List yields the sessions as of the start of the loop.
@@ -42,7 +42,7 @@ func (s *Store) List(ctx context.Context) iter.Seq2[session.Info, error] {
 			all, err = pgx.CollectRows(rows, scanInfo)
 		}
 		if err != nil {
-			yield(session.Info{}, s.about(err))
+			yield(session.Info{}, s.wrapErr(err))
 			return
 		}
 		for _, i := range all {
@@ -69,7 +69,7 @@ func (s *Store) Read(ctx context.Context, id string, q session.Query) iter.Seq2[
 		}
 		storekit.Pages(ctx, q, func(ctx context.Context, q session.Query) ([]session.Entry, bool, error) {
 			page, more, err := s.page(ctx, no, q)
-			return page, more, s.about(err)
+			return page, more, s.wrapErr(err)
 		})(yield)
 	}
 }
@@ -94,7 +94,7 @@ func (s *Store) settle(ctx context.Context, id string, q session.Query) (no int6
 		return 0, q, session.ErrNotFound
 	}
 	if err != nil {
-		return 0, q, s.about(err)
+		return 0, q, s.wrapErr(err)
 	}
 	if q.Until <= 0 || q.Until > head {
 		q.Until = head
@@ -107,7 +107,7 @@ func (s *Store) settle(ctx context.Context, id string, q session.Query) (no int6
 		case err == nil:
 			q.After = first - 1
 		case !errors.Is(err, pgx.ErrNoRows):
-			return 0, q, s.about(err)
+			return 0, q, s.wrapErr(err)
 		}
 	}
 	return no, q, nil

@@ -52,8 +52,8 @@ func notChat(m wire.Object) error {
 	return nil
 }
 
-// other describes a document of an API that is not a chat API.
-type other struct {
+// otherAPI describes a document of an API that is not a chat API.
+type otherAPI struct {
 	what, because string
 	holds         func(wire.Object) bool
 }
@@ -65,7 +65,7 @@ const (
 )
 
 // others are recognized by properties that no chat API has in that position.
-var others = []other{
+var others = []otherAPI{
 	{embeddings, `it has "input" together with "encoding_format", "dimensions", "input_type" or "truncate"`, func(m wire.Object) bool {
 		return m.Has("input") && m.Has("encoding_format", "dimensions", "input_type", "output_dimension", "truncate") && !isChatRequest(m)
 	}},
