@@ -128,8 +128,8 @@ func (c Compact) Actions(env Env) []Action {
 
 // The codes of the errors of [CompactID].
 const (
-	// codeUneven: the native history does not match the session's messages.
-	codeUneven = "not_aligned"
+	// codeNotAligned: the native history does not match the session's messages.
+	codeNotAligned = "not_aligned"
 	// codeNoModel: a summary was requested, but the session is not connected to a model.
 	codeNoModel = "no_model"
 	// codeNoSummary: the model wrote no summary.
@@ -161,7 +161,7 @@ func (c Compact) run(ctx context.Context, in ActionInput) (ActionResult, error) 
 		messages = in.Session.Messages()
 	}
 	if len(messages) != len(in.Native) {
-		return ActionResult{}, &ActionError{codeUneven, fmt.Sprintf("the native history has %d messages, but the session has %d, so it cannot be shortened", len(in.Native), len(messages))}
+		return ActionResult{}, &ActionError{codeNotAligned, fmt.Sprintf("the native history has %d messages, but the session has %d, so it cannot be shortened", len(in.Native), len(messages))}
 	}
 	head := 0 // instructions stay
 	for head < len(messages) && (messages[head].Role == dragoman.RoleSystem || messages[head].Role == dragoman.RoleDeveloper) {
