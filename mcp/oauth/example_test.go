@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"strings"
 
 	"github.com/dragoman-go/dragoman/mcp/oauth"
 )
@@ -32,7 +33,11 @@ func Example() {
 		panic(err)
 	}
 	client := &http.Client{Transport: auth.RoundTripper(nil)}
-	_ = client
+	resp, err := client.Post("https://mcp.example.com/mcp", "application/json", strings.NewReader(`{}`))
+	if err != nil {
+		panic(err)
+	}
+	_ = resp.Body.Close()
 }
 
 // A program that acts for itself.
