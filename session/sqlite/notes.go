@@ -72,14 +72,14 @@ func (n *notes) PutNew(ctx context.Context, key string, value []byte, expires ti
 		res, err := tx.ExecContext(ctx, `INSERT INTO notes (key, value, expires) VALUES (?, ?, ?)
 			ON CONFLICT (key) DO UPDATE SET value = excluded.value, expires = excluded.expires WHERE notes.expires <= ?`, key, value, until, now)
 		if err != nil {
-			return n.store.about(err)
+			return n.store.wrapErr(err)
 		}
 		rows, err := res.RowsAffected()
 		stored = rows == 1
 		if err == nil && n.puts.Add(1)%storage.SweepEvery == 0 {
 			_, err = sweep(ctx, tx, now)
 		}
-		return n.store.about(err)
+		return n.store.wrapErr(err)
 	})
 	return stored && err == nil, err
 }
