@@ -123,6 +123,7 @@ var layers = []layer{
 	{path: "internal/testkit/gen", third: []string{"github.com/google/go-cmp/cmp", "pgregory.net/rapid"}},
 	{path: "internal/testkit/codectest", only: []string{"", "dialect", "internal/codec/codes", "internal/testkit/gen", "internal/jsonwire", "targets", "internal/codec/dialectname"}, files: true, third: []string{"github.com/google/go-cmp/cmp", "golang.org/x/tools/txtar", "pgregory.net/rapid"}},
 	{path: "internal/oracle/rulecheck", only: []string{"", "internal/codec/dialectname"}},
+	{path: "internal/oracle/mcpcheck", only: []string{"internal/testkit"}, files: true, third: []string{"github.com/santhosh-tekuri/jsonschema/v6"}, tests: true},
 	{path: "internal/oracle/specs", only: []string{"internal/testkit"}, files: true, third: []string{"github.com/goccy/go-yaml", "github.com/santhosh-tekuri/jsonschema/v6"}},
 	{path: "internal/oracle/emitcheck", only: []string{"", "internal/framing/eventstream", "internal/oracle/specs", "internal/codec/dialectname"}, third: []string{jsontext, "github.com/santhosh-tekuri/jsonschema/v6"}},
 	{path: "internal/oracle/emitcheck/checkproxy", only: []string{"internal/oracle/emitcheck"}, program: true},

@@ -40,7 +40,8 @@ type Request struct {
 	// Params is an object; nil means no parameters.
 	Params json.RawMessage
 	// Name is the value of the header Mcp-Name, and Headers are further headers, such as
-	// Mcp-Param-Path. Only HTTP sends them, and only in modern revisions.
+	// Mcp-Param-Path. Values are plain text: the connection encodes them. Only HTTP sends
+	// them, and only in modern revisions.
 	Name    string
 	Headers map[string]string
 	// NotDelivered, if set, is called when the connection knows that the server has not
@@ -54,8 +55,8 @@ type Incoming struct {
 	ID     ID
 	Method string
 	Params json.RawMessage
-	// During is the call on whose response stream the message arrived; nil if it is
-	// unknown, as over stdio.
+	// During is the call on whose response stream the message arrived, or, over stdio, the
+	// call of subscriptions/listen to which a notification belongs; nil if it is unknown.
 	During *Request
 }
 
