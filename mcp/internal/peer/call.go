@@ -42,7 +42,9 @@ type Continuation struct {
 	// RequestState is the raw JSON of the server; nil if it sent none.
 	RequestState json.RawMessage
 	// TaskID is set if a task asked.
-	TaskID    string
+	TaskID string
+	// Repeat has the meaning of the field of [Parked].
+	Repeat    bool
 	Responses map[string]Response
 }
 
@@ -58,6 +60,9 @@ type Parked struct {
 	Requests     []InputRequest
 	RequestState json.RawMessage
 	TaskID       string
+	// Repeat says that the call is sent again without the answers, if all of them accept: the
+	// server asks for pages to be opened first.
+	Repeat bool
 }
 
 func (e *Parked) Error() string { return "the server waits for an answer" }
@@ -193,8 +198,13 @@ func (p *Peer) run(ctx context.Context, c *call, params json.RawMessage, o *Opti
 			return p.continueTask(ctx, c, k, o)
 		}
 		var err error
-		if responses, err = k.responses(); err != nil {
+		switch responses, err = k.responses(); {
+		case err != nil:
 			return nil, p.errorf("%w", err)
+		case k.Repeat && !k.accepted():
+			return nil, p.errorf("%s: %w", c.method, ErrDeclined)
+		case k.Repeat:
+			responses = nil
 		}
 		state = k.RequestState
 	}
@@ -284,6 +294,16 @@ func (k *Continuation) responses() (json.RawMessage, error) {
 	return encodeResponses(k.Responses)
 }
 
+// accepted reports whether all answers accept.
+func (k *Continuation) accepted() bool {
+	for _, a := range k.Responses {
+		if jsonwire.Unquote(fields(a.Result)["action"]) != "accept" {
+			return false
+		}
+	}
+	return true
+}
+
 // safeMethods may be sent again: they have no effect.
 var safeMethods = []string{"server/discover", "tools/list", "resources/list", "resources/templates/list", "resources/read", "prompts/list", "prompts/get", "completion/complete", "tasks/get", "skills/list", "skills/get", "resources/directory/read"}
 
@@ -321,8 +341,8 @@ func (p *Peer) send(ctx context.Context, c *call, params json.RawMessage, o *Opt
 		if ctx.Err() != nil || errors.As(err, &coded) || unauthorized(err) {
 			return nil, l, err
 		}
-		lost := l.over()
-		if lost {
+		lost := l.over() || errors.Is(err, rpc.ErrLost) || errors.Is(err, rpc.ErrSessionLost)
+		if l.over() {
 			p.dropLink(l, l.conn.Err())
 		}
 		safe := notDelivered.Load() || o.Safe || slices.Contains(safeMethods, c.method)
@@ -344,14 +364,14 @@ func (p *Peer) afterError(ctx context.Context, c *call, l *link, err error) (aga
 		return false, nil
 	}
 	switch {
-	case coded.Code == codeHeaderMismatch && c.method == "tools/call" && p.cfg.HTTP:
-		if c.remedied(codeHeaderMismatch) {
+	case coded.Code == rpc.CodeHeaderMismatch && c.method == "tools/call" && p.cfg.HTTP:
+		if c.remedied(rpc.CodeHeaderMismatch) {
 			return false, nil
 		}
 		_, err := p.refresh(ctx, l, Tools)
 		return err == nil, nil
-	case coded.Code == codeUnsupportedVersion && l.modern():
-		if c.remedied(codeUnsupportedVersion) {
+	case coded.Code == rpc.CodeUnsupportedRevision && l.modern():
+		if c.remedied(rpc.CodeUnsupportedRevision) {
 			return false, nil
 		}
 		p.mu.Lock()
@@ -359,7 +379,7 @@ func (p *Peer) afterError(ctx context.Context, c *call, l *link, err error) (aga
 		p.mu.Unlock()
 		p.dropLink(l, err)
 		return true, nil
-	case coded.Code == codeURLElicitation && !l.modern():
+	case coded.Code == rpc.CodeURLElicitation && !l.modern():
 		return p.urlElicitations(ctx, c, coded)
 	default:
 		return false, nil
@@ -381,7 +401,7 @@ func (c *call) remedied(code int64) bool {
 func (p *Peer) callError(method string, err error) error {
 	var coded *rpc.Error
 	if errors.As(err, &coded) {
-		if coded.Code == codeMethodNotFound && method != "tools/call" {
+		if coded.Code == rpc.CodeMethodNotFound && method != "tools/call" {
 			p.mu.Lock()
 			p.unsupported[method] = true
 			p.mu.Unlock()

@@ -5,23 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/mcp/internal/rpc"
-)
-
-// The codes of errors that only servers of modern revisions send, and others with a meaning of
-// their own.
-const (
-	codeHeaderMismatch     = -32020
-	codeMissingCapability  = -32021
-	codeUnsupportedVersion = -32022
-	codeURLElicitation     = -32042
-	codeMethodNotFound     = -32601
-	codeInternal           = -32603
 )
 
 // legacy is the era of servers that need a handshake.
@@ -33,14 +23,11 @@ var (
 	legacyRevisions = []string{rpc.Revision20251125, rpc.Revision20250618, rpc.Revision20250326, rpc.Revision20241105}
 )
 
-// Authorization is implemented by errors of a transport about missing or refused
-// authorization. They say nothing about the revision of a server.
-type Authorization interface{ Unauthorized() bool }
-
-// unauthorized reports whether an error is about authorization.
+// unauthorized reports whether an error is about authorization. Such an error says nothing
+// about the revision of a server (pitfall K2).
 func unauthorized(err error) bool {
-	var a Authorization
-	return errors.As(err, &a) && a.Unauthorized()
+	var e *rpc.HTTPError
+	return errors.As(err, &e) && (e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden)
 }
 
 // connected returns the current connection, or opens one. All callers share an attempt (quirk
@@ -276,8 +263,8 @@ func (p *Peer) discover(ctx context.Context, revision string, fixed bool) (_ *li
 			return l, p.firstList(ctx, l, fixed)
 		case unauthorized(err):
 			return nil, err
-		case errors.As(err, &coded) && coded.Code == codeUnsupportedVersion && tries == 0:
-			supported := strings2(coded.Data, "supported")
+		case errors.As(err, &coded) && coded.Code == rpc.CodeUnsupportedRevision && tries == 0:
+			supported := stringsIn(coded.Data, "supported")
 			next := common(modernRevisions, supported)
 			switch {
 			case fixed || next == "" && common(legacyRevisions, supported) == "":
@@ -286,7 +273,7 @@ func (p *Peer) discover(ctx context.Context, revision string, fixed bool) (_ *li
 				return nil, &legacyServer{cause: err}
 			}
 			revision = next
-		case errors.As(err, &coded) && (coded.Code == codeHeaderMismatch || coded.Code == codeMissingCapability || coded.Code == codeUnsupportedVersion):
+		case errors.As(err, &coded) && (coded.Code == rpc.CodeHeaderMismatch || coded.Code == rpc.CodeMissingCapability || coded.Code == rpc.CodeUnsupportedRevision):
 			return nil, fmt.Errorf("server/discover: %w", err)
 		case fixed:
 			return nil, fmt.Errorf("server/discover: %w", err)
@@ -324,9 +311,9 @@ func (p *Peer) firstList(ctx context.Context, l *link, fixed bool) error {
 // discovered reads the result of server/discover and returns the newest common modern
 // revision.
 func (l *link) discovered(raw json.RawMessage) (revision string, ok bool) {
-	supported := strings2(raw, "supportedVersions")
+	supported := stringsIn(raw, "supportedVersions")
 	l.readInfo(raw)
-	l.info.Server = fields(fields(raw)["_meta"])[metaServerInfo]
+	l.info.Server = fields(fields(raw)["_meta"])[rpc.MetaServerInfo]
 	revision = common(modernRevisions, supported)
 	return revision, revision != ""
 }
@@ -352,7 +339,7 @@ func (p *Peer) initialize(ctx context.Context, revision string) (_ *link, err er
 	params := jsonwire.With([]byte("{}"), "protocolVersion", jsonwire.Quote(revision))
 	params = jsonwire.With(params, "capabilities", p.clientCapabilities(false))
 	params = jsonwire.With(params, "clientInfo", p.cfg.ClientInfo)
-	raw, err := l.conn.Call(ctx, &rpc.Request{Method: "initialize", Params: params})
+	raw, err := l.conn.Call(ctx, &rpc.Request{Method: rpc.MethodInitialize, Params: params})
 	if err != nil {
 		return nil, fmt.Errorf("initialize: %w", err)
 	}
@@ -369,8 +356,8 @@ func (p *Peer) initialize(ctx context.Context, revision string) (_ *link, err er
 	l.readInfo(raw)
 	l.info.Revision, l.info.Server = got, m["serverInfo"]
 	l.conn.SetRevision(got)
-	if err := l.conn.Notify(ctx, "notifications/initialized", nil); err != nil {
-		return nil, fmt.Errorf("notifications/initialized: %w", err)
+	if err := l.conn.Notify(ctx, rpc.MethodInitialized, nil); err != nil {
+		return nil, fmt.Errorf("initialized: %w", err)
 	}
 	return l, nil
 }

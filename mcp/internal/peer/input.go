@@ -176,7 +176,7 @@ func (l *link) Request(in rpc.Incoming) {
 	case l.serving <- struct{}{}:
 	default:
 		p.start(func() {
-			l.respond(in.ID, Response{Error: &rpc.Error{Code: codeInternal, Message: "too many requests at once"}})
+			l.respond(in.ID, Response{Error: &rpc.Error{Code: rpc.CodeInternal, Message: "too many requests at once"}})
 		})
 		return
 	}
@@ -223,7 +223,7 @@ func (l *link) respond(id rpc.ID, a Response) {
 // serve returns the answer to a request of the server.
 func (l *link) serve(ctx context.Context, c *call, in rpc.Incoming) Response {
 	p := l.peer
-	notOffered := Response{Error: &rpc.Error{Code: codeMethodNotFound, Message: "method not found: " + in.Method}}
+	notOffered := Response{Error: &rpc.Error{Code: rpc.CodeMethodNotFound, Message: "method not found: " + in.Method}}
 	switch {
 	case l.modern(): // has no requests of the server
 		return notOffered
@@ -277,7 +277,7 @@ func (p *Peer) urlElicitations(ctx context.Context, c *call, e *rpc.Error) (agai
 	}
 	answers, err := p.ask(ctx, c, Round{Requests: requests, Call: c.method})
 	if errors.Is(err, ErrPark) {
-		return false, &Parked{Requests: requests}
+		return false, &Parked{Requests: requests, Repeat: true}
 	}
 	if err != nil {
 		return false, err

@@ -94,7 +94,7 @@ func (l *link) Notification(in rpc.Incoming) {
 		if p.cfg.Log != nil {
 			p.cfg.Log(jsonwire.Unquote(fields(in.Params)["level"]), in.Params)
 		}
-	case "notifications/cancelled":
+	case rpc.MethodCancelled:
 		id := rpc.ID(fields(in.Params)["requestId"])
 		l.mu.Lock()
 		cancel := l.asked[id]
@@ -148,7 +148,7 @@ func (l *link) remove(c *call) {
 func (l *link) attribute(in rpc.Incoming) *call {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	task := jsonwire.Unquote(fields(fields(fields(in.Params)["_meta"])[metaRelatedTask])["taskId"])
+	task := jsonwire.Unquote(fields(fields(fields(in.Params)["_meta"])[rpc.MetaRelatedTask])["taskId"])
 	var only *call
 	for _, c := range l.calls {
 		if in.During != nil && c.current() == in.During || task != "" && c.taskID() == task {

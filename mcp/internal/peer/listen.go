@@ -118,7 +118,7 @@ func (p *Peer) listenLoop(l *link) {
 	pause := p.cfg.Backoff
 	for dropped := false; l.ctx.Err() == nil && !l.over(); {
 		params := p.listenParams(l)
-		if params == nil || p.isUnsupported("subscriptions/listen") {
+		if params == nil || p.isUnsupported(rpc.MethodListen) {
 			return
 		}
 		ctx, cancel := context.WithCancelCause(l.ctx)
@@ -129,7 +129,7 @@ func (p *Peer) listenLoop(l *link) {
 			p.missed(l)
 		}
 		began := time.Now()
-		_, err := l.conn.Call(ctx, l.request("subscriptions/listen", params, ""))
+		_, err := l.conn.Call(ctx, l.request(rpc.MethodListen, params, ""))
 		again := errors.Is(context.Cause(ctx), errListenAgain)
 		cancel(nil)
 		l.mu.Lock()
@@ -141,12 +141,12 @@ func (p *Peer) listenLoop(l *link) {
 		switch {
 		case again:
 			continue
-		case errors.As(err, &coded) && coded.Code == codeMethodNotFound:
+		case errors.As(err, &coded) && coded.Code == rpc.CodeMethodNotFound:
 			p.mu.Lock()
-			p.unsupported["subscriptions/listen"] = true
+			p.unsupported[rpc.MethodListen] = true
 			p.mu.Unlock()
 			return
-		case err == nil && len(agreed) == 0: // nothing to listen to (pitfall K19)
+		case (err == nil || errors.Is(err, rpc.ErrEnded)) && len(agreed) == 0: // nothing to listen to (pitfall K19)
 			return
 		}
 		if time.Since(began) > longestBackoff/2 {

@@ -7,19 +7,8 @@ import (
 	"github.com/dragoman-go/dragoman/mcp/internal/rpc"
 )
 
-// Reserved keys of _meta.
-const (
-	metaPrefix             = "io.modelcontextprotocol/"
-	metaProtocolVersion    = metaPrefix + "protocolVersion"
-	metaClientInfo         = metaPrefix + "clientInfo"
-	metaClientCapabilities = metaPrefix + "clientCapabilities"
-	metaLogLevel           = metaPrefix + "logLevel"
-	metaServerInfo         = metaPrefix + "serverInfo"
-	metaSubscription       = metaPrefix + "subscriptionId"
-	metaRelatedTask        = metaPrefix + "related-task"
-	// TasksExtension is the id of the tasks extension.
-	TasksExtension = metaPrefix + "tasks"
-)
+// TasksExtension is the id of the tasks extension.
+const TasksExtension = "io.modelcontextprotocol/tasks"
 
 // fields returns the fields of an object; nil for any other value. Of duplicate fields it
 // keeps the last one.
@@ -39,8 +28,8 @@ func fields(raw json.RawMessage) map[string]json.RawMessage {
 	return out
 }
 
-// strings2 returns the strings of a list in a field of an object.
-func strings2(raw json.RawMessage, field string) (out []string) {
+// stringsIn returns the strings of a list in a field of an object.
+func stringsIn(raw json.RawMessage, field string) (out []string) {
 	list := fields(raw)[field]
 	if len(list) == 0 || list[0] != '[' {
 		return nil
@@ -100,11 +89,11 @@ func (l *link) params(params json.RawMessage, token string) json.RawMessage {
 		meta = json.RawMessage("{}")
 	}
 	if l.modern() {
-		meta = jsonwire.With(meta, metaProtocolVersion, jsonwire.Quote(l.info.Revision))
-		meta = jsonwire.With(meta, metaClientInfo, l.peer.cfg.ClientInfo)
-		meta = jsonwire.With(meta, metaClientCapabilities, l.peer.clientCapabilities(true))
+		meta = jsonwire.With(meta, rpc.MetaRevision, jsonwire.Quote(l.info.Revision))
+		meta = jsonwire.With(meta, rpc.MetaClientInfo, l.peer.cfg.ClientInfo)
+		meta = jsonwire.With(meta, rpc.MetaClientCapabilities, l.peer.clientCapabilities(true))
 		if level := l.peer.cfg.LogLevel; level != "" {
-			meta = jsonwire.With(meta, metaLogLevel, jsonwire.Quote(level))
+			meta = jsonwire.With(meta, rpc.MetaLogLevel, jsonwire.Quote(level))
 		}
 	}
 	if token != "" {

@@ -226,7 +226,7 @@ func (p *Peer) taskState(ctx context.Context, c *call, t Task, raw json.RawMessa
 			raw, err := p.taskResult(ctx, c, t)
 			return true, raw, err
 		}
-		failed := &rpc.Error{Code: codeInternal, Message: t.Message}
+		failed := &rpc.Error{Code: rpc.CodeInternal, Message: t.Message}
 		if e := fields(m["error"]); e != nil {
 			failed.Code, _ = strconv.ParseInt(string(e["code"]), 10, 64)
 			failed.Message, failed.Data = jsonwire.Unquote(e["message"]), e["data"]
