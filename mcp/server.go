@@ -60,6 +60,10 @@ type Server struct {
 	Revision string
 	// Disabled keeps the server in a configuration without connecting to it.
 	Disabled bool
+
+	// source is the command or URL as a file has it, before variables are replaced. It
+	// identifies the server in a lock file. Nil means that Command, Args and URL do.
+	source *serverSource
 }
 
 // Stdio returns a server that is started as a program.
