@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -58,7 +57,7 @@ type lockedServer struct {
 // offer is what a server listed.
 type offer struct {
 	identity string
-	statuses []ToolStatus
+	tools    []catalog.Tool
 	// definitions are the definitions of the tools by their names.
 	definitions map[string]json.RawMessage
 }
@@ -134,8 +133,8 @@ type Finding struct {
 	Excerpt string `json:"excerpt"`
 }
 
-// Held reports whether models must not see or call the tool.
-func (t ToolStatus) Held() bool { return t.State != ToolAccepted }
+// Held reports whether the server lists the tool, but models must not see or call it.
+func (t ToolStatus) Held() bool { return t.State != ToolAccepted && t.State != ToolMissing }
 
 // Blocked reports whether a finding demands that the tool is accepted by its name.
 func (t ToolStatus) Blocked() bool {
@@ -199,29 +198,35 @@ func (l *Lock) Check(server Server, tools ...json.RawMessage) []ToolStatus {
 
 // check compares imported tools with the accepted definitions.
 func (l *Lock) check(server Server, tools []catalog.Tool) []ToolStatus {
-	label, identity := server.Label(), server.identity()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	o := &offer{identity: identity, definitions: map[string]json.RawMessage{}}
+	o := &offer{identity: server.identity(), tools: slices.Clone(tools), definitions: map[string]json.RawMessage{}}
 	for i := range tools {
 		o.definitions[tools[i].Name] = tools[i].Definition
 	}
-	accepted := l.servers[label]
-	for i := range tools {
-		o.statuses = append(o.statuses, statusOf(&tools[i], o, accepted))
-	}
-	if accepted != nil {
-		for _, name := range sortedNames(accepted.Tools) {
-			if o.definitions[name] == nil {
-				o.statuses = append(o.statuses, ToolStatus{Server: label, Tool: name, State: ToolMissing})
-			}
-		}
-	}
+	label := server.Label()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.offers == nil {
 		l.offers = map[string]*offer{}
 	}
 	l.offers[label] = o
-	return slices.Clone(o.statuses)
+	return l.statuses(label, o)
+}
+
+// statuses compares an offer with the accepted definitions.
+func (l *Lock) statuses(label string, o *offer) []ToolStatus {
+	accepted := l.servers[label]
+	var out []ToolStatus
+	for i := range o.tools {
+		out = append(out, statusOf(&o.tools[i], o, accepted))
+	}
+	if accepted != nil {
+		for _, name := range sortedNames(accepted.Tools) {
+			if o.definitions[name] == nil {
+				out = append(out, ToolStatus{Server: label, Tool: name, State: ToolMissing})
+			}
+		}
+	}
+	return out
 }
 
 // statusOf compares one tool with the accepted definitions of its server.
@@ -275,13 +280,13 @@ func sortedNames[V any](m map[string]V) []string {
 	return names
 }
 
-// Status returns the latest result of [Lock.Check] for a server, or nil if it was not checked.
-// It does not include changes since then.
+// Status compares the tools that the latest [Lock.Check] of a server saw with the definitions
+// that are accepted now. It returns nil if the server was not checked.
 func (l *Lock) Status(server string) []ToolStatus {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	if o := l.offers[server]; o != nil {
-		return slices.Clone(o.statuses)
+		return l.statuses(server, o)
 	}
 	return nil
 }
@@ -353,7 +358,7 @@ func (l *Lock) AcceptAll(server string) (skipped []ToolStatus, err error) {
 		return nil, err
 	}
 	var names []string
-	for _, t := range o.statuses {
+	for _, t := range l.statuses(server, o) {
 		switch {
 		case t.State == ToolAccepted:
 		case t.State == ToolMissing:
@@ -376,15 +381,6 @@ func (l *Lock) accept(server string, o *offer, tools []string) {
 	for _, name := range tools {
 		l.edit(lockEdit{server: server, identity: o.identity, tool: name, definition: o.definitions[name]})
 	}
-	// Blocked tools that were accepted before by name stay accepted: compare again.
-	for i := range o.statuses {
-		if t := &o.statuses[i]; slices.Contains(tools, t.Tool) {
-			t.State, t.Changes, t.RenamedFrom, t.Identity = ToolAccepted, nil, "", ""
-		}
-	}
-	o.statuses = slices.DeleteFunc(o.statuses, func(t ToolStatus) bool {
-		return t.State == ToolMissing && l.servers[server].Tools[t.Tool] == nil
-	})
 }
 
 // Remove forgets the accepted definitions of these tools of a server, or without tools, of the
@@ -398,7 +394,6 @@ func (l *Lock) Remove(server string, tools ...string) {
 	for _, name := range tools {
 		l.edit(lockEdit{server: server, tool: name, remove: true})
 	}
-	delete(l.offers, server)
 }
 
 // edit applies a change in memory and notes it for Save.
@@ -443,5 +438,5 @@ func (s Server) identity() string {
 	if source == nil {
 		source = &serverSource{command: s.Command, args: s.Args, url: s.URL}
 	}
-	return source.identity(cmp.Or(s.Label(), "server"))
+	return source.identity()
 }

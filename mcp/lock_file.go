@@ -9,12 +9,16 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"net/url"
 	"os"
 	"path/filepath"
 	"time"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/textkit"
 	"github.com/dragoman-go/dragoman/mcp/internal/catalog"
 )
 
@@ -168,10 +172,11 @@ func decodeLock(data []byte) (*lockDocument, error) {
 	if n, err := version.Version.Int64(); err != nil || n != lockVersion {
 		return nil, fmt.Errorf("the file has version %s, and this program reads version %d: use a newer program", version.Version, lockVersion)
 	}
+	if err := checkLockFields(data); err != nil {
+		return nil, err
+	}
 	doc := &lockDocument{}
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if err := d.Decode(doc); err != nil {
+	if err := json.Unmarshal(data, doc); err != nil {
 		return nil, fmt.Errorf("not a valid lock file: %w", err)
 	}
 	if doc.Servers == nil {
@@ -199,7 +204,41 @@ func decodeLock(data []byte) (*lockDocument, error) {
 	return doc, nil
 }
 
-// encode writes the document in a stable order, with one line for each field.
+// checkLockFields returns an error for a field that this package does not know.
+func checkLockFields(data []byte) error {
+	r := jsonwire.NewReader(data)
+	for key := range r.Object() {
+		switch string(key) {
+		case "version", "skills":
+			r.Skip()
+		case "servers":
+			if err := checkServerFields(r); err != nil {
+				return err
+			}
+		default:
+			return fmt.Errorf("not a valid lock file: unknown field %q", key)
+		}
+	}
+	return r.Err()
+}
+
+func checkServerFields(r *jsonwire.Reader) error {
+	for label := range r.Object() {
+		server := string(label)
+		for key := range r.Object() {
+			switch string(key) {
+			case "identity", "tools", "prompts", "skills":
+				r.Skip()
+			default:
+				return fmt.Errorf("not a valid lock file: server %q: unknown field %q", server, key)
+			}
+		}
+	}
+	return nil
+}
+
+// encode writes the document in a stable order, with one line for each field. Characters that
+// an editor does not show are escaped.
 func (d *lockDocument) encode() ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -208,7 +247,26 @@ func (d *lockDocument) encode() ([]byte, error) {
 	if err := e.Encode(d); err != nil {
 		return nil, err
 	}
-	return b.Bytes(), nil
+	return escapeHidden(b.Bytes()), nil
+}
+
+// escapeHidden escapes the invisible characters of a JSON text.
+func escapeHidden(data []byte) []byte {
+	out := make([]byte, 0, len(data))
+	for len(data) > 0 {
+		r, n := utf8.DecodeRune(data)
+		switch {
+		case r < utf8.RuneSelf || textkit.IsVisible(r):
+			out = append(out, data[:n]...)
+		case r > math.MaxUint16:
+			high, low := utf16.EncodeRune(r)
+			out = fmt.Appendf(out, `\u%04x\u%04x`, high, low)
+		default:
+			out = fmt.Appendf(out, `\u%04x`, r)
+		}
+		data = data[n:]
+	}
+	return out
 }
 
 // serverSource is where a server comes from, as its file says, before variables are replaced.
@@ -218,7 +276,7 @@ type serverSource struct {
 	url     string
 }
 
-func (s *serverSource) identity(label string) string {
+func (s *serverSource) identity() string {
 	if s.url != "" {
 		u, err := url.Parse(s.url)
 		if err != nil {
@@ -232,7 +290,7 @@ func (s *serverSource) identity(label string) string {
 		return text
 	}
 	line, _ := json.Marshal(append([]string{s.command}, s.args...))
-	return "stdio " + filepath.Base(s.command) + " " + label + " sha256:" + shortHash(string(line))
+	return "stdio " + filepath.Base(s.command) + " sha256:" + shortHash(string(line))
 }
 
 // shortHash returns 128 bits of a hash.
