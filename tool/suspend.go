@@ -71,6 +71,9 @@ func (x *execution) askBinding(w *InputRequest, state json.RawMessage) (Binding,
 	if err != nil {
 		return b, err
 	}
+	if state, err = json.Marshal(state); err != nil { // as stores write it: compact, and escaped
+		return b, err
+	}
 	h := sha256.New()
 	h.Write([]byte("question\x00"))
 	h.Write(b.Arguments[:])
