@@ -93,6 +93,9 @@ func shapeOf(path string, data []byte) (*configShape, error) {
 	}
 	plain := plainJSON(data)
 	c.yaml = !bytes.HasPrefix(bytes.TrimLeft(bytes.TrimPrefix(plain, []byte("\ufeff")), " \t\r\n"), []byte("{"))
+	if c.yaml && bytes.Count(data, []byte("\r")) != bytes.Count(data, []byte("\r\n")) {
+		return nil, c.failf("the file has unusual line ends: edit it by hand")
+	}
 	root, errs := configfile.Read(plain)
 	p := configParser{file: path, raw: true}
 	if root == nil || len(errs) > 0 {
@@ -446,7 +449,9 @@ func (c *configShape) insert(o *jsonObject, entry, indent, unit string) []byte {
 	var edits []jsonwire.Edit
 	if n := len(o.fields); n > 0 {
 		end := o.fields[n-1].valueEnd
-		if _, comma := c.nextComma(end); !comma {
+		if _, comma := c.nextComma(end); comma {
+			entry += "," // the file ends its objects with one
+		} else {
 			edits = append(edits, jsonwire.Edit{Start: int64(end), End: int64(end), New: []byte(",")})
 		}
 	}

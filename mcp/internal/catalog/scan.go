@@ -207,11 +207,12 @@ type phrase struct {
 	expr                   *regexp.Regexp
 }
 
+// expr compiles an expression in which a space matches any white space.
 func expr(text string) *regexp.Regexp {
-	return regexp.MustCompile(`(?i)` + strings.ReplaceAll(text, " ", `[\s\p{Z}]+`))
+	return regexp.MustCompile(`(?i)` + strings.NewReplacer(" ?", `[\s\p{Z}]*`, " ", `[\s\p{Z}]+`).Replace(text))
 }
 
-const sensitive = `(?:credentials?|passwords?|secrets?|tokens?|api[ _-]?keys?|private[ _-]?keys?|ssh[ _-]?keys?|\.env\b|id_rsa|~/\.ssh|\.aws/credentials|(?:chat|conversation|message) history|system prompt|environment variables|mcp\.json)`
+const sensitive = `(?:credentials?|passwords?|secrets?|tokens?|api[_\s-]?keys?|private[_\s-]?keys?|ssh[_\s-]?keys?|\.env\b|id_rsa|~/\.ssh|\.aws/credentials|(?:chat|conversation|message) history|system prompt|environment variables|mcp\.json)`
 
 // phrases are the rules for texts, in the order of their checks.
 var phrases = []phrase{
