@@ -57,7 +57,10 @@ type Progress struct {
 // Parked is the error of a call whose [InputFunc] returned [ErrPark]: the call has ended, and
 // continues with [Options.Continue], also in another process.
 type Parked struct {
+	// Requests are the questions for a human, and Answered the answers to the others, which
+	// belong to the responses of the continuation.
 	Requests     []InputRequest
+	Answered     map[string]Response
 	RequestState json.RawMessage
 	TaskID       string
 	// Repeat says that the call is sent again without the answers, if all of them accept: the
@@ -259,8 +262,8 @@ func (p *Peer) run(ctx context.Context, c *call, params json.RawMessage, o *Opti
 			continue
 		}
 		responses, err = p.answer(ctx, c, requests)
-		if errors.Is(err, ErrPark) {
-			return nil, &Parked{Requests: requests, RequestState: state}
+		if parked := (*Parked)(nil); errors.As(err, &parked) {
+			parked.RequestState = state
 		}
 		if err != nil {
 			return nil, err

@@ -134,6 +134,9 @@ func (p *Peer) ask(ctx context.Context, c *call, r Round) (map[string]Response, 
 	if f != nil {
 		r.Requests = human
 		given, err := f(ctx, r)
+		if errors.Is(err, ErrPark) && !r.InFlight {
+			return nil, &Parked{Requests: human, Answered: answers}
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -276,8 +279,8 @@ func (p *Peer) urlElicitations(ctx context.Context, c *call, e *rpc.Error) (agai
 		return false, nil
 	}
 	answers, err := p.ask(ctx, c, Round{Requests: requests, Call: c.method})
-	if errors.Is(err, ErrPark) {
-		return false, &Parked{Requests: requests, Repeat: true}
+	if parked := (*Parked)(nil); errors.As(err, &parked) {
+		parked.Repeat = true
 	}
 	if err != nil {
 		return false, err

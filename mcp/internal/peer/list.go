@@ -321,3 +321,26 @@ func (p *Peer) reread(l *link, which List) {
 		p.cfg.ListChanged(which)
 	}
 }
+
+// Changed reports whether the next [Peer.List] reads the list again.
+func (p *Peer) Changed(which List) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !p.lists[which].fresh()
+}
+
+// Announced reports whether the server said that a list changed, and it was not read since.
+func (p *Peer) Announced(which List) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.lists[which]
+	return s.read && s.stale
+}
+
+// Stored returns the list as it was last read; ok is false if it was not. It never waits.
+func (p *Peer) Stored(which List) (list Listing, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.lists[which]
+	return s.Listing.copied(), s.read
+}

@@ -199,8 +199,8 @@ func (p *Peer) taskState(ctx context.Context, c *call, t Task, raw json.RawMessa
 			return true, nil, p.errorf("tasks/get: %w: it asked for input too often", ErrResult)
 		}
 		answers, err := p.ask(ctx, c, Round{Requests: requests, Call: c.method})
-		if errors.Is(err, ErrPark) {
-			return true, nil, &Parked{Requests: requests, TaskID: t.ID}
+		if parked := (*Parked)(nil); errors.As(err, &parked) {
+			parked.TaskID = t.ID
 		}
 		if err != nil {
 			return true, nil, err
