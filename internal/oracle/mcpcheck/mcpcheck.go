@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -17,8 +18,9 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit"
 )
 
-// Checker checks messages of one revision.
+// Checker checks messages of one revision. It is safe for concurrent use.
 type Checker struct {
+	mu       sync.Mutex // guards compiler
 	compiler *jsonschema.Compiler
 	url      string
 	// byMethod are the definitions of requests and notifications.
@@ -103,7 +105,9 @@ func (c *Checker) Value(definition string, raw []byte) error {
 }
 
 func (c *Checker) validate(definition string, v any) error {
+	c.mu.Lock()
 	s, err := c.compiler.Compile(c.url + "#/$defs/" + definition)
+	c.mu.Unlock()
 	if err != nil {
 		return err
 	}

@@ -151,13 +151,24 @@ func (p *Pending) Fail(err error) {
 	}
 }
 
-// Wait waits for the response. If ctx ends first, it returns the cause of ctx, and the call
-// still waits: see [Pending.Drop].
-func (c *PendingCall) Wait(ctx context.Context) (result json.RawMessage, err error, answered bool) {
+// Answered reports whether the response arrived and was not yet taken.
+func (c *PendingCall) Answered() bool { return len(c.reply) > 0 }
+
+// Poll takes the response, if it arrived.
+func (c *PendingCall) Poll() (result json.RawMessage, err error, answered bool) {
 	select {
 	case r := <-c.reply:
 		return r.result, r.err, true
 	default:
+		return nil, nil, false
+	}
+}
+
+// Wait waits for the response. If ctx ends first, it returns the cause of ctx, and the call
+// still waits: see [Pending.Drop].
+func (c *PendingCall) Wait(ctx context.Context) (result json.RawMessage, err error, answered bool) {
+	if result, err, answered = c.Poll(); answered {
+		return result, err, true
 	}
 	select {
 	case r := <-c.reply:
