@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"net/url"
 	"path/filepath"
 	"slices"
@@ -48,6 +49,12 @@ type Options struct {
 	// LogLevel asks servers for their log messages from this level on, such as "warning";
 	// empty asks for none.
 	LogLevel string
+	// Authorize returns what gets access tokens for a server that speaks HTTP, such as an
+	// Authorizer of package mcp/oauth; nil means no authorization beyond the headers of the
+	// server. It may return nil.
+	Authorize func(s Server) (Authorizer, error)
+	// Transport sends the requests to servers that speak HTTP; nil means the default.
+	Transport http.RoundTripper
 	// Name and Version identify this program to servers; empty means "dragoman".
 	Name, Version string
 	// Observe receives events of the servers, concurrently. It must return soon.
@@ -343,7 +350,7 @@ func (s *Servers) newServer(cfg Server, label string) (*server, error) {
 			return one, fmt.Errorf("mcp: server %q: the approval of %q is %q: use always or never", label, pattern, v)
 		}
 	}
-	dial := dialerOf
+	dial := s.opts.dialerOf
 	if s.opts.dialer != nil {
 		dial = s.opts.dialer
 	}
