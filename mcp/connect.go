@@ -57,7 +57,8 @@ type Options struct {
 	Transport http.RoundTripper
 	// Name and Version identify this program to servers; empty means "dragoman".
 	Name, Version string
-	// Observe receives events of the servers, concurrently. It must return soon.
+	// Observe receives events of the servers, one at a time. Events are dropped if more than
+	// 1,000 wait for it.
 	Observe func(Event)
 	// Log gets warnings, such as about questions that could not be answered; nil means
 	// [slog.Default].
@@ -94,6 +95,7 @@ type Servers struct {
 	ctx     context.Context
 	stop    context.CancelFunc
 	waiting sync.WaitGroup
+	events  chan Event
 	// owners maps the public names of tools to the server that had it first.
 	owners map[string]*server
 }
@@ -132,6 +134,10 @@ type Status struct {
 func Connect(ctx context.Context, o Options, servers ...Server) (*Servers, error) {
 	s := &Servers{opts: o, parked: map[string]*inFlight{}, owners: map[string]*server{}}
 	s.ctx, s.stop = context.WithCancel(context.Background())
+	if o.Observe != nil {
+		s.events = make(chan Event, maxEvents)
+		go s.report()
+	}
 	var errs []error
 	labels := map[string]bool{}
 	for i, cfg := range servers {
@@ -302,9 +308,26 @@ func (s *Servers) find(label string) (*server, error) {
 	return nil, fmt.Errorf("mcp: unknown server %q%s", label, textkit.Suggest(label, labels))
 }
 
+// maxEvents limits the events that wait for the observer.
+const maxEvents = 1000
+
+// observe passes an event to the observer, which may be slow: connections do not wait for it.
 func (s *Servers) observe(e Event) {
-	if s.opts.Observe != nil {
-		s.opts.Observe(e)
+	select {
+	case s.events <- e: // nil without an observer
+	default:
+	}
+}
+
+// report calls the observer until Close.
+func (s *Servers) report() {
+	for {
+		select {
+		case e := <-s.events:
+			s.opts.Observe(e)
+		case <-s.ctx.Done():
+			return
+		}
 	}
 }
 
