@@ -195,11 +195,22 @@ func or(a, b string) string {
 	return b
 }
 
-func (s *Server) listResources(in *request) (mcp.Result, error) {
+func (s *Server) listResources(ctx context.Context, in *request) (mcp.Result, error) {
 	if !s.hasResources {
 		return nil, notFound(in.method)
 	}
-	part, next, err := page(s.static.Load().resources, in.cursor, s.o.PageSize)
+	list := s.static.Load().resources
+	if s.o.Skills != nil {
+		skills, err := s.skills(ctx, in)
+		if err != nil {
+			return nil, err
+		}
+		list = slices.Clone(list)
+		for _, k := range skills {
+			list = append(list, k.resource())
+		}
+	}
+	part, next, err := page(list, in.cursor, s.o.PageSize)
 	if err != nil {
 		return nil, err
 	}
@@ -455,6 +466,22 @@ func mimeOf(name string) string {
 		return "text/plain"
 	}
 	return "application/octet-stream"
+}
+
+// resource describes SKILL.md in the list of resources.
+func (k Skill) resource() Resource {
+	var front struct {
+		Name        string `json:"name"`
+		Description string `json:"description"`
+	}
+	_ = json.Unmarshal(k.Frontmatter, &front)
+	r := Resource{URI: k.URI, Name: front.Name, Description: front.Description, MIME: mimeOf(k.URI)}
+	for _, f := range k.Files {
+		if f.URI == k.URI {
+			r.Size = f.Size
+		}
+	}
+	return r
 }
 
 func (k Skill) json() json.RawMessage {

@@ -83,7 +83,7 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 		case "tools/call":
 			return s.callTool(ctx, in)
 		case "resources/list":
-			return s.listResources(in)
+			return s.listResources(ctx, in)
 		case "resources/templates/list":
 			return s.listTemplates(in)
 		case "resources/read":

@@ -272,11 +272,16 @@ func (s *Server) setUpSDK() {
 	s.sdk.AddReceivingMiddleware(s.receive)
 }
 
-// quiet passes on only warnings and errors: the SDK reports each session as information.
+// quiet lowers what the SDK logs to details: it reports mistakes of clients as errors.
 type quiet struct{ slog.Handler }
 
-func (q quiet) Enabled(ctx context.Context, l slog.Level) bool {
-	return l >= slog.LevelWarn && q.Handler.Enabled(ctx, l)
+func (q quiet) Enabled(ctx context.Context, _ slog.Level) bool {
+	return q.Handler.Enabled(ctx, slog.LevelDebug)
+}
+
+func (q quiet) Handle(ctx context.Context, r slog.Record) error {
+	r.Level = slog.LevelDebug
+	return q.Handler.Handle(ctx, r)
 }
 
 func (q quiet) WithAttrs(a []slog.Attr) slog.Handler { return quiet{q.Handler.WithAttrs(a)} }

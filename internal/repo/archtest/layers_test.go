@@ -20,6 +20,8 @@ type layer struct {
 	// files allows package os, for files and the environment. Printing and exiting
 	// stay forbidden.
 	files bool
+	// stdout allows a package to speak a protocol over standard output.
+	stdout bool
 	// program marks commands and examples, which may do what libraries must not.
 	program bool
 	// tests marks a package that only tests import. It may do what a program does.
@@ -105,7 +107,8 @@ var layers = []layer{
 	{path: "mcp/internal/catalog", pure: true},
 	{path: "mcp/oauth", files: true, third: []string{"github.com/modelcontextprotocol/go-sdk/", "golang.org/x/oauth2"}},
 	{path: "mcp", files: true},
-	{path: "mcp/mcpserver", files: true, third: []string{"github.com/modelcontextprotocol/go-sdk/"}},
+	{path: "mcp/mcpserver", files: true, stdout: true, third: []string{"github.com/modelcontextprotocol/go-sdk/"}},
+	{path: "mcp/internal/conformance/server", only: []string{"", "mcp/mcpserver", "tool"}, program: true},
 	{path: "agent"},
 	{path: "agent/agenttest", only: []string{}},
 	{path: "gateway/access", only: []string{"internal/textkit"}, pure: true},
