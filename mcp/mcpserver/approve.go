@@ -109,6 +109,7 @@ func (s *Server) approvalForm(c *call, p *tool.Pending) asked {
 		properties = append(properties, `"value":`+string(encode(value)))
 	}
 	if s.o.EditArguments && p.Wanted == nil {
+		q.Edits = true
 		properties = append(properties, `"arguments":{"type":"string","title":"Changed arguments","description":"Leave it empty to keep the arguments."}`)
 	}
 	properties = append(properties, `"message":{"type":"string","title":"Reason, if you reject the call"}`)
@@ -187,7 +188,7 @@ func (q *asked) decide(answer json.RawMessage) (a tool.Answer, ok bool) {
 			return tool.Answer{}, false
 		}
 	}
-	if strings.TrimSpace(c.Arguments) != "" && q.Wanted == nil {
+	if q.Edits && strings.TrimSpace(c.Arguments) != "" {
 		in := tool.Input{Text: c.Arguments}
 		if !q.Freeform {
 			var object map[string]json.RawMessage

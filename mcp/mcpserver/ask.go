@@ -213,7 +213,7 @@ func (c *call) ask(questions map[string]Question) (map[string]json.RawMessage, e
 		}
 		return maps.Clone(c.rounds[round]), nil
 	}
-	if given, ok := c.early(questions); ok {
+	if given, ok := c.early(questions); ok && round == 0 {
 		c.rounds = append(c.rounds, given)
 		return maps.Clone(given), nil
 	}

@@ -58,6 +58,14 @@ func (s *Server) newCall(ctx context.Context, in *request) *call {
 	return c
 }
 
+// setEarly takes answers that came with a request that continues nothing. Answers to questions
+// belong to the state, and never to a later question with the same key (pitfall K30).
+func (c *call) setEarly(in *request) {
+	if in.state == "" {
+		c.responses = in.responses
+	}
+}
+
 // maxRounds limits how often one request asks the client of an older revision. Clients of the
 // modern revision limit it themselves.
 const maxRounds = 16
@@ -77,7 +85,7 @@ func (s *Server) callTool(ctx context.Context, in *request) (mcp.Result, error) 
 		return nil, invalidParams("the arguments of a tool are an object")
 	}
 	c := s.newCall(ctx, in)
-	c.responses = in.responses
+	c.setEarly(in)
 	st, again, err := s.begin(ctx, in, args)
 	if err != nil {
 		return nil, err
@@ -106,7 +114,7 @@ func (s *Server) callTool(ctx context.Context, in *request) (mcp.Result, error) 
 			continue
 		}
 		c.mu.Lock()
-		c.granted, c.rounds, c.round = maps.Clone(st.Granted), slices.Clone(st.Rounds), 0
+		c.granted, c.rounds, c.round, c.shown = maps.Clone(st.Granted), slices.Clone(st.Rounds), 0, nil
 		c.mu.Unlock()
 		if turn.Resume = nil; st.Pending != nil {
 			turn.Resume = []tool.Pending{*st.Pending}
@@ -206,7 +214,10 @@ func (st *state) answer(responses map[string]json.RawMessage) {
 func (s *Server) openQuestions(c *call, st *state) mcp.Result {
 	p := st.Pending
 	var mine askState
-	if len(p.Inner) == 0 && p.State != nil && json.Unmarshal(p.State, &mine) == nil && len(mine.Asking) > 0 {
+	c.mu.Lock()
+	_, approval := c.shown[bindingKey(p.Binding)]
+	c.mu.Unlock()
+	if !approval && len(p.Inner) == 0 && p.State != nil && json.Unmarshal(p.State, &mine) == nil && len(mine.Asking) > 0 {
 		c.mu.Lock()
 		st.Rounds = slices.Clone(c.rounds)
 		c.mu.Unlock()
@@ -217,7 +228,7 @@ func (s *Server) openQuestions(c *call, st *state) mcp.Result {
 		return nil
 	}
 	waiting := leaves(*p)
-	if p.State == nil {
+	if approval || p.State == nil {
 		waiting = []tool.Pending{*p}
 	}
 	if len(waiting) == 0 {

@@ -370,7 +370,8 @@ func (s *Server) getPrompt(ctx context.Context, in *request) (mcp.Result, error)
 // question to the client.
 func (s *Server) answering(ctx context.Context, in *request, name string, params json.RawMessage, f func(context.Context) error) (res mcp.Result, err error) {
 	c := s.newCall(ctx, in)
-	c.id, c.responses = "", in.responses
+	c.id = ""
+	c.setEarly(in)
 	st := &state{Subject: in.method + " " + name, Params: hashParams(name, params)}
 	if in.state != "" {
 		if st, err = s.openState(in.caller.Principal.ID, in.state, st.Subject, st.Params); err != nil {

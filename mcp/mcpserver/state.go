@@ -99,6 +99,7 @@ type asked struct {
 	Wanted   *tool.InputRequest `json:"w,omitempty"`
 	ValueRaw bool               `json:"raw,omitempty"` // the value is JSON text
 	Freeform bool               `json:"f,omitempty"`
+	Edits    bool               `json:"e,omitempty"` // the form offers to change the arguments
 }
 
 const sealState = "state"
