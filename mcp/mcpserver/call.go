@@ -84,6 +84,12 @@ func (s *Server) callTool(ctx context.Context, in *request) (mcp.Result, error) 
 	if args[0] != '{' {
 		return nil, invalidParams("the arguments of a tool are an object")
 	}
+	if !in.counted {
+		if !s.requests.take() {
+			return errorResult(in.modern, d.name+" did not run: the server is busy. Try again later."), nil
+		}
+		defer s.requests.free()
+	}
 	c := s.newCall(ctx, in)
 	c.setEarly(in)
 	st, again, err := s.begin(ctx, in, args)

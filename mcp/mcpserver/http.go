@@ -249,7 +249,7 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, p Principal) {
 	if !s.scopedFor(w, p, m) {
 		return
 	}
-	in := &inbound{principal: p}
+	in := &inbound{principal: p, counted: true}
 	to := s.http.sessions
 	switch {
 	case rpc.Modern(version) || rpc.Modern(m.version):

@@ -314,14 +314,17 @@ func TestRequestsAndStreamsAreBounded(t *testing.T) {
 }
 
 func TestAnErrorAfterTheFirstEventIsAnEvent(t *testing.T) {
+	seen := make(chan struct{})
 	late := tool.New("late", "Needs a model, after it began.", func(ctx context.Context, _ struct{}) (string, error) {
 		mcpserver.Progress(ctx, 1, 2, "begun")
-		time.Sleep(50 * time.Millisecond) // the event must be sent first; the test also passes if it is not
+		<-seen
 		return "", mcpserver.Require(ctx, mcpserver.CapSampling)
 	})
 	_, url := serve(t, mcpserver.Options{Tools: []tool.Tool{late}})
-	r := newClient(t, url, modern, nil).call("late", nil, object{"_meta": object{"progressToken": 1}})
-	if r.code != -32021 {
+	c := newClient(t, url, modern, nil)
+	c.note = func(json.RawMessage) { close(seen) }
+	r := c.call("late", nil, object{"_meta": object{"progressToken": 1}})
+	if r.code != -32021 || len(r.others) != 1 {
 		t.Errorf("code %d after %s", r.code, r.others)
 	}
 }

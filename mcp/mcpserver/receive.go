@@ -20,6 +20,8 @@ import (
 // request, because the SDK passes that on.
 type inbound struct {
 	principal Principal
+	// counted reports that the transport counted the request.
+	counted bool
 	// responses is the raw inputResponses of the message, which the SDK does not see.
 	responses json.RawMessage
 	// started is called when a session begins.
@@ -40,6 +42,7 @@ type request struct {
 	session *mcp.ServerSession
 	token   json.RawMessage
 	detach  func(time.Duration)
+	counted bool
 
 	name, uri, cursor, state, idempotency string
 	arguments                             json.RawMessage
@@ -164,7 +167,7 @@ func (s *Server) read(method string, req mcp.Request) (*request, *inbound, error
 		}
 	}
 	if transport != nil {
-		in.caller.Principal = transport.principal
+		in.caller.Principal, in.counted = transport.principal, transport.counted
 		if len(transport.responses) > 0 {
 			if json.Unmarshal(transport.responses, &in.responses) != nil || in.responses == nil {
 				return nil, nil, invalidParams("inputResponses must be an object")

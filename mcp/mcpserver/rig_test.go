@@ -90,6 +90,8 @@ type client struct {
 	n        int
 	// answer answers requests of the server, in older revisions.
 	answer func(method string, params json.RawMessage) any
+	// note gets the notifications.
+	note func(json.RawMessage)
 }
 
 // reply is the response to a request.
@@ -236,6 +238,9 @@ func (c *client) take(out *reply, method string, raw json.RawMessage) {
 	case m.Method != "":
 		official.check(c.t, rev, "ServerNotification", raw)
 		out.others = append(out.others, raw)
+		if c.note != nil {
+			c.note(raw)
+		}
 	case m.Error != nil:
 		out.code, out.text, out.result = m.Error.Code, m.Error.Message, m.Error.Data
 	default:

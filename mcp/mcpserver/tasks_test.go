@@ -11,6 +11,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/mcp/mcpserver"
+	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -203,5 +204,35 @@ func TestWorkAsksAClientOfAnOlderRevision(t *testing.T) {
 	}
 	if r := c.call("work", nil); r.texts() != "Ann" {
 		t.Errorf("%s", r.result)
+	}
+}
+
+func TestATaskSurvivesARestart(t *testing.T) {
+	store := &tool.MemoryTickets{} // stands for one on a disk
+	j, err := session.Create(t.Context(), &session.Memory{}, session.Info{ID: "journal"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := make(chan string, 1)
+	job := tool.New("job", "Queues a job.", func(ctx context.Context, _ struct{}) (*tool.Ticket, error) {
+		ticket, err := tool.Background(ctx, time.Hour)
+		if err == nil {
+			ids <- ticket.ID
+		}
+		return ticket, err
+	}, tool.Set(plain))
+	options := mcpserver.Options{Tools: []tool.Tool{job}, StateKey: []byte(strings.Repeat("k", 32)),
+		Runner: &tool.Runner{Journal: j, Tickets: &tool.Tickets{Store: store}}}
+	_, before := serve(t, options)
+	_, after := serve(t, options)
+	id := at[string](newClient(t, before, modern, withTasks).call("job", nil).result, "taskId")
+	if err := (&tool.Tickets{Store: store}).Resolve(t.Context(), <-ids, text("printed")); err != nil {
+		t.Fatal(err)
+	}
+	c := newClient(t, after, modern, withTasks)
+	first := c.do("tasks/get", object{"taskId": id})
+	second := c.do("tasks/get", object{"taskId": id})
+	if at[string](first.result, "status") != "completed" || !strings.Contains(string(first.result), "printed") || string(first.result) != string(second.result) {
+		t.Errorf("%s, then %s", first.result, second.result)
 	}
 }
