@@ -39,7 +39,7 @@ func (a *approver) Approve(ctx context.Context, req *tool.ApprovalRequest) (tool
 	return tool.Answer{}, nil
 }
 
-// shown is what the user of a client sees of a call that needs approval.
+// shown holds the texts of an approval form that come from the tool.
 type shown struct {
 	spec    *dragoman.ToolSpec
 	preview string

@@ -88,8 +88,13 @@ func TestAnIncompleteAnswerIsAskedAgain(t *testing.T) {
 	_, url := serve(t, mcpserver.Options{Tools: []tool.Tool{paid.tool(tool.NeedsApproval(), tool.Set(plain))}})
 	c := newClient(t, url, modern, forms)
 	ask := c.call("pay", ann)
-	for _, answer := range []object{{}, {"other": object{"action": "accept"}}, {"approval": object{"action": "accept", "content": object{}}},
-		{"approval": 7}, {"approval": object{"action": "accept", "content": object{"approve": "yes"}}}} {
+	for _, answer := range []object{
+		{},
+		{"other": object{"action": "accept"}},
+		{"approval": object{"action": "accept", "content": object{}}},
+		{"approval": 7},
+		{"approval": object{"action": "accept", "content": object{"approve": "yes"}}},
+	} {
 		again := c.call("pay", ann, retry(ask, answer))
 		if again.state() == "" || again.state() == ask.state() {
 			t.Fatalf("%v: %d %s %s", answer, again.code, again.text, again.result)
@@ -167,7 +172,7 @@ func TestAStateWorksOnceForItsCallerCallAndTime(t *testing.T) {
 	if again.state() == "" || len(paid.ran()) > 0 {
 		t.Fatalf("the policy changed: %d %s %s", again.code, again.text, again.result)
 	}
-	changed := tool.New("pay", "Pays somebody twice.", func(_ context.Context, in transfer) (string, error) {
+	changed := tool.New("pay", "Pays a person twice.", func(_ context.Context, in transfer) (string, error) {
 		paid.add(fmt.Sprintf("%s %d", in.To, in.Amount))
 		return "paid", nil
 	}, tool.Set(plain))
@@ -246,7 +251,7 @@ func TestAnIdempotencyKeyRunsACallOnce(t *testing.T) {
 	}
 }
 
-func TestAClientWithoutFormsIsToldWhoCanApprove(t *testing.T) {
+func TestAnErrorForAClientWithoutFormsNamesTheApprover(t *testing.T) {
 	var paid counter
 	for _, o := range []mcpserver.Options{{}, {NoClientApprovals: true}} {
 		o.Tools = []tool.Tool{paid.tool(tool.NeedsApproval())}

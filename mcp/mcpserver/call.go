@@ -114,7 +114,7 @@ func (s *Server) callTool(ctx context.Context, in *request) (mcp.Result, error) 
 	}
 	for range maxRounds {
 		if len(st.Open) > 0 { // questions that the client left open
-			if res, err, done := s.askOpen(ctx, c, st); done {
+			if res, done, err := s.askOpen(ctx, c, st); done {
 				return res, err
 			}
 			continue
@@ -279,30 +279,43 @@ func leaves(p tool.Pending) []tool.Pending {
 }
 
 // askOpen asks the open questions: a modern client with a result, which ends the request, and an
-// older one with requests.
-func (s *Server) askOpen(ctx context.Context, c *call, st *state) (mcp.Result, error, bool) { //nolint:revive // the error is part of the response
+// older one with requests. done reports that the request ends with the result or the error.
+func (s *Server) askOpen(ctx context.Context, c *call, st *state) (res mcp.Result, done bool, err error) {
 	open := make(map[string]Question, len(st.Open))
 	for key, q := range st.Open {
 		open[key] = q.Question
 	}
 	if c.modern {
 		res, err := s.inputRequired(c.caller.Principal.ID, st, open)
-		return res, err, true
+		return res, true, err
 	}
-	answers, err := askNow(c.ctx, c.session, open)
+	waiting, cancel := context.WithTimeout(c.ctx, s.o.ApprovalTTL)
+	defer cancel()
+	answers, err := askNow(waiting, c.session, open)
 	if err != nil {
 		if ctx.Err() != nil {
-			return nil, context.Cause(ctx), true
+			return nil, true, context.Cause(ctx)
 		}
 		s.log.Warn("mcpserver: a client did not answer a question", "client", c.caller.Client, "error", err)
-		return errorResult(false, "The call did not continue: "+err.Error()), nil, true
+		res, err := c.stopped("The request did not continue: " + err.Error())
+		return res, true, err
 	}
 	before := len(st.Open)
 	st.answer(answers)
 	if len(st.Open) == before {
-		return errorResult(false, "The call did not continue: the answer of the client does not fit the question."), nil, true
+		res, err := c.stopped("The request did not continue: the answer of the client does not fit the question.")
+		return res, true, err
 	}
-	return nil, nil, false
+	return nil, false, nil
+}
+
+// stopped is the response to a request whose questions were not answered: a result that the
+// client's model reads for a tool, an error for others.
+func (c *call) stopped(text string) (mcp.Result, error) {
+	if c.run == "" {
+		return nil, rpcError(jsonrpc.CodeInternalError, text)
+	}
+	return errorResult(c.modern, text), nil
 }
 
 func (s *Server) inputRequired(principal string, st *state, open map[string]Question) (mcp.Result, error) {
@@ -406,7 +419,7 @@ func (r *rawResult) private(modern bool) *rawResult {
 	return r
 }
 
-// errorResult is a result that tells the client's model about a failure.
+// errorResult is a result from which the client's model learns of a failure.
 func errorResult(modern bool, text string) *rawResult {
 	r := newResult(modern)
 	r.set("content", []map[string]string{{"type": "text", "text": text}})

@@ -382,7 +382,7 @@ func (s *Server) answering(ctx context.Context, in *request, name string, params
 	ctx = context.WithValue(ctx, contextKey{}, c)
 	for range maxRounds {
 		if len(st.Open) > 0 {
-			if res, err, done := s.askOpen(ctx, c, st); done {
+			if res, done, err := s.askOpen(ctx, c, st); done {
 				return res, err
 			}
 			continue

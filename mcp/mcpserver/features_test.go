@@ -74,11 +74,13 @@ func TestSkillsAreListedWithTheDigestsOfTheirFiles(t *testing.T) {
 }
 
 func TestPromptsAndCompletionsReachTheClient(t *testing.T) {
-	prompt := mcpserver.Prompt{Name: "review", Title: "Review", Arguments: []mcpserver.PromptArgument{{Name: "lang", Required: true}},
+	prompt := mcpserver.Prompt{
+		Name: "review", Title: "Review", Arguments: []mcpserver.PromptArgument{{Name: "lang", Required: true}},
 		Get: func(ctx context.Context, args map[string]string) ([]mcpserver.PromptMessage, error) {
 			a, err := mcpserver.Ask(ctx, map[string]mcpserver.Question{"who": mcpserver.Form("Who?", json.RawMessage(`{"type":"object","properties":{"n":{"type":"string"}},"required":["n"]}`))})
 			return []mcpserver.PromptMessage{{Text: "Review " + args["lang"] + " for " + at[string](a["who"], "content", "n")}}, err
-		}}
+		},
+	}
 	var values []string
 	for i := range 150 {
 		values = append(values, fmt.Sprint(i))

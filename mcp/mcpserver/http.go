@@ -28,7 +28,7 @@ import (
 )
 
 // httpSide holds the two handlers of the SDK behind one URL: one has the sessions of older
-// revisions, the other serves the modern revision, which has none.
+// revisions, the other serves the modern revision, which has no sessions.
 type httpSide struct {
 	sessions, modern http.Handler
 }
@@ -461,7 +461,7 @@ func (s *Server) originAllowed(r *http.Request) bool {
 	if err != nil || u.Host == "" || !strings.EqualFold(u.Host, r.Host) {
 		return false
 	}
-	// A page of the server itself. Its name must be one that nobody else can use.
+	// A page of the server itself. Its name must be one that other servers cannot use.
 	return s.knownHost(r.Host) || loopback(r.Host)
 }
 

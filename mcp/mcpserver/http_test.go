@@ -76,8 +76,10 @@ func TestAServerOnAPublicAddressDoesNotTrustItsOwnName(t *testing.T) {
 }
 
 func TestABrowserMaySendTheHeadersOfTheProtocol(t *testing.T) {
-	_, url := serve(t, mcpserver.Options{Tools: []tool.Tool{weather}, Origins: []string{"https://app.example.com"},
-		Auth: &mcpserver.Auth{Keys: []mcpserver.Key{{Name: "a", Hash: mcpserver.HashKey("k")}}}})
+	_, url := serve(t, mcpserver.Options{
+		Tools: []tool.Tool{weather}, Origins: []string{"https://app.example.com"},
+		Auth: &mcpserver.Auth{Keys: []mcpserver.Key{{Name: "a", Hash: mcpserver.HashKey("k")}}},
+	})
 	for origin, want := range map[string]int{"https://app.example.com": 204, "https://evil.example": 403} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodOptions, url, nil)
 		if err != nil {
@@ -131,8 +133,11 @@ func TestOddRequestsGetAClearRefusal(t *testing.T) {
 		{"a call without a session", "POST", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, nil, 400},
 		{"a call without a session, with a version", "POST", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, h{"MCP-Protocol-Version": legacy}, 400},
 		{"an unknown session", "POST", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, h{"Mcp-Session-Id": "nope"}, 404},
-		{"an unknown version", "POST", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2099-01-01","io.modelcontextprotocol/clientCapabilities":{}}}}`,
-			h{"MCP-Protocol-Version": "2099-01-01", "Mcp-Method": "tools/list"}, 400},
+		{
+			"an unknown version", "POST", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2099-01-01","io.modelcontextprotocol/clientCapabilities":{}}}}`,
+			h{"MCP-Protocol-Version": "2099-01-01", "Mcp-Method": "tools/list"},
+			400,
+		},
 		{"a name twice", "POST", `{"jsonrpc":"2.0","id":1,"method":"tools/list","method":"tools/call","params":{` + meta + `}}`, m, 400},
 		{"a name twice in the parameters", "POST", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"a":1,"a":2,` + meta + `}}`, m, 400},
 		{"an id that is null", "POST", `{"jsonrpc":"2.0","id":null,"method":"tools/list","params":{` + meta + `}}`, m, 400},
@@ -170,7 +175,7 @@ func TestOddRequestsGetAClearRefusal(t *testing.T) {
 		if res.StatusCode != tc.status || bytes.Contains(body, []byte("internal error")) || bytes.Contains(body, []byte(`"code":0`)) {
 			t.Errorf("%s: status %d, want %d: %s", tc.name, res.StatusCode, tc.status, body)
 		}
-		if res.StatusCode == 405 && res.Header.Get("Allow") == "" {
+		if res.StatusCode == http.StatusMethodNotAllowed && res.Header.Get("Allow") == "" {
 			t.Errorf("%s: 405 without Allow", tc.name)
 		}
 	}
@@ -197,7 +202,8 @@ func TestANameMayBeWrittenInBase64InItsHeader(t *testing.T) {
 
 func TestSessionsBelongToTheirUser(t *testing.T) {
 	_, url := serve(t, mcpserver.Options{Tools: []tool.Tool{weather}, Auth: &mcpserver.Auth{Keys: []mcpserver.Key{
-		{Name: "ann", Hash: mcpserver.HashKey("ann-key")}, {Name: "eve", Hash: mcpserver.HashKey("eve-key")}}}})
+		{Name: "ann", Hash: mcpserver.HashKey("ann-key")}, {Name: "eve", Hash: mcpserver.HashKey("eve-key")},
+	}}})
 	ann := (&client{t: t, url: url, revision: legacy, header: bearer("ann-key")}).open()
 	eve := &client{t: t, url: url, revision: legacy, header: bearer("eve-key"), session: ann.session}
 	if r := eve.do("tools/list", nil); r.status != 403 && r.status != 404 {
@@ -301,7 +307,7 @@ func TestRequestsAndStreamsAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = res.Body.Close() }()
-		if res.StatusCode == 503 {
+		if res.StatusCode == http.StatusServiceUnavailable {
 			refused++
 		}
 	}
@@ -349,7 +355,7 @@ func TestAuthorizationFollowsTheSpecification(t *testing.T) {
 				p.Scopes = append(p.Scopes, "weather")
 			case "foreign":
 				p.Audience = []string{"https://other.example.com/mcp"}
-			case "nobody":
+			case "anonymous":
 				p.ID = ""
 			case "old":
 				p.Expires = now.Add(-time.Minute)
@@ -373,7 +379,7 @@ func TestAuthorizationFollowsTheSpecification(t *testing.T) {
 		{"Bearer unknown", "peek", 401, []string{where, `error="invalid_token"`, `scope="mcp"`}},
 		{"Basic good", "peek", 401, []string{`error="invalid_token"`}},
 		{"Bearer foreign", "peek", 401, []string{`error="invalid_token"`}},
-		{"Bearer nobody", "peek", 401, []string{`error="invalid_token"`}},
+		{"Bearer anonymous", "peek", 401, []string{`error="invalid_token"`}},
 		{"Bearer old", "peek", 401, []string{`error="invalid_token"`}},
 		{"Bearer narrow", "peek", 403, []string{where, `error="insufficient_scope"`, `scope="mcp"`}},
 		{"Bearer good", "get_weather", 403, []string{`error="insufficient_scope"`, `scope="mcp weather"`}},

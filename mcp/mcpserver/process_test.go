@@ -79,7 +79,7 @@ func child(mode, dir string, journal bool) error {
 	if mode == "stdio" {
 		return s.ServeStdio(ctx)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it ends with the process
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}

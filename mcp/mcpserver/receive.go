@@ -16,8 +16,8 @@ import (
 	"github.com/dragoman-go/dragoman/mcp/internal/rpc"
 )
 
-// inbound is what a transport knows about a message. It reaches receive in the TokenInfo of the
-// request, because the SDK passes that on.
+// inbound is the knowledge of a transport about a message. It reaches receive in the TokenInfo
+// of the request, which the SDK passes on.
 type inbound struct {
 	principal Principal
 	// counted reports that the transport counted the request.

@@ -109,8 +109,10 @@ type reply struct {
 type object = map[string]any
 
 func (c *client) meta() object {
-	return object{"io.modelcontextprotocol/protocolVersion": c.revision, "io.modelcontextprotocol/clientInfo": object{"name": "test", "version": "1"},
-		"io.modelcontextprotocol/clientCapabilities": orEmpty(c.caps)}
+	return object{
+		"io.modelcontextprotocol/protocolVersion": c.revision, "io.modelcontextprotocol/clientInfo": object{"name": "test", "version": "1"},
+		"io.modelcontextprotocol/clientCapabilities": orEmpty(c.caps),
+	}
 }
 
 func orEmpty(m map[string]any) map[string]any {
@@ -386,7 +388,7 @@ type transfer struct {
 }
 
 func (c *counter) tool(opts ...tool.Option) tool.Tool {
-	return tool.New("pay", "Pays somebody.", func(_ context.Context, in transfer) (string, error) {
+	return tool.New("pay", "Pays a person.", func(_ context.Context, in transfer) (string, error) {
 		c.add(fmt.Sprintf("%s %d", in.To, in.Amount))
 		return "paid", nil
 	}, opts...)

@@ -98,12 +98,15 @@ func TestADefinitionKeepsItsSchemasAndSetsAllHints(t *testing.T) {
 	in := `{"type":"object","properties":{"n":{"type":"integer","maximum":9007199254740993,"description":"<b> & ü"}},"required":["n"],"x-order":[3,1,2]}`
 	out := `{"type":"object","properties":{"sum":{"type":"number","const":1.0}}}`
 	destructive := false
-	adder := tool.Remote(dragoman.ToolSpec{Name: "add", Description: "Adds.", Parameters: json.RawMessage(in), OutputSchema: json.RawMessage(out),
+	adder := tool.Remote(dragoman.ToolSpec{
+		Name: "add", Description: "Adds.", Parameters: json.RawMessage(in), OutputSchema: json.RawMessage(out),
 		Annotations: dragoman.Annotations{Title: "Add", Destructive: &destructive},
-		Source:      &dragoman.ToolSource{Format: "mcp.tool", JSON: json.RawMessage(`{"name":"add","inputSchema":{},"_meta":{"ui":{"resourceUri":"ui://add"}}}`)}},
+		Source:      &dragoman.ToolSource{Format: "mcp.tool", JSON: json.RawMessage(`{"name":"add","inputSchema":{},"_meta":{"ui":{"resourceUri":"ui://add"}}}`)},
+	},
 		func(context.Context, tool.Input) (tool.Output, error) { return tool.Output{}, nil },
 		tool.Set(func(s *tool.Settings) { s.Structured = true }))
-	_, url := serve(t, mcpserver.Options{Tools: []tool.Tool{adder, weather,
+	_, url := serve(t, mcpserver.Options{Tools: []tool.Tool{
+		adder, weather,
 		tool.New("search", "Searches.", func(context.Context, struct{}) (string, error) { return "", nil }, tool.InNamespace("web", "The web.")),
 		tool.New("later", "Hidden.", func(context.Context, struct{}) (string, error) { return "", nil }, tool.Deferred()),
 		tool.New("a name with spaces and ümlauts", "Odd.", func(context.Context, struct{}) (string, error) { return "odd", nil }, tool.Set(plain)),
@@ -124,8 +127,10 @@ func TestADefinitionKeepsItsSchemasAndSetsAllHints(t *testing.T) {
 			t.Errorf("names: %s", got)
 		}
 		first := string(list.Tools[0])
-		for _, want := range []string{`"inputSchema":` + in, `"outputSchema":` + out, `"title":"Add"`, `"_meta":{"ui":{"resourceUri":"ui://add"}}`,
-			`"readOnlyHint":false,"destructiveHint":false,"idempotentHint":false,"openWorldHint":true`} {
+		for _, want := range []string{
+			`"inputSchema":` + in, `"outputSchema":` + out, `"title":"Add"`, `"_meta":{"ui":{"resourceUri":"ui://add"}}`,
+			`"readOnlyHint":false,"destructiveHint":false,"idempotentHint":false,"openWorldHint":true`,
+		} {
 			if !strings.Contains(first, want) {
 				t.Errorf("%s: %s lacks %s", revision, first, want)
 			}
@@ -366,10 +371,12 @@ func TestPagesOfAListAreComplete(t *testing.T) {
 }
 
 func TestAChangedListIsAnnounced(t *testing.T) {
-	s, url := serve(t, mcpserver.Options{Tools: []tool.Tool{weather}, Subscriptions: true,
+	s, url := serve(t, mcpserver.Options{
+		Tools: []tool.Tool{weather}, Subscriptions: true,
 		Resources: []mcpserver.Resource{{URI: "test://a", Read: func(context.Context, string) ([]mcpserver.Content, error) {
 			return []mcpserver.Content{{Text: "a"}}, nil
-		}}}})
+		}}},
+	})
 	got := make(chan string, 10)
 	options := &mcp.ClientOptions{
 		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { got <- "tools" },

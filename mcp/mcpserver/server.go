@@ -21,7 +21,7 @@ import (
 // Options configure a [Server]. The zero value serves nothing, with safe limits.
 type Options struct {
 	// Name and Version identify the server. Title is the name for people, and Instructions
-	// tell the client's model how to use the tools.
+	// explain to the client's model how to use the tools.
 	Name, Version, Title, Instructions string
 
 	// Tools are the tools to serve. Box, if set, is used instead: a toolbox with hooks and
@@ -40,7 +40,7 @@ type Options struct {
 	// called before the response is sent and must return quickly.
 	OnRecord func(caller Caller, record tool.Record)
 	// Unfenced sends the output of untrusted tools without the fence around it. The fence
-	// tells a model where the output begins and ends, and that it is data. Leave it out only
+	// marks for a model where the output begins and ends, and that it is data. Leave it out only
 	// for clients that are programs, or that mark tool output themselves.
 	Unfenced bool
 
@@ -294,7 +294,7 @@ func (s *Server) now() time.Time {
 	return time.Now()
 }
 
-// SetTools replaces the tools and tells the clients that the list changed. Calls in progress
+// SetTools replaces the tools and notifies the clients. Calls in progress
 // continue with the earlier tools. If the tools have a problem, nothing changes.
 func (s *Server) SetTools(tools ...tool.Tool) error {
 	box, err := tool.NewBox(tools...)
@@ -364,8 +364,7 @@ func addTool(to *mcp.Server, d *definition) (err error) {
 	return nil
 }
 
-// SetResources replaces the resources and templates and tells the clients that the list
-// changed. A server without resources and templates in [Options] does not declare them.
+// SetResources replaces the resources and templates and notifies the clients. A server without resources and templates in [Options] does not declare them.
 func (s *Server) SetResources(resources []Resource, templates []ResourceTemplate) error {
 	err := s.setFeatures(func(f *features) { f.resources, f.templates = resources, templates })
 	if err != nil {
@@ -383,7 +382,7 @@ func (s *Server) SetResources(resources []Resource, templates []ResourceTemplate
 	return nil
 }
 
-// SetPrompts replaces the prompts and tells the clients that the list changed. A server without
+// SetPrompts replaces the prompts and notifies the clients. A server without
 // prompts in [Options] does not declare them.
 func (s *Server) SetPrompts(prompts ...Prompt) error {
 	if err := s.setFeatures(func(f *features) { f.prompts = prompts }); err != nil {
@@ -410,7 +409,7 @@ func (s *Server) setFeatures(change func(*features)) error {
 	return nil
 }
 
-// ResourceUpdated tells the clients that subscribed to a resource that it changed.
+// ResourceUpdated notifies the clients that subscribed to a resource of its change.
 func (s *Server) ResourceUpdated(ctx context.Context, uri string) error {
 	return s.sdk.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: uri})
 }

@@ -68,8 +68,8 @@ func context64(purpose, principal string) []byte {
 	return []byte(purpose + "\x00" + principal)
 }
 
-// state is what the server must remember while a client answers its questions. The client
-// holds it, sealed.
+// state is the state of a request while a client answers questions. The client holds it,
+// sealed.
 type state struct {
 	// Subject is the tool, prompt or resource, and Params the hash of the parameters of the
 	// request: the retry must repeat them.

@@ -104,7 +104,7 @@ const (
 	taskCancelled = "cancelled"
 )
 
-// taskNote is what a stored ticket says about its task. It is in the Note of the ticket.
+// taskNote is the part of a stored ticket about its task, in the Note of the ticket.
 type taskNote struct {
 	Created time.Time `json:"created,omitzero"`
 	Updated time.Time `json:"updated,omitzero"`
@@ -191,7 +191,8 @@ func (s *Server) background(ctx context.Context, c *call, d *definition, run *to
 	return s.taskFields(r, id, taskWorking, &st), nil
 }
 
-// taskRef is what the sealed id of a task holds. Nobody else can make or use the id.
+// taskRef is the content of the sealed id of a task. Only this server can make the id, and only for
+// its caller.
 type taskRef struct {
 	Ticket string `json:"t"`
 	Tool   string `json:"n"`
@@ -443,7 +444,7 @@ func (w *work) ask(ctx context.Context, c *call, questions map[string]Question) 
 	return out, nil
 }
 
-// questions returns the open questions. A nil work has none.
+// questions returns the open questions: no questions for a nil work.
 func (w *work) questions() map[string]Question {
 	if w == nil {
 		return nil
@@ -510,7 +511,7 @@ func (l *liveTasks) cancelAll() {
 	}
 }
 
-// watchedTickets tells running calls about their tickets.
+// watchedTickets passes the tickets of running calls to them.
 type watchedTickets struct {
 	tool.TicketStore
 	s *Server
@@ -553,7 +554,7 @@ type memoryTickets struct {
 const (
 	// maxTickets bounds the memory; the oldest settled tickets go first.
 	maxTickets = 10_000
-	// keepTickets is how long the outcome of a task can be fetched after it expired.
+	// keepTickets is the time for which the outcome of a task can be fetched after it expired.
 	keepTickets = 10 * time.Minute
 )
 

@@ -102,7 +102,8 @@ func TestATaskBelongsToItsCaller(t *testing.T) {
 		})
 	})
 	_, url := serve(t, mcpserver.Options{Tools: []tool.Tool{slow}, Auth: &mcpserver.Auth{Keys: []mcpserver.Key{
-		{Name: "ann", Hash: mcpserver.HashKey("ann-key")}, {Name: "eve", Hash: mcpserver.HashKey("eve-key")}}}})
+		{Name: "ann", Hash: mcpserver.HashKey("ann-key")}, {Name: "eve", Hash: mcpserver.HashKey("eve-key")},
+	}}})
 	as := func(key string, caps object) *client {
 		return &client{t: t, url: url, revision: modern, caps: caps, header: bearer(key)}
 	}
@@ -221,8 +222,10 @@ func TestATaskSurvivesARestart(t *testing.T) {
 		}
 		return ticket, err
 	}, tool.Set(plain))
-	options := mcpserver.Options{Tools: []tool.Tool{job}, StateKey: []byte(strings.Repeat("k", 32)),
-		Runner: &tool.Runner{Journal: j, Tickets: &tool.Tickets{Store: store}}}
+	options := mcpserver.Options{
+		Tools: []tool.Tool{job}, StateKey: []byte(strings.Repeat("k", 32)),
+		Runner: &tool.Runner{Journal: j, Tickets: &tool.Tickets{Store: store}},
+	}
 	_, before := serve(t, options)
 	_, after := serve(t, options)
 	id := at[string](newClient(t, before, modern, withTasks).call("job", nil).result, "taskId")

@@ -15,12 +15,18 @@ func resources() []mcpserver.Resource {
 		return func(context.Context, string) ([]mcpserver.Content, error) { return []mcpserver.Content{c}, nil }
 	}
 	return []mcpserver.Resource{
-		{URI: "test://static-text", Name: "static-text", Description: "A text.", MIME: "text/plain",
-			Read: fixed(mcpserver.Content{MIME: "text/plain", Text: "This is the content of the static text resource."})},
-		{URI: "test://static-binary", Name: "static-binary", Description: "An image.", MIME: "image/png",
-			Read: fixed(mcpserver.Content{MIME: "image/png", Blob: mustBase64(image)})},
-		{URI: watched, Name: "watched-resource", Description: "Changes every 3 seconds.", MIME: "text/plain",
-			Read: fixed(mcpserver.Content{MIME: "text/plain", Text: "watched"})},
+		{
+			URI: "test://static-text", Name: "static-text", Description: "A text.", MIME: "text/plain",
+			Read: fixed(mcpserver.Content{MIME: "text/plain", Text: "This is the content of the static text resource."}),
+		},
+		{
+			URI: "test://static-binary", Name: "static-binary", Description: "An image.", MIME: "image/png",
+			Read: fixed(mcpserver.Content{MIME: "image/png", Blob: mustBase64(image)}),
+		},
+		{
+			URI: watched, Name: "watched-resource", Description: "Changes every 3 seconds.", MIME: "text/plain",
+			Read: fixed(mcpserver.Content{MIME: "text/plain", Text: "watched"}),
+		},
 	}
 }
 
@@ -43,29 +49,39 @@ func prompts() []mcpserver.Prompt {
 		return b
 	}
 	return []mcpserver.Prompt{
-		{Name: "test_simple_prompt", Title: "Simple", Description: "A prompt without arguments.",
+		{
+			Name: "test_simple_prompt", Title: "Simple", Description: "A prompt without arguments.",
 			Get: func(context.Context, map[string]string) ([]mcpserver.PromptMessage, error) {
 				return []mcpserver.PromptMessage{{Text: "This is a simple prompt for testing."}}, nil
-			}},
-		{Name: "test_prompt_with_arguments", Description: "A prompt with arguments.",
+			},
+		},
+		{
+			Name: "test_prompt_with_arguments", Description: "A prompt with arguments.",
 			Arguments: []mcpserver.PromptArgument{{Name: "arg1", Required: true}, {Name: "arg2", Required: true}},
 			Get: func(_ context.Context, a map[string]string) ([]mcpserver.PromptMessage, error) {
 				return []mcpserver.PromptMessage{{Text: fmt.Sprintf("Prompt with arguments: arg1='%s', arg2='%s'", a["arg1"], a["arg2"])}}, nil
-			}},
-		{Name: "test_prompt_with_embedded_resource", Description: "A prompt with a file.",
+			},
+		},
+		{
+			Name: "test_prompt_with_embedded_resource", Description: "A prompt with a file.",
 			Arguments: []mcpserver.PromptArgument{{Name: "resourceUri", Required: true}},
 			Get: func(_ context.Context, a map[string]string) ([]mcpserver.PromptMessage, error) {
 				return []mcpserver.PromptMessage{{Content: file(a["resourceUri"])}, {Text: "Please process the file."}}, nil
-			}},
-		{Name: "test_prompt_with_image", Description: "A prompt with an image.",
+			},
+		},
+		{
+			Name: "test_prompt_with_image", Description: "A prompt with an image.",
 			Get: func(context.Context, map[string]string) ([]mcpserver.PromptMessage, error) {
 				return []mcpserver.PromptMessage{{Content: json.RawMessage(`{"type":"image","data":"` + image + `","mimeType":"image/png"}`)}, {Text: "Please look at the image."}}, nil
-			}},
-		{Name: "test_input_required_result_prompt", Description: "A prompt that asks.",
+			},
+		},
+		{
+			Name: "test_input_required_result_prompt", Description: "A prompt that asks.",
 			Get: func(ctx context.Context, _ map[string]string) ([]mcpserver.PromptMessage, error) {
 				answer, err := ask(ctx, "user_context", mcpserver.Form("Which context?", json.RawMessage(`{"type":"object","properties":{"context":{"type":"string"}},"required":["context"]}`)))
 				return []mcpserver.PromptMessage{{Text: "Context: " + string(answer)}}, err
-			}},
+			},
+		},
 	}
 }
 

@@ -116,7 +116,7 @@ func (f *fixture) tools() []tool.Tool {
 		text("test_missing_capability", "Needs a model at the client.", func(ctx context.Context) (string, error) {
 			return "the client has a model", mcpserver.Require(ctx, mcpserver.CapSampling)
 		}),
-		says("test_streaming_elicitation", "Asks for nothing.", "done"),
+		says("test_streaming_elicitation", "Returns at once.", "done"),
 		text("test_trigger_tool_change", "Changes the list of tools.", func(context.Context) (string, error) {
 			extra := says("test_extra", "Exists since "+time.Now().String(), "extra")
 			return "changed", f.server.SetTools(append(f.tools(), extra)...)
@@ -228,7 +228,8 @@ func output(s string) (tool.Output, error) {
 func background(name, description string, w work) tool.Tool {
 	return tool.New(name, description, func(ctx context.Context, _ struct {
 		Filename string `json:"filename,omitempty"`
-	}) (tool.Output, error) {
+	},
+	) (tool.Output, error) {
 		if err := mcpserver.Require(ctx, mcpserver.CapTasks); err != nil {
 			return tool.Output{}, err
 		}
