@@ -203,6 +203,9 @@ func rpcFailure(w http.ResponseWriter, status int, id json.RawMessage, code int6
 	_, _ = w.Write(encode(map[string]any{"jsonrpc": "2.0", "id": id, "error": map[string]any{"code": code, "message": text}}))
 }
 
+// bodyTimeout limits how long the body of a request may take to arrive.
+const bodyTimeout = 30 * time.Second
+
 // maxBatch limits the messages of a batch, which only revision 2025-03-26 has.
 const maxBatch = 50
 
@@ -217,7 +220,10 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, p Principal) {
 	}
 	held := &s.requests
 	defer func() { held.free() }()
+	connection := http.NewResponseController(w) // a body that comes slowly must not hold its place
+	_ = connection.SetReadDeadline(time.Now().Add(bodyTimeout))
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.o.MaxBody))
+	_ = connection.SetReadDeadline(time.Time{})
 	if err != nil {
 		var large *http.MaxBytesError
 		if errors.As(err, &large) {
@@ -557,6 +563,9 @@ func (w *streamWriter) Write(b []byte) (int, error) {
 func (w *streamWriter) FlushError() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if !w.committed { // flushing sends the status
+		w.commit()
+	}
 	return http.NewResponseController(w.ResponseWriter).Flush()
 }
 

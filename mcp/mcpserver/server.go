@@ -54,8 +54,8 @@ type Options struct {
 	// means 10 minutes.
 	ApprovalTTL time.Duration
 	// StateKey seals the states that clients hold while a question is open, and the ids of
-	// tasks. Processes with the same key accept each other's states. It needs a Journal in
-	// Runner, which makes each state work once. Nil means a random key, so that a restart
+	// tasks. Processes with the same key accept each other's states, so they must share the
+	// Journal in Runner, which makes each state work once. Nil means a random key, so that a restart
 	// voids open questions. It must be secret and have at least 32 bytes.
 	StateKey []byte
 	// WaitForTasks limits how long a call waits for its background work if the client does
@@ -200,6 +200,9 @@ func (s *Server) setUpRunner(given *tool.Runner) error {
 	}
 	s.seal = seal
 	s.spent.journal, s.spent.now = s.runner.Journal, s.now
+	if s.runner.Log == nil {
+		s.runner.Log = s.log
+	}
 	s.runner.Approver = &approver{s: s, next: s.runner.Approver}
 	store, clock := tool.TicketStore(nil), s.o.Now
 	if t := s.runner.Tickets; t != nil {
