@@ -41,19 +41,20 @@ func Background(ctx context.Context, ttl time.Duration, do func(ctx context.Cont
 		return tool.Output{}, errNoCall
 	}
 	s := c.s
-	if !s.tasks.take() {
+	principal := c.caller.Principal.ID
+	if !s.tasks.take(principal) {
 		return tool.Output{}, errors.New("too much work is in progress. Try again later")
 	}
 	t, err := tool.Background(ctx, ttl)
 	if err != nil {
-		s.tasks.release()
+		s.tasks.free(principal)
 		return tool.Output{}, err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ttl)
 	w := &work{id: t.ID, cancel: cancel, ended: make(chan struct{}), used: map[string]bool{}, open: map[string]*openQuestion{}}
 	s.tasks.add(w)
 	go func() {
-		defer s.tasks.release()
+		defer s.tasks.free(principal)
 		defer s.tasks.remove(w)
 		defer cancel()
 		out, panicked, err := runWork(context.WithValue(ctx, workKey{}, w), do)
@@ -473,11 +474,10 @@ func (w *work) answer(responses map[string]json.RawMessage) {
 // liveTasks is the background work of this process.
 type liveTasks struct {
 	slots
+
 	mu   sync.Mutex
 	byID map[string]*work
 }
-
-func (l *liveTasks) release() { l.free() }
 
 func (l *liveTasks) add(w *work) {
 	l.mu.Lock()
