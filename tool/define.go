@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	jsonv1 "github.com/go-json-experiment/json/v1"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -296,7 +297,34 @@ type typedTool[In, Out any] struct {
 // case-sensitively, so that a field that a policy reads as another argument does not become
 // this one. The error names the place of the first value that does not fit, so that a model can
 // correct it.
-var strictNames = json.JoinOptions(jsonv1.DefaultOptionsV1(), json.MatchCaseInsensitiveNames(false), jsonv1.ReportErrorsWithLegacySemantics(false))
+var strictNames = json.JoinOptions(
+	jsonv1.DefaultOptionsV1(), json.MatchCaseInsensitiveNames(false), jsonv1.ReportErrorsWithLegacySemantics(false),
+	json.WithUnmarshalers(json.UnmarshalFromFunc(decodeNumber)),
+)
+
+// decodeNumber decodes a number of encoding/json, which the decoder takes for a string.
+func decodeNumber(d *jsontext.Decoder, n *stdjson.Number) error {
+	v, err := d.ReadValue()
+	if err != nil {
+		return err
+	}
+	switch v.Kind() {
+	case 'n': // like encoding/json, null changes nothing
+		return nil
+	case '"': // of a field with the tag "string"
+		if err := stdjson.Unmarshal(v, (*string)(n)); err != nil {
+			return err
+		}
+		v = jsontext.Value(*n)
+	}
+	if v.Kind() != '0' || !v.IsValid() {
+		return errNotANumber
+	}
+	*n = stdjson.Number(v)
+	return nil
+}
+
+var errNotANumber = errors.New("want a number")
 
 func (t *typedTool[In, Out]) bind(in Input) (any, error) {
 	value := new(In)
