@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	jsonv1 "github.com/go-json-experiment/json/v1"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -299,28 +298,14 @@ type typedTool[In, Out any] struct {
 // correct it.
 var strictNames = json.JoinOptions(
 	jsonv1.DefaultOptionsV1(), json.MatchCaseInsensitiveNames(false), jsonv1.ReportErrorsWithLegacySemantics(false),
-	json.WithUnmarshalers(json.UnmarshalFromFunc(decodeNumber)),
+	json.WithUnmarshalers(json.UnmarshalFunc(decodeNumber)),
 )
 
 // decodeNumber decodes a number of encoding/json, which the decoder takes for a string.
-func decodeNumber(d *jsontext.Decoder, n *stdjson.Number) error {
-	v, err := d.ReadValue()
-	if err != nil {
-		return err
-	}
-	switch v.Kind() {
-	case 'n': // like encoding/json, null changes nothing
-		return nil
-	case '"': // of a field with the tag "string"
-		if err := stdjson.Unmarshal(v, (*string)(n)); err != nil {
-			return err
-		}
-		v = jsontext.Value(*n)
-	}
-	if v.Kind() != '0' || !v.IsValid() {
+func decodeNumber(raw []byte, n *stdjson.Number) error {
+	if err := stdjson.Unmarshal(raw, n); err != nil {
 		return errNotANumber
 	}
-	*n = stdjson.Number(v)
 	return nil
 }
 
