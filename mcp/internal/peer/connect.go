@@ -98,7 +98,7 @@ func (p *Peer) connect(a *attempt) {
 	p.link = nil
 	p.mu.Unlock()
 	if old != nil {
-		_ = old.end()
+		old.drain()
 	}
 	l, err := p.dial(ctx, era)
 	if err == nil {
@@ -181,7 +181,7 @@ func (p *Peer) dropLink(l *link, err error) {
 	if !current {
 		return
 	}
-	_ = l.end()
+	l.drain()
 	if p.cfg.Lost != nil && p.ctx.Err() == nil {
 		p.cfg.Lost(err)
 	}
