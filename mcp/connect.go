@@ -90,7 +90,7 @@ type Servers struct {
 	list []*server
 
 	mu      sync.Mutex
-	parked  map[string]*inFlight
+	parked  map[string]parkedRound
 	closed  bool
 	ctx     context.Context
 	stop    context.CancelFunc
@@ -132,7 +132,7 @@ type Status struct {
 // error is about the configuration, or about two servers with the same tool name. ctx limits
 // only Connect.
 func Connect(ctx context.Context, o Options, servers ...Server) (*Servers, error) {
-	s := &Servers{opts: o, parked: map[string]*inFlight{}, owners: map[string]*server{}}
+	s := &Servers{opts: o, parked: map[string]parkedRound{}, owners: map[string]*server{}}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	if o.Observe != nil {
 		s.events = make(chan Event, maxEvents)
