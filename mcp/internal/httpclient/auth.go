@@ -46,19 +46,20 @@ func (f *flights) challenge(ctx context.Context, round int, run func() (bool, er
 			return true, nil // another request already got a token
 		}
 		running := f.current
-		if running == nil {
-			running = &flight{done: make(chan struct{}), err: errors.New("the authorizer panicked")}
+		first := running == nil
+		if first {
+			running = &flight{done: make(chan struct{})}
 			f.current = running
-			f.mu.Unlock()
-			defer f.land(running)
-			running.retry, running.err = run()
-			return running.retry, running.err
+			go func() { // ctx ends even if the authorizer does not
+				running.retry, running.err = run()
+				f.land(running)
+			}()
 		}
 		f.mu.Unlock()
 		select {
 		case <-running.done:
-			// The request that ran it may have been canceled. That is no answer for this one.
-			if running.err == nil || !errors.Is(running.err, context.Canceled) && !errors.Is(running.err, context.DeadlineExceeded) {
+			// A request that was canceled ended its challenge. That is no answer for others.
+			if first || !errors.Is(running.err, context.Canceled) && !errors.Is(running.err, context.DeadlineExceeded) {
 				return running.retry, running.err
 			}
 		case <-ctx.Done():

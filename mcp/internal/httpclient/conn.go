@@ -127,7 +127,7 @@ func (c *Conn) Close() error {
 // Call implements [rpc.Conn].
 func (c *Conn) Call(ctx context.Context, r *rpc.Request) (json.RawMessage, error) {
 	result, err := c.call(ctx, r)
-	err, wasDelivered := strip(err)
+	wasDelivered, err := strip(err)
 	if !wasDelivered && r.NotDelivered != nil {
 		r.NotDelivered()
 	}
@@ -161,7 +161,7 @@ func (c *Conn) call(ctx context.Context, r *rpc.Request) (json.RawMessage, error
 		return c.callOld(ctx, sent.old, call, body)
 	}
 	result, err := c.callHTTP(ctx, call, body, header, sent)
-	if _, wasDelivered := strip(err); err != nil && wasDelivered && ctx.Err() != nil && !sent.modern && r.Method != rpc.MethodInitialize {
+	if wasDelivered, _ := strip(err); err != nil && wasDelivered && ctx.Err() != nil && !sent.modern && r.Method != rpc.MethodInitialize {
 		c.cancel(call.ID)
 	}
 	if r.Method == rpc.MethodInitialize && !sent.modern && ctx.Err() == nil && speaksOld(err) {
@@ -180,7 +180,7 @@ func speaksOld(err error) bool {
 	return errors.As(err, &e) && (e.status == http.StatusBadRequest || e.status == http.StatusNotFound || e.status == http.StatusMethodNotAllowed)
 }
 
-// state is what a request was sent with.
+// state describes how a request was sent.
 type state struct {
 	modern  bool
 	session string
@@ -289,7 +289,7 @@ func (c *Conn) refused(resp *http.Response, sent state) error {
 		}
 		return &undelivered{err}
 	}
-	var err error = c.at(exchange{method: http.MethodPost}, e)
+	err := c.at(exchange{method: http.MethodPost}, e)
 	forbidden := e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden
 	if e.RPC != nil && !forbidden {
 		err = e.RPC
@@ -359,7 +359,7 @@ func (c *Conn) readJSON(call *rpc.PendingCall, resp *http.Response, sent state) 
 			return nil, c.at(x, err)
 		}
 	}
-	result, err, answered := call.Poll()
+	result, answered, err := call.Poll()
 	if !answered {
 		return nil, c.at(x, errors.New("the response does not have the id of the request"))
 	}
@@ -412,7 +412,7 @@ func (c *Conn) follow(ctx context.Context, call *rpc.PendingCall, resp *http.Res
 			}
 			return nil
 		})
-		if result, err, answered := call.Poll(); answered {
+		if result, answered, err := call.Poll(); answered {
 			c.finish(resp.Body)
 			return result, err
 		}
@@ -432,7 +432,7 @@ func (c *Conn) follow(ctx context.Context, call *rpc.PendingCall, resp *http.Res
 	}
 }
 
-// lost marks an error after which it is unknown what the server did, unless it has a reason of
+// lost marks an error after which the outcome of the call is unknown, unless it has a reason of
 // its own.
 func lost(err error) error {
 	if errors.Is(err, rpc.ErrTooLarge) || errors.Is(err, rpc.ErrClosed) || errors.Is(err, rpc.ErrLost) {
@@ -441,7 +441,7 @@ func lost(err error) error {
 	return fmt.Errorf("%w: %w", rpc.ErrLost, err)
 }
 
-// cancel tells a legacy server that a response is no longer needed.
+// cancel announces to a legacy server that the client no longer waits.
 func (c *Conn) cancel(id rpc.ID) {
 	params := json.RawMessage(`{"requestId":` + string(id) + `,"reason":"the client no longer waits"}`)
 	c.background(func(ctx context.Context) {
@@ -464,7 +464,7 @@ func (c *Conn) Notify(ctx context.Context, method string, params json.RawMessage
 		return err
 	}
 	if err := c.post(ctx, text, header, sent); err != nil {
-		err, _ = strip(err)
+		_, err = strip(err)
 		return err
 	}
 	if method == rpc.MethodInitialized && !sent.modern && sent.old == nil {
@@ -491,7 +491,7 @@ func (c *Conn) Respond(ctx context.Context, id rpc.ID, result json.RawMessage, f
 	if err != nil {
 		return err
 	}
-	err, _ = strip(c.post(ctx, text, header, sent))
+	_, err = strip(c.post(ctx, text, header, sent))
 	return err
 }
 
@@ -504,7 +504,7 @@ func (c *Conn) post(ctx context.Context, text []byte, header http.Header, sent s
 	if sent.old != nil {
 		x.to = sent.old.messages
 	}
-	resp, err := c.do(ctx, x)
+	resp, err := c.do(ctx, x) //nolint:bodyclose // by refused or finish
 	switch {
 	case err != nil:
 	case resp.StatusCode < 200 || resp.StatusCode > 299:

@@ -19,7 +19,8 @@ import (
 	"github.com/dragoman-go/dragoman/mcp/internal/rpc"
 )
 
-// maxErrorBody limits what is read of the body of an error, and maxErrorText what is kept.
+// maxErrorBody limits the bytes that are read of the body of an error, and maxErrorText those
+// that are kept.
 const (
 	maxErrorBody = 64 << 10
 	maxErrorText = 2 << 10
@@ -44,6 +45,8 @@ type exchange struct {
 	header http.Header
 	// limit is the time until the headers of the response; 0 means that of the context.
 	limit time.Duration
+	// quiet requests are not worth a challenge: the user did not ask for them.
+	quiet bool
 	// detached requests go on after the connection was closed.
 	detached bool
 }
@@ -74,7 +77,7 @@ func (c *Conn) do(ctx context.Context, x exchange) (*http.Response, error) {
 			}
 			x.to = to
 		case http.StatusUnauthorized, http.StatusForbidden:
-			if c.dialer.Authorizer == nil || challenged[status] {
+			if c.dialer.Authorizer == nil || challenged[status] || x.quiet {
 				return resp, nil
 			}
 			challenged[status] = true
@@ -161,7 +164,7 @@ func (c *Conn) once(ctx context.Context, x exchange) (*http.Response, error) {
 			req.Header.Set("Authorization", "Bearer "+token)
 		}
 	}
-	resp, err := c.client.Do(req) //nolint:bodyclose // by the caller
+	resp, err := c.client.Do(req)
 	if timer != nil {
 		timer.Stop()
 	}
@@ -207,7 +210,7 @@ func (b *cancelBody) Close() error {
 }
 
 // strip removes the marks of this package from an error.
-func strip(err error) (inner error, wasDelivered bool) {
+func strip(err error) (wasDelivered bool, inner error) {
 	wasDelivered = true
 	for {
 		switch e := err.(type) { //nolint:errorlint // only the outer marks are removed
@@ -216,7 +219,7 @@ func strip(err error) (inner error, wasDelivered bool) {
 		case *statusError:
 			err = e.err
 		default:
-			return err, wasDelivered
+			return wasDelivered, err
 		}
 	}
 }
@@ -288,10 +291,7 @@ func httpError(resp *http.Response, text []byte) *rpc.HTTPError {
 
 // rpcError returns the JSON-RPC error that is the body of a response, or nil.
 func rpcError(text []byte) *rpc.Error {
-	messages, err := rpc.Decode(bytes.TrimSpace(text))
-	if err != nil {
-		return nil
-	}
+	messages, _ := rpc.Decode(bytes.TrimSpace(text)) // most bodies are something else
 	for i := range messages {
 		if messages[i].Error != nil {
 			return messages[i].Error

@@ -466,10 +466,10 @@ func TestTheStreamOfTheServerIsOpenedAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Hour)
+		_ = c.Close()
 		if len(gets) != 25 || gets[0] != "" || gets[1] != "e1" || len(h.notifications) != 20 {
 			t.Errorf("%d notifications, streams after %q", len(h.notifications), gets)
 		}
-		_ = c.Close()
 	})
 }
 
@@ -515,7 +515,7 @@ func TestABrokenStreamIsContinuedAfterItsLastEvent(t *testing.T) {
 	}
 }
 
-func TestPitfallK18_ASilentHostHoldsNobody(t *testing.T) {
+func TestPitfallK18_ASilentHostHoldsNoCaller(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0") // connects, and answers nothing
 	if err != nil {
 		t.Fatal(err)
@@ -708,7 +708,7 @@ func guarded(t *testing.T, want *atomic.Value, requests *atomic.Int32, counted .
 		mu.Unlock()
 		if r.Header.Get("Authorization") != "Bearer "+want.Load().(string) {
 			w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="https://x/"`)
-			http.Error(w, "who are you", http.StatusUnauthorized)
+			http.Error(w, "no token", http.StatusUnauthorized)
 			return
 		}
 		answer(w, m, "{}")
@@ -732,7 +732,7 @@ func TestConcurrentRequestsShareAChallenge(t *testing.T) {
 			token: func(context.Context) (string, error) { return token.Load().(string), nil },
 			challenge: func(_ context.Context, resp *http.Response) (bool, error) {
 				body, _ := io.ReadAll(resp.Body)
-				if resp.StatusCode != 401 || !strings.Contains(resp.Header.Get("WWW-Authenticate"), "resource_metadata") || string(body) != "who are you\n" {
+				if resp.StatusCode != http.StatusUnauthorized || !strings.Contains(resp.Header.Get("WWW-Authenticate"), "resource_metadata") || string(body) != "no token\n" {
 					t.Errorf("challenge %v %v %s", resp.Status, resp.Header, body)
 				}
 				challenges.Add(1)
@@ -843,6 +843,54 @@ func TestACanceledChallengeIsNotTheAnswerForOthers(t *testing.T) {
 	}
 }
 
+func TestAnAuthorizerThatHangsHoldsNoCaller(t *testing.T) {
+	var want atomic.Value
+	want.Store("t2")
+	var requests atomic.Int32
+	server := guarded(t, &want, &requests)
+	running, release := make(chan struct{}), make(chan struct{})
+	defer close(release)
+	c, _ := dial(t, server.URL, func(d *httpclient.Dialer) {
+		d.Authorizer = &authorizer{
+			token: func(context.Context) (string, error) { return "t1", nil },
+			challenge: func(context.Context, *http.Response) (bool, error) {
+				close(running)
+				<-release
+				return false, nil
+			},
+		}
+	})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cause := errors.New("deadline")
+	go func() {
+		<-running
+		cancel(cause)
+	}()
+	if _, err := c.Call(ctx, legacyCall("a", "{}")); err != cause { //nolint:errorlint // the contract of Call
+		t.Error(err)
+	}
+}
+
+func TestTheStreamOfTheServerIsNoReasonForAChallenge(t *testing.T) {
+	gets := make(chan struct{}, 10)
+	server := serveStrict(t, &fake{get: func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusUnauthorized)
+		gets <- struct{}{}
+	}})
+	c, _ := dial(t, server.URL, func(d *httpclient.Dialer) {
+		d.Authorizer = &authorizer{
+			token: func(context.Context) (string, error) { return "t1", nil },
+			challenge: func(context.Context, *http.Response) (bool, error) {
+				t.Error("a challenge")
+				return false, nil
+			},
+		}
+	})
+	handshake(t, c)
+	<-gets
+	_ = c.Close()
+}
+
 func TestHeaderValuesAreNotLogged(t *testing.T) {
 	var log bytes.Buffer
 	server := serveStrict(t, &fake{post: func(w http.ResponseWriter, _ *http.Request, m incoming) {
@@ -893,13 +941,13 @@ func TestTheOldStreamNamesAnEndpointOfItsOrigin(t *testing.T) {
 }
 
 func TestARestartedOldServerIsALostSession(t *testing.T) {
-	write := make(chan func(format string, args ...any), 1)
+	messages := make(chan incoming, 1)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.Method == http.MethodGet:
 			stream := events(w)
 			stream("event: endpoint\ndata: messages?session=1\n\n")
-			write <- stream
+			stream("event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{}}\n\n", (<-messages).ID)
 			<-r.Context().Done()
 		case r.URL.Path == "/messages" && r.URL.RawQuery == "session=1":
 			body, _ := io.ReadAll(r.Body)
@@ -909,7 +957,7 @@ func TestARestartedOldServerIsALostSession(t *testing.T) {
 				http.Error(w, "Could not find session", http.StatusNotFound)
 				return
 			}
-			(<-write)("event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{}}\n\n", m.ID)
+			messages <- m
 			w.WriteHeader(http.StatusAccepted)
 		default:
 			w.WriteHeader(http.StatusNotFound)

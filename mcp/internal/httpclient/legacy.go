@@ -45,7 +45,7 @@ func (c *Conn) endSession(header http.Header) {
 }
 
 // get opens a stream, after the event with an id if it is not empty.
-func (c *Conn) get(ctx context.Context, lastID string) (*http.Response, error) {
+func (c *Conn) get(ctx context.Context, lastID string, quiet bool) (*http.Response, error) {
 	c.mu.Lock()
 	header := c.legacyHeaders("")
 	c.mu.Unlock()
@@ -54,7 +54,7 @@ func (c *Conn) get(ctx context.Context, lastID string) (*http.Response, error) {
 	if lastID != "" {
 		header.Set("Last-Event-Id", lastID)
 	}
-	return c.do(ctx, exchange{method: http.MethodGet, to: c.endpoint.Load(), header: header, limit: c.answerTimeout})
+	return c.do(ctx, exchange{method: http.MethodGet, to: c.endpoint.Load(), header: header, limit: c.answerTimeout, quiet: quiet})
 }
 
 // resume continues the stream of a call that ended early.
@@ -73,7 +73,7 @@ func (c *Conn) resume(ctx context.Context, s *stream, sent state) (*http.Respons
 		if err := c.pause(ctx, delay); err != nil {
 			return nil, err
 		}
-		resp, err := c.get(ctx, s.lastID)
+		resp, err := c.get(ctx, s.lastID, false)
 		switch {
 		case err == nil && resp.StatusCode == http.StatusOK && mediaType(resp) == typeStream:
 			return resp, nil
@@ -94,7 +94,7 @@ func (c *Conn) resume(ctx context.Context, s *stream, sent state) (*http.Respons
 			return nil, context.Cause(c.life)
 		default:
 			// It is about the request for the rest of the response, not about the call.
-			last, _ = strip(err)
+			_, last = strip(err)
 		}
 	}
 }
@@ -138,14 +138,14 @@ func (c *Conn) listen() {
 	})
 }
 
-// steady is how long a stream must last so that its end is not a failed attempt: proxies end
+// steady is the time after which the end of a stream is not a failed attempt: proxies end
 // streams without traffic.
 const steady = 30 * time.Second
 
 func (c *Conn) listenUntil(ctx context.Context, sent state) {
 	s := newStream()
 	for opened := false; ; {
-		resp, err := c.get(ctx, s.lastID)
+		resp, err := c.get(ctx, s.lastID, true)
 		switch {
 		case ctx.Err() != nil:
 			if err == nil {
@@ -177,7 +177,9 @@ func (c *Conn) listenUntil(ctx context.Context, sent state) {
 				return // there is none
 			}
 			e := httpError(resp, text)
-			if c.sessionLost(e, string(text), sent) || e.Status < 500 && e.Status != http.StatusTooManyRequests {
+			// Another token may come with the next call.
+			again := e.Status >= 500 || e.Status == http.StatusTooManyRequests || e.Status == http.StatusUnauthorized
+			if c.sessionLost(e, string(text), sent) || !again {
 				return
 			}
 		}

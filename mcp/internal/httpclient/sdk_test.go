@@ -5,14 +5,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/dragoman-go/dragoman/mcp/internal/httpclient"
 	"github.com/dragoman-go/dragoman/mcp/internal/rpc"
 )
 
@@ -270,5 +273,66 @@ func TestServersOf20241105AreFound(t *testing.T) {
 	<-c.Done()
 	if !errors.Is(c.Err(), rpc.ErrLost) {
 		t.Error(c.Err())
+	}
+}
+
+func TestCallsShareConnections(t *testing.T) {
+	for _, options := range []*mcp.StreamableHTTPOptions{nil, {JSONResponse: true}} {
+		server := httptest.NewUnstartedServer(bothEras(sdkServer(), options))
+		var opened atomic.Int32
+		server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+			if state == http.StateNew {
+				opened.Add(1)
+			}
+		}
+		server.Start()
+		c, _ := dial(t, server.URL)
+		for range 40 {
+			ctx, cancel := context.WithCancel(t.Context())
+			if _, err := c.Call(ctx, modernCall("greet", "{}")); err != nil {
+				t.Error(err)
+			}
+			cancel() // as callers do that have a deadline
+		}
+		// The end of a stream may be read after the next call began.
+		if n := opened.Load(); n > 10 {
+			t.Errorf("%+v: %d connections", options, n)
+		}
+		_ = c.Close()
+		server.Close()
+	}
+}
+
+func BenchmarkCall(b *testing.B) {
+	for name, options := range map[string]*mcp.StreamableHTTPOptions{"stream": nil, "JSON": {JSONResponse: true}} {
+		b.Run(name, func(b *testing.B) {
+			server := httptest.NewServer(bothEras(sdkServer(), options))
+			defer server.Close()
+			c, err := (&httpclient.Dialer{URL: server.URL}).Dial(b.Context(), newRecorder())
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer c.Close()
+			for b.Loop() {
+				if _, err := c.Call(b.Context(), modernCall("greet", "{}")); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run(name+" with the SDK", func(b *testing.B) {
+			server := httptest.NewServer(bothEras(sdkServer(), options))
+			defer server.Close()
+			client := mcp.NewClient(&mcp.Implementation{Name: "a", Version: "1"}, nil)
+			session, err := client.Connect(b.Context(), &mcp.StreamableClientTransport{Endpoint: server.URL}, nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer session.Close()
+			for b.Loop() {
+				if _, err := session.CallTool(b.Context(), &mcp.CallToolParams{Name: "greet"}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

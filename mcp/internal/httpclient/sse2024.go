@@ -112,9 +112,9 @@ func (c *Conn) callOld(ctx context.Context, old *oldStream, call *rpc.PendingCal
 	}) {
 		return nil, &undelivered{rpc.ErrClosed}
 	}
-	result, err, answered := call.Wait(ctx)
+	result, answered, err := call.Wait(ctx)
 	if !answered && !c.pending.Drop(call) {
-		result, err, answered = call.Wait(context.WithoutCancel(ctx)) // it just arrived
+		result, answered, err = call.Wait(context.WithoutCancel(ctx)) // it just arrived
 	}
 	if !answered && call.Request.Method != rpc.MethodInitialize {
 		c.cancel(call.ID)

@@ -23,7 +23,7 @@ const (
 type stream struct {
 	// lastID is the id of the last event; the stream continues after it.
 	lastID string
-	// retry is how long the server asks to wait before that; negative means unset.
+	// retry is the pause before that which the server asks for; negative means unset.
 	retry time.Duration
 	// progress counts messages and new ids.
 	progress int
@@ -58,7 +58,7 @@ func (s *stream) read(body io.Reader, limit int, f func(name, data []byte) error
 		}
 		switch {
 		case errors.Is(err, io.EOF):
-			// An event without its blank line counts if it is whole, which its JSON tells.
+			// An event without its blank line counts if its JSON is complete.
 			return streamError(p.Close(event), limit)
 		case err != nil:
 			return err

@@ -83,9 +83,8 @@ func Decode(data []byte) ([]Message, error) {
 	return all, nil
 }
 
-// envelope is what decode found in a message.
+// envelope has the members of a message.
 type envelope struct {
-	version                            string
 	id, method, params, result, failed []byte
 	repeated                           string
 }

@@ -4,9 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/dragoman-go/dragoman/internal/oracle/mcpcheck"
 	"github.com/dragoman-go/dragoman/mcp/internal/rpc"
@@ -97,7 +98,7 @@ func TestPitfallK38_RepeatedKeysAreRefused(t *testing.T) {
 	}
 }
 
-func TestMessagesThatAreNone(t *testing.T) {
+func TestOtherTextIsNoMessage(t *testing.T) {
 	for _, text := range []string{
 		``, `null`, `1`, `"x"`, `{`, `{}`, `{"jsonrpc":"2.0"}`, `{"id":1,"result":{}}`, `{"jsonrpc":"1.0","id":1,"result":{}}`,
 		`{"jsonrpc":"2.0","id":null,"result":{}}`, `{"jsonrpc":"2.0","id":{},"result":{}}`, `{"jsonrpc":"2.0","method":1}`,
@@ -197,7 +198,7 @@ func TestPitfallK39_LateResponsesReachNoOtherCall(t *testing.T) {
 	if got := p.Deliver(&rpc.Message{ID: second.ID, Result: json.RawMessage(`{"again":true}`)}); got != rpc.Late {
 		t.Errorf("the second response is %v", got)
 	}
-	if result, err, ok := second.Wait(t.Context()); string(result) != `{"ok":true}` || err != nil || !ok {
+	if result, ok, err := second.Wait(t.Context()); string(result) != `{"ok":true}` || err != nil || !ok {
 		t.Errorf("%s, %v, %v", result, err, ok)
 	}
 }
@@ -211,11 +212,11 @@ func TestPendingFails(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cause := errors.New("cause")
 	cancel(cause)
-	if _, err, ok := call.Wait(ctx); !errors.Is(err, cause) || ok {
+	if _, ok, err := call.Wait(ctx); !errors.Is(err, cause) || ok {
 		t.Errorf("after the context: %v, %v", err, ok)
 	}
 	p.Fail(rpc.ErrLost)
-	if _, err, ok := call.Wait(ctx); !errors.Is(err, rpc.ErrLost) || !ok {
+	if _, ok, err := call.Wait(ctx); !errors.Is(err, rpc.ErrLost) || !ok {
 		t.Errorf("after the end: %v, %v", err, ok)
 	}
 	if _, err := p.Add(&rpc.Request{}); !errors.Is(err, rpc.ErrLost) {
@@ -234,7 +235,7 @@ func TestAnErrorWithoutIDAnswersTheFirstRequest(t *testing.T) {
 		t.Fatal("the error is lost")
 	}
 	var e *rpc.Error
-	if _, err, _ := call.Wait(t.Context()); !errors.As(err, &e) || e.Code != rpc.CodeParse {
+	if _, _, err := call.Wait(t.Context()); !errors.As(err, &e) || e.Code != rpc.CodeParse {
 		t.Error(err)
 	}
 	_, _ = p.Add(&rpc.Request{})
@@ -281,8 +282,8 @@ func FuzzDecode(f *testing.F) {
 			if m.Error != nil {
 				m.Error.Data = oneLine(m.Error.Data)
 			}
-			if !reflect.DeepEqual(back[0], m) {
-				t.Fatalf("%+v became %+v", m, back[0])
+			if diff := cmp.Diff(m, back[0]); diff != "" {
+				t.Fatalf("%s: %s", data, diff)
 			}
 		}
 	})

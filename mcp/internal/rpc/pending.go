@@ -155,25 +155,25 @@ func (p *Pending) Fail(err error) {
 func (c *PendingCall) Answered() bool { return len(c.reply) > 0 }
 
 // Poll takes the response, if it arrived.
-func (c *PendingCall) Poll() (result json.RawMessage, err error, answered bool) {
+func (c *PendingCall) Poll() (result json.RawMessage, answered bool, err error) {
 	select {
 	case r := <-c.reply:
-		return r.result, r.err, true
+		return r.result, true, r.err
 	default:
-		return nil, nil, false
+		return nil, false, nil
 	}
 }
 
 // Wait waits for the response. If ctx ends first, it returns the cause of ctx, and the call
 // still waits: see [Pending.Drop].
-func (c *PendingCall) Wait(ctx context.Context) (result json.RawMessage, err error, answered bool) {
-	if result, err, answered = c.Poll(); answered {
-		return result, err, true
+func (c *PendingCall) Wait(ctx context.Context) (result json.RawMessage, answered bool, err error) {
+	if result, answered, err = c.Poll(); answered {
+		return result, true, err
 	}
 	select {
 	case r := <-c.reply:
-		return r.result, r.err, true
+		return r.result, true, r.err
 	case <-ctx.Done():
-		return nil, context.Cause(ctx), false
+		return nil, false, context.Cause(ctx)
 	}
 }

@@ -112,9 +112,9 @@ func (c *Conn) Call(ctx context.Context, r *rpc.Request) (json.RawMessage, error
 	if err := c.hand(ctx, l); err != nil {
 		return notDelivered(err)
 	}
-	result, err, answered := call.Wait(ctx)
+	result, answered, err := call.Wait(ctx)
 	if !answered && !c.pending.Drop(call) {
-		result, err, answered = call.Wait(context.WithoutCancel(ctx)) // it just arrived
+		result, answered, err = call.Wait(context.WithoutCancel(ctx)) // it just arrived
 	}
 	if !answered && r.Method != rpc.MethodInitialize {
 		c.cancel(call.ID)
@@ -125,7 +125,7 @@ func (c *Conn) Call(ctx context.Context, r *rpc.Request) (json.RawMessage, error
 	return result, err
 }
 
-// cancel tells the server that a response is no longer needed. It does not wait for a server
+// cancel announces to the server that the client no longer waits. It does not wait for a server
 // that reads slowly.
 func (c *Conn) cancel(id rpc.ID) {
 	text, err := rpc.AppendNotification(nil, rpc.MethodCancelled, json.RawMessage(`{"requestId":`+string(id)+`,"reason":"the client no longer waits"}`))

@@ -98,7 +98,10 @@ func (l *longLine) idAtEnd() rpc.ID {
 	if at < 0 {
 		return ""
 	}
-	object := append([]byte{'{'}, l.tail[at:]...)
+	object := append([]byte{'{'}, bytes.TrimSpace(l.tail[at:])...)
+	if jsonwire.Check(object) != nil {
+		return "" // it is deeper in the message
+	}
 	messages, err := rpc.Decode(jsonwire.With(jsonwire.With(object, "jsonrpc", []byte(`"2.0"`)), "result", []byte("{}")))
 	if err != nil || len(messages) != 1 {
 		return ""

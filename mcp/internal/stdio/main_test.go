@@ -164,7 +164,7 @@ func serve(behavior string) {
 	}
 }
 
-// connect tells the test at an address something, over a connection that lives as long as the
+// connect sends a line to the test at an address, over a connection that lives as long as the
 // process.
 func connect(address, text string) net.Conn {
 	c, err := net.Dial("tcp", address)

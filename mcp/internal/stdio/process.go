@@ -147,7 +147,7 @@ type ExitError struct {
 	State string
 	// Stderr has the last lines that it wrote to standard error, as visible characters.
 	Stderr string
-	// Reason is how the connection noticed.
+	// Reason is the event that ended the connection.
 	Reason error
 }
 

@@ -2,7 +2,7 @@ package stdio
 
 import "sync"
 
-// maxStderr limits what is kept of standard error.
+// maxStderr limits the kept bytes of standard error.
 const maxStderr = 64 << 10
 
 // ring keeps the end of what is written to it. The zero value is ready to use.

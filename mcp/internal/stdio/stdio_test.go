@@ -308,7 +308,7 @@ func TestServersGetASignalBeforeTheyAreKilled(t *testing.T) {
 
 func TestAMessageAboveTheLimitFailsOnlyItsCall(t *testing.T) {
 	c, _ := start(t, "large", func(d *stdio.Dialer) { d.MaxMessage = 100_000 })
-	// Another call waits, so that only the id tells which one fails.
+	// Another call waits, so that only the id decides which one fails.
 	waiting := make(chan error, 1)
 	go func() {
 		_, err := call(t, c, "wait", "")
