@@ -20,8 +20,8 @@ import (
 // AddToConfig adds a server to a file that [ReadConfig] reads, and leaves the rest of the file
 // unchanged, with its comments. A missing file is created: in the form of VS Code in a folder
 // .vscode, as mcp_servers if the name ends with .yaml or .yml, and as mcpServers otherwise. A
-// server that the file already has is an error, and so is a setting that the form of the file
-// has no field for.
+// server that the file already has is an error. A setting that the form of the file has no
+// field for is one, too.
 func AddToConfig(path string, s Server) error {
 	return editConfigFile(path, true, func(data []byte) ([]byte, error) { return addServer(path, data, s) })
 }
@@ -34,8 +34,8 @@ func RemoveFromConfig(path, name string) error {
 
 // editConfigFile replaces a file atomically by its edited content.
 func editConfigFile(path string, create bool, edit func([]byte) ([]byte, error)) error {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
 	}
 	mode := fs.FileMode(0o600) // the file may have credentials
 	data, err := readConfigFile(path)

@@ -131,7 +131,7 @@ type configParser struct {
 	errs     []error
 }
 
-// configInput is an input of VS Code, for which an environment variable stands in.
+// configInput is an input of VS Code. An environment variable replaces the question to the user.
 type configInput struct {
 	fallback    string
 	hasFallback bool
@@ -256,7 +256,7 @@ func (p *configParser) findSection(root *configfile.Node) (section, bool) {
 		return section{}, false
 	}
 	s := found[0]
-	// Our own section is a part of a larger file, and so is settings.json.
+	// Our own section and settings.json are parts of larger files.
 	if s.name != sectionOwn && s.parent == root {
 		for _, key := range root.Keys {
 			switch {

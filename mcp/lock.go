@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,9 +13,6 @@ import (
 
 // LockFile is the usual name of the file of a [Lock].
 const LockFile = "dragoman.lock"
-
-// ErrHeld is wrapped by errors about tools whose definition is not accepted.
-var ErrHeld = errors.New("mcp: the tool is held until its definition is accepted")
 
 // Lock has the accepted definitions of the tools of servers, in a file that can be committed:
 //
@@ -54,7 +50,7 @@ type lockedServer struct {
 	Skills   map[string]json.RawMessage `json:"skills,omitempty"`
 }
 
-// offer is what a server listed.
+// offer has the tools that a server listed.
 type offer struct {
 	identity string
 	tools    []catalog.Tool

@@ -120,8 +120,8 @@ func (l *Lock) Save() (err error) {
 func createExclusive(path string) (*os.File, error) {
 	deadline := time.Now().Add(lockWait)
 	for {
-		const mode = 0o644
-		f, err := os.OpenFile(filepath.Clean(path), os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode) //nolint:gosec // definitions are public and committed
+		const mode = 0o644 // definitions are public and committed
+		f, err := os.OpenFile(filepath.Clean(path), os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
 		switch {
 		case err == nil:
 			return f, nil
@@ -269,7 +269,7 @@ func escapeHidden(data []byte) []byte {
 	return out
 }
 
-// serverSource is where a server comes from, as its file says, before variables are replaced.
+// serverSource has the command or the URL of a server before variables are replaced.
 type serverSource struct {
 	command string
 	args    []string

@@ -102,6 +102,12 @@ var runners = []string{"npx", "bunx", "uvx", "pipx", "pnpm", "yarn", "bun", "uv"
 // runnerWords are subcommands of runners that come before the package.
 var runnerWords = []string{"run", "dlx", "exec", "x", "tool"}
 
+// valueFlags are flags of runners whose value is the next argument.
+var valueFlags = []string{
+	"-e", "--env", "--env-file", "-v", "--volume", "--mount", "-p", "--publish", "--name", "--network", "-w", "--workdir", "-u", "--user", "--entrypoint",
+	"--platform", "--package", "--from", "--with", "--python", "--directory", "--project", "--registry", "--index-url", "--pull",
+}
+
 // labelOfCommand returns the name of the package that a runner such as npx runs, without scope
 // and version, or the name of the program.
 func labelOfCommand(command string, args []string) string {
@@ -109,13 +115,20 @@ func labelOfCommand(command string, args []string) string {
 	if !slices.Contains(runners, base) {
 		return base
 	}
-	for _, a := range args {
+	for i, a := range args {
 		if strings.HasPrefix(a, "-") || slices.Contains(runnerWords, a) {
+			continue
+		}
+		// The value of a flag is not the package, and may be a secret: docker run -e KEY=value.
+		if i > 0 && slices.Contains(valueFlags, args[i-1]) || strings.Contains(a, "=") {
 			continue
 		}
 		name := path.Base(strings.ReplaceAll(a, `\`, "/"))
 		if at := strings.LastIndexByte(name, '@'); at > 0 {
 			name = name[:at]
+		}
+		if tag := strings.IndexByte(name, ':'); tag > 0 { // of an image
+			name = name[:tag]
 		}
 		return strings.TrimSuffix(name, path.Ext(name))
 	}

@@ -23,7 +23,7 @@ const (
 // encoded reports base64 and hexadecimal text that decodes to a command.
 func (s *scanner) encoded(field, text string) {
 	const shortest = 20
-	if len(text) < shortest {
+	if len(text) < shortest || !s.spend(len(text)/shortest, field, text) {
 		return
 	}
 	for _, m := range base64Run.FindAllStringIndex(text, maxRuns) {

@@ -63,8 +63,7 @@ func headerParams(tree any) ([]HeaderParam, error) {
 
 // unescapeLast returns the last token of a JSON pointer.
 func unescapeLast(pointer string) string {
-	last := pointer[strings.LastIndexByte(pointer, '/')+1:]
-	return strings.NewReplacer("~1", "/", "~0", "~").Replace(last)
+	return unescapePointer(pointer[strings.LastIndexByte(pointer, '/')+1:])
 }
 
 // isToken reports whether s is a token of RFC 9110.

@@ -24,7 +24,7 @@ func Import(label string, raw []json.RawMessage, o Options) Result {
 	o.MaxTotalBytes = cmp.Or(o.MaxTotalBytes, defaultMaxTotalBytes)
 	o.MaxDescription = cmp.Or(o.MaxDescription, defaultMaxDescription)
 
-	im := importer{label: label, o: &o}
+	im := importer{label: label, o: &o, budget: scanBudget}
 	list := im.reporter(-1, "")
 	if len(raw) > o.MaxTools {
 		list.addf(Dropped, "", "the server has %d tools, more than %d; the last %d are not used", len(raw), o.MaxTools, len(raw)-o.MaxTools)
@@ -65,6 +65,7 @@ type importer struct {
 	// each object, in the order of the server.
 	candidates []candidate
 	reports    []*reporter
+	budget     int // of the scanner
 }
 
 type candidate struct {
@@ -129,7 +130,7 @@ func (im *importer) add(i int, object json.RawMessage, matched map[string]bool) 
 		return
 	}
 	t := Tool{Server: im.label, Name: name}
-	if err := t.read(object, fields, im.o, rep); err != nil {
+	if err := t.read(object, fields, im.o, rep, &im.budget); err != nil {
 		rep.addf(Dropped, err.field, "%s", err.reason)
 		return
 	}
@@ -144,7 +145,7 @@ func unusablef(field, format string, args ...any) *unusable {
 }
 
 // read reads the fields of a tool object.
-func (t *Tool) read(object json.RawMessage, fields map[string]json.RawMessage, o *Options, rep *reporter) *unusable {
+func (t *Tool) read(object json.RawMessage, fields map[string]json.RawMessage, o *Options, rep *reporter, budget *int) *unusable {
 	var err error
 	if t.Definition, err = define(t.Server, fields); err != nil {
 		return unusablef("", "the definition has no canonical form: %v", err)
@@ -206,7 +207,7 @@ func (t *Tool) read(object json.RawMessage, fields map[string]json.RawMessage, o
 	}
 	t.NeedsApproval = o.needsApproval(t.Name, spec.Annotations.ReadOnly)
 	t.Spec = spec
-	t.Findings = scanTool(t, fields)
+	t.Findings = scanTool(t, fields, budget)
 	return nil
 }
 

@@ -23,10 +23,11 @@ const (
 	ruleDirective  = "directive"
 	ruleContext    = "context_parameter"
 	ruleCapability = "capability_mismatch"
-	ruleSecret     = "embedded_secret" //nolint:gosec // the name of a rule
+	ruleSecret     = "embedded_secret"
 	ruleNearName   = "near_name"
 	ruleLookalike  = "lookalike_name"
 	ruleMention    = "names_other_server"
+	ruleUnscanned  = "unscanned_text"
 )
 
 const (
@@ -40,7 +41,8 @@ const (
 // ScanText scans a text of a server that is not part of a tool, such as a prompt or its
 // instructions. field names the text in the findings.
 func ScanText(server, field, text string) []Finding {
-	s := scanner{server: server}
+	budget := scanBudget
+	s := scanner{server: server, budget: &budget}
 	s.text(field, text)
 	return s.sorted()
 }
@@ -48,6 +50,27 @@ func ScanText(server, field, text string) []Finding {
 type scanner struct {
 	server, tool string
 	found        []Finding
+	// budget is the text that rules may still read, in bytes for each rule; nil means no
+	// limit. All tools of a server share it.
+	budget *int
+}
+
+// scanBudget bounds the work of scanning one server. Catalogs of a thousand tools need a
+// fraction of it.
+const scanBudget = 4 << 20
+
+// spend reports whether rules may read n more bytes. If not, it holds the tool.
+func (s *scanner) spend(n int, field, text string) bool {
+	if s.budget == nil {
+		return true
+	}
+	if *s.budget -= n; *s.budget >= 0 {
+		return true
+	}
+	if !slices.ContainsFunc(s.found, func(f Finding) bool { return f.Rule == ruleUnscanned }) {
+		s.add(ruleUnscanned, Block, field, text, 0, 0, "the server has so much suspicious text that not all of it was scanned")
+	}
+	return false
 }
 
 func (s *scanner) add(rule, severity, field, text string, start, end int, reason string) {
@@ -88,8 +111,8 @@ func (s *scanner) sorted() []Finding {
 }
 
 // scanTool scans all texts of a tool that models read.
-func scanTool(t *Tool, fields map[string]json.RawMessage) []Finding {
-	s := scanner{server: t.Server, tool: t.Name}
+func scanTool(t *Tool, fields map[string]json.RawMessage, budget *int) []Finding {
+	s := scanner{server: t.Server, tool: t.Name, budget: budget}
 	s.hidden("/name", t.Name)
 	for _, name := range [...]string{"title", "description"} {
 		if text, ok := textOf(fields[name]); ok {
@@ -217,11 +240,11 @@ const sensitive = `(?:credentials?|passwords?|secrets?|tokens?|api[_\s-]?keys?|p
 // phrases are the rules for texts, in the order of their checks.
 var phrases = []phrase{
 	{
-		ruleInjection, Block, "the text tells the model to set other instructions aside", []string{"ignore", "disregard", "forget", "override", "bypass"},
+		ruleInjection, Block, "the text asks the model to set other instructions aside", []string{"ignore", "disregard", "forget", "override", "bypass"},
 		expr(`\b(?:ignore|disregard|forget|override|bypass) (?:\w+ ){0,3}?(?:previous|prior|above|earlier|preceding|existing|other|system|developer|safety|user'?s?) (?:\w+ ){0,2}?(?:instructions?|prompts?|rules?|directions?|guidelines?|messages?|policy|policies)\b`),
 	},
 	{
-		ruleInjection, Block, "the text tells the model to set its instructions aside", []string{"ignore", "disregard", "forget"},
+		ruleInjection, Block, "the text asks the model to set its instructions aside", []string{"ignore", "disregard", "forget"},
 		expr(`\b(?:ignore|disregard|forget) (?:everything|anything|all) (?:above|before|you (?:were|have been|know)|(?:that )?(?:came|was said))`),
 	},
 	{
@@ -237,7 +260,7 @@ var phrases = []phrase{
 		regexp.MustCompile(`(?i)<\|(?:im_start|im_end|system|user|assistant|endoftext|eot_id|start_header_id)\|>|</?(?:system|important|critical|instructions?|secret|hidden|admin|override)(?: [^<>]{0,40})?>|\[/?(?:INST|SYS|SYSTEM)\]|<<SYS>>`),
 	},
 	{
-		ruleSecrecy, Block, "the text tells the model to hide something from the user", []string{"user", "human", "anyone", "operator"},
+		ruleSecrecy, Block, "the text asks the model to hide something from the user", []string{"user", "human", "anyone", "operator"},
 		expr(`\b(?:do not|don'?t|never|must not|should not|without) (?:ever )?(?:tell(?:ing)?|inform(?:ing)?|mention(?:ing)?|reveal(?:ing)?|notify(?:ing)?|show(?:ing)?|alert(?:ing)?|let(?:ting)?|disclos(?:e|ing)|explain(?:ing)?|say(?:ing)?|ask(?:ing)?) (?:(?:this|that|it|anything|about|any|of|to|the|these|those|them) ){0,4}?(?:\w+ )?(?:user|human|anyone|operator)\b|\b(?:hide|conceal|keep) (?:this|that|it|these|them) (?:\w+ )?(?:hidden |secret )?from (?:the )?(?:user|human|operator)\b|\bthe (?:user|human) (?:must|should) (?:not|never) (?:know|see|notice|find out|be (?:told|informed|aware))\b`),
 	},
 	{
@@ -249,11 +272,11 @@ var phrases = []phrase{
 		regexp.MustCompile(`(?i)\bid_(?:rsa|ed25519)\b|~/\.ssh/|~/\.aws/credentials|/etc/shadow\b|~/\.netrc|~/\.cursor/mcp\.json|claude_desktop_config\.json`),
 	},
 	{
-		ruleDirective, Ask, "the text tells the model when to call tools, beyond describing this one", []string{"before", "first", "instead", "other tool", "any tool", "always", "must"},
+		ruleDirective, Ask, "the text directs when to call tools, beyond describing this one", []string{"before", "first", "instead", "other tool", "any tool", "always", "must"},
 		expr(`\b(?:always|must(?: always)?|you (?:must|need to|have to)) (?:first )?(?:call|use|run|invoke|execute) (?:this|the|a|an)? ?['"` + "`" + `]?[\w.-]* ?(?:tool|function)?['"` + "`" + `]? ?(?:first\b|before (?:using|calling|invoking|running|doing|any|every|each|answering|responding|replying)\b|instead of (?:any|all|other)\b|after (?:every|each|any)\b|on every\b|for (?:every|all) (?:request|message|question|task)s?\b)`),
 	},
 	{
-		ruleDirective, Ask, "the text tells the model how to use other tools", []string{"other tool", "any tool", "all tools", "another tool", "every tool", "other server"},
+		ruleDirective, Ask, "the text gives directions about other tools", []string{"other tool", "any tool", "all tools", "another tool", "every tool", "other server"},
 		expr(`\b(?:do not|don'?t|never|stop|avoid) (?:use|using|call|calling|invoke|invoking|run|running) (?:any|all|the|every)? ?(?:other|another|different)? ?(?:tools?|functions?|servers?)\b|\b(?:before|after|whenever|when) (?:using|calling|invoking|running|you (?:use|call)) (?:any|every|each|all|another)(?: other)? tools?\b|\b(?:takes? (?:precedence|priority) over|replaces?|supersedes?|overrides?) (?:all|any|the|every)? ?other (?:tools?|functions?|servers?)\b`),
 	},
 	{
@@ -275,6 +298,9 @@ func (s *scanner) phrases(field, text, plain string) {
 	for _, p := range phrases {
 		if !slices.ContainsFunc(p.hints, func(h string) bool { return strings.Contains(lower, h) }) {
 			continue
+		}
+		if !s.spend(len(plain), field, text) {
+			return
 		}
 		for _, m := range p.expr.FindAllStringIndex(plain, perRule) {
 			start, end := min(m[0], len(text)), min(m[1], len(text))

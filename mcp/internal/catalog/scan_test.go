@@ -82,7 +82,7 @@ func TestScannerLeavesOrdinaryTextAlone(t *testing.T) {
 		"A path such as src/components/very/long/directory/name/of/something/index.ts",
 		"Emoji 👩‍💻 and 🏴\U000E0067\U000E0062\U000E0073\U000E0063\U000E0074\U000E007F, ❤️ and 1️⃣.", "می‌خواهم فارسی", "עברית \u200fabc", "क्‍ष", "naïve café — “quoted” … 日本語",
 		"<b>bold</b> and <path> and List<String> [optional] <system_id>", "Returns the critical path. IMPORTANT: the path is relative.",
-		"This is a long description that nobody reads\tbut it has tabs\r\nand lines.",
+		"This is a long description\twith tabs\r\nand lines.",
 		"sk-learn and sk-button", "Sends an email to the user. Notify the user with the result.",
 	} {
 		if got := ScanText("s", "/description", text); len(got) > 0 {
@@ -178,6 +178,21 @@ func TestScannerIsBounded(t *testing.T) {
 		if len(f.Excerpt) > 1000 {
 			t.Errorf("an excerpt of %d bytes", len(f.Excerpt))
 		}
+	}
+}
+
+func TestTextBeyondTheBudgetIsHeld(t *testing.T) {
+	text := strings.Repeat("the user key must always first before critical ", 4_000)
+	var list []json.RawMessage
+	for i := range 100 {
+		list = append(list, json.RawMessage(`{"name":"t`+strings.Repeat("x", i)+`","description":"`+text+`"}`))
+	}
+	res := Import("s", list, Options{})
+	if len(res.Tools) != 100 || len(res.Tools[0].Findings) > 0 {
+		t.Fatalf("%d tools, %+v", len(res.Tools), res.Tools[0].Findings)
+	}
+	if last := res.Tools[99]; !slices.Contains(rulesOf(last.Findings), "block unscanned_text") {
+		t.Errorf("%+v", last.Findings)
 	}
 }
 

@@ -257,7 +257,17 @@ func sortedKeys(m map[string]any) []string {
 }
 
 func escapePointer(s string) string {
+	if !strings.ContainsAny(s, "~/") {
+		return s
+	}
 	return strings.NewReplacer("~", "~0", "/", "~1").Replace(s)
+}
+
+func unescapePointer(s string) string {
+	if !strings.Contains(s, "~") {
+		return s
+	}
+	return strings.NewReplacer("~1", "/", "~0", "~").Replace(s)
 }
 
 // refsOf are the references of a schema.
@@ -320,7 +330,7 @@ func (s *examined) resolve(ref string) (pointer string, v any, ok bool) {
 		return "", v, true
 	}
 	for _, token := range strings.Split(fragment[1:], "/") {
-		token = strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
+		token = unescapePointer(token)
 		switch c := v.(type) {
 		case map[string]any:
 			if v, ok = c[token]; !ok {
