@@ -258,6 +258,29 @@ func TestG3_ForwardedRetrievalCountsAsARequest(t *testing.T) {
 	}
 }
 
+// A model of another dialect cannot respond in the background: the client gets the whole
+// response, and a loss names the field.
+func TestBackgroundIsALossOnOtherUpstreams(t *testing.T) {
+	for up, want := range map[string]int{"chat": 1, "anthropic": 1, "gemini": 1, "ollama": 1, "responses": 0} {
+		w := newServerWorld(t, fmt.Sprintf("gateway:\n  routes: {m: {to: %s/m}}\n", up), (&strictUpstream{}).ServeHTTP)
+		resp, err := http.Post(w.url+"/v1/responses", "application/json", strings.NewReader(`{"model":"m","input":"hi","background":true}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		if err != nil || resp.StatusCode != http.StatusOK || !strings.Contains(string(body), `"status":"completed"`) {
+			t.Fatalf("%s: %d %s %v", up, resp.StatusCode, body, err)
+		}
+		if got := strings.Count(w.log.String(), "/background"); got != want {
+			t.Errorf("%s: the log names the field %d times, want %d: %s", up, got, want, w.log.String())
+		}
+		if losses := resp.Header.Get("X-Dragoman-Losses"); (losses != "") != (want > 0) {
+			t.Errorf("%s: X-Dragoman-Losses: %q", up, losses)
+		}
+	}
+}
+
 func TestG3_BackgroundResponseIsRefusedWithABudget(t *testing.T) {
 	t.Setenv("FIRST_KEY", "the-first-key-of-this-test")
 	t.Setenv("SECOND_KEY", "the-second-key-of-this-test")

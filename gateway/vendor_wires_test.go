@@ -163,3 +163,79 @@ func TestCortexZeroValuesAreNotCalls(t *testing.T) {
 		}
 	})
 }
+
+// Some servers number the content of a message from 1. Each client gets the text once.
+func TestContentIndexFromOneDoesNotDoubleTheText(t *testing.T) {
+	const (
+		message = `{"id":"msg_1","type":"message","role":"assistant","status":"completed","content":[{"type":"output_text","text":"Hello there","annotations":[],"logprobs":[]}]}`
+		head    = `{"id":"resp_1","object":"response","created_at":1,"model":"m",`
+	)
+	var stream strings.Builder
+	for i, event := range []string{
+		`"type":"response.created","response":` + head + `"status":"in_progress","output":[]}`,
+		`"type":"response.output_item.added","output_index":0,"item":{"id":"msg_1","type":"message","role":"assistant","status":"in_progress","content":[]}`,
+		`"type":"response.content_part.added","item_id":"msg_1","output_index":0,"content_index":1,"part":{"type":"output_text","text":"","annotations":[]}`,
+		`"type":"response.output_text.delta","item_id":"msg_1","output_index":0,"content_index":1,"delta":"Hello "`,
+		`"type":"response.output_text.delta","item_id":"msg_1","output_index":0,"content_index":1,"delta":"there"`,
+		`"type":"response.output_text.done","item_id":"msg_1","output_index":0,"content_index":1,"text":"Hello there"`,
+		`"type":"response.content_part.done","item_id":"msg_1","output_index":0,"content_index":1,"part":{"type":"output_text","text":"Hello there","annotations":[]}`,
+		`"type":"response.output_item.done","output_index":0,"item":` + message,
+		`"type":"response.completed","response":` + head + `"status":"completed","output":[` + message + `],"usage":{"input_tokens":1,"output_tokens":2,"total_tokens":3}}`,
+	} {
+		fmt.Fprintf(&stream, "data: {\"sequence_number\":%d,%s}\n\n", i, event)
+	}
+	withRig(t, "", func(rw http.ResponseWriter, r *http.Request) { writeResponse(rw, r, true, stream.String()) }, func(r *rig) {
+		for _, codec := range clientDialects {
+			if codec.Dialect() == dialectname.OpenAIResponses {
+				continue // the same dialect passes through
+			}
+			a := r.roundTrip(pair{codec, "responses"}, true)
+			resp, err := a.decode()
+			if err != nil || textOf(resp) != "Hello there" {
+				r.t.Errorf("%s: %q, %v\n%s", codec.Dialect(), textOf(resp), err, a.body)
+			}
+		}
+	})
+}
+
+// Gemini repeats its counts in each chunk, and may lower them.
+func TestLastGeminiUsageReachesEveryClient(t *testing.T) {
+	chunk := func(text, more, usage string) string {
+		return `data: {"candidates":[{"index":0,"content":{"role":"model","parts":[{"text":"` + text + `"}]}` + more + `}],"usageMetadata":` + usage + `,"modelVersion":"m","responseId":"r"}` + "\r\n\r\n"
+	}
+	withRig(t, "", func(rw http.ResponseWriter, r *http.Request) {
+		writeResponse(rw, r, true, chunk("Hel", "", `{"promptTokenCount":20,"candidatesTokenCount":30,"thoughtsTokenCount":40,"totalTokenCount":90}`),
+			chunk("lo", `,"finishReason":"STOP"`, `{"promptTokenCount":20,"candidatesTokenCount":12,"thoughtsTokenCount":8,"totalTokenCount":40}`))
+	}, func(r *rig) {
+		for _, codec := range clientDialects {
+			if codec.Dialect() == dialectname.Gemini {
+				continue // the same dialect passes through
+			}
+			a := r.roundTrip(pair{codec, "gemini"}, true)
+			resp, err := a.decode()
+			if err != nil || resp.Usage.Output != dragoman.Counted(20) {
+				r.t.Errorf("%s: output %+v, %v\n%s", codec.Dialect(), resp.Usage.Output, err, a.body)
+			}
+		}
+	})
+}
+
+// Clients of Ollama read a response line by line.
+func TestOllamaResponseWithMultilineArgumentsIsOneLine(t *testing.T) {
+	withRig(t, "", func(rw http.ResponseWriter, r *http.Request) {
+		writeResponse(rw, r, false, "{\"id\":\"msg_1\",\"type\":\"message\",\"role\":\"assistant\",\"model\":\"m\",\"content\":[{\"type\":\"tool_use\",\"id\":\"toolu_1\",\"name\":\"get_weather\",\"input\":{\n  \"city\": \"Oslo\",\r\n  \"days\": [1,\n 2]\n}}],"+
+			"\"stop_reason\":\"tool_use\",\"stop_sequence\":null,\"usage\":{\"input_tokens\":7,\"output_tokens\":3}}")
+	}, func(r *rig) {
+		tools := `"tools":[{"type":"function","function":{"name":"get_weather","description":"d","parameters":{"type":"object","properties":{"city":{"type":"string"}}}}}]`
+		for _, codec := range clientDialects {
+			if codec.Dialect() != dialectname.Ollama {
+				continue
+			}
+			a := r.post(pair{codec, "anthropic"}, "/api/chat", `{"model":"anthropic/m","stream":false,"messages":[{"role":"user","content":"hi"}],`+tools+`}`)
+			body := strings.TrimSuffix(string(a.body), "\n")
+			if a.status != http.StatusOK || strings.ContainsAny(body, "\r\n") || !strings.Contains(body, "Oslo") {
+				r.t.Errorf("%d %q", a.status, a.body)
+			}
+		}
+	})
+}

@@ -31,7 +31,7 @@ const (
 	stepUnwrap   = "unwrap"
 	stepComplete = "complete"
 	stepValidate = "validate"
-	// stepPolicy is an argument that the policy set, StepHook a change by hooks,
+	// stepPolicy is an argument that the policy set, stepHook a change by hooks,
 	// stepEdit one by a human, and stepAnswer the answer to a question of the tool.
 	stepPolicy = "policy"
 	stepHook   = "hook"
@@ -263,12 +263,8 @@ var errNotObject = errors.New("(root): must be object")
 // validate validates arguments against the tool's schema. They must be an object, whatever the
 // schema says.
 func (e *entry) validate(in *Input) error {
-	text := bytes.TrimLeft(in.Arguments, " \t\r\n")
-	if len(text) == 0 {
-		in.Arguments = json.RawMessage("{}")
-	}
 	err := e.validator.Validate(in.Arguments)
-	if err == nil && len(text) > 0 && text[0] != '{' {
+	if err == nil && !bytes.HasPrefix(bytes.TrimLeft(in.Arguments, " \t\r\n"), []byte("{")) {
 		return errNotObject
 	}
 	return err

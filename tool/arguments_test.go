@@ -1,9 +1,13 @@
 package tool_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"log/slog"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -56,6 +60,10 @@ func TestT4_RecordListsEveryStepOfReadingArguments(t *testing.T) {
 		{"wrapped, with a value that is not a number", `{"arguments":{"n":"one"}}`, []tool.Option{coerce}, "", []string{"complete", "validate"}},
 		{"encoded twice and wrapped, with text for a number", `"{\"args\":{\"n\":\"1\",\"d\":\"y\"}}"`, []tool.Option{coerce}, `{"n":1,"d":"y"}`, []string{"unwrap", "unwrap", "complete"}},
 		{"wrapped, with text for a number, and null as strict decoding has it", `{"input":{"n":"1","s":null,"d":"y"}}`, []tool.Option{coerce, toolopt.Strict(codes.StrictOn)}, `{"n":1,"d":"y"}`, []string{"unwrap", "complete", "complete"}},
+		{"wrapped, beside another field", `{"arguments":{"n":1,"d":"y"},"n2":1}`, []tool.Option{coerce}, "", []string{"complete", "validate"}},
+		{"wrapped twice under different names", `{"args":{"n":1,"d":"y"},"input":{"n":2,"d":"y"}}`, []tool.Option{coerce}, "", []string{"complete", "validate"}},
+		{"wrapped, with text behind it", `{"arguments":{"n":1,"d":"y"}} {"n":2}`, []tool.Option{coerce}, "", []string{"parse"}},
+		{"in a field with another name", `{"body":{"n":1,"d":"y"}}`, []tool.Option{coerce}, "", []string{"complete", "validate"}},
 		{"nothing", "", nil, "", []string{"complete", "validate"}},
 		{"null where strict decoding made the model say it", `{"n":1,"s":null,"d":"y"}`, []tool.Option{toolopt.Strict(codes.StrictOn)}, `{"n":1,"d":"y"}`, []string{"complete"}},
 	} {
@@ -179,6 +187,48 @@ func TestRepairNeverClosesTruncatedArguments(t *testing.T) {
 			rt.Fatalf("%q runs as %s", whole[:cut]+tail, res.Display)
 		}
 	})
+}
+
+// hostileText decodes itself: it fails, panics, or ends its goroutine.
+type hostileText string
+
+func (h *hostileText) UnmarshalText(text []byte) error {
+	switch string(text) {
+	case "panic":
+		panic("the database password is 12345")
+	case "exit":
+		runtime.Goexit()
+	}
+	return errors.New("no such color")
+}
+
+// The error of a tool's own decoding is for the model, which can correct its arguments. A panic
+// is not: the model reads only that decoding failed, and the log has the rest.
+func TestT7_ModelsDoNotReadPanicsOfDecoding(t *testing.T) {
+	var log bytes.Buffer
+	box := mustBox(t, tool.New("paint", "", func(context.Context, map[string]hostileText) (string, error) { return "", nil }))
+	r := &tool.Runner{Log: slog.New(slog.NewTextHandler(&log, nil))}
+	const hidden = "the arguments cannot be decoded into the types of the tool"
+	for text, want := range map[string]string{"red": "no such color", "panic": hidden, "exit": hidden} {
+		log.Reset()
+		res, rec := do(t, r, box, call("1", "paint", `{"a":"`+text+`"}`))
+		wantKind(t, res, rec, tool.ErrorArguments)
+		if got := res.Text(); !strings.Contains(got, want) || strings.Contains(got, "12345") {
+			t.Errorf("%s: the model reads %q", text, got)
+		}
+		if logged := log.Len() > 0; logged != (want == hidden) || strings.Contains(log.String(), "12345") != (text == "panic") {
+			t.Errorf("%s: the log has %s", text, &log)
+		}
+	}
+}
+
+func TestFreeformToolWithoutGrammarDescribesItsInput(t *testing.T) {
+	box := mustBox(t, tool.Freeform("note", "Takes a note.", nil, func(_ context.Context, text string) (any, error) { return text, nil }))
+	res, rec := do(t, &tool.Runner{}, box, call("1", "note", `{"text":"x"}`))
+	wantKind(t, res, rec, tool.ErrorArguments)
+	if got := res.Text(); !strings.Contains(got, "the tool takes text") || strings.Contains(got, "grammar") {
+		t.Errorf("%s", got)
+	}
 }
 
 func FuzzArguments(f *testing.F) {

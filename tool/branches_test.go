@@ -364,6 +364,9 @@ func TestT13_NoOutcomesWithoutAStore(t *testing.T) {
 		if err != nil || len(ms) != 0 {
 			t.Errorf("%v, %v", ms, err)
 		}
+		if ms, err := r.Start("run").Deliver(t.Context(), mustBox(t)); err != nil || len(ms) != 0 {
+			t.Errorf("Deliver: %v, %v", ms, err)
+		}
 	}
 }
 
@@ -984,6 +987,29 @@ func TestA6_MiddlewareCannotEndASuspendedCall(t *testing.T) {
 	}
 }
 
+// Post-hooks see the output of a call once, when the call has one.
+func TestA6_PostHooksDoNotSeeASuspendedCall(t *testing.T) {
+	seen := 0
+	waits := tool.New("wait", "", func(ctx context.Context, _ struct{}) (string, error) {
+		if _, again := tool.Resumed(ctx); again {
+			return "done", nil
+		}
+		return "", &tool.Suspended{State: json.RawMessage(`1`)}
+	}, toolopt.Post(func(_ context.Context, _ tool.Input, out tool.Output) (tool.Output, error) {
+		seen++
+		return out, nil
+	}))
+	box, in := mustBox(t, waits), turn(1, call("1", "wait", "{}"))
+	b, err := (&tool.Runner{}).Start("r").Do(t.Context(), box, in)
+	if err != nil || len(b.Pending) != 1 || seen != 0 {
+		t.Fatalf("%v, %d pending, seen %d times", err, len(b.Pending), seen)
+	}
+	in.Resume = b.Pending
+	if b, err = (&tool.Runner{}).Start("r").Do(t.Context(), box, in); err != nil || len(b.Pending) != 0 || seen != 1 {
+		t.Errorf("%v: %+v, seen %d times", err, b.Records, seen)
+	}
+}
+
 // A call that suspends without a state cannot be resumed. Its error is like any other, and
 // middleware may retry it.
 func TestA6_SuspendingWithoutAStateIsAnError(t *testing.T) {
@@ -1143,6 +1169,7 @@ func TestT7_ModelTextHasNoCause(t *testing.T) {
 		{"a call, and another that it caused", errors.Join(failed("a"), nested), safe + "\n" + strings.Replace(safe, ": a:", ": b:", 1)},
 		{"a cause that the message contains", fmt.Errorf("run: %w", public), "run: " + tool.ErrFailed.Error() + ": a: value of a"},
 		{"an error that wraps nil", wrapsNothing{errors.New("x")}, "x"},
+		{"a wrapper around a nil call error", wrapper{"x", []error{(*tool.CallError)(nil)}}, "x"},
 	} {
 		if got := tool.ModelText(tc.err); got != tc.want {
 			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)

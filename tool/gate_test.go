@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -60,6 +61,10 @@ func TestP5_FailingPolicyDenies(t *testing.T) {
 			<-release
 			return tool.Decision{Effect: tool.Allow}, nil
 		}),
+		"a hang of a policy that is not immediate": watchedPolicy{policyFunc(func(context.Context, *tool.Question) (tool.Decision, error) {
+			<-release
+			return tool.Decision{Effect: tool.Allow}, nil
+		})},
 		"no decision":                 always(""),
 		"an unknown decision":         always("maybe"),
 		"input without a description": always(tool.AskInput),
@@ -74,6 +79,11 @@ func TestP5_FailingPolicyDenies(t *testing.T) {
 		}
 	}
 }
+
+// watchedPolicy reports that its decisions may take time.
+type watchedPolicy struct{ policyFunc }
+
+func (watchedPolicy) Immediate() bool { return false }
 
 type versionPanics struct{}
 
@@ -116,15 +126,31 @@ func TestP4_RequestedValueIsSetAndValidated(t *testing.T) {
 		{"none", tool.Answer{Verdict: tool.Approved}, tool.ErrorRejected, ""},
 		{"not JSON", tool.Answer{Verdict: tool.Approved, Value: json.RawMessage(`"`)}, tool.ErrorRejected, ""},
 		{"a refusal", tool.Answer{Verdict: tool.Rejected}, tool.ErrorRejected, ""},
+		{"arguments instead of a value", tool.Answer{Verdict: tool.Approved, Edited: &tool.Input{Arguments: json.RawMessage(`{"pin":"5678"}`)}}, "", `{"pin":"5678"}`},
+		{"arguments and a value", tool.Answer{Verdict: tool.Approved, Edited: &tool.Input{Arguments: json.RawMessage(`{"pin":"5678"}`)}, Value: json.RawMessage(`"1234"`)}, "", `{"pin":"1234"}`},
 	} {
 		res, rec := do(t, &tool.Runner{Policy: policy, Approver: answer(tc.a)}, box, call("1", "f", `{}`))
 		if wantKind(t, res, rec, tc.kind); res.Display != tc.ran {
 			t.Errorf("%s: %s", tc.name, res.Display)
 		}
+		blamesUser := strings.Contains(res.Text(), "Your arguments were valid: the user changed them.")
+		if blamesUser != (tc.kind == tool.ErrorArguments) || strings.Contains(res.Text(), "call the tool again") {
+			t.Errorf("%s: the model reads %s", tc.name, res.Text())
+		}
 	}
 }
 
-func TestA1_WhenApprovalIsNeeded(t *testing.T) {
+func TestP4_ValueThatWasNotRequestedIsIgnored(t *testing.T) {
+	r := &tool.Runner{Approver: answer(tool.Answer{Verdict: tool.Approved, Value: json.RawMessage(`"1234"`)})}
+	res, rec := do(t, r, mustBox(t, argumentsTool(`{}`, tool.NeedsApproval())), call("1", "f", `{"n":1}`))
+	if wantKind(t, res, rec, ""); res.Display != `{"n":1}` {
+		t.Errorf("%s ran", res.Display)
+	}
+}
+
+func TestA1_WhenApprovalIsNeeded(t *testing.T) { synctest.Test(t, testWhenApprovalIsNeeded) }
+
+func testWhenApprovalIsNeeded(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
 	by := func(f func(context.Context, tool.Input) (bool, error)) tool.Option {
@@ -159,7 +185,7 @@ func TestA1_WhenApprovalIsNeeded(t *testing.T) {
 		{"they can be checked", remote(`{"type":"object"}`), nil, false},
 		{"a setting from the future", argumentsTool(`{}`, tool.Set(func(s *tool.Settings) { s.Approval = "sometimes" })), nil, true},
 	} {
-		r := &tool.Runner{Policy: tc.policy, PolicyTimeout: 20 * time.Millisecond}
+		r := &tool.Runner{Policy: tc.policy}
 		b, err := r.Start("r").Do(t.Context(), mustBox(t, tc.tool), tool.Turn{Calls: []*dragoman.ToolCall{call("1", "f", `{}`)}})
 		if err != nil || (len(b.Pending) == 1) != tc.needed || (b.Results[0] == nil) != tc.needed {
 			t.Errorf("%s: %v, %d pending", tc.name, err, len(b.Pending))

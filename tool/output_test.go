@@ -269,6 +269,11 @@ func TestT9_NoToolTextBypassesTheFence(t *testing.T) {
 			func(context.Context, tool.Input) (tool.Output, error) {
 				return tool.Output{Ticket: &tool.Ticket{ID: "t"}, Content: []dragoman.Part{&dragoman.Text{Text: order}}}, nil
 			}, toolopt.Structured()),
+		"interim data with a ticket, which no schema has validated": tool.Remote(
+			dragoman.ToolSpec{Name: "f", Parameters: json.RawMessage(`{}`), OutputSchema: json.RawMessage(`{"type":"object"}`)},
+			func(context.Context, tool.Input) (tool.Output, error) {
+				return tool.Output{Ticket: &tool.Ticket{ID: "t"}, Content: []dragoman.Part{&dragoman.Data{JSON: json.RawMessage(`"` + order + `"`)}}}, nil
+			}, toolopt.Structured()),
 	} {
 		t.Run(name, func(t *testing.T) {
 			res, rec := do(t, &tool.Runner{}, mustBox(t, f), call("1", "f", ""))

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -48,5 +49,31 @@ func TestUnreadablePinsAreRefused(t *testing.T) {
 	}
 	if err := (&tool.Pins{}).Accept(mustBox(t, echo("a")), "b"); err == nil {
 		t.Error("a tool that is not there was pinned")
+	}
+}
+
+// Accepting one tool must not accept what changed in the others.
+func TestAcceptingOneToolLeavesTheOthers(t *testing.T) {
+	pins := mustBox(t, echo("a"), echo("b")).Pins()
+	changed := mustBox(t, echo("a", tool.ReadOnly()), echo("b", tool.ReadOnly()), echo("c"))
+	if err := pins.Accept(changed, "a"); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := fmt.Sprint(pins.Check(changed)), "[b changed since it was pinned: annotations c is not pinned]"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// The tools of an agent differ from run to run. They need no pins.
+func TestToolsThatAnAgentAddsAreNotPinned(t *testing.T) {
+	source := func(s string) tool.Option { return tool.Set(func(set *tool.Settings) { set.Source = s }) }
+	added := []tool.Tool{echo("handoff", source(codes.FromHandoff)), echo("search", source(codes.FromAgent)), tool.ReadOutput(&tool.MemorySpill{})}
+	box := mustBox(t, append(added, echo("own"), echo("remote", source(codes.FromMCP)))...)
+	if got, want := fmt.Sprint((&tool.Pins{}).Check(box)), "[own is not pinned remote is not pinned]"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	raw, err := json.Marshal(box.Pins())
+	if err != nil || strings.Count(string(raw), `"tool":`) != 2 {
+		t.Errorf("%v: %s", err, raw)
 	}
 }

@@ -265,7 +265,10 @@ func withoutCauses(err error, text string) string {
 
 // callErrors appends the call errors in the tree of err and in their causes.
 func callErrors(err error, to []*CallError) []*CallError {
-	if e, ok := err.(*CallError); ok && e != nil { //nolint:errorlint // the tree is walked here
+	if e, ok := err.(*CallError); ok { //nolint:errorlint // the tree is walked here
+		if e == nil {
+			return to
+		}
 		to = append(to, e)
 	}
 	switch e := err.(type) { //nolint:errorlint // the tree is walked here
@@ -579,7 +582,7 @@ func logWith(log *slog.Logger, msg string, args ...any) {
 func (r *Run) redactor() *Redactor {
 	r.secrets.mu.Lock()
 	defer r.secrets.mu.Unlock()
-	return r.runner.Redactor.with(r.secrets.list)
+	return r.runner.Redactor.withSecrets(r.secrets.list)
 }
 
 // addSecret stores a secret that a tool receives.

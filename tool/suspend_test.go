@@ -178,6 +178,39 @@ func TestL14_FailedIntentChecksTheJournal(t *testing.T) {
 	}
 }
 
+// The journal is asked about a rejected call only if the turn may have run before, and only if
+// the journal can tell without beginning the call.
+func TestL14_RejectionNeedsNoJournalInANewTurn(t *testing.T) {
+	for name, tc := range map[string]struct {
+		journal tool.Journal
+		again   bool
+		kind    tool.ErrorKind
+	}{
+		"a new turn":                       {&conflictingJournal{fails: errors.New("disk")}, false, tool.ErrorRejected},
+		"a turn that may have run":         {&conflictingJournal{}, true, tool.ErrorRejected},
+		"the journal cannot be read":       {&conflictingJournal{fails: errors.New("disk")}, true, tool.ErrorUncertain},
+		"a journal without Recall":         {&onceJournal{}, true, tool.ErrorRejected},
+		"a journal without Recall, before": {&onceJournal{}, false, tool.ErrorRejected},
+	} {
+		r := &tool.Runner{Journal: tc.journal, Approver: answer(tool.Answer{Verdict: tool.Rejected})}
+		box := mustBox(t, echo("a", tool.NeedsApproval()))
+		b, err := r.Start("r").Do(t.Context(), box, tool.Turn{MayHaveRun: tc.again, Calls: []*dragoman.ToolCall{call("1", "a", "{}")}})
+		if err != nil || b.Records[0].ErrorKind != tc.kind {
+			t.Errorf("%s: %v, %q: %s", name, err, b.Records[0].ErrorKind, b.Results[0].Text())
+		}
+	}
+}
+
+// A journal without Recall works for turns that may have run before.
+func TestL14_JournalWithoutRecallBeginsTheCallsOfATurn(t *testing.T) {
+	for _, again := range []bool{false, true} {
+		b, err := (&tool.Runner{Journal: &onceJournal{}}).Start("r").Do(t.Context(), mustBox(t, echo("a")), tool.Turn{MayHaveRun: again, Calls: []*dragoman.ToolCall{call("1", "a", `{"text":"x"}`)}})
+		if err != nil || !b.Records[0].Executed {
+			t.Errorf("again %v: %v %+v", again, err, b.Records)
+		}
+	}
+}
+
 // recallingJournal has the method Recall and may be full.
 type recallingJournal struct {
 	onceJournal
@@ -220,10 +253,12 @@ func TestL14_TurnWithOtherArgumentsIsRefused(t *testing.T) {
 		prior    tool.Prior
 		fails    error
 		approves bool
+		newTurn  bool
 		conflict bool
 	}{
 		"begun with other arguments":               {prior: tool.Prior{Attempts: 1, Arguments: before}, conflict: true},
 		"not begun":                                {},
+		"a turn that did not run before":           {prior: tool.Prior{Attempts: 1, Arguments: before}, newTurn: true},
 		"a journal that cannot be read":            {prior: tool.Prior{Attempts: 1, Arguments: before}, fails: errors.New("disk")},
 		"approved, and begun with other arguments": {prior: tool.Prior{Attempts: 1, Arguments: before}, approves: true},
 	} {
@@ -238,7 +273,7 @@ func TestL14_TurnWithOtherArgumentsIsRefused(t *testing.T) {
 				})
 			}
 			box := mustBox(t, echo("a", opts...))
-			_, err := r.Start("r").Do(t.Context(), box, tool.Turn{MayHaveRun: true, Calls: []*dragoman.ToolCall{call("1", "a", `{"text":"now"}`)}})
+			_, err := r.Start("r").Do(t.Context(), box, tool.Turn{MayHaveRun: !tc.newTurn, Calls: []*dragoman.ToolCall{call("1", "a", `{"text":"now"}`)}})
 			if errors.Is(err, tool.ErrConflict) != tc.conflict || (j.begun == 0) != tc.conflict {
 				t.Errorf("%v, begun %d times", err, j.begun)
 			}

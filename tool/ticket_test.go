@@ -114,3 +114,14 @@ func TestT13_TicketOpenedAfterTheCallEndedIsWithdrawn(t *testing.T) {
 		t.Errorf("%d open tickets, %v", len(left), err)
 	}
 }
+
+func TestT13_TicketsWithoutAStoreAreUnknown(t *testing.T) {
+	for name, tickets := range map[string]*tool.Tickets{"nil": nil, "no store": {}} {
+		if err := tickets.Resolve(t.Context(), "t", tool.Output{}); !errors.Is(err, tool.ErrNoTicket) {
+			t.Errorf("%s: Resolve: %v", name, err)
+		}
+		if err := tickets.Fail(t.Context(), "t", "no"); !errors.Is(err, tool.ErrNoTicket) {
+			t.Errorf("%s: Fail: %v", name, err)
+		}
+	}
+}

@@ -80,6 +80,12 @@ Model. The model is the first of these that is set:
   - the built-in simulator, which needs no network and no key; it is not a real model,
     but lets you try out this command
 
+Instructions. The model gets --system, the files AGENTS.md from the root of the repository
+down to the folder, and a list of the skills that it can load: folders with a file
+SKILL.md in .agents/skills or .claude/skills of those folders and of your home folder, or
+named by --skills. --bare leaves out all but --system and --skills. A skill permits
+nothing: its scripts run with the approval that commands need.
+
 Sessions. Every run is stored in a session, in an SQLite file: --sessions, or
 DRAGOMAN_SESSIONS, or dragoman/sessions.db in your state folder ($XDG_STATE_HOME or
 ~/.local/state; on macOS and Windows the configuration folder). --continue continues the
@@ -118,6 +124,8 @@ prompt. If there is no prompt, or it is "-", the input is the prompt.`,
 	o.commands.add(f)
 	f.StringVar(&o.dir, "dir", ".", "the folder in which the tools work")
 	f.StringVar(&o.system, "system", "", "instructions for the model")
+	f.StringArrayVar(&o.skills, "skills", nil, "a skill, or a folder of skills, to use in addition; may be repeated")
+	f.BoolVar(&o.bare, "bare", false, "do not use AGENTS.md and skills of the folder and of your home folder")
 	f.IntVar(&o.turns, "max-turns", 0, "the maximum number of model calls; 0 means the default (default 20)")
 	f.BoolVar(&o.json, "json", false, "write every event as a line of JSON")
 	f.BoolVar(&o.debug, "debug", false, "log requests and responses to standard error, without credentials")
@@ -127,7 +135,8 @@ prompt. If there is no prompt, or it is "-", the input is the prompt.`,
 type runFlags struct {
 	storeFlags
 	model, session, policy, dir, system   string
-	allow                                 []string
+	allow, skills                         []string
+	bare                                  bool
 	commands                              commandFlags
 	metadata                              map[string]string
 	turns                                 int
@@ -167,7 +176,7 @@ func (o *runFlags) run(cmd *cobra.Command, prompt string, sandbox *workspace.San
 	if err := o.checkPending(ctx, cmd, k, prompt); err != nil {
 		return err
 	}
-	a, done, err := o.agent(cmd, model, sandbox)
+	a, done, err := o.agent(cmd, t, model, sandbox)
 	if err != nil {
 		return err
 	}
@@ -507,18 +516,31 @@ func (o *runFlags) open(t *printer, spec, why string) (model dragoman.Model, _ s
 
 // agent returns an agent with the model and the tools of the folder. The caller must call
 // the returned function when the run has ended.
-func (o *runFlags) agent(cmd *cobra.Command, model dragoman.Model, sandbox *workspace.Sandbox) (*agent.Agent, func(), error) {
-	ws, err := workspace.Open(o.dir, workspace.Options{NoApproval: o.allow, Shell: &workspace.Shell{AllowAny: true, Scripts: true, Sandbox: sandbox}})
+func (o *runFlags) agent(cmd *cobra.Command, t *printer, model dragoman.Model, sandbox *workspace.Sandbox) (*agent.Agent, func(), error) {
+	if _, err := os.Stat(o.dir); err != nil {
+		return nil, nil, failed("%w", nameSource("--dir", err))
+	}
+	own, notices, err := readGuidance(o.dir, o.bare, o.skills)
+	if err != nil {
+		return nil, nil, failed("%w", nameSource("--skills", err))
+	}
+	ws, err := workspace.Open(o.dir, workspace.Options{NoApproval: o.allow, Shell: &workspace.Shell{AllowAny: true, Scripts: true, Sandbox: sandbox, ReadPaths: own.readPaths()}})
 	if err != nil {
 		return nil, nil, failed("%w", nameSource("--dir", err))
 	}
+	for _, n := range append(notices, own.notice(o.dir)) {
+		if n != "" {
+			t.notef("%s", printable(n))
+		}
+	}
+	tools := append(ws.Tools(), own.skills.Tools()...)
 	approver, hangUp := o.approver(cmd)
 	runner := &tool.Runner{Approver: approver}
 	if o.noSession { // there is no session to store long outputs in
 		runner.Spill = &tool.MemorySpill{}
 	}
 	if o.policy != "" {
-		p, err := loadPolicy(o.policy, append(ws.Tools(), tool.ReadOutput(&tool.MemorySpill{}))) // the agent adds ReadOutput
+		p, err := loadPolicy(o.policy, append(slices.Clone(tools), tool.ReadOutput(&tool.MemorySpill{}))) // the agent adds ReadOutput
 		if err != nil {
 			hangUp()
 			_ = ws.Close() // unused so far
@@ -527,8 +549,8 @@ func (o *runFlags) agent(cmd *cobra.Command, model dragoman.Model, sandbox *work
 		runner.Policy = p
 	}
 	a := &agent.Agent{
-		Name: agentName, Model: model, Instructions: o.system, Runner: runner,
-		Tools:  ws.Tools(),
+		Name: agentName, Model: model, Instructions: own.prompt(o.system), Runner: runner,
+		Tools:  tools,
 		Limits: agent.Limits{Turns: o.turns},
 	}
 	return a, func() { hangUp(); _ = ws.Close() }, nil

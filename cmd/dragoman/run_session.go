@@ -300,6 +300,12 @@ func (o *runFlags) given() string {
 		add("--allow-command", pattern)
 	}
 	add("--system", o.system)
+	for _, folder := range o.skills {
+		add("--skills", folder)
+	}
+	if o.bare {
+		b.WriteString(" --bare")
+	}
 	if o.turns > 0 {
 		add("--max-turns", strconv.Itoa(o.turns))
 	}

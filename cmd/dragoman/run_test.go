@@ -30,6 +30,9 @@ func runs(t *testing.T) (dir string, f func(stdin io.Reader, args ...string) ran
 	for _, v := range []string{"DRAGOMAN_MODEL", "DRAGOMAN_CONFIG", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"} {
 		t.Setenv(v, "")
 	}
+	home := t.TempDir() // without skills
+	t.Setenv("HOME", home)
+	t.Setenv("USERPROFILE", home)
 	t.Setenv("DRAGOMAN_SESSIONS", filepath.Join(t.TempDir(), "deep", "sessions.db"))
 	return dir, func(stdin io.Reader, args ...string) ran {
 		var out, err bytes.Buffer

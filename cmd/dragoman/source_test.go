@@ -25,6 +25,7 @@ func TestFileErrorNamesFlagOrVariable(t *testing.T) {
 	}{
 		{"", "--policy: open nope.yaml", []string{"run", "--no-session", "--model", "sim/echo", "--policy", "nope.yaml", "hi"}},
 		{"", "--policy: open nope.yaml", []string{"tools", "why", "shell", "--args", `{"command":"ls"}`, "--policy", "nope.yaml"}},
+		{"", "--skills: skill: open ", []string{"run", "--no-session", "--model", "sim/echo", "--skills", "nope", "hi"}},
 		{"", "--dir: ", []string{"run", "--no-session", "--model", "sim/echo", "--dir", "nope", "hi"}},
 		{"", "--model-file: open nope.yaml", []string{"convert", "--from", "chat", "--to", "responses", "--model-file", "nope.yaml"}},
 		{"DRAGOMAN_CONFIG", "DRAGOMAN_CONFIG: open nope.yaml", []string{"run", "--no-session", "hi"}},

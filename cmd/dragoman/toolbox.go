@@ -120,7 +120,11 @@ func (o *toolsFlags) box() (box *tool.Box, done func(), err error) {
 		}
 		tools := ws.Tools()
 		if o.forRun {
-			tools = append(tools, tool.ReadOutput(&tool.MemorySpill{}))
+			own, _, err := readGuidance(".", false, nil)
+			if err != nil {
+				return nil, nil, failed("%w", errors.Join(err, ws.Close()))
+			}
+			tools = append(append(tools, own.skills.Tools()...), tool.ReadOutput(&tool.MemorySpill{}))
 		}
 		box, err := o.config.Box(tools...)
 		if err != nil {

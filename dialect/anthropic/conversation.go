@@ -7,6 +7,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/codec/blockwire"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
+	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
@@ -61,7 +62,7 @@ func writeReasoning(w *jsonwire.Writer, p *dragoman.Reasoning, signature string)
 		w.StringField("data", p.Encrypted)
 	} else {
 		w.StringField("type", "thinking")
-		w.StringField("thinking", blockwire.Visible(p))
+		w.StringField("thinking", wirekit.VisibleReasoning(p))
 		w.StringField("signature", signature)
 	}
 	extra.Write(w, p.Extra, name, "")

@@ -2,8 +2,6 @@ package anthropic
 
 import (
 	"bytes"
-	"errors"
-	"fmt"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
@@ -53,13 +51,9 @@ func (d *streamDecoder) Feed(p []byte, emit func(dragoman.Event) error) error {
 
 // fail records err as the reason why the stream cannot be decoded further.
 func (d *streamDecoder) fail(err error) {
-	if err == nil || d.Failed != nil {
-		return
+	if d.Failed == nil {
+		d.Failed = d.place.Framing(name, err)
 	}
-	if errors.Is(err, sse.ErrTooLong) {
-		err = d.place.Beyond(name, fmt.Errorf("%w: %w", dragoman.ErrTooLarge, err))
-	}
-	d.Failed = err
 }
 
 func (d *streamDecoder) Close(emit func(dragoman.Event) error) error {

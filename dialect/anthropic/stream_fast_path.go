@@ -28,7 +28,7 @@ func (v *wireEvent) quickDelta(data []byte) bool {
 	if v.text, rest, ok = quickText(v.text[:0], rest); !ok {
 		return false
 	}
-	if rest, ok = bytes.CutPrefix(rest, []byte(`}`)); !ok || string(bytes.TrimLeft(rest, " \t\r\n")) != "}" {
+	if rest, ok = bytes.CutPrefix(rest, []byte(`}`)); !ok || string(skipSpace(rest)) != "}" {
 		return false
 	}
 	v.clear([]byte("content_block_delta"))
@@ -36,6 +36,14 @@ func (v *wireEvent) quickDelta(data []byte) bool {
 	v.kind = append(v.kind[:0], kind...)
 	v.delta = delta{fields: v.delta.fields[:0], text: string(v.text), exact: true}
 	return true
+}
+
+// skipSpace returns p after its leading JSON white space. Anthropic pads deltas with it.
+func skipSpace(p []byte) []byte {
+	for len(p) > 0 && (p[0] == ' ' || p[0] == '\t' || p[0] == '\r' || p[0] == '\n') {
+		p = p[1:]
+	}
+	return p
 }
 
 // quickIndex reads a small JSON number.

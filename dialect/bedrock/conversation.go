@@ -9,6 +9,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/blockwire"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
+	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
@@ -248,7 +249,7 @@ func writeReasoning(w *jsonwire.Writer, p *dragoman.Reasoning, signature string)
 	} else {
 		w.Key("reasoningText")
 		w.BeginObject()
-		w.StringField("text", blockwire.Visible(p))
+		w.StringField("text", wirekit.VisibleReasoning(p))
 		w.StringFieldIf("signature", signature)
 		extra.WriteBut(w, p.Extra, name, inText, func(f dragoman.Field) bool { return f.Path == inText+"/signature" && signature != "" })
 		w.EndObject()

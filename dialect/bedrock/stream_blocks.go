@@ -373,8 +373,8 @@ func (d *streamDecoder) assembled(b *streamBlock) []byte {
 	}
 }
 
-// withInner returns a block with one field of its inner object set. All other
-// fields stay, including duplicates.
+// withInner returns a block with one field of its inner object set, or without it
+// if value is nil. All other fields stay, including duplicates.
 func withInner(raw []byte, key, inner string, value []byte) []byte {
 	var w jsonwire.Writer
 	r := jsonwire.NewReader(raw)
@@ -394,8 +394,10 @@ func withInner(raw []byte, key, inner string, value []byte) []byte {
 			w.QuotedKey(string(k))
 			w.Known(r.Raw())
 		}
-		w.Key(inner)
-		w.Known(value)
+		if value != nil {
+			w.Key(inner)
+			w.Known(value)
+		}
 		w.EndObject()
 	}
 	w.EndObject()

@@ -20,7 +20,7 @@ func (e *streamEncoder) openCall(dst []byte, p *blockwire.Out, part *dragoman.To
 	if err := e.Reg.WriteCall(&block, &c, p.At, new(dragoman.Report)); err != nil { // the end of the call reports the losses
 		return dst, fmt.Errorf("bedrock: %s: %w", p.At, err)
 	}
-	return e.blockStart(dst, p, withoutInner(block.Buf, keyCall, "input")), nil
+	return e.blockStart(dst, p, withInner(block.Buf, keyCall, "input", nil)), nil
 }
 
 func (e *streamEncoder) blockStart(dst []byte, p *blockwire.Out, opening []byte) []byte {
@@ -33,37 +33,8 @@ func (e *streamEncoder) blockStart(dst []byte, p *blockwire.Out, opening []byte)
 	return e.flush(dst, eventBlockStart)
 }
 
-// withoutInner returns a block without one field of its inner object.
-func withoutInner(raw []byte, key, inner string) []byte {
-	var w jsonwire.Writer
-	r := jsonwire.NewReader(raw)
-	w.BeginObject()
-	for k := range r.Object() {
-		w.QuotedKey(string(k))
-		if string(k) != key || r.Kind() != '{' {
-			w.Known(r.Raw())
-			continue
-		}
-		w.BeginObject()
-		for k := range r.Object() {
-			if string(k) == inner {
-				r.Skip()
-				continue
-			}
-			w.QuotedKey(string(k))
-			w.Known(r.Raw())
-		}
-		w.EndObject()
-	}
-	w.EndObject()
-	if r.Err() != nil {
-		return raw
-	}
-	return w.Buf
-}
-
-// inner returns a field of the inner object of a block, or nil.
-func inner(raw []byte, key, field string) (value []byte) {
+// innerField returns a field of the inner object of a block, or nil.
+func innerField(raw []byte, key, field string) (value []byte) {
 	r := jsonwire.NewReader(raw)
 	if r.Kind() != '{' {
 		return nil
@@ -117,11 +88,11 @@ func (e *streamEncoder) Media(dst []byte, p *blockwire.Out, m *dragoman.Media) (
 	var block jsonwire.Writer
 	writeMedia(e.Reg.View(), &block, m, p.At, e.Rep)
 	e.Number(p)
-	dst = e.blockStart(dst, p, withoutInner(block.Buf, "image", "source"))
+	dst = e.blockStart(dst, p, withInner(block.Buf, "image", "source", nil))
 	dst = e.deltaFrame(dst, p, nil, func(w *jsonwire.Writer) {
 		w.Key("image")
 		w.BeginObject()
-		w.RawField("source", inner(block.Buf, "image", "source"))
+		w.RawField("source", innerField(block.Buf, "image", "source"))
 		w.EndObject()
 	})
 	return e.StopBlock(dst, p), true
@@ -148,8 +119,8 @@ func (e *streamEncoder) Opaque(dst []byte, p *blockwire.Out, o *dragoman.Opaque)
 		return dst
 	}
 	e.Number(p)
-	dst = e.blockStart(dst, p, withoutInner(o.JSON, key, field))
-	value := inner(o.JSON, key, field)
+	dst = e.blockStart(dst, p, withInner(o.JSON, key, field, nil))
+	value := innerField(o.JSON, key, field)
 	switch {
 	case value == nil:
 	case key == keyResult:

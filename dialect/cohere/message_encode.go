@@ -354,7 +354,7 @@ type placed struct {
 func (e *messageEncoder) assistantBody(ms []dragoman.Message, first int) (written bool, err error) {
 	t := turn{texts: true}
 	for i := range ms {
-		e.sort(&t, &ms[i], extra.Elem(e.list, first+i))
+		e.addToTurn(&t, &ms[i], extra.Elem(e.list, first+i))
 	}
 	if len(ms) > 1 && len(t.content) > 1 {
 		e.rep.Addf(dragoman.Moved, dragoman.Info, extra.Elem(e.list, first).String(), "%d assistant messages written as one", len(ms))
@@ -421,14 +421,14 @@ func (e *messageEncoder) block(p dragoman.Part, at extra.Path) bool {
 	}
 	e.w.BeginObject()
 	e.w.StringField("type", "thinking")
-	e.w.StringField("thinking", visible(r))
+	e.w.StringField("thinking", wirekit.VisibleReasoning(r))
 	extra.Write(&e.w, r.Extra, name, "")
 	e.w.EndObject()
 	return true
 }
 
-// sort adds a message to a turn.
-func (e *messageEncoder) sort(t *turn, m *dragoman.Message, at extra.Path) {
+// addToTurn adds a message to a turn.
+func (e *messageEncoder) addToTurn(t *turn, m *dragoman.Message, at extra.Path) {
 	parts := m.Parts
 	if !ownElement(m) {
 		parts = e.withoutMedia(parts, "assistant", at)
@@ -478,8 +478,8 @@ func (e *messageEncoder) sortReasoning(t *turn, m *dragoman.Message, p *dragoman
 		e.rep.Add(dragoman.Dropped, dragoman.Warn, here.at.String(), "the target does not accept reasoning")
 		return
 	}
-	e.reportReasoning(p, here.at)
-	text := visible(p)
+	wirekit.ReportReasoning(e.rep, name, p, here.at)
+	text := wirekit.VisibleReasoning(p)
 	switch {
 	case text == "" && !ownElement(m):
 	case p.Field == fieldPlan:
@@ -488,19 +488,4 @@ func (e *messageEncoder) sortReasoning(t *turn, m *dragoman.Message, p *dragoman
 		t.texts = false
 		t.content = append(t.content, here)
 	}
-}
-
-func (e *messageEncoder) reportReasoning(p *dragoman.Reasoning, at extra.Path) {
-	extra.ReportItem(e.rep, p.ID, at, "/id")
-	extra.Report(e.rep, p.Extra, name, at)
-	if p.Signature != "" || p.Encrypted != "" || len(p.Details) > 0 {
-		extra.ReportOpaque(e.rep, at.String())
-	}
-}
-
-func visible(p *dragoman.Reasoning) string {
-	if p.Text != "" {
-		return p.Text
-	}
-	return strings.Join(p.Summary, "\n\n")
 }

@@ -46,14 +46,7 @@ type requestEncoder struct {
 
 func (e *requestEncoder) encode() error {
 	to := &wirekit.RequestWriter{W: &e.w, Req: e.req, Rep: e.rep, Caps: &e.target.Caps}
-	e.w.BeginObject()
-	if err := settings.Encode(e, to); err != nil {
-		return err
-	}
-	settings.WriteStored(e, to)
-	extra.Report(e.rep, e.req.Extra, name, extra.At(""))
-	e.w.EndObject()
-	return nil
+	return settings.Write(e, to, nil)
 }
 
 // conversation writes instructions and messages, which are one list.

@@ -84,13 +84,9 @@ func (d *streamDecoder) Feed(p []byte, emit func(dragoman.Event) error) error {
 
 // fail records the reason why the stream cannot be decoded further.
 func (d *streamDecoder) fail(err error) {
-	if err == nil || d.failed != nil {
-		return
+	if d.failed == nil {
+		d.failed = d.place.Framing(name, err)
 	}
-	if errors.Is(err, sse.ErrTooLong) {
-		err = d.place.Beyond(name, fmt.Errorf("%w: %w", dragoman.ErrTooLarge, err))
-	}
-	d.failed = err
 }
 
 // Close implements [dialect.StreamDecoder].

@@ -323,17 +323,17 @@ func (e *streamEncoder) Finish(dst []byte, p *blockwire.Out, final dragoman.Part
 		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.At.String(), "Cohere messages of role assistant cannot contain %s; replaced by a note", part.Media)
 		return e.finishText(dst, p, &dragoman.Text{}, toolwire.Placeholder(part))
 	case *dragoman.Reasoning:
-		e.reportReasoning(part, p.At)
-		if visible(part) == "" && !p.Opened() && (e.first.Origin == nil || e.first.Origin.Dialect != name || isPlan(part)) {
+		wirekit.ReportReasoning(e.rep, name, part, p.At)
+		if wirekit.VisibleReasoning(part) == "" && !p.Opened() && (e.first.Origin == nil || e.first.Origin.Dialect != name || isPlan(part)) {
 			return dst, nil
 		}
-		return e.finishText(dst, p, part, visible(part))
+		return e.finishText(dst, p, part, wirekit.VisibleReasoning(part))
 	case *dragoman.ToolCall:
 		return e.finishCall(dst, p, part)
 	case *dragoman.Opaque:
-		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.At.String(), "%s of dialect %s has no form in a Cohere message", extra.TypedNoun(part.Type, "block"), part.Dialect)
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.At.String(), "%s of dialect %s cannot be expressed in a Cohere message", extra.TypedNoun(part.Type, "block"), part.Dialect)
 	default:
-		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.At.String(), "%s part has no form in a response", part.Kind())
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.At.String(), "%s part cannot be expressed in a response", part.Kind())
 	}
 	return dst, nil
 }

@@ -121,13 +121,13 @@ func (c *conversation) Add(out []blockwire.Block, m *dragoman.Message, p dragoma
 	case *dragoman.Data:
 		b.Part = &dragoman.Text{Text: string(p.JSON)}
 	case *dragoman.Reasoning:
-		if blockwire.Visible(p) == "" && !c.target.Caps.NoReasoning && c.records(m).InCalls(p) {
+		if wirekit.VisibleReasoning(p) == "" && !c.target.Caps.NoReasoning && c.records(m).InCalls(p) {
 			return out // the calls carry its records
 		}
 		if role != wireModel || !c.mayReturn(m, p) {
 			return drop(dragoman.Warn, "reasoning of another model")
 		}
-		if blockwire.Visible(p) == "" && p.Signature == "" {
+		if wirekit.VisibleReasoning(p) == "" && p.Signature == "" {
 			return drop(dragoman.Info, "empty reasoning")
 		}
 		b.Signature = p.Signature
@@ -152,7 +152,7 @@ func (c *conversation) Add(out []blockwire.Block, m *dragoman.Message, p dragoma
 		b.Part = acceptedResult(p, c.Own(m), at, rep)
 	case *dragoman.Opaque:
 		if p.Dialect != name {
-			return drop(dragoman.Serious, "%s part of dialect %s has no Gemini form", p.Type, p.Dialect)
+			return drop(dragoman.Serious, "%s part of dialect %s cannot be expressed in Gemini", p.Type, p.Dialect)
 		}
 		b.Part = c.opaque(m, p, at, rep)
 	default:
@@ -262,7 +262,7 @@ func (c *conversation) writePart(w *jsonwire.Writer, b *blockwire.Block) error {
 			c.rep.Add(dragoman.Dropped, dragoman.Info, b.At.String()+"/cache", "cache breakpoint: the target caches automatically")
 		}
 	case *dragoman.Reasoning:
-		writeText(w, blockwire.Visible(p), true, b.Signature, p.Extra)
+		writeText(w, wirekit.VisibleReasoning(p), true, b.Signature, p.Extra)
 		extra.Report(c.rep, p.Extra, name, b.At)
 	case *dragoman.Media:
 		writeMedia(w, p, b.Signature, b.At, c.rep)

@@ -115,14 +115,7 @@ func (e *requestEncoder) encode() error {
 	_, e.cached = extra.Get(e.req.Extra, name, "/cachedContent")
 	e.arrange(e.req)
 	to := &wirekit.RequestWriter{W: &e.w, Req: e.req, Rep: e.rep, Caps: &e.target.Caps}
-	e.w.BeginObject()
-	if err := settings.Encode(e, to); err != nil {
-		return err
-	}
-	settings.WriteStored(e, to)
-	extra.Report(e.rep, e.req.Extra, name, extra.At(""))
-	e.w.EndObject()
-	return nil
+	return settings.Write(e, to, nil)
 }
 
 func (e *requestEncoder) contents() error {
@@ -479,8 +472,10 @@ func (e *requestEncoder) mode(c *dragoman.ToolChoice, t *toolbox) (mode string, 
 	}
 }
 
-// own reports whether the request was decoded from this dialect.
-func (e *requestEncoder) own() bool { return e.req.Native != nil && e.req.Native.Dialect == name }
+// fromOwnDialect reports whether the request was decoded from this dialect.
+func (e *requestEncoder) fromOwnDialect() bool {
+	return e.req.Native != nil && e.req.Native.Dialect == name
+}
 
 // output writes the MIME type of the output and selects the schema.
 func (e *requestEncoder) output() {

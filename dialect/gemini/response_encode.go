@@ -6,7 +6,6 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
-	"github.com/dragoman-go/dragoman/internal/codec/blockwire"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/codec/toolwire"
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
@@ -250,12 +249,12 @@ func (e *responseEncoder) part(w *jsonwire.Writer, origin *dragoman.Origin, p dr
 		writeMedia(w, p, jsonwire.Unquote(raw), at, e.rep)
 	case *dragoman.Opaque:
 		if p.Dialect != name {
-			e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part of dialect %s has no Gemini form", p.Type, p.Dialect)
+			e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part of dialect %s cannot be expressed in Gemini", p.Type, p.Dialect)
 			return nil
 		}
 		w.Raw(p.JSON)
 	default:
-		e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part has no form in a response", p.Kind())
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part cannot be expressed in a response", p.Kind())
 	}
 	return nil
 }
@@ -266,8 +265,8 @@ func (e *responseEncoder) reasoning(w *jsonwire.Writer, origin *dragoman.Origin,
 	}
 	signature := e.signature(origin, p.Signature, at)
 	e.reportReasoning(p, e.recorded.InCalls(p), at)
-	if blockwire.Visible(p) != "" || signature != "" {
-		writeText(w, blockwire.Visible(p), true, signature, p.Extra)
+	if wirekit.VisibleReasoning(p) != "" || signature != "" {
+		writeText(w, wirekit.VisibleReasoning(p), true, signature, p.Extra)
 	}
 }
 

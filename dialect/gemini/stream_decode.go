@@ -3,7 +3,6 @@ package gemini
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -73,7 +72,7 @@ func (d *streamDecoder) Report() dragoman.Report { return *d.rep }
 // Feed implements [dialect.StreamDecoder].
 func (d *streamDecoder) Feed(p []byte, emit func(dragoman.Event) error) error {
 	d.emit = emit
-	err := d.wrap(d.frames.feed(p, d.event))
+	err := d.place.Framing(name, d.frames.feed(p, d.event))
 	d.notStream.Fed(p)
 	if d.Failed == nil {
 		d.Failed = err
@@ -81,17 +80,10 @@ func (d *streamDecoder) Feed(p []byte, emit func(dragoman.Event) error) error {
 	return err
 }
 
-func (d *streamDecoder) wrap(err error) error {
-	if errors.Is(err, sse.ErrTooLong) {
-		return d.place.Beyond(name, fmt.Errorf("%w: %w", dragoman.ErrTooLarge, err))
-	}
-	return err
-}
-
 // Close implements [dialect.StreamDecoder].
 func (d *streamDecoder) Close(emit func(dragoman.Event) error) error {
 	d.emit = emit
-	if err := d.Drain(func() error { return d.wrap(d.frames.close(d.event)) }); err != nil {
+	if err := d.Drain(func() error { return d.place.Framing(name, d.frames.close(d.event)) }); err != nil {
 		return err
 	}
 	if d.Ended {

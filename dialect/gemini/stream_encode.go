@@ -7,7 +7,6 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
-	"github.com/dragoman-go/dragoman/internal/codec/blockwire"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/codec/stream"
@@ -180,10 +179,10 @@ func (e *streamEncoder) part(dst []byte, choice int, fill func(w *jsonwire.Write
 		fill(w)
 		w.EndArray()
 		w.StringField("role", wireModel)
-		e.fields.Write(w, candidatePath(choice)+"/content")
+		e.fields.WriteElem(w, "/candidates", choice, "/content")
 		w.EndObject()
 		w.IntField("index", int64(choice))
-		e.fields.Write(w, candidatePath(choice))
+		e.fields.WriteElem(w, "/candidates", choice, "")
 		w.EndObject()
 		w.EndArray()
 	})
@@ -259,7 +258,7 @@ func (e *streamEncoder) partEnd(dst []byte, ev *dragoman.PartEnd) ([]byte, error
 			origin = part.Origin
 		}
 		e.reportReasoning(part, e.records.hold(ev.Choice, part, p.at), p.at)
-		return e.writeRest(dst, ev.Choice, p, blockwire.Visible(part), e.signature(origin, part.Signature, p.at), part.Extra), nil
+		return e.writeRest(dst, ev.Choice, p, wirekit.VisibleReasoning(part), e.signature(origin, part.Signature, p.at), part.Extra), nil
 	case *dragoman.ToolCall:
 		return e.callEnd(dst, ev.Choice, p, part)
 	}
@@ -277,7 +276,7 @@ func (e *streamEncoder) partEnd(dst []byte, ev *dragoman.PartEnd) ([]byte, error
 // callEnd writes a call.
 func (e *streamEncoder) callEnd(dst []byte, choice int, p *sentPart, c *dragoman.ToolCall) ([]byte, error) {
 	e.blockedCalls.Of(choice).Call(c, wirekit.BlockedReason)
-	e.recorded = e.records.with(choice, c)
+	e.recorded = e.records.recordCall(choice, c)
 	var err error
 	dst = e.part(dst, choice, func(w *jsonwire.Writer) {
 		err = e.call(w, e.head.Origin, c, p.at)
@@ -347,11 +346,11 @@ func (e *streamEncoder) endCandidate(w *jsonwire.Writer, i int, stop dragoman.St
 	writeText(w, "", false, "", nil)
 	w.EndArray()
 	w.StringField("role", wireModel)
-	e.fields.Write(w, candidatePath(i)+"/content")
+	e.fields.WriteElem(w, "/candidates", i, "/content")
 	w.EndObject()
 	e.finish(w, i, stop, e.effectiveStop(i, stop), resp.Origin, e.calls[i])
 	w.IntField("index", int64(i))
-	e.fields.Write(w, candidatePath(i))
+	e.fields.WriteElem(w, "/candidates", i, "")
 	extra.WriteBut(w, resp.Extra, name, candidatePath(i), e.fields.Written)
 	w.EndObject()
 }

@@ -121,9 +121,7 @@ func contentOf(ms []dragoman.Message) (text, thinking string, calls []string) {
 			case *dragoman.Refusal:
 				text += p.Text
 			case *dragoman.Reasoning:
-				if thinking += p.Text; p.Text == "" {
-					thinking += strings.Join(p.Summary, "")
-				}
+				thinking += p.Text + strings.Join(p.Summary, "")
 			case *dragoman.ToolCall:
 				if p.Hosted {
 					continue

@@ -292,8 +292,8 @@ func (e *streamEncoder) partEnd(dst []byte, ev *dragoman.PartEnd) ([]byte, error
 		e.queueRest(p, part.Text)
 		return e.writePending(dst, &e.texts), nil
 	case *dragoman.Reasoning:
-		e.reportReasoningLosses(part, at)
-		e.queueRest(p, visible(part))
+		wirekit.ReportReasoning(e.rep, name, part, at)
+		e.queueRest(p, wirekit.VisibleReasoning(part))
 		return e.writePending(dst, &e.thoughts), nil
 	case *dragoman.ToolCall:
 		if !wirekit.IsTruncated(part) { // written at the end of the response, if calls may run

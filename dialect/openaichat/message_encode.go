@@ -205,7 +205,7 @@ func (e *messageEncoder) extras(ms []dragoman.Message, first int, content bool) 
 		for _, f := range fields {
 			full, ok := filled[f.Path]
 			if !ok {
-				full = f.Path == "/content" && content || e.filled(ms, &ms[i], f)
+				full = f.Path == "/content" && content || e.hasNewValue(ms, &ms[i], f)
 				filled[f.Path] = full
 			}
 			if full {
@@ -233,9 +233,9 @@ func (e *messageEncoder) extras(ms []dragoman.Message, first int, content bool) 
 	extra.Write(&e.w, kept, name, "")
 }
 
-// filled reports whether a stored null or empty field of m now has a value, or must not be
+// hasNewValue reports whether a stored null or empty field of m now has a value, or must not be
 // written.
-func (e *messageEncoder) filled(ms []dragoman.Message, m *dragoman.Message, f dragoman.Field) bool {
+func (e *messageEncoder) hasNewValue(ms []dragoman.Message, m *dragoman.Message, f dragoman.Field) bool {
 	any := func(has func(dragoman.Part) bool) bool {
 		return slices.ContainsFunc(ms, func(m dragoman.Message) bool { return slices.ContainsFunc(m.Parts, has) })
 	}
@@ -519,8 +519,8 @@ func (t *turn) addReasoning(e *messageEncoder, m *dragoman.Message, p *dragoman.
 		t.content = append(t.content, here)
 	case own && (p.Field != "" || p.Details != nil):
 		t.reasoning = append(t.reasoning, p)
-	case e.target.Caps.ReasoningField != "" && visible(p) != "":
-		t.reasoning = append(t.reasoning, &dragoman.Reasoning{Text: visible(p), Field: e.target.Caps.ReasoningField})
+	case e.target.Caps.ReasoningField != "" && wirekit.VisibleReasoning(p) != "":
+		t.reasoning = append(t.reasoning, &dragoman.Reasoning{Text: wirekit.VisibleReasoning(p), Field: e.target.Caps.ReasoningField})
 		if p.Signature != "" || p.Encrypted != "" {
 			extra.ReportOpaque(e.rep, here.at.String())
 		}
@@ -540,13 +540,6 @@ func unavailable(p *dragoman.Reasoning) bool {
 func (e *messageEncoder) reportReasoningLosses(p *dragoman.Reasoning, at extra.Path) {
 	extra.ReportItem(e.rep, p.ID, at, "/id")
 	extra.Report(e.rep, p.Extra, name, at)
-}
-
-func visible(p *dragoman.Reasoning) string {
-	if p.Text != "" {
-		return p.Text
-	}
-	return strings.Join(p.Summary, "\n\n")
 }
 
 // write writes the content of the turn and reports whether there was any. If all parts are text,

@@ -45,14 +45,7 @@ type requestEncoder struct {
 func (e *requestEncoder) encode() error {
 	e.shared = wirekit.SiblingsOf(e.req, name)
 	to := &wirekit.RequestWriter{W: &e.w, Req: e.req, Rep: e.rep, Caps: &e.target.Caps}
-	e.w.BeginObject()
-	if err := settings.Encode(e, to); err != nil {
-		return err
-	}
-	settings.WriteStored(e, to)
-	e.siblings()
-	e.w.EndObject()
-	return nil
+	return settings.Write(e, to, e.siblings)
 }
 
 // conversation writes instructions and messages, which share one list.

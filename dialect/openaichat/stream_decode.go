@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -78,7 +77,7 @@ func (d *streamDecoder) Report() dragoman.Report { return d.rep }
 // Feed implements [dialect.StreamDecoder].
 func (d *streamDecoder) Feed(p []byte, emit func(dragoman.Event) error) error {
 	d.emit = emit
-	err := d.wrap(d.parser.Feed(p, d.event))
+	err := d.place.Framing(name, d.parser.Feed(p, d.event))
 	d.notSSE.Fed(p)
 	if d.Failed == nil {
 		d.Failed = err
@@ -86,17 +85,10 @@ func (d *streamDecoder) Feed(p []byte, emit func(dragoman.Event) error) error {
 	return err
 }
 
-func (d *streamDecoder) wrap(err error) error {
-	if errors.Is(err, sse.ErrTooLong) {
-		return d.place.Beyond(name, fmt.Errorf("%w: %w", dragoman.ErrTooLarge, err))
-	}
-	return err
-}
-
 // Close implements [dialect.StreamDecoder].
 func (d *streamDecoder) Close(emit func(dragoman.Event) error) error {
 	d.emit = emit
-	if err := d.Drain(func() error { return d.wrap(d.parser.Close(d.event)) }); err != nil {
+	if err := d.Drain(func() error { return d.place.Framing(name, d.parser.Close(d.event)) }); err != nil {
 		return err
 	}
 	if d.Ended {

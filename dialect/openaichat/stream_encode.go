@@ -148,14 +148,14 @@ func (e *streamEncoder) write(dst []byte, choice int, finish string, fill func(w
 	if fill != nil {
 		fill(w)
 	}
-	e.fields.Write(w, choicePath(choice)+"/delta")
+	e.fields.WriteElem(w, "/choices", choice, "/delta")
 	w.EndObject()
 	if finish == "" {
 		w.NullField("finish_reason")
 	} else {
 		w.StringField("finish_reason", finish)
 	}
-	e.fields.Write(w, choicePath(choice))
+	e.fields.WriteElem(w, "/choices", choice, "")
 	if e.tail != nil && choice == 0 {
 		extra.WriteBut(w, e.tail.Extra, name, "/choices/0", e.fields.Written)
 	}
@@ -315,7 +315,7 @@ func (e *streamEncoder) partEnd(dst []byte, ev *dragoman.PartEnd) []byte {
 		extra.Report(e.rep, part.Extra, name, p.at)
 	case *dragoman.Reasoning:
 		if p.field != "" {
-			full = visible(part)
+			full = wirekit.VisibleReasoning(part)
 			e.reportReasoningLosses(part, p.at)
 		} else if part.Details == nil {
 			e.rep.Add(dragoman.Dropped, dragoman.Warn, p.at.String(), "Chat streams have no field for reasoning")

@@ -51,14 +51,7 @@ type requestEncoder struct {
 
 func (e *requestEncoder) encode() error {
 	to := &wirekit.RequestWriter{W: &e.w, Req: e.req, Rep: e.rep, Caps: &e.target.Caps}
-	e.w.BeginObject()
-	if err := settings.Encode(e, to); err != nil {
-		return err
-	}
-	settings.WriteStored(e, to)
-	e.siblings()
-	e.w.EndObject()
-	return nil
+	return settings.Write(e, to, e.siblings)
 }
 
 // siblings writes the fields that Responses shares with OpenAI Chat.
@@ -92,7 +85,7 @@ func (e *requestEncoder) input() error {
 // continues reports whether a request may have no input, because it continues a conversation that
 // the server stores.
 func (e *requestEncoder) continues() bool {
-	return e.req.PreviousResponseID != "" || own(e.req.Extra, "/conversation") || own(e.req.Extra, "/prompt")
+	return e.req.PreviousResponseID != "" || hasOwnField(e.req.Extra, "/conversation") || hasOwnField(e.req.Extra, "/prompt")
 }
 
 func (e *requestEncoder) instructions() {
@@ -206,7 +199,7 @@ func (e *requestEncoder) format() {
 	if f.Strict == codes.StrictOn {
 		skip = append(skip, "strict")
 	}
-	extra.Write(w, without(f.Extra, skip...), name, "")
+	extra.Write(w, withoutFields(f.Extra, skip...), name, "")
 	w.EndObject()
 	extra.Report(e.rep, f.Extra, name, extra.At("/output"))
 }

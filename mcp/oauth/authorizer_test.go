@@ -14,6 +14,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -102,6 +103,29 @@ func TestShortLivedTokenIsNotRefreshedEachTime(t *testing.T) {
 	if n := w.as.count(&w.as.refreshes); n != 0 {
 		t.Errorf("%d refreshes of a new token", n)
 	}
+}
+
+func TestValidTokenDoesNotWaitForALogin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, err := New(Options{Server: "https://mcp.example/mcp"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.keep(&record{Access: "old", Refresh: "r", Issued: time.Now(), Expires: time.Now().Add(time.Minute)})
+		time.Sleep(55 * time.Second) // the refresh is due
+		leave, err := a.enter(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer leave() // a login that lasts
+		begin := time.Now()
+		if token, err := a.Token(t.Context()); token != "old" || err != nil {
+			t.Errorf("token %q, error %v", token, err)
+		}
+		if waited := time.Since(begin); waited > refreshWait {
+			t.Errorf("waited %s", waited)
+		}
+	})
 }
 
 func TestEndedGrantMeansNewLogin(t *testing.T) {
@@ -354,6 +378,24 @@ func TestPitfallK25_OneChallengeInOneProcess(t *testing.T) {
 	group.Wait()
 	if l, r := w.as.count(&w.as.logins), w.as.count(&w.as.refreshes); l != 1 || r != 1 {
 		t.Errorf("%d logins and %d refreshes, want 1 and 1", l, r)
+	}
+}
+
+func TestPitfallK25_TokenIsReadAgainBeforeRefresh(t *testing.T) {
+	w := newWorld(t)
+	one, two := w.authorizer(), w.authorizer()
+	w.mustCall(one)
+	w.mustCall(two) // both have the same refresh token in memory
+	for _, a := range []*Authorizer{one, two, one} {
+		w.as.clock.Move(2 * time.Hour)
+		for _, user := range []*Authorizer{a, one, two} {
+			if token, err := user.Token(t.Context()); err != nil || w.as.lookup(token) == nil {
+				t.Errorf("token %q, error %v", token, err)
+			}
+		}
+	}
+	if r, l := w.as.count(&w.as.refreshes), w.as.count(&w.as.logins); r != 3 || l != 1 {
+		t.Errorf("%d refreshes and %d logins, want 3 and 1", r, l)
 	}
 }
 

@@ -16,6 +16,8 @@ import (
 // A Grant gets tokens without a browser.
 type Grant interface {
 	validate(o *Options) error
+	// endpoint returns the configured address that the grant contacts, or "".
+	endpoint() string
 	// prepare returns the fields of the token request. once is a secret that must not be
 	// sent again if it is refused.
 	prepare(ctx context.Context, a *Authorizer, d *discovery, scopes []string) (form url.Values, once string, err error)
@@ -88,6 +90,8 @@ func (ClientCredentials) validate(o *Options) error {
 	return nil
 }
 
+func (ClientCredentials) endpoint() string { return "" }
+
 func (ClientCredentials) prepare(context.Context, *Authorizer, *discovery, []string) (url.Values, string, error) {
 	return url.Values{"grant_type": {"client_credentials"}}, "", nil
 }
@@ -112,6 +116,8 @@ func (g TokenExchange) validate(o *Options) error {
 	}
 	return nil
 }
+
+func (TokenExchange) endpoint() string { return "" }
 
 func (g TokenExchange) prepare(ctx context.Context, _ *Authorizer, _ *discovery, _ []string) (url.Values, string, error) {
 	token, kind, err := g.Subject(ctx)
@@ -157,6 +163,8 @@ func (g Enterprise) validate(*Options) error {
 	}
 	return g.Client.validate()
 }
+
+func (g Enterprise) endpoint() string { return g.TokenEndpoint }
 
 func (g Enterprise) prepare(ctx context.Context, a *Authorizer, d *discovery, scopes []string) (url.Values, string, error) {
 	if d.resource == "" {
@@ -206,6 +214,8 @@ func (g Workload) validate(*Options) error {
 	}
 	return nil
 }
+
+func (Workload) endpoint() string { return "" }
 
 func (g Workload) prepare(ctx context.Context, _ *Authorizer, d *discovery, _ []string) (url.Values, string, error) {
 	jwt, err := g.Assertion(ctx, d.issuer)

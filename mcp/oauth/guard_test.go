@@ -66,7 +66,7 @@ func TestGuardBlocksAddresses(t *testing.T) {
 		"https://10.0.0.1/", "https://172.16.0.1/", "https://192.168.1.1/", "https://100.100.1.1/", "https://[fd00::1]/",
 		"https://169.254.169.254/latest/meta-data/", "https://[fe80::1]/", "https://[fe80::1%25eth0]/", "https://0.0.0.0/", "https://[::]/",
 		"https://224.0.0.1/", "https://[ff02::1]/", "https://255.255.255.255/", "https://240.0.0.1/", "https://198.18.0.1/",
-		"https://[::ffff:127.0.0.1]/", "https://[::ffff:10.0.0.1]/", "https://[::ffff:169.254.169.254]/", "https://[::127.0.0.1]/",
+		"https://[::ffff:127.0.0.1]/", "https://[::ffff:10.0.0.1]/", "https://[::ffff:169.254.169.254]/", "https://[::ffff:100.64.1.1]/", "https://[::ffff:198.18.0.1]/", "https://[::127.0.0.1]/",
 		"https://[64:ff9b::a9fe:a9fe]/", "https://[2002:7f00:1::]/", "https://[fec0::1]/",
 		"https://2130706433/", "https://0x7f000001/", "https://0x7f.1/", "https://127.1/", "https://0177.0.0.1/", "https://127.0.0.1./",
 		"https://loop.example/", "https://private.example/", "https://mixed.example/", "https://metadata.example/",
@@ -232,6 +232,14 @@ func TestRedirects(t *testing.T) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
+	plain := httptest.NewServer(to("http://93.184.216.34/"))
+	t.Cleanup(plain.Close)
+	u, _ := url.Parse(plain.URL)
+	if local, err := newGuard(u, Network{}); err != nil {
+		t.Error(err)
+	} else if _, err := local.get(t.Context(), plain.URL); !errors.Is(err, ErrBlocked) {
+		t.Errorf("from http to http: %v", err)
+	}
 	// A redirected POST would hand credentials to another server.
 	req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, origin+"/3", strings.NewReader("client_secret=x"))
 	if _, err := g.do(req); !errors.Is(err, ErrBlocked) {
@@ -302,6 +310,20 @@ func TestConfiguredIssuerMayBePrivate(t *testing.T) {
 	for host := range names {
 		if _, err := a.guard.lookup(t.Context(), host, "443"); !errors.Is(err, ErrBlocked) {
 			t.Errorf("%s was not configured: %v", host, err)
+		}
+	}
+}
+
+func TestLoopbackServerDoesNotOpenLoopbackToNames(t *testing.T) {
+	u, _ := url.Parse("http://127.0.0.1:3000/mcp")
+	names := dns{"rebind.example": {addresses("127.0.0.1")}, "localhost": {addresses("127.0.0.1")}, "moved.localhost": {addresses("10.0.0.1")}}
+	g, err := newGuard(u, Network{Resolve: names.resolve})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for host, ok := range map[string]bool{"rebind.example": false, "localhost": true, "moved.localhost": false, "127.0.0.1": true, "10.0.0.1": false} {
+		if _, err := g.lookup(t.Context(), host, "443"); (err == nil) != ok {
+			t.Errorf("%s: %v", host, err)
 		}
 	}
 }

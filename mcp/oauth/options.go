@@ -122,8 +122,8 @@ func New(o Options) (*Authorizer, error) {
 		}
 	}
 	named := []string{o.Issuer, o.Client.Issuer}
-	if e, ok := o.Grant.(Enterprise); ok {
-		named = append(named, e.TokenEndpoint)
+	if o.Grant != nil {
+		named = append(named, o.Grant.endpoint())
 	}
 	g, err := newGuard(u, o.Network, named...)
 	if err != nil {

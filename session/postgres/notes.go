@@ -38,10 +38,10 @@ func (n *notes) exec(ctx context.Context, sql string, args ...any) (rows int64, 
 	for range 100 {
 		done, err := n.store.pool.Exec(ctx, sql, args...)
 		if !failedWith(err, serializationFailure) {
-			return done.RowsAffected(), n.store.about(err)
+			return done.RowsAffected(), n.store.wrapErr(err)
 		}
 	}
-	return 0, n.store.about(errors.New("too many concurrent changes to a note; try again"))
+	return 0, n.store.wrapErr(errors.New("too many concurrent changes to a note; try again"))
 }
 
 // Put stores a value.
@@ -64,6 +64,26 @@ func (n *notes) Put(ctx context.Context, key string, value []byte, expires time.
 	return err
 }
 
+// PutNew stores a value unless its key has one.
+func (n *notes) PutNew(ctx context.Context, key string, value []byte, expires time.Time) (stored bool, err error) {
+	if err := storekit.CheckNote(key, value, expires); err != nil {
+		return false, err
+	}
+	now := n.clock()
+	if !expires.After(now) {
+		return false, ctx.Err()
+	}
+	if value == nil {
+		value = []byte{}
+	}
+	rows, err := n.exec(ctx, `INSERT INTO dragoman_notes (key, value, expires) VALUES ($1, $2, $3)
+		ON CONFLICT (key) DO UPDATE SET value = excluded.value, expires = excluded.expires WHERE dragoman_notes.expires <= $4`, key, value, expires.UTC(), now)
+	if err == nil && n.puts.Add(1)%storage.SweepEvery == 0 {
+		_, err = n.Sweep(ctx, now)
+	}
+	return rows == 1 && err == nil, err
+}
+
 // Get returns a value.
 func (n *notes) Get(ctx context.Context, key string) (value []byte, found bool, err error) {
 	values, err := n.GetAll(ctx, []string{key})
@@ -77,7 +97,7 @@ func (n *notes) Get(ctx context.Context, key string) (value []byte, found bool, 
 func (n *notes) GetAll(ctx context.Context, keys []string) ([][]byte, error) {
 	rows, err := n.store.pool.Query(ctx, `SELECT key, value FROM dragoman_notes WHERE key = ANY ($1) AND expires > $2`, keys, n.clock())
 	if err != nil {
-		return nil, n.store.about(err)
+		return nil, n.store.wrapErr(err)
 	}
 	found := make(map[string][]byte, len(keys))
 	var key string
@@ -87,7 +107,7 @@ func (n *notes) GetAll(ctx context.Context, keys []string) ([][]byte, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, n.store.about(err)
+		return nil, n.store.wrapErr(err)
 	}
 	return storekit.InOrder(keys, found), nil
 }

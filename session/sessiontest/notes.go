@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -47,6 +48,8 @@ func RunNotes(t *testing.T, open func(t *testing.T, now func() time.Time) sessio
 		{"G7_notes round-trip", notesRoundTrip},
 		{"G7_notes expire", notesExpire},
 		{"a later note replaces an earlier one", notesAreReplaced},
+		{"PutNew keeps an earlier note", putNewKeepsEarlierNotes},
+		{"one of several PutNew stores", onePutNewStores},
 		{"notes are deleted", notesAreDeleted},
 		{"many notes are read at once, in order", notesAreReadTogether},
 		{"a sweep deletes only expired notes", sweepsAreExact},
@@ -142,6 +145,62 @@ func notesAreReplaced(t *testing.T, n session.Notes, clock *clock) {
 	wantNote(t, n, "k", []byte("fourth"))
 }
 
+// wantNew puts a note only if it is new, and checks whether it was stored.
+func wantNew(t *testing.T, n session.Notes, key, value string, expires time.Time, want bool) {
+	t.Helper()
+	if stored, err := n.PutNew(t.Context(), key, []byte(value), expires); err != nil || stored != want {
+		t.Errorf("%q as %q: stored %v, %v, want %v", value, key, stored, err, want)
+	}
+}
+
+func putNewKeepsEarlierNotes(t *testing.T, n session.Notes, clock *clock) {
+	wantNew(t, n, "k", "first", clock.Now().Add(time.Minute), true)
+	wantNew(t, n, "k", "second", clock.Now().Add(time.Hour), false)
+	wantNew(t, n, "other", "other", clock.Now().Add(time.Hour), true)
+	wantNote(t, n, "k", []byte("first"))
+	clock.Move(time.Minute - time.Microsecond)
+	wantNew(t, n, "k", "third", clock.Now().Add(time.Hour), false)
+	clock.Move(time.Microsecond)
+	wantNew(t, n, "k", "fourth", clock.Now(), false) // it has expired itself
+	wantNote(t, n, "k", nil)
+	wantNew(t, n, "k", "fifth", clock.Now().Add(time.Minute), true)
+	wantNote(t, n, "k", []byte("fifth"))
+	clock.Move(time.Minute)
+	wantNote(t, n, "k", nil)
+	put(t, n, "k", "put", clock.Now().Add(time.Minute))
+	wantNew(t, n, "k", "sixth", clock.Now().Add(time.Minute), false)
+	if err := n.Delete(t.Context(), "k"); err != nil {
+		t.Fatal(err)
+	}
+	if stored, err := n.PutNew(t.Context(), "k", nil, clock.Now().Add(time.Minute)); err != nil || !stored {
+		t.Error(stored, err)
+	}
+	wantNote(t, n, "k", []byte{})
+}
+
+func onePutNewStores(t *testing.T, n session.Notes, clock *clock) {
+	later := clock.Now().Add(time.Hour)
+	for round := range 10 {
+		key := fmt.Sprint("k", round)
+		var stored [8]bool
+		var wg sync.WaitGroup
+		for w := range stored {
+			wg.Go(func() {
+				var err error
+				if stored[w], err = n.PutNew(t.Context(), key, []byte(fmt.Sprint(w)), later); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		first := slices.Index(stored[:], true)
+		if first < 0 || slices.Contains(stored[first+1:], true) {
+			t.Fatalf("%s was stored by %v, want one", key, stored)
+		}
+		wantNote(t, n, key, []byte(fmt.Sprint(first)))
+	}
+}
+
 func notesAreDeleted(t *testing.T, n session.Notes, clock *clock) {
 	put(t, n, "a", "1", clock.Now().Add(time.Hour))
 	put(t, n, "b", "2", clock.Now().Add(time.Hour))
@@ -210,6 +269,18 @@ func notesAreSwept(t *testing.T, n session.Notes, clock *clock) {
 	for i := range storage.SweepEvery {
 		put(t, n, fmt.Sprint("k", i), "", clock.Now().Add(time.Hour))
 	}
+	wantSwept(t, n, clock)
+	put(t, n, "old", "x", clock.Now().Add(time.Minute))
+	clock.Move(2 * time.Minute)
+	for i := range storage.SweepEvery {
+		wantNew(t, n, fmt.Sprint("new", i), "", clock.Now().Add(time.Hour), true)
+	}
+	wantSwept(t, n, clock)
+}
+
+// wantSwept checks that no expired notes are left.
+func wantSwept(t *testing.T, n session.Notes, clock *clock) {
+	t.Helper()
 	if swept, err := n.Sweep(t.Context(), clock.Now()); err != nil || swept != 0 {
 		t.Errorf("%d were left to sweep: %v", swept, err)
 	}
@@ -222,13 +293,17 @@ func invalidNotesAreRefused(t *testing.T, n session.Notes, clock *clock) {
 	}
 	wantErr(t, "a value that is too large", n.Put(t.Context(), "k", make([]byte, storage.MaxNote+1), later), session.ErrInvalid)
 	wantErr(t, "no time", n.Put(t.Context(), "k", nil, time.Time{}), session.ErrInvalid)
+	_, err := n.PutNew(t.Context(), "a\nb", nil, later)
+	wantErr(t, "PutNew", err, session.ErrInvalid)
 }
 
 func notesRespectContexts(t *testing.T, n session.Notes, clock *clock) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	wantErr(t, "Put", n.Put(ctx, "k", nil, clock.Now().Add(time.Hour)), context.Canceled)
-	_, _, err := n.Get(ctx, "k")
+	_, err := n.PutNew(ctx, "k", nil, clock.Now().Add(time.Hour))
+	wantErr(t, "PutNew", err, context.Canceled)
+	_, _, err = n.Get(ctx, "k")
 	wantErr(t, "Get", err, context.Canceled)
 	_, err = n.GetAll(ctx, []string{"k"})
 	wantErr(t, "GetAll", err, context.Canceled)

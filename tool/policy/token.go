@@ -37,7 +37,8 @@ type Signer struct {
 	// TTL is the lifetime of tokens; zero means 15 minutes.
 	TTL time.Duration
 	// Nonces stores which tokens were used. If several processes redeem tokens, they must share
-	// a store. Nil means the memory of this process, as NewSigner sets it.
+	// a store; session.Nonces is one that also survives a restart. NewSigner sets the memory of
+	// this process. Nil refuses all tokens.
 	Nonces NonceStore
 	// Now is the clock and Random the source of nonces; nil means the system's.
 	Now    func() time.Time
@@ -91,7 +92,7 @@ var (
 	// ErrTokenReplayed is a token that was redeemed before.
 	ErrTokenReplayed = fmt.Errorf("%w: it was used before", ErrToken)
 	// errTokenNonces reports that it is unknown whether a token was used.
-	errTokenNonces = fmt.Errorf("%w: whether it was used before is not known", ErrToken)
+	errTokenNonces = fmt.Errorf("%w: cannot check whether it was used before", ErrToken)
 )
 
 // mismatchError is a token for another call than the one it was redeemed for.

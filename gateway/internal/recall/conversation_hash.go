@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"hash"
 	"unicode"
+	"unicode/utf8"
 
 	dragoman "github.com/dragoman-go/dragoman"
 )
@@ -141,21 +142,29 @@ func visibleText(p dragoman.Part) (string, bool) {
 
 // write adds a text without its white space.
 func (s *visible) write(text string) {
-	start := -1
-	for i, r := range text {
-		space := unicode.IsSpace(r)
-		if !space && start < 0 {
-			start = i
+	var block [1024]byte // a few large writes instead of one for each word
+	n := 0
+	for i := 0; i < len(text); {
+		size := 1
+		space := false
+		if c := text[i]; c < utf8.RuneSelf {
+			space = c == ' ' || c >= '\t' && c <= '\r'
+		} else {
+			var r rune
+			r, size = utf8.DecodeRuneInString(text[i:])
+			space = unicode.IsSpace(r)
 		}
-		if space && start >= 0 {
-			s.text.Write([]byte(text[start:i]))
-			start = -1
+		if !space {
+			if n+size > len(block) {
+				s.text.Write(block[:n])
+				n = 0
+			}
+			n += copy(block[n:], text[i:i+size])
+			s.hasText = true
 		}
-		s.hasText = s.hasText || !space
+		i += size
 	}
-	if start >= 0 {
-		s.text.Write([]byte(text[start:]))
-	}
+	s.text.Write(block[:n])
 }
 
 func (s *visible) empty() bool { return !s.hasText && len(s.calls) == 0 }

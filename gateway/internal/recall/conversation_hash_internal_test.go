@@ -2,8 +2,12 @@ package recall
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
+	"strings"
 	"testing"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/dragoman-go/dragoman/internal/testkit/gen"
 	"pgregory.net/rapid"
@@ -75,4 +79,26 @@ func TestDifferentJSONHashesDifferently(t *testing.T) {
 	if hashBlock([]byte(`{"type":"x","cache_control":{"type":"ephemeral"}}`)) != hashBlock([]byte(`{"type":"x"}`)) {
 		t.Error("a cache marker makes another block")
 	}
+}
+
+// Stored outputs are found by this hash, so it must not change.
+func TestVisibleTextHashesWithoutWhiteSpace(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := strings.Repeat(rapid.String().Draw(t, "text"), rapid.IntRange(1, 500).Draw(t, "times"))
+		text += rapid.SampledFrom([]string{"", " ", "\u00a0", "\u0085", "\x85", "\xff \xe2\x80", "\u3000x"}).Draw(t, "end")
+		var want []byte
+		for i, r := range text {
+			if _, size := utf8.DecodeRuneInString(text[i:]); !unicode.IsSpace(r) {
+				want = append(want, text[i:i+size]...)
+			}
+		}
+		s := &visible{text: sha256.New()}
+		s.write(text)
+		if got, want := [sha256.Size]byte(s.text.Sum(nil)), sha256.Sum256(want); got != want {
+			t.Fatalf("%q: %x, want %x", text, got, want)
+		}
+		if s.hasText != (len(want) > 0) {
+			t.Fatalf("%q: has text: %v", text, s.hasText)
+		}
+	})
 }

@@ -8,6 +8,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/codec/blockwire"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 	"github.com/dragoman-go/dragoman/internal/testkit/gen"
 	"pgregory.net/rapid"
 )
@@ -65,7 +66,7 @@ func (w *toyStream) Finish(dst []byte, p *blockwire.Out, final dragoman.Part) ([
 	case *dragoman.Refusal:
 		whole = part.Text
 	case *dragoman.Reasoning:
-		whole = blockwire.Visible(part)
+		whole = wirekit.VisibleReasoning(part)
 	case *dragoman.ToolCall:
 		whole = p.WholeArguments(part)
 	default:

@@ -8,6 +8,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/codec/toolwire"
+	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 )
 
 func isThinking(b Block) bool { return b.Is(codes.KindReasoning) }
@@ -146,18 +147,6 @@ func HasProof(p *dragoman.Reasoning) bool {
 	return p.Signature != ""
 }
 
-// Visible returns the readable text of thinking.
-func Visible(p *dragoman.Reasoning) string {
-	if len(p.Summary) == 0 {
-		return p.Text
-	}
-	all := p.Summary
-	if p.Text != "" {
-		all = append([]string{p.Text}, p.Summary...)
-	}
-	return strings.Join(all, "\n\n")
-}
-
 // Signature returns the signature of thinking in a response for a client of dialect d.
 // It returns "" for a signature of another dialect, which would be rejected when the
 // client sends it back. origin is the origin of the response.
@@ -178,7 +167,7 @@ func IsShown(p *dragoman.Reasoning, origin *dragoman.Origin, d dragoman.Dialect)
 	if p.Redacted {
 		return own && p.Encrypted != ""
 	}
-	return Visible(p) != "" || own && (p.Signature != "" || p.Encrypted == "")
+	return wirekit.VisibleReasoning(p) != "" || own && (p.Signature != "" || p.Encrypted == "")
 }
 
 // foreign reports whether thinking is known to come from another dialect.

@@ -45,14 +45,7 @@ func (e *RequestEncoder) Cache(marker string, atEnd *dragoman.CacheHint) {
 // write to e.
 func EncodeSettings[D, E any](e *RequestEncoder, settings *wirekit.Settings[D, E], lines E) error {
 	to := &wirekit.RequestWriter{W: &e.W, Req: e.Req, Rep: e.Rep, Caps: &e.Target.Caps}
-	e.W.BeginObject()
-	if err := settings.Encode(lines, to); err != nil {
-		return err
-	}
-	settings.WriteStored(lines, to)
-	extra.Report(e.Rep, e.Req.Extra, e.Dialect, extra.At(""))
-	e.W.EndObject()
-	return nil
+	return settings.Write(lines, to, nil)
 }
 
 // Tools writes the list of tools, unless it is empty.

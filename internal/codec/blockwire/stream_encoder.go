@@ -221,7 +221,7 @@ func (e *StreamEncoder) finishReasoning(dst []byte, p *Out, r *dragoman.Reasonin
 	if r.Redacted && !(e.BareStart && p.Opened()) {
 		return e.events.Redacted(dst, p, r)
 	}
-	rest := e.Remainder(p, Visible(r))
+	rest := e.Remainder(p, wirekit.VisibleReasoning(r))
 	if !e.BareStart && !p.Opened() && rest == "" && signature == "" {
 		return dst, nil
 	}

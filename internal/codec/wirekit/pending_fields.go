@@ -3,6 +3,7 @@ package wirekit
 import (
 	"bytes"
 	"slices"
+	"strconv"
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -46,6 +47,14 @@ func (p *PendingFields) Write(w *jsonwire.Writer, path string) {
 		p.sent[f.Path] = f.Value
 		return true
 	})
+}
+
+// WriteElem writes the waiting fields directly below a path of an element of a list. It makes
+// the path only if a field waits, because encoders call it for each delta.
+func (p *PendingFields) WriteElem(w *jsonwire.Writer, list string, index int, below string) {
+	if len(p.waiting) > 0 {
+		p.Write(w, list+"/"+strconv.Itoa(index)+below)
+	}
 }
 
 // WriteRest writes all waiting fields into one object. Of fields with the same name it

@@ -42,6 +42,15 @@ func (p *StreamPlace) Error(d dragoman.Dialect, ev sse.Event, err error) error {
 	return e
 }
 
+// Framing returns the error of the parser. An event that is too long is beyond the current
+// one, and wraps [dragoman.ErrTooLarge].
+func (p *StreamPlace) Framing(d dragoman.Dialect, err error) error {
+	if errors.Is(err, sse.ErrTooLong) {
+		return p.Beyond(d, fmt.Errorf("%w: %w", dragoman.ErrTooLarge, err))
+	}
+	return err
+}
+
 // Beyond returns an error in the event after the current one, which was never read.
 func (p *StreamPlace) Beyond(d dragoman.Dialect, err error) error {
 	return &dragoman.DecodeError{

@@ -193,10 +193,22 @@ type RequestWriter struct {
 // maxSettings limits the number of lines in a table.
 const maxSettings = 64
 
-// Encode writes the fields of the request, and reports the losses of those that the API
-// lacks. [Settings.WriteStored] writes the others.
-func (t *Settings[D, E]) Encode(e E, to *RequestWriter) error {
-	return t.encode(t.top, e, to)
+// Write writes the request: its fields, then those that are stored for the dialect, unless a
+// line supersedes them. It reports the losses of fields that the API lacks. foreign writes or
+// reports the fields that are stored for other dialects; nil reports them all.
+func (t *Settings[D, E]) Write(e E, to *RequestWriter, foreign func()) error {
+	to.W.BeginObject()
+	if err := t.encode(t.top, e, to); err != nil {
+		return err
+	}
+	t.writeStored(t.top, e, to)
+	if foreign != nil {
+		foreign()
+	} else {
+		extra.Report(to.Rep, to.Req.Extra, t.of.Dialect, extra.At(""))
+	}
+	to.W.EndObject()
+	return nil
 }
 
 func (t *Settings[D, E]) encode(l *settingsLevel[D, E], e E, to *RequestWriter) error {
@@ -259,10 +271,8 @@ func (s *settingsLine[D, E]) plain(to *RequestWriter) {
 	}
 }
 
-// WriteStored writes the fields of the request that are stored for the dialect, unless a
+// writeStored writes the fields of the request that are stored for the dialect, unless a
 // line supersedes them.
-func (t *Settings[D, E]) WriteStored(e E, to *RequestWriter) { t.writeStored(t.top, e, to) }
-
 func (t *Settings[D, E]) writeStored(l *settingsLevel[D, E], e E, to *RequestWriter) {
 	extra.WriteBut(to.W, to.Req.Extra, t.of.Dialect, l.prefix, func(f dragoman.Field) bool {
 		s := t.find(l, []byte(f.Path[len(l.prefix)+1:]))

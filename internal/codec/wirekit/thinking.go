@@ -1,8 +1,11 @@
 package wirekit
 
 import (
+	"strings"
+
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/extra"
 )
 
 // Thinking budgets for the reasoning efforts, for models that accept a budget only.
@@ -92,5 +95,26 @@ func ReportBudget(rep *dragoman.Report, s *dragoman.ReasoningSettings) {
 	}
 	if s.BudgetTokens == nil && (s.Effort == "" || s.Effort == "none" || !known) && (s.Mode == codes.ReasoningAdaptive || s.Mode == codes.ReasoningBudget) {
 		rep.Addf(dragoman.Lowered, dragoman.Info, "/reasoning/mode", "the model cannot choose how long it thinks; a budget of %d written", int64(budgetMedium))
+	}
+}
+
+// VisibleReasoning returns the readable text of reasoning: its text, then its summary.
+func VisibleReasoning(p *dragoman.Reasoning) string {
+	if len(p.Summary) == 0 {
+		return p.Text
+	}
+	all := p.Summary
+	if p.Text != "" {
+		all = append([]string{p.Text}, p.Summary...)
+	}
+	return strings.Join(all, "\n\n")
+}
+
+// ReportReasoning reports what is lost of reasoning if only its visible text is written.
+func ReportReasoning(rep *dragoman.Report, d dragoman.Dialect, p *dragoman.Reasoning, at extra.Path) {
+	extra.ReportItem(rep, p.ID, at, "/id")
+	extra.Report(rep, p.Extra, d, at)
+	if p.Signature != "" || p.Encrypted != "" || len(p.Details) > 0 {
+		extra.ReportOpaque(rep, at.String())
 	}
 }

@@ -4,8 +4,10 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/dragoman-go/dragoman/internal/testkit"
 )
@@ -38,6 +40,62 @@ func TestExportedAPI(t *testing.T) {
 	if diff := difference(string(want), got); diff != "" {
 		t.Errorf("the exported API differs from %s:\n%s\nIf this is intended, run\n\n\tgo test ./internal/repo/apicheck -update\n\nand add a line to CHANGELOG.md that states what users have to do.", golden, diff)
 	}
+}
+
+// The API has what users call. What only our packages need is in internal/. bounds are the
+// maximum numbers of identifiers of a package, with the packages below it that have no bound of
+// their own; "" is the root package.
+var bounds = map[string]int{
+	"":        130,
+	"mcp":     130,
+	"skill":   15,
+	"...rest": 480,
+}
+
+func TestAPIStaysSmall(t *testing.T) {
+	root, err := testkit.RepoRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	listing, err := List(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := identifiers(listing)
+	for area, most := range bounds {
+		if n := counts[area]; n > most {
+			t.Errorf("%s: %d exported package-level identifiers, at most %d are allowed: move what users do not call to internal/", area, n, most)
+		} else if n < most/2 {
+			t.Errorf("%s: %d identifiers of at most %d: the count misses most of them, or the bound can be lower", area, n, most)
+		}
+	}
+}
+
+// identifiers counts the package-level identifiers of a listing by the areas of bounds. A type is
+// one identifier, whatever it has.
+func identifiers(listing string) map[string]int {
+	counts := map[string]int{}
+	seen := map[string]bool{}
+	pkg := ""
+	for line := range strings.Lines(listing) {
+		decl, ok := strings.CutPrefix(line, "\t")
+		if !ok {
+			pkg = strings.TrimPrefix(strings.TrimSpace(strings.TrimPrefix(line, "package ")), testkit.Module)
+			pkg = strings.TrimPrefix(pkg, "/")
+			continue
+		}
+		kind, rest, _ := strings.Cut(decl, " ")
+		end := strings.IndexFunc(rest, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+		if id := pkg + "." + rest[:max(end, 0)]; slices.Contains([]string{"const", "var", "func", "type"}, kind) && !seen[id] {
+			seen[id] = true
+			area, _, _ := strings.Cut(pkg, "/")
+			if _, ok := bounds[area]; !ok {
+				area = "...rest"
+			}
+			counts[area]++
+		}
+	}
+	return counts
 }
 
 // difference lists the lines that only one of two listings has, each with its

@@ -20,6 +20,8 @@ type layer struct {
 	// files allows package os, for files and the environment. Printing and exiting
 	// stay forbidden.
 	files bool
+	// stdout allows a package to speak a protocol over standard output.
+	stdout bool
 	// program marks commands and examples, which may do what libraries must not.
 	program bool
 	// tests marks a package that only tests import. It may do what a program does.
@@ -97,7 +99,7 @@ var layers = []layer{
 	{path: "session/sqlite", only: []string{"internal/storage", "internal/storage/storekit", "session", "tool"}, files: true, third: []string{"modernc.org/sqlite"}},
 	{path: "session/postgres", only: []string{"internal/storage", "internal/storage/storekit", "session", "tool"}, third: []string{"github.com/jackc/pgx/v5", "github.com/jackc/pgx/v5/"}},
 	{path: "session/sessiontest", only: []string{"", "internal/codec/codes", "internal/storage", "session", "tool", "internal/codec/dialectname"}},
-	{path: "skill", only: []string{"", "internal/textkit", "internal/text/toolname", "internal/jsonwire", "tool"}, files: true, third: []string{"github.com/goccy/go-yaml"}},
+	{path: "skill", only: []string{"", "internal/configfile", "internal/textkit", "tool"}, files: true},
 	{path: "mcp/internal/rpc", only: []string{"internal/jsonwire", "internal/textkit"}},
 	{path: "mcp/internal/stdio", only: []string{"internal/jsonwire", "internal/textkit", "mcp/internal/rpc"}, files: true, third: []string{"golang.org/x/sys/"}},
 	{path: "mcp/internal/httpclient", only: []string{"internal/framing", "internal/framing/sse", "internal/jsonwire", "internal/textkit", "mcp/internal/rpc"}},
@@ -106,7 +108,8 @@ var layers = []layer{
 	{path: "mcp/oauth", only: []string{"internal/textkit"}, files: true, third: []string{"github.com/go-json-experiment/json", jsontext, "github.com/modelcontextprotocol/go-sdk/oauthex", "golang.org/x/sys/windows"}},
 	{path: "mcp/oauth/internal/conformance", only: []string{"mcp/oauth"}, program: true, third: []string{"github.com/modelcontextprotocol/go-sdk/mcp"}},
 	{path: "mcp", files: true},
-	{path: "mcp/mcpserver", files: true, third: []string{"github.com/modelcontextprotocol/go-sdk/"}},
+	{path: "mcp/mcpserver", files: true, stdout: true, third: []string{"github.com/modelcontextprotocol/go-sdk/"}},
+	{path: "mcp/internal/conformance/server", only: []string{"", "mcp/mcpserver", "tool"}, program: true},
 	{path: "agent"},
 	{path: "agent/agenttest", only: []string{}},
 	{path: "gateway/access", only: []string{"internal/textkit"}, pure: true},

@@ -3,6 +3,7 @@ package archtest
 import (
 	"go/ast"
 	"go/token"
+	"os"
 	"path"
 	"path/filepath"
 	"strconv"
@@ -136,6 +137,47 @@ func TestEveryDialectIsDescribed(t *testing.T) {
 		}
 		if _, ok := codec.(interface{ ToolCodec() toolwire.Codec }); !ok {
 			t.Errorf("%s: no ToolCodec: registries do not know its tool objects", codec.Dialect())
+		}
+	}
+}
+
+// A vendor that others barely know is mentioned in few files outside its package: in facts
+// that are data, in oracles, and in the support of tests.
+var maxMentions = map[string]int{"bedrock": 15, "cohere": 11}
+
+func TestVendorsAreMentionedInFewFiles(t *testing.T) {
+	root, err := testkit.RepoRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pkgs, err := testkit.RepoPackages(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for vendor, most := range maxMentions {
+		var files []string
+		home := 0
+		for _, p := range pkgs {
+			for _, name := range p.Files {
+				file := path.Join(p.Path, name)
+				src, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(file)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				switch {
+				case !strings.Contains(strings.ToLower(string(src)), vendor):
+				case p.Path == "dialect/"+vendor:
+					home++
+				case !strings.HasPrefix(p.Path, "examples/"):
+					files = append(files, file)
+				}
+			}
+		}
+		if home == 0 {
+			t.Errorf("no file of dialect/%s mentions %[1]s", vendor)
+		}
+		if len(files) > most {
+			t.Errorf("%d files outside dialect/%s mention %[2]s, at most %d may: %s", len(files), vendor, most, strings.Join(files, " "))
 		}
 	}
 }

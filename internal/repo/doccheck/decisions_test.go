@@ -82,6 +82,9 @@ var (
 	identifier = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*[a-z][A-Za-z0-9]*$`)
 )
 
+// standardPackages are the packages of the standard library that the decisions name.
+var standardPackages = map[string]bool{"http": true, "json": true, "os": true}
+
 func TestDecisionsNameWhatExists(t *testing.T) {
 	root, err := testkit.RepoRoot()
 	if err != nil {
@@ -108,7 +111,11 @@ func TestDecisionsNameWhatExists(t *testing.T) {
 			continue
 		}
 		if q := qualified.FindStringSubmatch(what); q != nil {
-			if known, isPackage := names.lookup(q[1], q[2]); isPackage || token.IsExported(q[1]) {
+			known, isPackage := names.lookup(q[1], q[2])
+			if !isPackage && token.IsExported(q[2]) && !token.IsExported(q[1]) && !standardPackages[q[1]] {
+				t.Errorf("docs/decisions.md names `%s`, but there is no package %s", what, q[1])
+			}
+			if isPackage || token.IsExported(q[1]) {
 				checked++
 				if !known && !names.members[what] {
 					t.Errorf("docs/decisions.md names `%s`, which does not exist", what)

@@ -58,25 +58,39 @@ func (m *Notes) now() time.Time {
 // Put stores a value. A note that is larger than MaxBytes is an error ([dragoman.ErrTooLarge]);
 // other notes are not evicted for it.
 func (m *Notes) Put(ctx context.Context, key string, value []byte, expires time.Time) error {
+	_, err := m.put(ctx, key, value, expires, false)
+	return err
+}
+
+// PutNew stores a value unless its key has one. The key of an evicted note has none.
+func (m *Notes) PutNew(ctx context.Context, key string, value []byte, expires time.Time) (stored bool, err error) {
+	return m.put(ctx, key, value, expires, true)
+}
+
+// put stores a value; onlyNew keeps a previous value that has not expired.
+func (m *Notes) put(ctx context.Context, key string, value []byte, expires time.Time, onlyNew bool) (stored bool, err error) {
 	if err := CheckNote(key, value, expires); err != nil {
-		return err
+		return false, err
 	}
 	note := &memoryNote{key: key, value: nonNilClone(value), expires: expires.UTC().Truncate(time.Microsecond)}
 	now := m.now()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := ctx.Err(); err != nil {
-		return err
+		return false, err
+	}
+	if previous := m.byKey[key]; onlyNew && previous != nil && previous.Value.(*memoryNote).expires.After(now) {
+		return false, nil
 	}
 	m.remove(m.byKey[key]) // even if the new value is not stored: the old one is outdated
 	if most := m.maxBytes(); note.size() > most {
-		return fmt.Errorf("session: a note of %d bytes exceeds the memory limit of %d bytes: %w", len(value), most, dragoman.ErrTooLarge)
+		return false, fmt.Errorf("session: a note of %d bytes exceeds the memory limit of %d bytes: %w", len(value), most, dragoman.ErrTooLarge)
 	}
 	if m.puts++; m.puts%storage.SweepEvery == 0 {
 		m.sweep(now, sweepBatch)
 	}
 	if !note.expires.After(now) {
-		return nil
+		return false, nil
 	}
 	if m.byKey == nil {
 		m.byKey = map[string]*list.Element{}
@@ -86,7 +100,7 @@ func (m *Notes) Put(ctx context.Context, key string, value []byte, expires time.
 	for m.isOverLimit() {
 		m.remove(m.used.Back())
 	}
-	return nil
+	return true, nil
 }
 
 func (m *Notes) maxBytes() int64 {
