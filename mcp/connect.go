@@ -518,13 +518,18 @@ func (s *server) wake() {
 
 // connected takes the tools of a new connection, before any call continues on it.
 func (s *server) connected(_ context.Context, info peer.Info) error {
+	if _, ok := s.peer.Stored(peer.Tools); ok {
+		s.take()
+	}
 	s.mu.Lock()
-	if s.state == StateFailed || s.state == StateLost {
+	failed := s.state == StateFailed
+	if failed || s.state == StateLost {
 		s.state, s.err = StateReady, nil
 	}
 	s.mu.Unlock()
-	s.take()
-	s.wake()
+	if failed {
+		s.wake()
+	}
 	s.all.observe(Event{Server: s.label, Kind: "connected", Text: info.Revision})
 	return nil
 }

@@ -100,7 +100,15 @@ func serveStdio(ctx context.Context, kind string) {
 		serveNoise()
 		return
 	}
-	if err := sdkServer("stdio_").Run(ctx, &sdk.StdioTransport{}); err != nil {
+	server := sdkServer("stdio_")
+	if kind == "mortal" {
+		server.AddTool(&sdk.Tool{Name: "die", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			fmt.Fprintln(os.Stderr, "out of memory")
+			os.Exit(7)
+			return nil, nil
+		})
+	}
+	if err := server.Run(ctx, &sdk.StdioTransport{}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
 }

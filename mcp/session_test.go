@@ -3,6 +3,7 @@ package mcp_test
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -98,4 +99,27 @@ func TestPitfallK39_DuplicateAndLateAnswersReachNoOtherCall(t *testing.T) {
 			t.Errorf("call %d got %q", i, got)
 		}
 	}
+}
+
+func TestPitfallK14_CallOfAProgramThatDiesIsNotRepeatedAndTheProgramIsStartedAgain(t *testing.T) {
+	servers := connect(t, mcp.Options{}, stdioServer(t, "mortal"))
+	tools := servers.Tools()
+	runner := &tool.Runner{Approver: approver(`{}`, nil)}
+	for range 2 {
+		b, got := run(t, runner, tools, "die", "{}")
+		if b.Records[0].OK || !strings.Contains(got, "may or may not have run") || !strings.Contains(causes(b.Records[0].Cause), "out of memory") {
+			t.Errorf("%q, causes %s", got, causes(b.Records[0].Cause))
+		}
+		if _, got := run(t, runner, tools, "stdio_echo", `{"text":"alive"}`); !strings.Contains(got, "said alive") {
+			t.Errorf("after the restart: %q", got)
+		}
+	}
+}
+
+// causes returns the texts of an error and of the errors that it wraps.
+func causes(err error) (text string) {
+	for ; err != nil; err = errors.Unwrap(err) {
+		text += err.Error() + "\n"
+	}
+	return text
 }
