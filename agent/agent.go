@@ -39,6 +39,14 @@ type Agent struct {
 
 	// Tools are the tools that the model may call; nil means none.
 	Tools []tool.Tool
+	// ToolSource returns further tools, such as those of MCP servers, whose lists may change.
+	// It is called before each model call, and when a run is resumed; nil adds none.
+	//   - Its tools come after Tools. Tools that it returned before keep their places in
+	//     requests and new ones come last, so that the prompt caches of providers stay valid.
+	//   - A tool that it no longer returns is not sent, and a call of it is an error result.
+	//   - If it fails at first, the run fails. Later, the run continues with the earlier tools
+	//     and reports a [Notice].
+	ToolSource func(ctx context.Context) ([]tool.Tool, error)
 	// Toolbox is the configuration that the tools share; the zero value is safe.
 	Toolbox tool.Config
 	// Runner checks, limits and records calls; nil means a Runner with the defaults.

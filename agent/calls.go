@@ -455,6 +455,8 @@ func (r *run) splitCalls(calls []*dragoman.ToolCall) (run []*dragoman.ToolCall, 
 		case r.state.settled(c.ID) != nil:
 		case handoff && first != "":
 			answered = append(answered, c.Fail(fmt.Sprintf("Not handed over: %s was called first, and a turn can have only one handoff.", first)))
+		case r.active.removed[c.QualifiedName()]:
+			answered = append(answered, c.Fail(fmt.Sprintf("%s is unavailable: its server no longer offers it. Continue without it.", c.QualifiedName())))
 		case r.active.isHidden(key) && !r.found(key):
 			answered = append(answered, c.Fail(fmt.Sprintf("%s is not loaded. Find it with %s first.", c.QualifiedName(), r.active.searchTool.Spec().Name)))
 		default:

@@ -97,6 +97,7 @@ func (d *decisions) adopt(ctx context.Context, pending []tool.Pending) error {
 func (d *decisions) record(g decision) error {
 	b := g.pending.Binding
 	switch {
+	case g.sticky && question(g.pending.Wanted): // it does not cover calls
 	case g.sticky && g.answer.Verdict == tool.Approved:
 		d.ledger.Always(b)
 	case g.sticky:
@@ -104,6 +105,9 @@ func (d *decisions) record(g decision) error {
 	}
 	return d.ledger.Decide(b, g.answer)
 }
+
+// question reports whether a pending call is a question of a running tool.
+func question(w *tool.InputRequest) bool { return w != nil && w.Name != "" }
 
 // approve records the approval of a call whose tool is suspended.
 func (d *decisions) approve(b tool.Binding) {
@@ -165,6 +169,9 @@ func (d *decisions) logged(a tool.Approver) tool.Approver {
 			}
 		}
 		answer, err := a.Approve(ctx, req)
+		if question(req.Wanted) { // an answer to a question of a tool does not cover calls
+			answer.Sticky = false
+		}
 		if err != nil || answer.Verdict != tool.Approved && answer.Verdict != tool.Rejected {
 			return answer, err
 		}

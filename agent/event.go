@@ -145,6 +145,7 @@ type GuardrailTripped struct {
 //   - "correction": the answer does not match the requested format and goes back to the model
 //   - "failover": a model of a chain failed, and another one responded
 //   - "degraded": a tool failed and is removed for the rest of the run
+//   - "tools": the tools of ToolSource changed, or could not be updated
 //   - "action": an action of an extension before saving failed; the run is saved anyway
 type Notice struct {
 	Turn int

@@ -58,7 +58,13 @@ func (r *run) beforeModelCall(ctx context.Context) error {
 		return err
 	}
 	if r.state.Paused { // nothing comes between a paused response and its continuation
-		return nil
+		if r.active.sourced {
+			return nil
+		}
+		return r.refreshTools(ctx)
+	}
+	if err := r.refreshTools(ctx); err != nil {
+		return err
 	}
 	if err := r.deliver(ctx); err != nil {
 		return errorf("delivering results of background work: %w", err)

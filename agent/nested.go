@@ -59,6 +59,17 @@ func (a Agent) checkState(ctx context.Context, raw json.RawMessage) error {
 	if err != nil {
 		return err
 	}
+	if known := c.byName[s.s.Agent]; known != nil && known.ToolSource != nil {
+		tools, err := known.ToolSource(ctx)
+		if err != nil {
+			return err
+		}
+		q, err := known.withSource(tools)
+		if err != nil {
+			return err
+		}
+		c.replace(known, q)
+	}
 	p, err := c.resumedAgent(&s.s)
 	if err != nil {
 		return err

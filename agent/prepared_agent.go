@@ -54,6 +54,15 @@ type preparedAgent struct {
 	// needsReader is set if tools of the run can spill, so that this agent must be able to read
 	// the outputs.
 	needsReader bool
+
+	// static is the agent without the tools of its ToolSource, sourced is set once that was
+	// called. fromSource are its tools as it returned them, and ordering the same in the order
+	// in which they first appeared. removed has the names of those that are gone.
+	static     *Agent
+	sourced    bool
+	fromSource []tool.Tool
+	ordering   []tool.Tool
+	removed    map[string]bool
 }
 
 // defaultStores are the stores that a run offers to agents whose Runner does not set them.
@@ -96,7 +105,7 @@ func newAgentSet(a *Agent, k defaultStores, outer []*policy.Policy) (*agentSet, 
 	var add func(a *Agent)
 	add = func(a *Agent) {
 		if known := c.byName[a.name()]; known != nil {
-			if known.Agent != a {
+			if known.Agent != a && known.static != a {
 				errs = append(errs, errorf("%w: two agents have the name %q; give each agent its own name", ErrAgent, a.name()))
 			}
 			return
@@ -175,6 +184,9 @@ func canSpill(a *Agent, seen map[*Agent]bool) bool {
 		return false
 	}
 	seen[a] = true
+	if a.ToolSource != nil { // its tools are not known yet
+		return true
+	}
 	for _, t := range a.Tools {
 		l := tool.Limits{}
 		if s, ok := t.(interface{ Settings() tool.Settings }); ok {

@@ -237,6 +237,12 @@ func (r *run) rebind(ctx context.Context, stored []byte) error {
 	if err := r.state.expand(ctx, r.detacher()); err != nil {
 		return err
 	}
+	if known := r.agents.byName[r.state.Agent]; known != nil && r.state.Phase == calling {
+		r.active = known
+		if err := r.refreshTools(ctx); err != nil {
+			return err
+		}
+	}
 	p, err := r.agents.resumedAgent(&r.state)
 	if err != nil {
 		return err

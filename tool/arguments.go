@@ -17,7 +17,8 @@ import (
 // that failed.
 type Step struct {
 	// Name is "parse", "repair", "unwrap", "complete", "validate", "policy" (an argument
-	// that the policy set), "hook", "edit" (a change by a human) or "grammar".
+	// that the policy set), "hook", "edit" (a change by a human), "answer" (to a question of
+	// the tool) or "grammar".
 	Name   string `json:"step"`
 	Detail string `json:"detail,omitempty"`
 }
@@ -31,10 +32,11 @@ const (
 	stepComplete = "complete"
 	stepValidate = "validate"
 	// stepPolicy is an argument that the policy set, StepHook a change by hooks,
-	// stepEdit one by a human.
+	// stepEdit one by a human, and stepAnswer the answer to a question of the tool.
 	stepPolicy = "policy"
 	stepHook   = "hook"
 	stepEdit   = "edit"
+	stepAnswer = "answer"
 	// stepGrammar is a text that does not match the grammar of its tool.
 	stepGrammar = "grammar"
 )

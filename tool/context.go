@@ -32,6 +32,8 @@ type runningCall struct {
 	metadata map[string]string
 	// state is the state that the tool left when it was suspended.
 	state json.RawMessage
+	// answers are the answers to the questions of the tool.
+	answers map[string]Answer
 	// progress forwards progress reports until the call ends.
 	mu       sync.Mutex
 	progress func(parts []dragoman.Part)

@@ -41,6 +41,9 @@ type execution struct {
 	// inJournal reports that the journal was asked about the call.
 	inJournal bool
 
+	// answers are the answers to the questions that the tool asked.
+	answers map[string]Answer
+
 	pending *Pending
 	plain   string // the text of the output, as it was before it was fenced
 	cut     *Cut   // the parts of the output that were left out
@@ -512,7 +515,7 @@ func (x *execution) approve(ctx context.Context) {
 	if x.request == nil {
 		return
 	}
-	answer, err := x.ask(ctx)
+	answer, err := x.ask(ctx, x.request)
 	if err != nil {
 		if panicked := new(*PanicError); ctx.Err() != nil && !errors.As(err, panicked) {
 			x.internal = err // the run was canceled during the question; the approver did not fail
@@ -552,13 +555,13 @@ func (x *execution) rejection(a Answer) string {
 	}
 }
 
-func (x *execution) ask(ctx context.Context) (Answer, error) {
+func (x *execution) ask(ctx context.Context, req *ApprovalRequest) (Answer, error) {
 	a := x.runner.Approver
 	if a == nil {
 		return Answer{}, nil
 	}
 	f := func(ctx context.Context) (Answer, error) {
-		answer, err := a.Approve(ctx, x.request)
+		answer, err := a.Approve(ctx, req)
 		return answer, snapshot(err)
 	}
 	limit := x.runner.ApproverTimeout
@@ -580,7 +583,7 @@ func (x *execution) approved(ctx context.Context, a Answer) *failure {
 		x.steps = append(x.steps, Step{stepEdit, "by the user"})
 	}
 	switch {
-	case wanted != nil && len(a.Value) == 0 && a.Edited == nil:
+	case wanted.wantsValue() && len(a.Value) == 0 && a.Edited == nil:
 		return failf(ErrorRejected, "%s did not run: the user gave no value for %s", x.key.QualifiedName(), wanted.Argument)
 	case wanted != nil && len(a.Value) > 0:
 		in, err := edited(x.input, []Edit{{wanted.Argument, a.Value}})
@@ -626,11 +629,67 @@ func (x *execution) execute(ctx context.Context) {
 		return
 	}
 	x.hash = x.input.Hash()
+	if x.continued() {
+		questions, err := x.ownQuestions(x.resume)
+		if err != nil {
+			x.fail(ctx, failf(ErrorMismatch, "%s was not continued: %v", x.key.QualifiedName(), err))
+			return
+		}
+		if len(questions) > 0 && !x.answer(ctx, questions) {
+			x.leaveWaiting(ctx)
+			return
+		}
+	}
+	for round := 1; ; round++ {
+		out, f, ran := x.attemptCall(ctx)
+		if !ran {
+			return
+		}
+		s := suspended(f)
+		if s == nil {
+			x.entry.breaker.settle(f)
+			x.finish(ctx, out, f)
+			return
+		}
+		x.entry.breaker.release()
+		questions, err := x.asks(s)
+		switch {
+		case err != nil || round == maxAskRounds && len(questions) > 0:
+			if err == nil {
+				err = fmt.Errorf("it asked more than %d times", maxAskRounds)
+			}
+			x.logFailure("a tool asked a question that cannot be asked", err)
+			msg := fmt.Sprintf("%s was ended: %v", x.key.QualifiedName(), err)
+			x.finish(ctx, Output{Failed: true, Content: []dragoman.Part{&dragoman.Text{Text: msg}}}, &failure{kind: ErrorFailed, message: msg, ran: true, err: err})
+			return
+		case len(questions) == 0 || len(s.Inner) > 0 || !x.answer(ctx, questions):
+			x.suspend(s, questions)
+			return
+		}
+		x.resume = &Pending{Binding: x.binding(), Input: x.input, State: s.State, Attempt: x.attempt}
+	}
+}
+
+// leaveWaiting leaves a call pending whose questions are still not answered.
+func (x *execution) leaveWaiting(ctx context.Context) {
+	if x.settleFromJournal(ctx) { // another process got the answers and continued
+		return
+	}
+	p := *x.resume
+	x.attempt = x.resume.Attempt
+	x.pending = &p
+	*x.record = x.newRecord(nil)
+	x.record.Pending, x.record.Executed = true, true
+	x.emitApprovalRequested()
+}
+
+// attemptCall calls the tool once. ran is false if the call was settled without that.
+func (x *execution) attemptCall(ctx context.Context) (out Output, f *failure, ran bool) {
 	if !x.entry.breaker.admit() {
 		f := failf(ErrorUnavailable, "%s is not available at the moment, because it failed too often. Continue without it, or try again later.", x.key.QualifiedName())
 		f.tripped = true
 		x.fail(ctx, f)
-		return
+		return out, nil, false
 	}
 	done, f := x.journalBegin(ctx)
 	if f != nil || done {
@@ -638,18 +697,12 @@ func (x *execution) execute(ctx context.Context) {
 		if f != nil {
 			x.fail(ctx, f)
 		}
-		return
+		return out, nil, false
 	}
 	x.begun = true
 	x.emit(func() Event { return CallStarted{CallRef: x.ref(), Input: x.input.clone()} })
-	out, f := x.runTool(ctx)
-	if s := suspended(f); s != nil {
-		x.entry.breaker.release()
-		x.suspend(s)
-		return
-	}
-	x.entry.breaker.settle(f)
-	x.finish(ctx, out, f)
+	out, f = x.runTool(ctx)
+	return out, f, true
 }
 
 // journalBegin records the intent. done reports that the call was settled from the journal.

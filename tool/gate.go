@@ -74,12 +74,31 @@ type Edit struct {
 	Value    json.RawMessage `json:"value"`
 }
 
-// InputRequest asks a human for the value of an argument.
+// InputRequest asks a human for the value of an argument, or, with a Name, is a question of a
+// running tool: see [Suspended].
 type InputRequest struct {
 	// Argument is the name of the top-level argument that gets the value.
 	Argument string `json:"argument"`
 	Prompt   string `json:"prompt,omitempty"`
+
+	// Name identifies a question of a tool among those of its call; the fields below belong to
+	// such questions. Its answer is [Answer.Value] of an approval.
+	Name string `json:"name,omitempty"`
+	// From says who asks, such as the label of a server. It comes from the host.
+	From string `json:"from,omitempty"`
+	// Schema is the JSON schema of the value. If it is nil, the question is only whether to
+	// approve, and no value is wanted.
+	Schema json.RawMessage `json:"schema,omitempty"`
+	// URL is a page that the human is asked to open. Show all of it, and open it only after
+	// the approval, which is the consent to that. This module never opens it.
+	URL string `json:"url,omitempty"`
+	// Secrets names the fields of the value that appear to ask for a secret, such as a
+	// password. Warn about them.
+	Secrets []string `json:"secrets,omitempty"`
 }
+
+// wantsValue reports whether an approval needs a value.
+func (w *InputRequest) wantsValue() bool { return w != nil && (w.Name == "" || w.Schema != nil) }
 
 // Policy decides on tool calls, handoffs and, in an agent, on each model call. A model call
 // cannot wait for a human: any effect but [Allow] denies it. If a policy fails, panics or times

@@ -32,7 +32,7 @@ func (x *execution) runTool(ctx context.Context) (out Output, f *failure) {
 		}
 	}
 	if x.continued() {
-		running.state = x.resume.State
+		running.state, running.answers = x.resume.State, x.answers
 	}
 	defer func() { x.endTicket(ctx, running.end(), f) }()
 	ctx = context.WithValue(ctx, contextKey{}, running)

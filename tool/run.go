@@ -336,6 +336,8 @@ type batch struct {
 	byID    map[string]*execution
 	cancel  context.CancelCauseFunc
 	observe sync.Mutex
+	// asking is locked while an approver answers questions of running tools.
+	asking sync.Mutex
 	// failed is the call that ends the run.
 	mu     sync.Mutex
 	failed *execution

@@ -24,6 +24,14 @@ type Ticket struct {
 	Expires time.Time
 	// Note is the interim text for the model; empty means a line that announces the result.
 	Note string
+
+	tickets *Tickets
+}
+
+// Resolve settles the ticket, as [Tickets.Resolve] does, in the store of the run that opened it.
+// Only the value that [Background] returned has this store.
+func (t *Ticket) Resolve(ctx context.Context, out Output) error {
+	return t.tickets.Resolve(ctx, t.ID, out)
 }
 
 // The states of tickets.
@@ -103,8 +111,10 @@ func Background(ctx context.Context, ttl time.Duration) (*Ticket, error) {
 	err := tickets.Store.Update(ctx, t.ID, func(s *StoredTicket) error {
 		if s.State == "" || s.Delivered { // one of an attempt that failed was withdrawn
 			*s = StoredTicket{Ticket: *t, State: ticketOpen}
+			s.Ticket.tickets = nil
 		}
 		*t = s.Ticket
+		t.tickets = tickets
 		return nil
 	})
 	if err == nil && !c.setTicket(t.ID) { // the call ended meanwhile

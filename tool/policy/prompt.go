@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"strings"
 	"sync"
 
@@ -178,7 +179,11 @@ func (p *Prompt) dropInput() error {
 // question returns the text for the human.
 func (p *Prompt) question(ctx context.Context, req *tool.ApprovalRequest) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n%s wants to run", textkit.Visible(req.Binding.Key.QualifiedName()))
+	verb := "wants to run"
+	if req.Wanted != nil && req.Wanted.Name != "" {
+		verb = fmt.Sprintf("runs (call %s)", textkit.Visible(req.Binding.CallID))
+	}
+	fmt.Fprintf(&b, "\n%s %s", textkit.Visible(req.Binding.Key.QualifiedName()), verb)
 	if len(req.Agent) > 0 {
 		fmt.Fprintf(&b, " (agent %s)", textkit.Visible(strings.Join(req.Agent, "/")))
 	}
@@ -187,7 +192,10 @@ func (p *Prompt) question(ctx context.Context, req *tool.ApprovalRequest) string
 	if req.Reason != "" {
 		fmt.Fprintf(&b, "Why you are asked: %s\n", textkit.Visible(req.Reason))
 	}
-	if req.Wanted != nil {
+	switch {
+	case req.Wanted != nil && req.Wanted.Name != "":
+		showQuestion(&b, req.Wanted)
+	case req.Wanted != nil:
 		fmt.Fprintf(&b, "Wanted: %s", textkit.Visible(req.Wanted.Argument))
 		if req.Wanted.Prompt != "" {
 			fmt.Fprintf(&b, " (%s)", textkit.Visible(req.Wanted.Prompt))
@@ -196,6 +204,32 @@ func (p *Prompt) question(ctx context.Context, req *tool.ApprovalRequest) string
 	}
 	b.WriteString(p.choices(req) + "\n")
 	return b.String()
+}
+
+// showQuestion writes a question of a running tool: who asks, its text, the fields of the
+// value, and the page to open. Texts of the tool are marked as foreign.
+func showQuestion(b *strings.Builder, w *tool.InputRequest) {
+	from := w.From
+	if from == "" {
+		from = "The tool"
+	}
+	fmt.Fprintf(b, "%s asks:\n", textkit.Visible(from))
+	show(b, w.Prompt)
+	if w.URL != "" {
+		host := ""
+		if u, err := url.Parse(w.URL); err == nil {
+			host = u.Host
+		}
+		fmt.Fprintf(b, "It wants this page to be opened, on the host %s:\n", textkit.Visible(host))
+		show(b, w.URL)
+	}
+	if w.Schema != nil {
+		b.WriteString("Schema of the value:\n")
+		show(b, string(w.Schema))
+	}
+	if len(w.Secrets) > 0 {
+		fmt.Fprintf(b, "Careful: it asks for what looks like a secret: %s. Do not type passwords or keys here.\n", textkit.Visible(strings.Join(w.Secrets, ", ")))
+	}
 }
 
 // showCall writes what the call would do: the tool's preview, or else its input.
@@ -256,6 +290,10 @@ func fold(s string) int {
 
 func (p *Prompt) choices(req *tool.ApprovalRequest) string {
 	switch {
+	case req.Wanted != nil && req.Wanted.Name != "" && req.Wanted.Schema == nil:
+		return "y to agree, n to decline (n because …)."
+	case req.Wanted != nil && req.Wanted.Name != "":
+		return "Type = and then the value as JSON (for example ={\"field\": \"text\"}), y for its defaults, or n to decline (n because …)."
 	case req.Wanted != nil:
 		return "Type = and then the value (for example =my text), or n to reject (n because …)."
 	case p.Ledger != nil:
@@ -272,9 +310,11 @@ func (p *Prompt) answer(req *tool.ApprovalRequest, text string) (tool.Answer, bo
 	switch word = strings.ToLower(word); {
 	case word == "n" || word == "no":
 		return tool.Answer{Verdict: tool.Rejected, Message: strings.TrimSpace(strings.TrimPrefix(rest, "because"))}, true
+	case req.Wanted != nil && req.Wanted.Name != "" && (word == "y" || word == "yes") && rest == "":
+		return tool.Answer{Verdict: tool.Approved}, true
 	case req.Wanted != nil:
 		value, ok := strings.CutPrefix(text, "=")
-		if !ok {
+		if !ok || req.Wanted.Name != "" && (req.Wanted.Schema == nil || !json.Valid([]byte(value))) {
 			return tool.Answer{}, false
 		}
 		return tool.Answer{Verdict: tool.Approved, Value: wantedValue(req, strings.TrimSpace(value))}, true
@@ -307,6 +347,9 @@ func editedAnswer(req *tool.ApprovalRequest, text string) (tool.Answer, bool) {
 // wantedValue parses a value according to the tool's schema: as JSON if it is valid JSON, and
 // as text if the argument is a text, or nothing else fits.
 func wantedValue(req *tool.ApprovalRequest, text string) json.RawMessage {
+	if req.Wanted.Name != "" {
+		return json.RawMessage(text)
+	}
 	if json.Valid([]byte(text)) && !isText(req) {
 		return json.RawMessage(text)
 	}

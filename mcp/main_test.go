@@ -1,0 +1,18 @@
+package mcp_test
+
+import (
+	"context"
+	"os"
+	"testing"
+)
+
+// serveEnv makes the test binary a server over standard input and output.
+const serveEnv = "DRAGOMAN_TEST_MCP_SERVER"
+
+func TestMain(m *testing.M) {
+	if kind := os.Getenv(serveEnv); kind != "" {
+		serveStdio(context.Background(), kind)
+		return
+	}
+	os.Exit(m.Run())
+}
