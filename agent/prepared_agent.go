@@ -268,7 +268,7 @@ func (p *preparedAgent) prepare() error {
 		wrong("the Runner has the unknown failure policy %q; use continue, degrade or fail", p.Runner.Failure)
 	}
 	config := p.Toolbox
-	config.Hooks = p.Guardrails.around(config.Hooks)
+	config.Hooks = p.Guardrails.wrapHooks(config.Hooks)
 	config.Recent = 1 // the toolbox is private, and the result has all records
 	tools := slices.Clone(p.Tools)
 	if p.outputReader = p.reader(); p.outputReader != nil {

@@ -406,9 +406,9 @@ func isData(parts []dragoman.Part) bool {
 func (r *Runner) limits(box *Box, e *entry) Limits {
 	l := e.settings.Limits
 	if box != nil {
-		l = l.or(box.config.Limits)
+		l = l.withWider(box.config.Limits)
 	}
-	return l.or(r.Limits).or(Limits{Chars: defaultChars, Tokens: -1, Binary: defaultBinary, Items: defaultItems})
+	return l.withWider(r.Limits).withWider(Limits{Chars: defaultChars, Tokens: -1, Binary: defaultBinary, Items: defaultItems})
 }
 
 // fail settles a call that did not run, or whose run was interrupted.

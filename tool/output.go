@@ -38,8 +38,8 @@ const (
 	defaultItems  = 100
 )
 
-// or replaces zero fields with those of the wider limits.
-func (l Limits) or(wider Limits) Limits {
+// withWider replaces zero fields with those of the wider limits.
+func (l Limits) withWider(wider Limits) Limits {
 	pick := func(a, b int) int {
 		if a != 0 {
 			return a

@@ -373,17 +373,20 @@ func TestAToolThatNeedsApprovalAndAsksDoesBoth(t *testing.T) {
 
 	c := newClient(t, url, modern, forms)
 	first := c.call("both", nil)
-	second := c.call("both", nil, retry(first, yes("approval")))
+	// An answer to a question that was not asked yet belongs to nothing.
+	answers := yes("approval")
+	answers["n"] = say("too early")["n"]
+	second := c.call("both", nil, retry(first, answers))
 	third := c.call("both", nil, retry(second, say("a")))
 	if r := c.call("both", nil, retry(third, say("b"))); r.texts() != "ab" || runs != 1 {
 		t.Errorf("%d %s %s after %s %s %s", r.code, r.text, r.result, first.result, second.result, third.result)
 	}
 
 	old := newClient(t, url, legacy, forms)
-	answers := []object{yes("x")["x"].(object), say("c")["n"].(object), say("d")["n"].(object)}
+	script := []object{yes("x")["x"].(object), say("c")["n"].(object), say("d")["n"].(object)}
 	old.answer = func(string, json.RawMessage) any {
-		next := answers[0]
-		answers = answers[1:]
+		next := script[0]
+		script = script[1:]
 		return next
 	}
 	if r := old.call("both", nil); r.texts() != "cd" || runs != 2 {

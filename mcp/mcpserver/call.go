@@ -342,6 +342,7 @@ func (s *Server) finish(ctx context.Context, c *call, d *definition, run *tool.R
 		s.log.Error("mcpserver: a call failed", "tool", d.name, "error", (*tool.Redactor)(nil).Redact(err.Error()))
 	}
 	if ctx.Err() != nil {
+		s.abandon(ctx, c)
 		return nil, context.Cause(ctx)
 	}
 	if len(batch.Results) == 0 || batch.Results[0] == nil {

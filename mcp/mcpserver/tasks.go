@@ -377,14 +377,30 @@ func (s *Server) wait(ctx context.Context, c *call, d *definition, id string) (m
 			return errorResult(c.modern, d.name+" continues in the background, but this client does not support tasks, so its result will not arrive. Do not call it again for the same work."), nil
 		case <-ctx.Done():
 			timer.Stop()
-			if w := s.tasks.find(id); w != nil {
-				_ = s.end(context.WithoutCancel(ctx), id, taskCancelled, "the call was canceled")
-				w.cancel()
-			}
+			s.abandon(ctx, c)
 			return nil, context.Cause(ctx)
 		}
 		timer.Stop()
 	}
+}
+
+// abandon cancels the work of a call that was canceled before the client knew of a task. Work of
+// other processes goes on.
+func (s *Server) abandon(ctx context.Context, c *call) {
+	c.mu.Lock()
+	t := c.ticket
+	c.mu.Unlock()
+	if t == nil {
+		return
+	}
+	w := s.tasks.find(t.ID)
+	if w == nil {
+		return
+	}
+	if err := s.end(context.WithoutCancel(ctx), t.ID, taskCancelled, "the call was canceled"); err != nil {
+		s.log.Error("mcpserver: the end of background work cannot be stored", "ticket", t.ID, "error", err)
+	}
+	w.cancel()
 }
 
 // work is background work of this process.

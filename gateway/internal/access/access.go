@@ -138,7 +138,7 @@ func (k *Keys) Visit(presented string) error {
 	if err != nil || i < 0 {
 		return err
 	}
-	if refused := t.accounts[i].visit(k.now()); refused != nil {
+	if refused := t.accounts[i].countRequest(k.now()); refused != nil {
 		refused.Key = t.keys[i].Name
 		return refused
 	}
