@@ -84,9 +84,16 @@ func (s *server) catalog() *catalog.Result {
 }
 
 // AcceptedTools returns the accepted tools of a server as tools for models, without connecting to
-// it: for lists, and to explain what a policy decides. Their calls fail. It returns nil if the
-// command or the URL of the server is another one than the accepted one.
+// it: for lists, and to explain what a policy decides. Their calls fail. The error wraps
+// [ErrHeld] if the command or the URL of the server is another one than the accepted one.
 func (l *Lock) AcceptedTools(s Server) ([]tool.Tool, error) {
+	l.mu.RLock()
+	accepted := l.servers[s.Label()]
+	moved := accepted != nil && len(accepted.Tools) > 0 && accepted.Identity != s.identity()
+	l.mu.RUnlock()
+	if moved {
+		return nil, fmt.Errorf("%w: server %q has another command or URL than the accepted one", ErrHeld, s.Label())
+	}
 	one := &server{all: &Servers{opts: Options{Lock: l}}, cfg: s, label: s.Label()}
 	res := l.catalog(s)
 	var out []tool.Tool
@@ -96,7 +103,7 @@ func (l *Lock) AcceptedTools(s Server) ([]tool.Tool, error) {
 		}
 		t, err := one.newTool(&res.Tools[i])
 		if err != nil {
-			return nil, fmt.Errorf("mcp: the tool %s of server %q: %w", res.Tools[i].Name, s.Label(), err)
+			continue // a connected server reports it, too, and does without the tool
 		}
 		out = append(out, t.tool)
 	}
