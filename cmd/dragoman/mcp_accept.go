@@ -423,9 +423,12 @@ func (a *acceptance) text(r *acceptedServer) string {
 	return b.String()
 }
 
-// visibleHeld describes a held tool, indented.
+// visibleHeld describes a held tool, indented: in full if a finding holds it.
 func visibleHeld(t *mcp.ToolStatus) string {
 	var b strings.Builder
+	if !t.Blocked() {
+		return "  " + t.String() + "\n"
+	}
 	for line := range strings.Lines(t.Text()) {
 		b.WriteString("  " + line)
 	}
