@@ -95,7 +95,7 @@ func (s *mcpServers) open(ctx context.Context, o mcp.Options, name string) (*mcp
 			return servers, st, nil
 		} else if st.Server == name {
 			closeServers(servers)
-			return nil, st, failed("server %q: %s", name, s.serverProblem(st))
+			return nil, st, failed("%s", s.serverProblem(st))
 		}
 	}
 	closeServers(servers)
