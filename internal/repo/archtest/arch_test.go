@@ -451,7 +451,9 @@ func librariesDoNotPrintOrExit(s *source, report reporter) {
 		s.selectors(f, func(pos token.Position, pkg, name string) {
 			switch pkg + "." + name {
 			case "fmt.Print", "fmt.Printf", "fmt.Println", "os.Stdout", "os.Stderr", "os.Exit":
-				report(pos, "%s uses %s.%s", title(s.path), pkg, name)
+				if name != "Stdout" || !s.layer.stdout {
+					report(pos, "%s uses %s.%s", title(s.path), pkg, name)
+				}
 			}
 		})
 		ast.Inspect(f, func(n ast.Node) bool {

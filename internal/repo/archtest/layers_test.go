@@ -20,6 +20,8 @@ type layer struct {
 	// files allows package os, for files and the environment. Printing and exiting
 	// stay forbidden.
 	files bool
+	// stdout allows a package to speak a protocol over standard output.
+	stdout bool
 	// program marks commands and examples, which may do what libraries must not.
 	program bool
 	// tests marks a package that only tests import. It may do what a program does.
@@ -106,7 +108,8 @@ var layers = []layer{
 	{path: "mcp/oauth", only: []string{"internal/textkit"}, files: true, third: []string{"github.com/go-json-experiment/json", jsontext, "github.com/modelcontextprotocol/go-sdk/oauthex", "golang.org/x/sys/windows"}},
 	{path: "mcp/oauth/internal/conformance", only: []string{"mcp/oauth"}, program: true, third: []string{"github.com/modelcontextprotocol/go-sdk/mcp"}},
 	{path: "mcp", files: true},
-	{path: "mcp/mcpserver", files: true, third: []string{"github.com/modelcontextprotocol/go-sdk/"}},
+	{path: "mcp/mcpserver", files: true, stdout: true, third: []string{"github.com/modelcontextprotocol/go-sdk/"}},
+	{path: "mcp/internal/conformance/server", only: []string{"", "mcp/mcpserver", "tool"}, program: true},
 	{path: "agent"},
 	{path: "agent/agenttest", only: []string{}},
 	{path: "gateway/access", only: []string{"internal/textkit"}, pure: true},
