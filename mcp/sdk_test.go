@@ -96,6 +96,10 @@ func serveStdio(ctx context.Context, kind string) {
 		fmt.Println("this is a banner, not a message")
 		os.Exit(3)
 	}
+	if kind == "noise" {
+		serveNoise()
+		return
+	}
 	if err := sdkServer("stdio_").Run(ctx, &sdk.StdioTransport{}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}

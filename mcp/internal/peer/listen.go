@@ -53,15 +53,19 @@ func (l *link) acknowledged(params json.RawMessage) {
 	l.listen.agreed = agreed
 	l.mu.Unlock()
 	p := l.peer
+	var missed []List
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	for _, which := range allLists {
 		if s := p.lists[which]; s.read {
 			s.pushed = l.listensTo(which)
-			if s.pushed && which != ResourceTemplates { // it may have changed before
-				s.stale = s.stale || !time.Now().Before(s.until)
+			if s.pushed && !time.Now().Before(s.until) { // it may have changed before
+				missed = append(missed, which)
 			}
 		}
+	}
+	p.mu.Unlock()
+	for _, which := range missed {
+		p.changed(l, which)
 	}
 }
 
