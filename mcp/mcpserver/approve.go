@@ -23,7 +23,7 @@ type approver struct {
 func (a *approver) Approve(ctx context.Context, req *tool.ApprovalRequest) (tool.Answer, error) {
 	c := callFrom(ctx)
 	if c != nil {
-		if answer, ok := c.granted[bindingKey(req.Binding)]; ok {
+		if answer, ok := c.answerTo(req); ok {
 			return answer, nil
 		}
 	}
@@ -37,6 +37,33 @@ func (a *approver) Approve(ctx context.Context, req *tool.ApprovalRequest) (tool
 		c.noteRequest(ctx, req)
 	}
 	return tool.Answer{}, nil
+}
+
+// ClientApprover is an approver for agents that run as tools of a server: the user of the client
+// decides on the calls of the agent, too. Set it in the Runner of the agent. Outside a request
+// of a client it decides nothing.
+type ClientApprover struct{}
+
+// Approve implements [tool.Approver].
+func (ClientApprover) Approve(ctx context.Context, req *tool.ApprovalRequest) (tool.Answer, error) {
+	c := callFrom(ctx)
+	if c == nil {
+		return tool.Answer{}, nil
+	}
+	answer, ok := c.answerTo(req)
+	if !ok {
+		c.noteRequest(ctx, req)
+	}
+	return answer, nil
+}
+
+// answerTo returns the answer of the client to a request for approval.
+func (c *call) answerTo(req *tool.ApprovalRequest) (tool.Answer, bool) {
+	key := bindingKey(req.Binding)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	answer, ok := c.granted[key]
+	return answer, ok
 }
 
 // shown holds the texts of an approval form that come from the tool.

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/mcp/mcpserver"
 	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/tool"
@@ -372,17 +373,20 @@ func TestAToolThatNeedsApprovalAndAsksDoesBoth(t *testing.T) {
 
 	c := newClient(t, url, modern, forms)
 	first := c.call("both", nil)
-	second := c.call("both", nil, retry(first, yes("approval")))
+	// An answer to a question that was not asked yet belongs to nothing.
+	answers := yes("approval")
+	answers["n"] = say("too early")["n"]
+	second := c.call("both", nil, retry(first, answers))
 	third := c.call("both", nil, retry(second, say("a")))
 	if r := c.call("both", nil, retry(third, say("b"))); r.texts() != "ab" || runs != 1 {
 		t.Errorf("%d %s %s after %s %s %s", r.code, r.text, r.result, first.result, second.result, third.result)
 	}
 
 	old := newClient(t, url, legacy, forms)
-	answers := []object{yes("x")["x"].(object), say("c")["n"].(object), say("d")["n"].(object)}
+	script := []object{yes("x")["x"].(object), say("c")["n"].(object), say("d")["n"].(object)}
 	old.answer = func(string, json.RawMessage) any {
-		next := answers[0]
-		answers = answers[1:]
+		next := script[0]
+		script = script[1:]
 		return next
 	}
 	if r := old.call("both", nil); r.texts() != "cd" || runs != 2 {
@@ -412,5 +416,44 @@ func TestAFormHidesNothing(t *testing.T) {
 	message := at[string](c.call("pay", object{"to": "ann\u202e\u200b\U000E0041", "amount": 1}).result, "inputRequests", "approval", "params", "message")
 	if strings.ContainsAny(message, "\u202e\u200b\U000E0041") {
 		t.Errorf("%q has invisible characters", message)
+	}
+}
+
+// The tool runs calls of its own, as an agent does.
+func TestTheClientApprovesTheCallsOfAnAgent(t *testing.T) {
+	var paid counter
+	inner, err := tool.NewBox(paid.tool(tool.NeedsApproval()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	runner := &tool.Runner{Approver: mcpserver.ClientApprover{}}
+	agent := tool.New("agent", "Works.", func(ctx context.Context, _ struct{}) (string, error) {
+		turn := tool.Turn{Number: 1, Calls: []*dragoman.ToolCall{{ID: "a", Name: "pay", Arguments: `{"to":"ann","amount":1}`}, {ID: "b", Name: "pay", Arguments: `{"to":"bob","amount":2}`}}}
+		if state, ok := tool.Resumed(ctx); ok {
+			if err := json.Unmarshal(state, &turn.Resume); err != nil {
+				return "", err
+			}
+		}
+		batch, err := runner.Start("inner").Do(ctx, inner, turn)
+		if err != nil {
+			return "", err
+		}
+		if len(batch.Pending) > 0 {
+			state, err := json.Marshal(batch.Pending)
+			if err != nil {
+				return "", err
+			}
+			return "", &tool.Suspended{Inner: batch.Pending, State: state}
+		}
+		return fmt.Sprint(len(batch.Results), " done"), nil
+	}, tool.Set(plain))
+	_, url := serve(t, mcpserver.Options{Tools: []tool.Tool{agent}})
+	c := newClient(t, url, modern, forms)
+	ask := c.call("agent", nil)
+	answers := yes("approval_1")
+	answers["approval_2"] = no("x", "not Bob")["x"]
+	message := at[string](ask.result, "inputRequests", "approval_2", "params", "message")
+	if r := c.call("agent", nil, retry(ask, answers)); r.texts() != "2 done" || !slices.Equal(paid.ran(), []string{"ann 1"}) || !strings.Contains(message, "bob") {
+		t.Errorf("%d %s %s, ran %v after %s", r.code, r.text, r.result, paid.ran(), ask.result)
 	}
 }

@@ -85,10 +85,10 @@ func (s *Server) callTool(ctx context.Context, in *request) (mcp.Result, error) 
 		return nil, invalidParams("the arguments of a tool are an object")
 	}
 	if !in.counted {
-		if !s.requests.take() {
+		if !s.requests.take(in.caller.Principal.ID) {
 			return errorResult(in.modern, d.name+" did not run: the server is busy. Try again later."), nil
 		}
-		defer s.requests.free()
+		defer s.requests.free(in.caller.Principal.ID)
 	}
 	c := s.newCall(ctx, in)
 	c.setEarly(in)
@@ -342,6 +342,7 @@ func (s *Server) finish(ctx context.Context, c *call, d *definition, run *tool.R
 		s.log.Error("mcpserver: a call failed", "tool", d.name, "error", (*tool.Redactor)(nil).Redact(err.Error()))
 	}
 	if ctx.Err() != nil {
+		s.abandon(ctx, c)
 		return nil, context.Cause(ctx)
 	}
 	if len(batch.Results) == 0 || batch.Results[0] == nil {

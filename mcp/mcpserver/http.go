@@ -111,11 +111,11 @@ func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		if r.Method == http.MethodGet {
-			if !s.streams.take() {
+			if !s.streams.take(p.ID) {
 				busy(w)
 				return
 			}
-			defer s.streams.free()
+			defer s.streams.free(p.ID)
 		}
 		s.pass(w, r, s.http.sessions, &inbound{principal: p})
 	default:
@@ -203,6 +203,9 @@ func rpcFailure(w http.ResponseWriter, status int, id json.RawMessage, code int6
 	_, _ = w.Write(encode(map[string]any{"jsonrpc": "2.0", "id": id, "error": map[string]any{"code": code, "message": text}}))
 }
 
+// bodyTimeout limits how long the body of a request may take to arrive.
+const bodyTimeout = 30 * time.Second
+
 // maxBatch limits the messages of a batch, which only revision 2025-03-26 has.
 const maxBatch = 50
 
@@ -211,13 +214,16 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, p Principal) {
 		http.Error(w, "Content-Type must be application/json", http.StatusUnsupportedMediaType)
 		return
 	}
-	if !s.requests.take() {
+	if !s.requests.take(p.ID) {
 		busy(w)
 		return
 	}
 	held := &s.requests
-	defer func() { held.free() }()
+	defer func() { held.free(p.ID) }()
+	connection := http.NewResponseController(w) // a body that comes slowly must not hold its place
+	_ = connection.SetReadDeadline(time.Now().Add(bodyTimeout))
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.o.MaxBody))
+	_ = connection.SetReadDeadline(time.Time{})
 	if err != nil {
 		var large *http.MaxBytesError
 		if errors.As(err, &large) {
@@ -258,15 +264,15 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, p Principal) {
 			return
 		}
 		if m.method == "subscriptions/listen" {
-			if !s.streams.take() {
+			if !s.streams.take(p.ID) {
 				busy(w)
 				return
 			}
-			s.requests.free()
+			s.requests.free(p.ID)
 			held = &s.streams
 		}
 	case m.method == "initialize" && session == "":
-		if !s.sessions.take() {
+		if !s.sessions.take(p.ID) {
 			busy(w)
 			return
 		}
@@ -275,12 +281,12 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, p Principal) {
 			started.Store(true)
 			go func() {
 				_ = ss.Wait()
-				s.sessions.free()
+				s.sessions.free(p.ID)
 			}()
 		}
 		defer func() {
 			if !started.Load() {
-				s.sessions.free()
+				s.sessions.free(p.ID)
 			}
 		}()
 		body = knownRevision(body)
@@ -557,6 +563,9 @@ func (w *streamWriter) Write(b []byte) (int, error) {
 func (w *streamWriter) FlushError() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if !w.committed { // flushing sends the status
+		w.commit()
+	}
 	return http.NewResponseController(w.ResponseWriter).Flush()
 }
 

@@ -428,3 +428,31 @@ func TestAuthorizationFollowsTheSpecification(t *testing.T) {
 		}
 	}
 }
+
+func TestOnePrincipalCannotTakeAllPlaces(t *testing.T) {
+	release, began := make(chan struct{}), make(chan struct{}, 2)
+	hang := tool.New("hang", "Hangs.", func(context.Context, struct{}) (string, error) {
+		began <- struct{}{}
+		<-release
+		return "", nil
+	})
+	_, url := serve(t, mcpserver.Options{Tools: []tool.Tool{hang}, MaxRequests: 4, Auth: &mcpserver.Auth{Keys: []mcpserver.Key{
+		{Name: "ann", Hash: mcpserver.HashKey("ann-key")}, {Name: "eve", Hash: mcpserver.HashKey("eve-key")},
+	}}})
+	as := func(key string) *client {
+		return &client{t: t, url: url, revision: modern, header: bearer(key)}
+	}
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() { as("eve-key").call("hang", nil) })
+		<-began
+	}
+	if r := as("eve-key").do("tools/list", nil); r.status != http.StatusServiceUnavailable {
+		t.Errorf("the third request of one principal gets %d", r.status)
+	}
+	if r := as("ann-key").do("tools/list", nil); r.status != http.StatusOK {
+		t.Errorf("the other principal gets %d", r.status)
+	}
+	close(release)
+	wg.Wait()
+}

@@ -463,3 +463,25 @@ func TestAnUnknownResourceIsAnErrorOfTheRevision(t *testing.T) {
 		}
 	}
 }
+
+func TestAnUnknownRevisionGetsTheNewestOneWithAHandshake(t *testing.T) {
+	var revisions []string
+	note := tool.New("note", "Notes the revision.", func(ctx context.Context, _ struct{}) (string, error) {
+		c, _ := mcpserver.CallerFrom(ctx)
+		revisions = append(revisions, c.Revision)
+		return "", nil
+	})
+	_, url := serve(t, mcpserver.Options{Tools: []tool.Tool{note}})
+	for _, revision := range []string{"2099-01-01", modern, "1999-01-01", ""} {
+		c := &client{t: t, url: url, revision: legacy}
+		r := c.do("initialize", object{"protocolVersion": revision, "capabilities": object{}, "clientInfo": object{"name": "t", "version": "1"}})
+		if at[string](r.result, "protocolVersion") != legacy || at[json.RawMessage](r.result, "capabilities", "extensions") != nil {
+			t.Errorf("%q: %s", revision, r.result)
+		}
+		c.session = r.header.Get("Mcp-Session-Id")
+		c.call("note", nil)
+	}
+	if got := strings.Join(revisions, " "); got != strings.TrimSpace(strings.Repeat(legacy+" ", 4)) {
+		t.Errorf("revisions %q", got)
+	}
+}

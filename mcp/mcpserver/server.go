@@ -54,8 +54,8 @@ type Options struct {
 	// means 10 minutes.
 	ApprovalTTL time.Duration
 	// StateKey seals the states that clients hold while a question is open, and the ids of
-	// tasks. Processes with the same key accept each other's states. It needs a Journal in
-	// Runner, which makes each state work once. Nil means a random key, so that a restart
+	// tasks. Processes with the same key accept each other's states, so they must share the
+	// Journal in Runner, which makes each state work once. Nil means a random key, so that a restart
 	// voids open questions. It must be secret and have at least 32 bytes.
 	StateKey []byte
 	// WaitForTasks limits how long a call waits for its background work if the client does
@@ -88,7 +88,8 @@ type Options struct {
 	MaxBody int64
 	// MaxRequests limits the requests that are processed at the same time, MaxStreams the
 	// open streams of notifications, and MaxSessions the sessions of clients of older
-	// revisions. Zero means 256, 1,000 and 1,000. Clients beyond a limit get status 503.
+	// revisions. Zero means 256, 1,000 and 1,000. Clients beyond a limit get status 503. With
+	// Auth one principal gets at most half of each, and of MaxTasks.
 	MaxRequests, MaxStreams, MaxSessions int
 	// SessionTimeout ends sessions without requests; zero means 30 minutes.
 	SessionTimeout time.Duration
@@ -137,10 +138,15 @@ func New(o Options) (*Server, error) {
 	s.o.WaitForTasks = cmp.Or(o.WaitForTasks, 10*time.Minute)
 	s.o.PageSize = cmp.Or(max(o.PageSize, 0), 1000)
 	s.o.MaxBody = cmp.Or(max(o.MaxBody, 0), 4<<20)
-	s.requests.limit = cmp.Or(max(o.MaxRequests, 0), 256)
-	s.streams.limit = cmp.Or(max(o.MaxStreams, 0), 1000)
-	s.sessions.limit = cmp.Or(max(o.MaxSessions, 0), 1000)
-	s.tasks.limit = cmp.Or(max(o.MaxTasks, 0), 100)
+	for _, l := range []struct {
+		of         *slots
+		set, usual int
+	}{{&s.requests, o.MaxRequests, 256}, {&s.streams, o.MaxStreams, 1000}, {&s.sessions, o.MaxSessions, 1000}, {&s.tasks.slots, o.MaxTasks, 100}} {
+		l.of.limit = cmp.Or(max(l.set, 0), l.usual)
+		if l.of.share = l.of.limit; o.Auth != nil {
+			l.of.share = max(1, (l.of.limit+1)/2)
+		}
+	}
 
 	if o.Runner != nil {
 		r := *o.Runner
@@ -200,6 +206,9 @@ func (s *Server) setUpRunner(given *tool.Runner) error {
 	}
 	s.seal = seal
 	s.spent.journal, s.spent.now = s.runner.Journal, s.now
+	if s.runner.Log == nil {
+		s.runner.Log = s.log
+	}
 	s.runner.Approver = &approver{s: s, next: s.runner.Approver}
 	store, clock := tool.TicketStore(nil), s.o.Now
 	if t := s.runner.Tickets; t != nil {
@@ -424,18 +433,35 @@ func (s *Server) Close() error {
 	return errors.Join(errs...)
 }
 
-// slots counts what is in use, up to a limit.
+// slots counts what is in use, up to a limit, also for each principal.
 type slots struct {
-	limit int
-	used  atomic.Int64
+	limit, share int
+
+	mu   sync.Mutex
+	used int
+	by   map[string]int
 }
 
-func (l *slots) take() bool {
-	if l.used.Add(1) > int64(l.limit) {
-		l.used.Add(-1)
+// take takes a slot for a principal; free gives it back.
+func (l *slots) take(principal string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.used >= l.limit || l.by[principal] >= l.share {
 		return false
 	}
+	if l.by == nil {
+		l.by = map[string]int{}
+	}
+	l.used++
+	l.by[principal]++
 	return true
 }
 
-func (l *slots) free() { l.used.Add(-1) }
+func (l *slots) free(principal string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.used--
+	if l.by[principal]--; l.by[principal] == 0 {
+		delete(l.by, principal)
+	}
+}

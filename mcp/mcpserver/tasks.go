@@ -41,19 +41,20 @@ func Background(ctx context.Context, ttl time.Duration, do func(ctx context.Cont
 		return tool.Output{}, errNoCall
 	}
 	s := c.s
-	if !s.tasks.take() {
+	principal := c.caller.Principal.ID
+	if !s.tasks.take(principal) {
 		return tool.Output{}, errors.New("too much work is in progress. Try again later")
 	}
 	t, err := tool.Background(ctx, ttl)
 	if err != nil {
-		s.tasks.release()
+		s.tasks.free(principal)
 		return tool.Output{}, err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ttl)
 	w := &work{id: t.ID, cancel: cancel, ended: make(chan struct{}), used: map[string]bool{}, open: map[string]*openQuestion{}}
 	s.tasks.add(w)
 	go func() {
-		defer s.tasks.release()
+		defer s.tasks.free(principal)
 		defer s.tasks.remove(w)
 		defer cancel()
 		out, panicked, err := runWork(context.WithValue(ctx, workKey{}, w), do)
@@ -376,14 +377,30 @@ func (s *Server) wait(ctx context.Context, c *call, d *definition, id string) (m
 			return errorResult(c.modern, d.name+" continues in the background, but this client does not support tasks, so its result will not arrive. Do not call it again for the same work."), nil
 		case <-ctx.Done():
 			timer.Stop()
-			if w := s.tasks.find(id); w != nil {
-				_ = s.end(context.WithoutCancel(ctx), id, taskCancelled, "the call was canceled")
-				w.cancel()
-			}
+			s.abandon(ctx, c)
 			return nil, context.Cause(ctx)
 		}
 		timer.Stop()
 	}
+}
+
+// abandon cancels the work of a call that was canceled before the client knew of a task. Work of
+// other processes goes on.
+func (s *Server) abandon(ctx context.Context, c *call) {
+	c.mu.Lock()
+	t := c.ticket
+	c.mu.Unlock()
+	if t == nil {
+		return
+	}
+	w := s.tasks.find(t.ID)
+	if w == nil {
+		return
+	}
+	if err := s.end(context.WithoutCancel(ctx), t.ID, taskCancelled, "the call was canceled"); err != nil {
+		s.log.Error("mcpserver: the end of background work cannot be stored", "ticket", t.ID, "error", err)
+	}
+	w.cancel()
 }
 
 // work is background work of this process.
@@ -473,11 +490,10 @@ func (w *work) answer(responses map[string]json.RawMessage) {
 // liveTasks is the background work of this process.
 type liveTasks struct {
 	slots
+
 	mu   sync.Mutex
 	byID map[string]*work
 }
-
-func (l *liveTasks) release() { l.free() }
 
 func (l *liveTasks) add(w *work) {
 	l.mu.Lock()
