@@ -428,6 +428,8 @@ func capabilityOf(method string) string {
 		return "completions"
 	case "logging/setLevel":
 		return "logging"
+	case "skills/list", "skills/get":
+		return SkillsExtension
 	default:
 		return ""
 	}
