@@ -1,5 +1,5 @@
-// Command conformance is the client under test in the authorization scenarios of the official
-// conformance suite. It uses the transport of the SDK and package oauth.
+// Command client is the fixture of the official conformance suite for clients. It uses only what
+// any program can use, with the steps of package tool on every call.
 package main
 
 import (
@@ -7,17 +7,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log"
+	"log/slog"
 	"net/http"
 	"os"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/mcp"
 	"github.com/dragoman-go/dragoman/mcp/oauth"
+	"github.com/dragoman-go/dragoman/tool"
+	"github.com/dragoman-go/dragoman/tool/policy"
 )
 
-// scenarioContext holds the credentials that the suite supplies.
+// scenarioContext holds the values that the suite supplies.
 type scenarioContext struct {
 	ClientID         string `json:"client_id"`
 	ClientSecret     string `json:"client_secret"`
@@ -28,19 +30,32 @@ type scenarioContext struct {
 	IDPIssuer        string `json:"idp_issuer"`
 	IDPTokenEndpoint string `json:"idp_token_endpoint"`
 	ValidJWT         string `json:"valid_jwt"`
+	ToolCalls        []call `json:"toolCalls"`
+}
+
+type call struct {
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments"`
 }
 
 func main() {
 	if len(os.Args) != 2 {
-		log.Fatal("usage: conformance SERVER-URL")
+		fmt.Fprintln(os.Stderr, "usage: client SERVER-URL")
+		os.Exit(2)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 25*time.Second)
-	defer cancel()
-	if err := run(ctx, os.Getenv("MCP_CONFORMANCE_SCENARIO"), os.Args[1]); err != nil {
-		cancel()
-		log.Fatal(err) //nolint:gocritic // cancel has run
+	err := run(ctx, os.Getenv("MCP_CONFORMANCE_SCENARIO"), os.Args[1])
+	cancel()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "client:", err)
+		os.Exit(1)
 	}
 }
+
+// user is a human who approves every call and leaves every form as it is, with its defaults.
+var user = policy.ApproverFunc(func(context.Context, *tool.ApprovalRequest) (tool.Answer, error) {
+	return tool.Answer{Verdict: tool.Approved}, nil
+})
 
 func run(ctx context.Context, scenario, server string) error {
 	var c scenarioContext
@@ -55,26 +70,130 @@ func run(ctx context.Context, scenario, server string) error {
 	}
 	if os.Getenv("MCP_CONFORMANCE_DOCTOR") != "" {
 		for s := range oauth.Diagnose(ctx, server, options) {
-			log.Printf("%-20s ok=%-5v %s\n\tgot: %s\n\tmeaning: %s\n\tadvice: %s", s.Name, s.OK, s.Sent, s.Got, s.Meaning, s.Advice)
+			fmt.Fprintf(os.Stderr, "%-20s ok=%-5v %s\n\tgot: %s\n\tmeaning: %s\n\tadvice: %s\n", s.Name, s.OK, s.Sent, s.Got, s.Meaning, s.Advice)
 		}
 	}
-	auth, err := oauth.New(options)
+	servers, err := mcp.Connect(ctx, mcp.Options{
+		Approver:  user,
+		Authorize: func(mcp.Server) (mcp.Authorizer, error) { return oauth.New(options) },
+		Log:       slog.New(slog.NewTextHandler(os.Stderr, nil)),
+	}, mcp.HTTP(server).As("suite"))
 	if err != nil {
 		return err
 	}
-	client := mcp.NewClient(&mcp.Implementation{Name: "dragoman-conformance", Version: "1.0.0"}, nil)
-	session, err := client.Connect(ctx, &mcp.StreamableClientTransport{
-		Endpoint: server, HTTPClient: &http.Client{Transport: auth.RoundTripper(nil)},
-	}, nil)
+	defer func() { _ = servers.Close() }()
+	status := servers.Status()[0]
+	if status.State != mcp.StateReady {
+		return fmt.Errorf("the server is %s: %w", status.State, status.Err)
+	}
+	for _, note := range status.Notes {
+		fmt.Fprintln(os.Stderr, "note:", note)
+	}
+	box, err := tool.NewBox(servers.Tools()...)
 	if err != nil {
-		return fmt.Errorf("connect: %w", err)
+		return err
 	}
-	defer func() { _ = session.Close() }()
-	if _, err := session.ListTools(ctx, nil); err != nil {
-		return fmt.Errorf("list tools: %w", err)
+	if err := callTools(ctx, box, calls(box, c)); err != nil {
+		return err
 	}
-	if _, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "test-tool", Arguments: map[string]any{}}); err != nil {
-		return fmt.Errorf("call a tool: %w", err)
+	return errors.Join(readLists(ctx, servers), readSkills(ctx, servers, scenario))
+}
+
+// calls returns the calls that the suite wants, or one of each tool.
+func calls(box *tool.Box, c scenarioContext) []call {
+	if len(c.ToolCalls) > 0 {
+		return c.ToolCalls
+	}
+	var out []call
+	for _, spec := range box.Specs() {
+		one := call{Name: spec.Name, Arguments: json.RawMessage("{}")}
+		switch spec.Name {
+		case "add_numbers":
+			one.Arguments = json.RawMessage(`{"a":5,"b":3}`)
+		case "valid_tool":
+			one.Arguments = json.RawMessage(`{"region":"us-west1"}`)
+		case "lookup_user":
+			one.Arguments = json.RawMessage(`{"id":"user-1"}`)
+		case "json_schema_2020_12_tool":
+			continue // its schema is what the next tool gets
+		case "json_schema_echo":
+			one.Arguments = json.RawMessage(`{"schema":` + string(schemaOf(box, "json_schema_2020_12_tool")) + `}`)
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
+// schemaOf returns the schema of a tool as its server sent it.
+func schemaOf(box *tool.Box, name string) json.RawMessage {
+	for _, spec := range box.Specs() {
+		if spec.Name == name && spec.Source != nil {
+			var definition struct {
+				InputSchema json.RawMessage `json:"inputSchema"`
+			}
+			if json.Unmarshal(spec.Source.JSON, &definition) == nil {
+				return definition.InputSchema
+			}
+		}
+	}
+	return json.RawMessage("null")
+}
+
+// callTools makes all calls in one turn, in parallel.
+func callTools(ctx context.Context, box *tool.Box, calls []call) error {
+	turn := tool.Turn{Number: 1}
+	for i, c := range calls {
+		turn.Calls = append(turn.Calls, &dragoman.ToolCall{ID: fmt.Sprintf("call-%d", i+1), Name: c.Name, Arguments: string(c.Arguments)})
+	}
+	batch, err := (&tool.Runner{Approver: user}).Start("conformance").Do(ctx, box, turn)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for i, r := range batch.Results {
+		if r == nil || r.Outcome != "ok" {
+			text := "it has no result"
+			if r != nil {
+				text = r.PlainText()
+			}
+			errs = append(errs, fmt.Errorf("call of %s: %s", calls[i].Name, text))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// readLists reads all resources and prompts.
+func readLists(ctx context.Context, servers *mcp.Servers) error {
+	resources, err := servers.Resources(ctx)
+	errs := []error{err}
+	for _, r := range resources {
+		_, err := servers.ReadResource(ctx, r.Server, r.URI)
+		errs = append(errs, err)
+	}
+	prompts, err := servers.Prompts(ctx)
+	errs = append(errs, err)
+	for _, p := range prompts {
+		_, err := servers.GetPrompt(ctx, p.Server, p.Name, nil)
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// readSkills loads the skills, unless the scenario is about what happens before.
+func readSkills(ctx context.Context, servers *mcp.Servers, scenario string) error {
+	skills, err := servers.Skills(ctx)
+	if err != nil || scenario == "sep-2640-client-no-prefetch" {
+		return err
+	}
+	for _, k := range skills {
+		if _, err := servers.ReadSkill(ctx, k, k.URI); err != nil {
+			return err // its files are not read
+		}
+		for _, f := range k.Files {
+			if _, err := servers.ReadSkill(ctx, k, f.URI); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
@@ -133,7 +252,7 @@ func follow(ctx context.Context, address string) error {
 			_ = resp.Body.Close()
 		}
 		if err != nil && !errors.Is(err, context.Canceled) {
-			log.Print(err)
+			fmt.Fprintln(os.Stderr, "browser:", err)
 		}
 	}()
 	return nil
