@@ -109,6 +109,7 @@ var layers = []layer{
 	{path: "mcp", files: true},
 	{path: "mcp/mcpserver", files: true, stdout: true, third: []string{"github.com/modelcontextprotocol/go-sdk/"}},
 	{path: "mcp/internal/conformance/client", only: []string{"", "mcp", "mcp/oauth", "tool", "tool/policy"}, program: true},
+	{path: "mcp/internal/conformance/realservers", only: []string{"", "mcp", "sim", "tool", "tool/policy"}, program: true, files: true},
 	{path: "mcp/internal/conformance/server", only: []string{"", "mcp/mcpserver", "tool"}, program: true},
 	{path: "agent"},
 	{path: "agent/agenttest", only: []string{}},
