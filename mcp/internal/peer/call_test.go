@@ -442,7 +442,7 @@ func TestPitfallK39_LateProgressReachesNoOtherCall(t *testing.T) {
 	}
 }
 
-func TestParallelCallsAreLimited(t *testing.T) { // quirk H12
+func TestQuirkH12_ParallelCallsAreLimited(t *testing.T) {
 	var now, most atomic.Int32
 	s := &server{}
 	s.handle = modern(func(ctx context.Context, _ *conn, _ *rpc.Request) (string, error) {
