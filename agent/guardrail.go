@@ -33,7 +33,8 @@ type Guardrails struct {
 	// ToolInput checks the arguments of a call before a human is asked, and again
 	// before the tool runs. If it replaces them the second time, the call is refused.
 	ToolInput []ToolGuardrail
-	// ToolOutput checks the output of a tool before the model reads it.
+	// ToolOutput checks the output of a tool, and the outcome of its background work, before
+	// the model reads it.
 	ToolOutput []ToolOutputGuardrail
 }
 

@@ -120,11 +120,12 @@ func (t *remoteTool) run(ctx context.Context, params json.RawMessage, current st
 			return tool.Output{}, w.suspend(again)
 		}
 		if w.Handle != "" {
-			if f = t.server.all.takeParked(w.Handle); f == nil {
+			var number int
+			if f, number = t.server.all.takeParked(w.Handle); f == nil {
 				return tool.Output{}, &serverError{text: fmt.Sprintf("%s was not continued: the server %q keeps such a call only on its connection, which has ended, or the answer came too late. The call may have had an effect: check before you repeat it.", t.def.Name, t.server.label)}
 			}
 			f.report(ctx)
-			f.answer <- responses
+			f.give(ctx, number, responses)
 		} else {
 			o.Continue = &peer.Continuation{TaskID: w.TaskID, Repeat: w.Repeat, Responses: responses}
 			if w.RequestState != "" {
@@ -156,16 +157,72 @@ func (t *remoteTool) taskRequired() bool {
 type inFlight struct {
 	server *server
 	params json.RawMessage
-	round  chan peer.Round
-	answer chan map[string]peer.Response
+	round  chan numberedRound
+	answer chan numberedAnswer
 	done   chan struct{}
 	cancel context.CancelCauseFunc
 	// result and err are set when done is closed.
 	result json.RawMessage
 	err    error
 
-	mu  sync.Mutex
-	ctx context.Context // of the call of the tool, for reports on progress
+	// asking is locked during a round: there is one at a time.
+	asking sync.Mutex
+
+	mu     sync.Mutex
+	ctx    context.Context // of the call of the tool, for reports on progress
+	rounds int
+}
+
+// numberedRound is a round with its number, and numberedAnswer its answer: the answer of a
+// round that the server has withdrawn never reaches another one.
+type numberedRound struct {
+	number int
+	peer.Round
+}
+
+type numberedAnswer struct {
+	number    int
+	responses map[string]peer.Response
+}
+
+// ask passes a round to the call of the tool and waits for the answer.
+func (f *inFlight) ask(ctx context.Context, r peer.Round) (map[string]peer.Response, error) {
+	f.asking.Lock()
+	defer f.asking.Unlock()
+	f.mu.Lock()
+	f.rounds++
+	n := f.rounds
+	f.mu.Unlock()
+	timer := time.NewTimer(parkTime)
+	defer timer.Stop()
+	select {
+	case f.round <- numberedRound{n, r}:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case <-timer.C:
+		return nil, errParkExpired
+	}
+	for {
+		select {
+		case a := <-f.answer:
+			if a.number == n {
+				return a.responses, nil
+			}
+		case <-timer.C:
+			return nil, errParkExpired
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// give passes an answer to the round that waits for it.
+func (f *inFlight) give(ctx context.Context, number int, responses map[string]peer.Response) {
+	select {
+	case f.answer <- numberedAnswer{number, responses}:
+	case <-f.done:
+	case <-ctx.Done():
+	}
 }
 
 // report sets the call that gets reports on progress.
@@ -200,7 +257,7 @@ var errParkExpired = errors.New("no answer came in time")
 // begin starts a call at the peer.
 func (t *remoteTool) begin(ctx context.Context, params json.RawMessage, o peer.Options) *inFlight {
 	s := t.server
-	f := &inFlight{server: s, params: params, round: make(chan peer.Round), answer: make(chan map[string]peer.Response, 1), done: make(chan struct{}), ctx: ctx}
+	f := &inFlight{server: s, params: params, round: make(chan numberedRound), answer: make(chan numberedAnswer, 1), done: make(chan struct{}), ctx: ctx}
 	_, pipeline := tool.InfoFrom(ctx)
 	o.Progress = f.progress
 	o.Input = func(ctx context.Context, r peer.Round) (map[string]peer.Response, error) {
@@ -210,21 +267,7 @@ func (t *remoteTool) begin(ctx context.Context, params json.RawMessage, o peer.O
 		case !r.InFlight:
 			return nil, peer.ErrPark
 		}
-		timer := time.NewTimer(parkTime)
-		defer timer.Stop()
-		select {
-		case f.round <- r:
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
-		select {
-		case a := <-f.answer:
-			return a, nil
-		case <-timer.C:
-			return nil, errParkExpired
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
+		return f.ask(ctx, r)
 	}
 	own, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	f.cancel = cancel
@@ -238,20 +281,20 @@ func (t *remoteTool) begin(ctx context.Context, params json.RawMessage, o peer.O
 // wait waits for the result of a call, or for a question of the server.
 func (t *remoteTool) wait(ctx context.Context, f *inFlight, current string, declined int) (tool.Output, error) {
 	s := t.server
-	var r peer.Round
+	var r numberedRound
 	select {
 	case <-f.done:
 	case r = <-f.round:
 		w := &waiting{Tool: t.def.Name, Definition: current, Requests: r.Requests}
-		if w.Handle = s.all.park(f); w.Handle == "" {
-			f.answer <- nil // too many wait: decline
+		if w.Handle = s.all.park(f, r.number); w.Handle == "" {
+			f.give(ctx, r.number, nil) // too many wait: decline
 			return t.wait(ctx, f, current, declined)
 		}
 		asks := t.questions(w)
 		if len(asks) == 0 {
 			s.all.takeParked(w.Handle)
 			responses, _, _ := t.responses(ctx, w, nil)
-			f.answer <- responses
+			f.give(ctx, r.number, responses)
 			return t.wait(ctx, f, current, declined)
 		}
 		return tool.Output{}, w.suspend(asks)
@@ -285,12 +328,12 @@ func (t *remoteTool) wait(ctx context.Context, f *inFlight, current string, decl
 }
 
 // park stores a call in flight under a handle; "" if too many wait.
-func (s *Servers) park(f *inFlight) string {
+func (s *Servers) park(f *inFlight, number int) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for h, other := range s.parked { // forget those that have ended
 		select {
-		case <-other.done:
+		case <-other.call.done:
 			delete(s.parked, h)
 		default:
 		}
@@ -299,24 +342,31 @@ func (s *Servers) park(f *inFlight) string {
 		return ""
 	}
 	h := rand.Text()
-	s.parked[h] = f
+	s.parked[h] = parkedRound{f, number}
 	return h
 }
 
-// takeParked returns a call in flight, once; nil if it is unknown or has ended.
-func (s *Servers) takeParked(handle string) *inFlight {
+// parkedRound is a round of a call in flight that waits for a human.
+type parkedRound struct {
+	call   *inFlight
+	number int
+}
+
+// takeParked returns a call in flight and the number of its round, once; nil if it is unknown
+// or has ended.
+func (s *Servers) takeParked(handle string) (f *inFlight, number int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f := s.parked[handle]
+	p, ok := s.parked[handle]
 	delete(s.parked, handle)
-	if f == nil {
-		return nil
+	if !ok {
+		return nil, 0
 	}
 	select {
-	case <-f.done:
-		return nil
+	case <-p.call.done:
+		return nil, 0
 	default:
-		return f
+		return p.call, p.number
 	}
 }
 

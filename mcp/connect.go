@@ -31,12 +31,12 @@ type Options struct {
 	// Wait limits how long Connect waits; zero waits for every server, at most for its
 	// ConnectTimeout. Servers that need longer join later: see [Servers.Source].
 	Wait time.Duration
-	// Roots are folders that servers are told they may work in; nil tells them none.
+	// Roots are the folders that servers may work in, for those that ask; nil offers none.
 	Roots []string
 	// Sampling is the model that servers may use, each time with the approval of a human; nil
 	// offers none.
 	Sampling dragoman.Model
-	// NoElicitation tells servers that no human can be asked during a call.
+	// NoElicitation does not offer servers to ask a human during a call.
 	NoElicitation bool
 	// Approver answers questions of servers outside of tool calls, such as when a prompt is
 	// read. Nil declines them. Questions during a call go to the approver of the run.
@@ -90,7 +90,7 @@ type Servers struct {
 	list []*server
 
 	mu      sync.Mutex
-	parked  map[string]*inFlight
+	parked  map[string]parkedRound
 	closed  bool
 	ctx     context.Context
 	stop    context.CancelFunc
@@ -132,7 +132,7 @@ type Status struct {
 // error is about the configuration, or about two servers with the same tool name. ctx limits
 // only Connect.
 func Connect(ctx context.Context, o Options, servers ...Server) (*Servers, error) {
-	s := &Servers{opts: o, parked: map[string]*inFlight{}, owners: map[string]*server{}}
+	s := &Servers{opts: o, parked: map[string]parkedRound{}, owners: map[string]*server{}}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	if o.Observe != nil {
 		s.events = make(chan Event, maxEvents)
@@ -422,9 +422,8 @@ func rootsOf(folders []string) ([]peer.Root, error) {
 	return out, nil
 }
 
-// Limits on attempts to connect.
+// The pauses between attempts to connect.
 const (
-	maxAttempts    = 8
 	firstBackoff   = time.Second
 	longestBackoff = time.Minute
 )
@@ -453,15 +452,15 @@ func (s *server) supervise(first func()) {
 		}
 		failures++
 		s.all.observe(Event{Server: s.label, Kind: "failed", Err: err})
-		if failures == maxAttempts || permanent(err) {
+		if permanent(err) {
 			select {
-			case <-s.lost: // a call has connected it
+			case <-s.lost: // it was connected by other means
 				continue
 			case <-s.all.ctx.Done():
 				return
 			}
 		}
-		pause := min(longestBackoff, cmp.Or(s.all.opts.backoff, firstBackoff)<<(failures-1))
+		pause := min(longestBackoff, cmp.Or(s.all.opts.backoff, firstBackoff)<<min(failures-1, 6))
 		t := time.NewTimer(pause)
 		select {
 		case <-t.C:
@@ -519,15 +518,18 @@ func (s *server) wake() {
 
 // connected takes the tools of a new connection, before any call continues on it.
 func (s *server) connected(_ context.Context, info peer.Info) error {
+	if _, ok := s.peer.Stored(peer.Tools); ok {
+		s.take()
+	}
 	s.mu.Lock()
-	if s.state == StateFailed || s.state == StateLost {
+	failed := s.state == StateFailed
+	if failed || s.state == StateLost {
 		s.state, s.err = StateReady, nil
 	}
 	s.mu.Unlock()
-	if list, ok := s.peer.Stored(peer.Tools); ok {
-		s.take(list)
+	if failed {
+		s.wake()
 	}
-	s.wake()
 	s.all.observe(Event{Server: s.label, Kind: "connected", Text: info.Revision})
 	return nil
 }
@@ -544,14 +546,10 @@ func (s *server) refresh(ctx context.Context) {
 
 // read lists the tools and imports them.
 func (s *server) read(ctx context.Context) error {
-	list, err := s.peer.List(ctx, peer.Tools)
-	if errors.Is(err, peer.ErrUnsupported) {
-		list, err = peer.Listing{}, nil
-	}
-	if err != nil {
+	if _, err := s.peer.List(ctx, peer.Tools); err != nil && !errors.Is(err, peer.ErrUnsupported) {
 		return err
 	}
-	s.take(list)
+	s.take()
 	return nil
 }
 

@@ -57,7 +57,7 @@ func (t *remoteTool) output(raw json.RawMessage) (tool.Output, error) {
 	return out, nil
 }
 
-// embedded reports whether a text is that of a resource, which has a heading.
+// embedded reports whether a part is the text of a resource, which has a heading.
 func embedded(p dragoman.Part) bool {
 	t, ok := p.(*dragoman.Text)
 	return ok && strings.HasPrefix(t.Text, resourceHeading)
@@ -91,8 +91,8 @@ func contentParts(raw json.RawMessage) (parts []dragoman.Part, texts []string, e
 			continue
 		}
 		p := contentPart(block)
-		if jsonwire.TypeOf(block) == "text" {
-			texts = append(texts, p.(*dragoman.Text).Text)
+		if text, ok := p.(*dragoman.Text); ok && jsonwire.Unquote(fieldsOf(block)["type"]) == "text" {
+			texts = append(texts, text.Text)
 		}
 		parts = append(parts, p)
 	}

@@ -34,10 +34,11 @@ type remoteTool struct {
 
 func (t *remoteTool) public() string { return t.def.Spec.QualifiedName() }
 
-// take imports a list of tools and decides which of them models get.
-func (s *server) take(list peer.Listing) {
+// take imports the latest list of the server and decides which tools models get.
+func (s *server) take() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	list, _ := s.peer.Stored(peer.Tools)
 	same := s.current != nil && slices.EqualFunc(list.Items, s.raw, func(a, b json.RawMessage) bool { return bytes.Equal(a, b) })
 	if !same {
 		o := catalog.Options{
@@ -349,7 +350,7 @@ func (t *remoteTool) explain(err error) error {
 	case errors.Is(err, peer.ErrOutcomeUnknown):
 		text = fmt.Sprintf("The connection to the server %q was lost during the call. The call may or may not have run: check before you repeat it.", label)
 	case errors.Is(err, peer.ErrTimeout):
-		text = fmt.Sprintf("The server %q did not answer in time and was told to stop. The call may have had an effect.", label)
+		text = fmt.Sprintf("The server %q did not answer in time, so the call was canceled. It may have had an effect.", label)
 	case errors.Is(err, peer.ErrDeclined):
 		text = fmt.Sprintf("The server %q needs an answer from the user to run %s, which was not given.", label, t.def.Name)
 	case errors.As(err, &coded) && coded.Code == rpc.CodeMissingCapability:

@@ -87,8 +87,8 @@ func plainData(parts []dragoman.Part, fenced bool) {
 const maxLabelText = 200
 
 // plainLabels reduces parts that are to be fenced to what a fence can hold: the title of a text
-// document moves into its text, names and other titles are shortened, and native fields, which
-// the model may read too, are dropped.
+// document moves into its text, names, types and other titles are shortened, and native fields,
+// which the model may read too, are dropped.
 func plainLabels(parts []dragoman.Part) {
 	for _, p := range parts {
 		switch p := p.(type) {
@@ -100,6 +100,7 @@ func plainLabels(parts []dragoman.Part) {
 				p.Text, p.Title = p.Title+"\n\n"+p.Text, ""
 			}
 			p.Title, p.Name = label(p.Title), label(p.Name)
+			p.Media, p.MIME, p.Detail = label(p.Media), label(p.MIME), label(p.Detail)
 		}
 	}
 }

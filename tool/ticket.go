@@ -138,6 +138,7 @@ func (t *Tickets) withdraw(ctx context.Context, id string) error {
 
 // Resolve settles a ticket with its outcome. Only out.Content and out.Failed are stored: the
 // outcome becomes a message to the model, which has no display text and no native form.
+// Post-hooks see it when it is delivered.
 // Resolving a settled or expired ticket is an error.
 func (t *Tickets) Resolve(ctx context.Context, id string, out Output) error {
 	state := ticketResolved
@@ -155,6 +156,9 @@ func (t *Tickets) Fail(ctx context.Context, id, message string) error {
 func (t *Tickets) settle(ctx context.Context, id string, state string, parts []dragoman.Part) error {
 	if t == nil || t.Store == nil {
 		return fmt.Errorf("%w: %s", ErrNoTicket, id)
+	}
+	if err := checkParts(parts); err != nil {
+		return fmt.Errorf("tool: the outcome of ticket %s %w", id, err)
 	}
 	stored := make([]json.RawMessage, 0, len(parts))
 	for _, p := range parts {
@@ -326,6 +330,9 @@ func (r *Run) delivery(ctx context.Context, box *Box, s StoredTicket) dragoman.M
 	var parts []dragoman.Part
 	for _, raw := range s.Parts {
 		p, err := dragoman.UnmarshalPart(raw)
+		if err == nil {
+			err = checkParts([]dragoman.Part{p})
+		}
 		if err != nil {
 			r.runner.log("the outcome of a ticket cannot be read", "ticket", s.Ticket.ID, "error", r.redactor().Redact(err.Error()))
 			continue
@@ -336,7 +343,7 @@ func (r *Run) delivery(ctx context.Context, box *Box, s StoredTicket) dragoman.M
 	if e == nil {
 		e = &entry{key: s.Ticket.Key} // the tool is gone: use the strict defaults
 	}
-	parts = r.redactor().parts(parts)
+	parts = r.redactor().parts(r.hookOutcome(ctx, box, e, &s, parts))
 	plainData(parts, !e.settings.Trusted)
 	if !e.settings.Trusted {
 		plainLabels(parts)
@@ -354,4 +361,30 @@ func (r *Run) delivery(ctx context.Context, box *Box, s StoredTicket) dragoman.M
 	}
 	m.Parts = append(m.Parts, parts...)
 	return m
+}
+
+// hookOutcome passes the outcome of a ticket through the post-hooks of its tool and toolbox: the
+// model reads nothing of a tool that they have not seen.
+func (r *Run) hookOutcome(ctx context.Context, box *Box, e *entry, s *StoredTicket, parts []dragoman.Part) []dragoman.Part {
+	if len(parts) == 0 {
+		return nil
+	}
+	x := &execution{
+		batch: &batch{run: r, runner: r.runner, box: box, turn: Turn{Number: s.Ticket.Turn}},
+		call:  &dragoman.ToolCall{ID: s.Ticket.CallID}, key: s.Ticket.Key, entry: e, begun: true,
+	}
+	ctx = context.WithValue(context.WithoutCancel(ctx), contextKey{}, &runningCall{ref: x, agent: r.Agent, metadata: r.Metadata, ended: true})
+	hooks := x.postHooks(ctx, task[Output]{})[1:]
+	if len(hooks) == 0 {
+		return parts
+	}
+	out, _, err := guardAll(r.runner, Output{Content: parts, Failed: s.State != ticketResolved}, hooks)
+	if err == nil {
+		err = checkParts(out.Content)
+	}
+	if err != nil {
+		f := x.hookFailure(ctx, "ended, but its outcome was rejected", err)
+		return []dragoman.Part{&dragoman.Text{Text: f.message}}
+	}
+	return out.Content
 }

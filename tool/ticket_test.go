@@ -125,3 +125,91 @@ func TestT13_TicketsWithoutAStoreAreUnknown(t *testing.T) {
 		}
 	}
 }
+
+// The outcome of background work passes the post-hooks of its tool and toolbox, like the output
+// of a call. A hook that fails withholds it.
+func TestT13_OutcomesPassThePostHooks(t *testing.T) {
+	hook := func(suffix string) tool.PostHook {
+		return func(ctx context.Context, in tool.Input, out tool.Output) (tool.Output, error) {
+			if info, ok := tool.InfoFrom(ctx); !ok || info.CallID != "1" || info.Turn != 3 || info.Key.Name != "f" {
+				t.Errorf("%+v", info)
+			}
+			if out.Ticket != nil {
+				return out, nil
+			}
+			if in.Arguments != nil || in.Text != "" {
+				t.Errorf("the input of an outcome is %+v", in)
+			}
+			text := out.Content[0].(*dragoman.Text).Text
+			switch text {
+			case "fail":
+				return out, errors.New("no")
+			case "panic":
+				panic("no")
+			case "invalid, by tool":
+				return tool.Output{Content: []dragoman.Part{&dragoman.Reasoning{Text: "no"}}}, nil
+			}
+			if _, err := tool.Background(ctx, time.Hour); err == nil {
+				t.Error("a hook of an outcome opens a ticket")
+			}
+			return tool.Output{Content: []dragoman.Part{&dragoman.Text{Text: text + suffix}}}, nil
+		}
+	}
+	for outcome, want := range map[string]string{"ready": "ready, by tool, by box", "fail": "f ended, but its outcome was rejected: no", "panic": "a hook failed", "invalid": "not allowed in a result"} {
+		tickets := &tool.Tickets{Store: &tool.MemoryTickets{}}
+		var id string
+		box, err := tool.Config{Hooks: tool.Hooks{Post: []tool.PostHook{hook(", by box")}}}.Box(tool.New("f", "F.", func(ctx context.Context, _ struct{}) (*tool.Ticket, error) {
+			ticket, err := tool.Background(ctx, time.Hour)
+			if err == nil {
+				id = ticket.ID
+			}
+			return ticket, err
+		}, tool.Set(func(s *tool.Settings) { s.Hooks.Post = []tool.PostHook{hook(", by tool")} })))
+		if err != nil {
+			t.Fatal(err)
+		}
+		run := (&tool.Runner{Tickets: tickets}).Start("run")
+		if _, err := run.Do(t.Context(), box, tool.Turn{Number: 3, Calls: []*dragoman.ToolCall{call("1", "f", "")}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := tickets.Resolve(t.Context(), id, tool.Output{Content: []dragoman.Part{&dragoman.Text{Text: outcome}}}); err != nil {
+			t.Fatal(err)
+		}
+		ms, err := run.Deliver(t.Context(), box)
+		if err != nil || len(ms) != 1 || !strings.Contains(ms[0].Text(), want) || !strings.Contains(ms[0].Text(), "<<<") {
+			t.Errorf("%s: %v, %s", outcome, err, mustJSON(ms))
+		}
+	}
+}
+
+// Parts that no result can have are refused where they come from. Stored, they would make every
+// later request of the conversation invalid.
+func TestT13_OutcomeWithAnInvalidPartIsRefused(t *testing.T) {
+	for name, part := range map[string]dragoman.Part{
+		"a call": &dragoman.ToolCall{ID: "1", Name: "f"}, "reasoning": &dragoman.Reasoning{Text: "so"}, "opaque": &dragoman.Opaque{Type: "text"},
+		"media of no kind": &dragoman.Media{MIME: "image/png", Base64: "AAAA"}, "media of an unknown kind": &dragoman.Media{Media: "picture", Base64: "AAAA"},
+	} {
+		store := &tool.MemoryTickets{}
+		tickets := &tool.Tickets{Store: store}
+		open := func(s *tool.StoredTicket) error {
+			*s = tool.StoredTicket{State: "open", Ticket: tool.Ticket{ID: "t", CallRef: tool.CallRef{Run: "run"}, Expires: time.Now().Add(time.Hour)}}
+			return nil
+		}
+		if err := store.Update(t.Context(), "t", open); err != nil {
+			t.Fatal(err)
+		}
+		if err := tickets.Resolve(t.Context(), "t", tool.Output{Content: []dragoman.Part{part}}); err == nil {
+			t.Errorf("%s: the outcome is stored", name)
+		}
+		if err := tickets.Resolve(t.Context(), "t", tool.Output{Content: []dragoman.Part{&dragoman.Text{Text: "x"}}}); err != nil {
+			t.Errorf("%s: the ticket is settled by a refused outcome: %v", name, err)
+		}
+		box := mustBox(t, returnTool(part))
+		res, rec := do(t, &tool.Runner{}, box, call("1", "f", ""))
+		wantKind(t, res, rec, tool.ErrorOutput)
+		req := &dragoman.Request{Messages: []dragoman.Message{{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{call("1", "f", "{}")}}, dragoman.ToolResults(res)}}
+		if err := req.Validate(); err != nil {
+			t.Errorf("%s: the result makes requests invalid: %v", name, err)
+		}
+	}
+}

@@ -88,6 +88,8 @@ type call struct {
 	token  string
 	input  InputFunc
 	timer  *timer
+	// slot says that the call counts among those in progress.
+	slot bool
 	// progress is nil if no caller wants reports.
 	progress chan Progress
 
@@ -145,7 +147,7 @@ func (p *Peer) Call(ctx context.Context, method string, params json.RawMessage, 
 	defer stop()
 	p.mu.Lock()
 	p.tokens++
-	c := &call{method: method, token: fmt.Sprintf("t%d", p.tokens), input: o.Input, timer: t}
+	c := &call{method: method, token: fmt.Sprintf("t%d", p.tokens), input: o.Input, timer: t, slot: true}
 	p.mu.Unlock()
 	if c.input == nil {
 		c.input = p.cfg.Input

@@ -128,8 +128,14 @@ func (p *Peer) ask(ctx context.Context, c *call, r Round) (map[string]Response, 
 	f := p.cfg.Input
 	if c != nil {
 		f = c.input
-		c.timer.pause()
-		defer c.timer.resume()
+		if c.timer.pause() && c.slot { // others may call meanwhile
+			<-p.slots
+		}
+		defer func() {
+			if c.timer.resume() && c.slot {
+				p.slots <- struct{}{}
+			}
+		}()
 	}
 	if f != nil {
 		r.Requests = human

@@ -36,6 +36,8 @@ type link struct {
 	asked   map[rpc.ID]context.CancelFunc
 	serving chan struct{}
 	listen  listener
+	// idle is set once the connection is dropped, and closed when its last call has ended.
+	idle chan struct{}
 
 	once sync.Once
 	err  error
@@ -141,6 +143,40 @@ func (l *link) remove(c *call) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.calls, c.token)
+	if len(l.calls) == 0 && l.idle != nil {
+		close(l.idle)
+		l.idle = nil
+	}
+}
+
+// drainTime limits how long calls on a dropped connection are waited for.
+const drainTime = 10 * time.Second
+
+// drain closes a connection once its calls have ended: each of them learns by itself whether
+// the server got it.
+func (l *link) drain() {
+	l.mu.Lock()
+	var idle chan struct{}
+	if len(l.calls) > 0 {
+		idle = make(chan struct{})
+		l.idle = idle
+	}
+	l.mu.Unlock()
+	ended := func() {
+		if idle != nil {
+			t := time.NewTimer(drainTime)
+			defer t.Stop()
+			select {
+			case <-idle:
+			case <-t.C:
+			case <-l.peer.ctx.Done():
+			}
+		}
+		_ = l.end()
+	}
+	if !l.peer.start(ended) {
+		_ = l.end()
+	}
 }
 
 // attribute returns the call that a request of the server belongs to, or nil: the call on whose

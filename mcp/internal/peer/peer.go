@@ -88,7 +88,7 @@ var (
 	ErrUnsupported = errors.New("the server does not support this method")
 	// ErrOutcomeUnknown reports a call whose connection was lost: it may or may not have run.
 	ErrOutcomeUnknown = errors.New("the connection to the server was lost during the call, which may or may not have run")
-	// ErrTimeout reports a call that took too long. The server was told to stop.
+	// ErrTimeout reports a call that took too long and was canceled.
 	ErrTimeout = errors.New("the server did not answer in time")
 	// ErrResult reports a result that this client cannot handle.
 	ErrResult = errors.New("the result of the server is invalid")

@@ -265,7 +265,7 @@ func (p *Peer) update(ctx context.Context, c *call, t Task, answers map[string]R
 func (p *Peer) taskCall(ctx context.Context, c *call, method string, params json.RawMessage) (json.RawMessage, error) {
 	p.mu.Lock()
 	p.tokens++
-	about := &call{method: method, token: fmt.Sprintf("t%d", p.tokens), input: c.input, timer: c.timer, task: c.taskID()}
+	about := &call{method: method, token: fmt.Sprintf("t%d", p.tokens), input: c.input, timer: c.timer, slot: c.slot, task: c.taskID()}
 	p.mu.Unlock()
 	raw, _, err := p.send(ctx, about, params, &Options{})
 	return raw, err
