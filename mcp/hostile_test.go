@@ -65,7 +65,7 @@ func rawTool(name, more string) string {
 // hang waits until the client leaves.
 func hang(r *http.Request) string { <-r.Context().Done(); return "" }
 
-func TestPitfallK20_HostileServersHarmNothingElse(t *testing.T) {
+func TestHostileServersHarmNothingElse(t *testing.T) {
 	many := make([]string, 10_000)
 	for i := range many {
 		many[i] = rawTool(fmt.Sprintf("t%d", i), "")
@@ -398,7 +398,7 @@ func (n *notifying) Update(ctx context.Context, id string, change func(*tool.Sto
 	})
 }
 
-func TestQuirkH6_LateServerJoinsAndAFailedOneLeaves(t *testing.T) {
+func TestLateServerJoinsAndAFailedOneLeaves(t *testing.T) { // quirk H11
 	open := make(chan struct{})
 	late := rawServer(t, func(_ http.ResponseWriter, r *http.Request, method string, _ map[string]json.RawMessage) string {
 		select {
