@@ -97,7 +97,7 @@ func withinTokens(ctx context.Context, page string) string {
 	x := c.ref
 	l := x.runner.Limits
 	if x.box != nil {
-		l = x.box.config.Limits.or(l)
+		l = x.box.config.Limits.withWider(l)
 	}
 	if l.Tokens <= 0 {
 		return page
