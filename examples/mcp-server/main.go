@@ -3,9 +3,10 @@
 //
 //	$ go run ./examples/mcp-server
 //	MCP server "shop" (tool order): shop: allow the tool order to run?
+//	Reason: required by the tool
 //	Arguments:
 //	{"number":40,"item":"apples"}
-//	…
+//	Call call_1.
 //	order says: ordered 40 apples
 //
 // Without arguments the program is its own client, over HTTP. With the argument "stdio" it serves
