@@ -56,6 +56,9 @@ func (t *remoteTool) call(ctx context.Context, in tool.Input) (tool.Output, erro
 		return tool.Output{}, err
 	}
 	s := t.server
+	if s.peer == nil {
+		return tool.Output{}, errOffline
+	}
 	if s.peer.Announced(peer.Tools) { // what runs must be what was accepted
 		if err := s.read(ctx); err != nil {
 			return tool.Output{}, t.explain(err)

@@ -55,6 +55,9 @@ type Options struct {
 	Authorize func(s Server) (Authorizer, error)
 	// Transport sends the requests to servers that speak HTTP; nil means the default.
 	Transport http.RoundTripper
+	// Trace receives every message that is exchanged with servers, for a person who looks for
+	// a problem. It is called concurrently. Values may be secrets.
+	Trace func(Exchange)
 	// Name and Version identify this program to servers; empty means "dragoman".
 	Name, Version string
 	// Observe receives events of the servers, one at a time. Events are dropped if more than
@@ -119,6 +122,8 @@ type Status struct {
 	// Revision is the revision that it speaks. Name, Version and Instructions are what it
 	// says about itself: untrusted text, for display.
 	Revision, Name, Version, Instructions string
+	// Capabilities is the object with which the server says what it supports.
+	Capabilities json.RawMessage
 	// Tools are the public names of its usable tools. Held are tools that are not listed, or
 	// whose definition changed, until they are accepted.
 	Tools []string
@@ -197,7 +202,14 @@ func (s *Servers) collisions() error {
 	var results []*catalog.Result
 	for _, one := range s.list {
 		one.mu.Lock()
-		results = append(results, &catalog.Result{Label: one.label, Tools: slices.Clone(one.imported.Tools)})
+		res := &catalog.Result{Label: one.label}
+		for i := range one.imported.Tools { // a tool that is held must not stop the others
+			t := &one.imported.Tools[i]
+			if !slices.ContainsFunc(one.held, func(st ToolStatus) bool { return st.Tool == t.Name }) {
+				res.Tools = append(res.Tools, *t)
+			}
+		}
+		results = append(results, res)
 		one.mu.Unlock()
 	}
 	var errs []error
@@ -380,6 +392,9 @@ func (s *Servers) newServer(cfg Server, label string) (*server, error) {
 	dialer, err := dial(cfg)
 	if err != nil {
 		return one, fmt.Errorf("mcp: server %q: %w", label, err)
+	}
+	if s.opts.Trace != nil {
+		dialer = &traceDialer{Dialer: dialer, server: label, trace: s.opts.Trace}
 	}
 	info, err := json.Marshal(map[string]string{"name": cmp.Or(s.opts.Name, "dragoman"), "version": cmp.Or(s.opts.Version, "0")})
 	if err != nil {
@@ -569,7 +584,7 @@ func (s *server) status() Status {
 	out := Status{Server: s.label}
 	if s.peer != nil {
 		if info, ok := s.peer.Info(); ok {
-			out.Revision, out.Instructions = info.Revision, info.Instructions
+			out.Revision, out.Instructions, out.Capabilities = info.Revision, info.Instructions, info.Capabilities
 			var named struct{ Name, Version string }
 			if json.Unmarshal(info.Server, &named) == nil {
 				out.Name, out.Version = named.Name, named.Version

@@ -18,6 +18,9 @@ var ErrHeld = errors.New("mcp: the tool is held until its definition is accepted
 // LockFile is the usual name of the file of a [Lock].
 const LockFile = "dragoman.lock"
 
+// ErrHeld is wrapped by errors about tools whose definition is not accepted.
+var ErrHeld = errors.New("mcp: the tool is held until its definition is accepted")
+
 // Lock has the accepted definitions of the tools of servers, in a file that can be committed:
 //
 //	lock, err := mcp.OpenLock(mcp.LockFile)
@@ -232,9 +235,7 @@ func (l *Lock) statuses(label string, o *offer) []ToolStatus {
 // statusOf compares one tool with the accepted definitions of its server.
 func statusOf(t *catalog.Tool, o *offer, accepted *lockedServer) ToolStatus {
 	s := ToolStatus{Server: t.Server, Tool: t.Name, State: ToolNew, Fingerprint: t.Fingerprint(), Description: visibleLines(t.Description())}
-	for _, f := range t.Findings {
-		s.Findings = append(s.Findings, Finding{Rule: f.Rule, Reason: f.Reason, Severity: f.Severity, Field: f.Field, Offset: f.Offset, Excerpt: f.Excerpt})
-	}
+	s.Findings = findingsOf(t)
 	if accepted == nil {
 		return s
 	}
@@ -260,6 +261,14 @@ func statusOf(t *catalog.Tool, o *offer, accepted *lockedServer) ToolStatus {
 		s.Identity = textkit.Visible(accepted.Identity) + " -> " + textkit.Visible(o.identity)
 	}
 	return s
+}
+
+// findingsOf returns the findings about a tool.
+func findingsOf(t *catalog.Tool) (out []Finding) {
+	for _, f := range t.Findings {
+		out = append(out, Finding{Rule: f.Rule, Reason: f.Reason, Severity: f.Severity, Field: f.Field, Offset: f.Offset, Excerpt: f.Excerpt})
+	}
+	return out
 }
 
 // visibleLines escapes a text for a terminal and keeps its lines.

@@ -41,11 +41,7 @@ func (s *server) take() {
 	list, _ := s.peer.Stored(peer.Tools)
 	same := s.current != nil && slices.EqualFunc(list.Items, s.raw, func(a, b json.RawMessage) bool { return bytes.Equal(a, b) })
 	if !same {
-		o := catalog.Options{
-			Prefix: s.cfg.Prefix, Namespace: s.cfg.Namespace, Deferred: s.cfg.Deferred, Include: s.cfg.Include, Exclude: s.cfg.Exclude,
-			Approval: s.cfg.Approval, Trusted: s.cfg.Trusted, HTTP: s.cfg.URL != "",
-		}
-		s.imported = catalog.Import(s.label, list.Items, o)
+		s.imported = catalog.Import(s.label, list.Items, s.cfg.importOptions())
 	}
 	s.raw, s.dropped, s.cut = list.Items, list.Dropped, list.Truncated
 	s.choose()
@@ -207,7 +203,7 @@ func (s *server) newTool(def *catalog.Tool) (*remoteTool, error) {
 		spec.Annotations = untrusted(spec.Annotations)
 	}
 	t.tool = tool.Remote(spec, t.call, tool.Set(func(o *tool.Settings) {
-		o.Source, o.Tags = codes.FromMCP, []string{"mcp:" + s.label}
+		o.Source, o.Tags, o.From = codes.FromMCP, []string{"mcp:" + s.label}, s.from("")
 		if def.NeedsApproval {
 			o.Approval = "always"
 		}

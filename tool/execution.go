@@ -438,7 +438,7 @@ func (x *execution) needsApproval(ctx context.Context) *failure {
 		return nil
 	}
 	x.request = &ApprovalRequest{
-		Binding: x.binding(), Spec: x.entry.spec, Input: x.input.clone(), Agent: x.run.Agent, Reason: reason, Decision: x.decision, Changed: changed,
+		Binding: x.binding(), Spec: x.entry.spec, From: s.From, Input: x.input.clone(), Agent: x.run.Agent, Reason: reason, Decision: x.decision, Changed: changed,
 	}
 	if x.decision != nil && x.decision.Effect == AskInput && !x.continued() { // a continued call has its value
 		x.request.Wanted = x.decision.Input

@@ -166,6 +166,8 @@ type Binding struct {
 type ApprovalRequest struct {
 	Binding Binding
 	Spec    *dragoman.ToolSpec
+	// From names the provider of the tool: see From of [Settings].
+	From string
 	// Input is the input that will run, byte for byte.
 	Input Input
 	Agent []string

@@ -132,7 +132,7 @@ func (x *execution) answer(ctx context.Context, questions []Pending) (all bool) 
 	answers := map[string]Answer{}
 	for i := range questions {
 		q := &questions[i]
-		request := &ApprovalRequest{Binding: q.Binding, Spec: x.entry.spec, Input: x.input.clone(), Agent: x.run.Agent, Reason: q.Reason, Wanted: q.Wanted}
+		request := &ApprovalRequest{Binding: q.Binding, Spec: x.entry.spec, From: x.entry.settings.From, Input: x.input.clone(), Agent: x.run.Agent, Reason: q.Reason, Wanted: q.Wanted}
 		a, err := x.ask(ctx, request)
 		if err != nil {
 			x.logFailure("an approver failed, so the call is pending", err)

@@ -112,6 +112,9 @@ type Settings struct {
 	// two tools with the same name wins: a handoff, then a tool of this program or an agent,
 	// then an MCP tool. Policies see a call of a handoff tool as a handoff, not as a tool call.
 	Source string
+	// From names the provider of the tool for the human who approves a call, such as the MCP
+	// server; empty means this program.
+	From string
 	// HandoffTo is the agent that a tool with the source "handoff" hands over to.
 	HandoffTo string
 	// TraceName is the tool's name in traces; empty means the qualified name.

@@ -5,7 +5,8 @@
 //     model APIs,
 //   - checks which tools a model API would reject or change,
 //   - explains what a policy decides about a tool call,
-//   - serves any model to clients of any dialect (the gateway), and
+//   - serves any model to clients of any dialect (the gateway),
+//   - manages MCP servers, and serves tools to MCP clients, and
 //   - serves a simulated model that needs no network.
 //
 // Examples:
@@ -17,6 +18,7 @@
 //	dragoman tools why shell --policy policy.yaml --args '{"command":"rm -r build"}'
 //	dragoman sim --listen 127.0.0.1:8080
 //	dragoman serve --config gateway.yaml
+//	dragoman mcp add files -- npx -y @modelcontextprotocol/server-filesystem .
 //
 // Results go to standard output: the converted document, the verdicts of lint. The losses
 // of convert and all errors go to standard error; with --report json that is at most one
@@ -153,7 +155,7 @@ var (
 	// quotes matches quoted text. It comes from the input, so plain does not change it.
 	quotes = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 	// packages matches the package names that errors of the library begin with.
-	packages = regexp.MustCompile(`(^|: |\n)(?:(?:` + dialectPackages() + `dragoman|schema|interop|history|sim|sse|eventstream|policy|tool|workspace|agent|session|sqlite|provider): )+`)
+	packages = regexp.MustCompile(`(^|: |\n)(?:(?:` + dialectPackages() + `dragoman|schema|interop|history|sim|sse|eventstream|policy|tool|workspace|agent|session|sqlite|provider|mcp|oauth|mcpserver): )+`)
 )
 
 // dialectPackages returns the package names of the dialects, each followed by a bar.
@@ -262,7 +264,7 @@ Exit codes:
   2    the command line is invalid
   3    a loss occurred that --fail-on forbids
   4    "dragoman run" refused calls because no approver was attached, or the session
-       has calls that wait for approval
+       has calls that wait for approval; or "dragoman mcp accept" left tools held
   130  "dragoman run" was interrupted`,
 		Version:       version(),
 		SilenceErrors: true,
@@ -272,7 +274,7 @@ Exit codes:
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(newConvert(), newLint(), newTools(), newSim(), newServe(), newRun(sandbox), newSessions())
+	root.AddCommand(newConvert(), newLint(), newTools(), newSim(), newServe(), newRun(sandbox), newSessions(), newMCP(sandbox))
 	return root
 }
 

@@ -86,6 +86,14 @@ SKILL.md in .agents/skills or .claude/skills of those folders and of your home f
 named by --skills. --bare leaves out all but --system and --skills. A skill permits
 nothing: its scripts run with the approval that commands need.
 
+MCP servers. --mcp names a file of MCP servers, such as .mcp.json. Its servers are started
+or contacted, and their accepted tools are added. No file is used without the flag, because
+its servers are programs that run on this machine. "dragoman mcp accept" accepts tools; a
+tool that is new, or whose definition changed, is held until then. Calls of these tools are
+asked about, except those that the file permits; --allow takes their names, too. A server
+that fails is reported, and the run goes on without it. A server with a tool whose name
+another tool has gets the prefix mcp_SERVER__ for its tools.
+
 Sessions. Every run is stored in a session, in an SQLite file: --sessions, or
 DRAGOMAN_SESSIONS, or dragoman/sessions.db in your state folder ($XDG_STATE_HOME or
 ~/.local/state; on macOS and Windows the configuration folder). --continue continues the
@@ -120,8 +128,9 @@ prompt. If there is no prompt, or it is "-", the input is the prompt.`,
 	f.BoolVar(&o.abandon, "abandon", false, "give up the session's unfinished calls and continue with the prompt")
 	f.StringVar(&o.policy, "policy", "", "a policy file, with rules that decide about calls (\"dragoman tools why --help\" shows one)")
 	f.StringToStringVar(&o.metadata, "metadata", nil, "metadata of the run for the policy, as name=value")
-	f.StringSliceVar(&o.allow, "allow", nil, "run the calls of these tools without approval: write_file, apply_patch, shell")
+	f.StringSliceVar(&o.allow, "allow", nil, "run the calls of these tools without approval: write_file, apply_patch, shell, and tools of MCP servers")
 	o.commands.add(f)
+	o.mcp.add(cmd, "", "a file of MCP servers whose accepted tools the model may use, such as .mcp.json")
 	f.StringVar(&o.dir, "dir", ".", "the folder in which the tools work")
 	f.StringVar(&o.system, "system", "", "instructions for the model")
 	f.StringArrayVar(&o.skills, "skills", nil, "a skill, or a folder of skills, to use in addition; may be repeated")
@@ -134,6 +143,9 @@ prompt. If there is no prompt, or it is "-", the input is the prompt.`,
 
 type runFlags struct {
 	storeFlags
+	mcp mcpFlags
+	// servers are those of --mcp; nil without it.
+	servers                               *mcpServers
 	model, session, policy, dir, system   string
 	allow, skills                         []string
 	bare                                  bool
@@ -176,7 +188,7 @@ func (o *runFlags) run(cmd *cobra.Command, prompt string, sandbox *workspace.San
 	if err := o.checkPending(ctx, cmd, k, prompt); err != nil {
 		return err
 	}
-	a, done, err := o.agent(cmd, t, model, sandbox)
+	a, done, err := o.agent(ctx, cmd, t, model, sandbox)
 	if err != nil {
 		return err
 	}
@@ -281,17 +293,36 @@ func (o *runFlags) check() error {
 	if err := o.commands.check(); err != nil {
 		return err
 	}
-	return allowed(o.allow)
+	if o.mcp.file == "" && o.mcp.lock != "" {
+		return usageError("--lock needs --mcp")
+	}
+	var err error
+	if o.mcp.file != "" {
+		if o.servers, err = o.mcp.read(); err != nil {
+			return err
+		}
+	}
+	return allowed(o.allow, o.servers.names())
 }
 
-// allowed returns an error for names in --allow that are not tools that need approval.
-func allowed(names []string) error {
+// allowed returns an error for names in --allow that are not known tools.
+func allowed(names, known []string) error {
 	for _, name := range names {
-		if !slices.Contains(workspaceTools, name) {
-			return usageError("--allow: unknown tool %q: known tools are %s%s", name, strings.Join(workspaceTools, ", "), textkit.Suggest(name, workspaceTools))
+		if !slices.Contains(known, name) {
+			return usageError("--allow: unknown tool %q: known tools are %s%s", name, textkit.Visible(strings.Join(known, ", ")), textkit.Suggest(name, known))
 		}
 	}
 	return nil
+}
+
+// inWorkspace returns the names of tools of the workspace among names.
+func inWorkspace(names []string) (out []string) {
+	for _, name := range names {
+		if slices.Contains(workspaceTools, name) {
+			out = append(out, name)
+		}
+	}
+	return out
 }
 
 // isPiped reports whether in is a pipe or a file, as opposed to a terminal or another
@@ -516,7 +547,7 @@ func (o *runFlags) open(t *printer, spec, why string) (model dragoman.Model, _ s
 
 // agent returns an agent with the model and the tools of the folder. The caller must call
 // the returned function when the run has ended.
-func (o *runFlags) agent(cmd *cobra.Command, t *printer, model dragoman.Model, sandbox *workspace.Sandbox) (*agent.Agent, func(), error) {
+func (o *runFlags) agent(ctx context.Context, cmd *cobra.Command, t *printer, model dragoman.Model, sandbox *workspace.Sandbox) (*agent.Agent, func(), error) {
 	if _, err := os.Stat(o.dir); err != nil {
 		return nil, nil, failed("%w", nameSource("--dir", err))
 	}
@@ -524,7 +555,7 @@ func (o *runFlags) agent(cmd *cobra.Command, t *printer, model dragoman.Model, s
 	if err != nil {
 		return nil, nil, failed("%w", nameSource("--skills", err))
 	}
-	ws, err := workspace.Open(o.dir, workspace.Options{NoApproval: o.allow, Shell: &workspace.Shell{AllowAny: true, Scripts: true, Sandbox: sandbox, ReadPaths: own.readPaths()}})
+	ws, err := workspace.Open(o.dir, workspace.Options{NoApproval: inWorkspace(o.allow), Shell: &workspace.Shell{AllowAny: true, Scripts: true, Sandbox: sandbox, ReadPaths: own.readPaths()}})
 	if err != nil {
 		return nil, nil, failed("%w", nameSource("--dir", err))
 	}
@@ -540,7 +571,8 @@ func (o *runFlags) agent(cmd *cobra.Command, t *printer, model dragoman.Model, s
 		runner.Spill = &tool.MemorySpill{}
 	}
 	if o.policy != "" {
-		p, err := loadPolicy(o.policy, append(slices.Clone(tools), tool.ReadOutput(&tool.MemorySpill{}))) // the agent adds ReadOutput
+		all := append(slices.Clone(tools), tool.ReadOutput(&tool.MemorySpill{})) // the agent adds ReadOutput
+		p, err := loadPolicy(o.policy, append(all, o.servers.tools()...))
 		if err != nil {
 			hangUp()
 			_ = ws.Close() // unused so far
@@ -548,12 +580,18 @@ func (o *runFlags) agent(cmd *cobra.Command, t *printer, model dragoman.Model, s
 		}
 		runner.Policy = p
 	}
+	source, disconnect, err := o.servers.start(ctx, t, approver, o.attended(cmd), o.dir)
+	if err != nil {
+		hangUp()
+		_ = ws.Close() // unused so far
+		return nil, nil, err
+	}
 	a := &agent.Agent{
 		Name: agentName, Model: model, Instructions: own.prompt(o.system), Runner: runner,
-		Tools:  tools,
+		Tools: tools, ToolSource: source,
 		Limits: agent.Limits{Turns: o.turns},
 	}
-	return a, func() { hangUp(); _ = ws.Close() }, nil
+	return a, func() { hangUp(); disconnect(); _ = ws.Close() }, nil
 }
 
 // known lists the providers whose API keys pickModel looks for, in order, each with its
@@ -673,7 +711,7 @@ func (o *runFlags) openTerminal(cmd *cobra.Command) (in *os.File, done func()) {
 // approver returns an approver that asks at the terminal. If there is no terminal, the approver
 // rejects calls. The returned function closes the terminal.
 func (o *runFlags) approver(cmd *cobra.Command) (tool.Approver, func()) {
-	allowed := policy.First(policy.ApproverFunc(o.approveAllowed), policy.ApproverFunc(o.commands.approve))
+	allowed := policy.First(allowList(o.allow), policy.ApproverFunc(o.commands.approve))
 	answers, done := o.openTerminal(cmd)
 	if answers == nil {
 		return policy.First(allowed, policy.ApproverFunc(func(_ context.Context, req *tool.ApprovalRequest) (tool.Answer, error) {
@@ -687,10 +725,13 @@ func (o *runFlags) approver(cmd *cobra.Command) (tool.Approver, func()) {
 	return policy.First(allowed, ledger, prompt), done
 }
 
-// approveAllowed approves calls that --allow names and that wait from an earlier run,
-// unless the policy asks about them.
-func (o *runFlags) approveAllowed(_ context.Context, req *tool.ApprovalRequest) (tool.Answer, error) {
-	if !asksHuman(req) && slices.Contains(o.allow, req.Binding.Key.QualifiedName()) {
+// allowList approves calls of the tools that --allow names, unless the policy or a server asks
+// about them.
+type allowList []string
+
+// Approve implements tool.Approver.
+func (l allowList) Approve(_ context.Context, req *tool.ApprovalRequest) (tool.Answer, error) {
+	if !asksHuman(req) && slices.Contains(l, req.Binding.Key.QualifiedName()) {
 		return tool.Answer{Verdict: tool.Approved}, nil
 	}
 	return tool.Answer{}, nil
@@ -724,6 +765,8 @@ func title(prompt string) string {
 
 // printer prints the events of a run.
 type printer struct {
+	// mu guards the output: servers report events while the run prints.
+	mu       sync.Mutex
 	out, err io.Writer
 	json     bool
 	// bare is true if standard output is not a terminal. The response is then written
@@ -747,12 +790,21 @@ func newPrinter(cmd *cobra.Command, asJSON bool) *printer {
 
 // notef prints a line about the run to standard error.
 func (t *printer) notef(format string, args ...any) {
-	t.endLine()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.breakLine()
 	fmt.Fprintf(t.err, format+"\n", args...)
 }
 
 // endLine ends an open line of the response, before a line of other output.
 func (t *printer) endLine() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.breakLine()
+}
+
+// breakLine is endLine for callers that hold mu.
+func (t *printer) breakLine() {
 	if t.open {
 		fmt.Fprintln(t.out)
 		t.open = false
@@ -827,6 +879,8 @@ func (t *printer) write(text string) error {
 	if text == "" {
 		return nil
 	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.open = !strings.HasSuffix(text, "\n")
 	_, err := io.WriteString(t.out, text)
 	return err

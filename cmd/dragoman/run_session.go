@@ -299,6 +299,7 @@ func (o *runFlags) given() string {
 	for _, pattern := range o.commands.patterns {
 		add("--allow-command", pattern)
 	}
+	b.WriteString(o.mcp.forRun())
 	add("--system", o.system)
 	for _, folder := range o.skills {
 		add("--skills", folder)

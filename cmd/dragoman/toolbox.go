@@ -22,7 +22,8 @@ func newTools() *cobra.Command {
 		Short: "List tools, and explain what a policy decides about a call",
 		Long: `Tools lists tool definitions and explains policy decisions. It works with the tools
 that come with dragoman, which read and write files in one folder and run commands in
-it, or with the tools in a file of any dialect (--tools).`,
+it, or with the tools in a file of any dialect (--tools). With --mcp, it adds the accepted
+tools of MCP servers from the lock file, and starts no server.`,
 		Args: noSuchCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -33,6 +34,8 @@ it, or with the tools in a file of any dialect (--tools).`,
 // toolsFlags holds the flags that select tools.
 type toolsFlags struct {
 	file, from, report string
+	// mcp names the servers whose accepted tools are added.
+	mcp mcpFlags
 	// forRun adds the tools that "dragoman run" has in addition to those of the folder.
 	forRun bool
 	// allow names tools that need no approval.
@@ -45,7 +48,21 @@ func (o *toolsFlags) add(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.file, "tools", "", "a file with tools, or with a request that contains tools (default: the tools that come with dragoman)")
 	f.StringVar(&o.from, "from", "", "the dialect of the --tools file (default: detected)")
+	o.mcp.add(cmd, "", "a file of MCP servers whose accepted tools are added, as for \"dragoman run\"")
 	f.StringVar(&o.report, "report", "text", "output format: text or json")
+}
+
+// servers reads the file of MCP servers; nil without one. It starts no server.
+func (o *toolsFlags) servers() (*mcpServers, error) {
+	switch {
+	case o.mcp.file == "" && o.mcp.lock != "":
+		return nil, usageError("--lock needs --mcp")
+	case o.mcp.file == "":
+		return nil, nil //nolint:nilnil // no servers
+	case o.file != "":
+		return nil, usageError("--tools and --mcp cannot be used together")
+	}
+	return o.mcp.read()
 }
 
 func newToolsList() *cobra.Command {
@@ -113,8 +130,12 @@ func marks(l tool.Listing) []string {
 
 // box returns the tools that the flags select. The caller must call done.
 func (o *toolsFlags) box() (box *tool.Box, done func(), err error) {
+	servers, err := o.servers()
+	if err != nil {
+		return nil, nil, err
+	}
 	if o.file == "" {
-		ws, err := workspace.Open(".", workspace.Options{NoApproval: o.allow, Shell: &workspace.Shell{AllowAny: true, Scripts: true}})
+		ws, err := workspace.Open(".", workspace.Options{NoApproval: inWorkspace(o.allow), Shell: &workspace.Shell{AllowAny: true, Scripts: true}})
 		if err != nil {
 			return nil, nil, failed("%w", err)
 		}
@@ -126,7 +147,7 @@ func (o *toolsFlags) box() (box *tool.Box, done func(), err error) {
 			}
 			tools = append(append(tools, own.skills.Tools()...), tool.ReadOutput(&tool.MemorySpill{}))
 		}
-		box, err := o.config.Box(tools...)
+		box, err := o.config.Box(append(tools, servers.tools()...)...)
 		if err != nil {
 			return nil, nil, failed("%w", errors.Join(err, ws.Close()))
 		}

@@ -194,7 +194,7 @@ func (o *whyFlags) explainCall(cmd *cobra.Command, args []string) (*whyResult, e
 	}
 	answer := &whyResult{Explanation: p.Explain(cmd.Context(), q)}
 	answer.Notes = outrankedDenials(&answer.Explanation)
-	runner := &tool.Runner{Policy: p, Approver: policy.ApproverFunc(o.commands.approve)}
+	runner := &tool.Runner{Policy: p, Approver: policy.First(allowList(o.allow), policy.ApproverFunc(o.commands.approve))}
 	if o.policy == "" && o.file == "" {
 		runner.Policy = nil // dragoman run has no policy by default
 	}
@@ -265,7 +265,11 @@ func (o *whyFlags) check(cmd *cobra.Command, args []string) error {
 	if err := o.commands.check(); err != nil {
 		return err
 	}
-	return allowed(o.allow)
+	servers, err := o.servers()
+	if err != nil {
+		return err
+	}
+	return allowed(o.allow, servers.names())
 }
 
 // resolveModel replaces --model with provider/model, the form that rules match. For the

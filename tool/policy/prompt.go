@@ -127,6 +127,9 @@ func (p *Prompt) Approve(ctx context.Context, req *tool.ApprovalRequest) (tool.A
 			return tool.Answer{}, err
 		}
 		if answer, ok := p.answer(req, text); ok {
+			if answer.Verdict == tool.Approved && answer.Value == nil && req.Wanted != nil && isForm(req.Wanted.Schema) {
+				return p.fill(ctx, req.Wanted)
+			}
 			return answer, nil
 		}
 		wrong := `"` + textkit.Visible(cutLine(text)) + "\" is not a valid answer.\n"
@@ -183,7 +186,11 @@ func (p *Prompt) question(ctx context.Context, req *tool.ApprovalRequest) string
 	if req.Wanted != nil && req.Wanted.Name != "" {
 		verb = fmt.Sprintf("runs (call %s)", textkit.Visible(req.Binding.CallID))
 	}
-	fmt.Fprintf(&b, "\n%s %s", textkit.Visible(req.Binding.Key.QualifiedName()), verb)
+	fmt.Fprintf(&b, "\n%s", textkit.Visible(req.Binding.Key.QualifiedName()))
+	if req.From != "" {
+		fmt.Fprintf(&b, " of %s", textkit.Visible(req.From))
+	}
+	b.WriteString(" " + verb)
 	if len(req.Agent) > 0 {
 		fmt.Fprintf(&b, " (agent %s)", textkit.Visible(strings.Join(req.Agent, "/")))
 	}
@@ -223,7 +230,14 @@ func showQuestion(b *strings.Builder, w *tool.InputRequest) {
 		fmt.Fprintf(b, "It wants this page to be opened, on the host %s:\n", textkit.Visible(host))
 		show(b, w.URL)
 	}
-	if w.Schema != nil {
+	fields, simple := formOf(w.Schema)
+	switch {
+	case simple:
+		b.WriteString("Fields:\n")
+		for i := range fields {
+			show(b, fields[i].String())
+		}
+	case w.Schema != nil:
 		b.WriteString("Schema of the value:\n")
 		show(b, string(w.Schema))
 	}
@@ -292,6 +306,8 @@ func (p *Prompt) choices(req *tool.ApprovalRequest) string {
 	switch {
 	case req.Wanted != nil && req.Wanted.Name != "" && req.Wanted.Schema == nil:
 		return "y to agree, n to decline (n because …)."
+	case req.Wanted != nil && req.Wanted.Name != "" && isForm(req.Wanted.Schema):
+		return "y to fill in the fields, n to decline (n because …)."
 	case req.Wanted != nil && req.Wanted.Name != "":
 		return "Type = and then the value as JSON (for example ={\"field\": \"text\"}), y for its defaults, or n to decline (n because …)."
 	case req.Wanted != nil:
