@@ -14,7 +14,8 @@ import (
 )
 
 // Authorizer gets access tokens for a server that speaks HTTP. That of package mcp/oauth
-// implements it.
+// implements it. If an Authorizer has a method Authorize(*http.Request) error, that adds the
+// token to each request in place of Token, such as with a proof for the request.
 type Authorizer interface {
 	// Token returns the access token to send, or "" for none.
 	Token(ctx context.Context) (string, error)

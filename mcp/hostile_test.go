@@ -309,6 +309,7 @@ func TestQuirkH7_StructuredAndTextualResults(t *testing.T) {
 		{"text differs", plain, `"content":[{"type":"text","text":"one"}],"structuredContent":{"n":1}`, "one", `"n"`, false},
 		{"structured only", plain, `"content":[],"structuredContent":{"n":1}`, `{"n":1}`, "", false},
 		{"no content field", plain, `"structuredContent":{"n":1}`, `{"n":1}`, "", false},
+		{"structured repeats the blocks", plain, `"content":[{"type":"image","mimeType":"image/png","data":"AAAA"}],"structuredContent":{"content":[{"type":"image","data":"AAAA","mimeType":"image/png"}]}`, "", "AAAA", false},
 		{"any JSON", plain, `"content":[],"structuredContent":[1,null]`, `[1,null]`, "", false},
 		{"violates the schema", plain, `"content":[],"structuredContent":{"n":"x"}`, `{"n":"x"}`, "", false},
 		{"violates the schema, strict", strict, `"content":[],"structuredContent":{"n":"x"}`, `violates`, "", true},

@@ -43,6 +43,8 @@ func (t *remoteTool) output(raw json.RawMessage) (tool.Output, error) {
 		}
 		same := len(texts) == 1 && sameJSON(texts[0], structured)
 		switch {
+		case len(parts) > 0 && sameJSON(string(m["content"]), fieldsOf(structured)["content"]):
+			// The value repeats the blocks, and with them the data of images.
 		case len(texts) == 0:
 			parts = append(parts, &dragoman.Data{JSON: structured})
 		case same && o.PreferStructured, o.PreferStructured:

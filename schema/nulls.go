@@ -7,8 +7,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// OmitNulls removes the nulls that a strict target made the model write: properties that the
-// schema declares as optional and that do not accept null (quirk A26). It returns args itself
+// OmitNulls removes the nulls that mean "not set": properties that the schema declares as
+// optional and that do not accept null. Strict targets make models write them (quirk A26). It returns args itself
 // if there are none, or if args are invalid; validation reports that.
 func (v *Validator) OmitNulls(args json.RawMessage) json.RawMessage {
 	if v == nil {

@@ -1,7 +1,6 @@
 package skill
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -79,9 +78,9 @@ var errFrontMatter = errors.New("has no front matter: begin the file with a line
 // parse reads SKILL.md. folder is the name of the folder, which is the name of a skill that sets
 // none.
 func parse(data []byte, folder string) (*Skill, error) {
-	front, body, err := split(data)
-	if err != nil {
-		return nil, err
+	front, body, ok := configfile.FrontMatter(data)
+	if !ok {
+		return nil, errFrontMatter
 	}
 	root, wrong := configfile.Read(front)
 	switch {
@@ -132,26 +131,6 @@ func (s *Skill) check() error {
 		return fmt.Errorf("the description is not valid: %w", err)
 	}
 	return nil
-}
-
-// split returns the front matter and the text after it.
-func split(data []byte) (front, body []byte, err error) {
-	data = bytes.TrimPrefix(data, []byte("\uFEFF"))
-	line, rest, ok := bytes.Cut(data, []byte("\n"))
-	if !ok || strings.TrimRight(string(line), " \t\r") != "---" {
-		return nil, nil, errFrontMatter
-	}
-	for at := 0; at < len(rest); {
-		line, next := rest[at:], len(rest)
-		if end := bytes.IndexByte(line, '\n'); end >= 0 {
-			line, next = line[:end], at+end+1
-		}
-		if strings.TrimRight(string(line), " \t\r") == "---" {
-			return rest[:at], rest[next:], nil
-		}
-		at = next
-	}
-	return nil, nil, errFrontMatter
 }
 
 // tools splits a list of tools at spaces and commas outside of parentheses, as in

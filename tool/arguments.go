@@ -139,7 +139,8 @@ func (x *execution) completeAndCheck(ctx context.Context, in *Input, steps *[]St
 // complete removes null values that mean "not set", fills in defaults, and coerces if the tool
 // allows it. It returns its changes.
 func (e *entry) complete(args json.RawMessage) (completed json.RawMessage, told []string) {
-	if e.spec.Strict == codes.StrictOn || e.spec.Strict == codes.StrictAuto {
+	// A server of another system is not asked whether null means "not set".
+	if e.spec.Strict == codes.StrictOn || e.spec.Strict == codes.StrictAuto || e.settings.remote && bytes.Contains(args, []byte("null")) {
 		if omitted := e.validator.OmitNulls(args); len(omitted) != len(args) {
 			args = omitted
 			told = append(told, "null removed from optional fields")

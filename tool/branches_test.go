@@ -435,6 +435,19 @@ func TestT4_NullsAreOmittedOnlyForStrictSchemas(t *testing.T) {
 	}
 }
 
+// The schema of a server says that such an argument must be left out (SEP-2243 of MCP).
+func TestT4_NullsOfOptionalArgumentsAreOmittedForRemoteTools(t *testing.T) {
+	var got string
+	spec := dragoman.ToolSpec{Name: "f", Parameters: []byte(`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":["string","null"]}},"required":["b"]}`)}
+	box := mustBox(t, tool.Remote(spec, func(_ context.Context, in tool.Input) (tool.Output, error) {
+		got = string(in.Arguments)
+		return tool.Output{}, nil
+	}))
+	if res, _ := do(t, &tool.Runner{}, box, call("1", "f", `{"a":null,"b":null}`)); got != `{"b":null}` {
+		t.Errorf("arguments %s: %s", got, res.Text())
+	}
+}
+
 // cancelingArgument is an argument whose decoder cancels the run.
 type cancelingArgument struct{ Name string }
 

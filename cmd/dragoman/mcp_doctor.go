@@ -134,7 +134,7 @@ func (d *doctor) program(server mcp.Server) {
 func (d *doctor) negotiation(ctx context.Context, s *mcpServers, server mcp.Server) {
 	start := time.Now()
 	servers, err := s.connect(ctx, mcp.Options{
-		NoElicitation: true, Trace: d.exchanged, Log: slog.New(&warnings{d: d}),
+		Trace: d.exchanged, Log: slog.New(&warnings{d: d}),
 	}, server)
 	if err != nil {
 		d.err = err

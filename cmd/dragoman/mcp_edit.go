@@ -256,7 +256,7 @@ func (s *mcpServers) rows(ctx context.Context, connect bool) ([]listedServer, er
 	if !connect {
 		return rows, nil
 	}
-	servers, err := s.connect(ctx, mcp.Options{NoElicitation: true}, s.list...)
+	servers, err := s.connect(ctx, mcp.Options{}, s.list...)
 	if err != nil {
 		return nil, err
 	}

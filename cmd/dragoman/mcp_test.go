@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/dragoman-go/dragoman/agent"
+	"github.com/dragoman-go/dragoman/mcp"
 )
 
 // mcpFolder makes a new folder the current one, without a configuration, and returns a function
@@ -245,7 +246,7 @@ func TestM4_RunGoesOnWithoutAServerThatFails(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	has(t, r.out, "noted: hi")
-	has(t, r.err, "MCP server dying cannot be used: ", "dragoman mcp doctor dying")
+	has(t, r.err, "MCP server dying cannot be used: ", `the\x1b[2J disk is full`, "dragoman mcp doctor dying")
 	r = do("mcp", "accept", "--all")
 	if r.code != exitFailed {
 		t.Errorf("%+v", r)
@@ -403,4 +404,26 @@ func TestPrinterTakesNotesOfOtherGoroutines(t *testing.T) {
 		}
 	}
 	<-done
+}
+
+func TestM4_ServerThatBecomesReadyLaterIsReported(t *testing.T) {
+	var out bytes.Buffer
+	r := &serverReports{servers: &mcpServers{flags: &mcpFlags{file: "x.json"}}, t: &printer{out: io.Discard, err: &out}, states: map[string]string{}}
+	for _, st := range []mcp.Status{
+		{State: mcp.StateConnecting},
+		{State: mcp.StateConnecting},
+		{State: mcp.StateReady, Tools: []string{"a", "b"}, Held: []mcp.ToolStatus{{Tool: "c\x1b[2J", State: mcp.ToolNew}}, Notes: []string{"x: repaired", "y is not used: bad"}},
+		{State: mcp.StateLost},
+		{State: mcp.StateFailed, Err: io.ErrUnexpectedEOF},
+	} {
+		st.Server = "slow"
+		r.report(st)
+	}
+	const want = "MCP server slow is not ready yet; its tools join when it is.\n" +
+		"MCP server slow: 2 tools. 1 held: c\\x1b[2J (new). Show them with: dragoman mcp show slow --mcp x.json\n  y is not used: bad\n" +
+		"MCP server slow was lost; it is connected again.\n" +
+		"MCP server slow cannot be used: unexpected EOF; see: dragoman mcp doctor slow --mcp x.json\n"
+	if out.String() != want {
+		t.Errorf("%s", out.String())
+	}
 }

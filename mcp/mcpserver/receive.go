@@ -70,6 +70,9 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 				res, err = nil, asWire(ctx, err)
 			}
 		}()
+		if r, ok := req.(*mcp.ServerRequest[*extParams]); ok && r.Params == nil {
+			r.Params = &extParams{} // the SDK reads its _meta
+		}
 		in, transport, err := s.read(method, req)
 		if err != nil {
 			return nil, err

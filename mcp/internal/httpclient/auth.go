@@ -17,6 +17,50 @@ type Authorizer interface {
 	Challenge(ctx context.Context, resp *http.Response) (retry bool, err error)
 }
 
+// RequestAuthorizer is an Authorizer that sets the headers of each request itself, such as for
+// tokens that need a proof for each request. Its Token is not used.
+type RequestAuthorizer interface {
+	Authorizer
+	// Authorize adds the access token to a request.
+	Authorize(req *http.Request) error
+}
+
+// authorize adds the access token to a request.
+func (d *Dialer) authorize(req *http.Request) error {
+	if a, ok := d.Authorizer.(RequestAuthorizer); ok {
+		return a.Authorize(req)
+	}
+	if d.Authorizer == nil {
+		return nil
+	}
+	token, err := d.Authorizer.Token(req.Context())
+	if err != nil || token == "" {
+		return err
+	}
+	if !isHeaderValue(token) {
+		return errors.New("the access token has a control character")
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	return nil
+}
+
+// maxChallenges limits the challenges that a RequestAuthorizer answers for one request: a login,
+// a nonce, and more scopes.
+const maxChallenges = 4
+
+// challenges counts the challenges of a request, by status.
+type challenges map[int]int
+
+// next reports whether one more challenge may be answered. A plain Authorizer gets one for each
+// status.
+func (c challenges) next(a Authorizer, status int) bool {
+	c[status]++
+	if _, ok := a.(RequestAuthorizer); ok {
+		return c[http.StatusUnauthorized]+c[http.StatusForbidden] <= maxChallenges
+	}
+	return c[status] == 1
+}
+
 // flights make concurrent requests share one challenge. The zero value is ready to use.
 type flights struct {
 	mu      sync.Mutex

@@ -54,7 +54,7 @@ type exchange struct {
 // do sends a request, follows redirects within the origin, and answers challenges. The response
 // has any status but a redirect. The caller closes its body.
 func (c *Conn) do(ctx context.Context, x exchange) (*http.Response, error) {
-	challenged := map[int]bool{}
+	challenged := challenges{}
 	redirects := 0
 	for {
 		round := c.dialer.auth.round()
@@ -77,10 +77,9 @@ func (c *Conn) do(ctx context.Context, x exchange) (*http.Response, error) {
 			}
 			x.to = to
 		case http.StatusUnauthorized, http.StatusForbidden:
-			if c.dialer.Authorizer == nil || challenged[status] || x.quiet {
+			if c.dialer.Authorizer == nil || x.quiet || !challenged.next(c.dialer.Authorizer, status) {
 				return resp, nil
 			}
-			challenged[status] = true
 			text := readError(resp)
 			resp.Body = io.NopCloser(bytes.NewReader(text))
 			retry, err := c.dialer.auth.challenge(ctx, round, func() (bool, error) {
@@ -150,19 +149,9 @@ func (c *Conn) once(ctx context.Context, x exchange) (*http.Response, error) {
 			req.Header[name] = values
 		}
 	}
-	if a := c.dialer.Authorizer; a != nil {
-		token, err := a.Token(ctx)
-		if err != nil {
-			end()
-			return nil, &undelivered{c.at(x, fmt.Errorf("authorization: %w", err))}
-		}
-		if token != "" {
-			if !isHeaderValue(token) {
-				end()
-				return nil, &undelivered{c.at(x, errors.New("authorization: the access token has a control character"))}
-			}
-			req.Header.Set("Authorization", "Bearer "+token)
-		}
+	if err := c.dialer.authorize(req); err != nil {
+		end()
+		return nil, &undelivered{c.at(x, fmt.Errorf("authorization: %w", err))}
 	}
 	resp, err := c.client.Do(req)
 	if timer != nil {

@@ -230,3 +230,11 @@ func (a *authorizer) Token(ctx context.Context) (string, error) { return a.token
 func (a *authorizer) Challenge(ctx context.Context, resp *http.Response) (bool, error) {
 	return a.challenge(ctx, resp)
 }
+
+// signer is an authorizer that sets the headers of requests itself.
+type signer struct {
+	authorizer
+	sign func(req *http.Request) error
+}
+
+func (s *signer) Authorize(req *http.Request) error { return s.sign(req) }

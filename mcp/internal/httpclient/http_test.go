@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -794,6 +795,48 @@ func TestARequestIsRepeatedOnceAfterAChallenge(t *testing.T) {
 	}
 	a.token = func(context.Context) (string, error) { return "secret\nX: 1", nil }
 	if _, err := c.Call(t.Context(), r); err == nil || strings.Contains(err.Error(), "secret") {
+		t.Error(err)
+	}
+}
+
+func TestAnAuthorizerThatSignsRequestsAnswersALoginAndANonce(t *testing.T) {
+	var requests atomic.Int32
+	server := serveStrict(t, post(func(w http.ResponseWriter, r *http.Request, m incoming) {
+		requests.Add(1)
+		switch r.Header.Get("DPoP") {
+		case "":
+			w.Header().Set("WWW-Authenticate", "DPoP")
+		case "proof without a nonce":
+			w.Header().Set("WWW-Authenticate", `DPoP error="use_dpop_nonce"`)
+		case "proof with a nonce":
+			answer(w, m, "{}")
+			return
+		}
+		http.Error(w, "no", http.StatusUnauthorized)
+	}))
+	proofs := []string{"", "proof without a nonce", "proof with a nonce"}
+	a := &signer{}
+	a.token = func(context.Context) (string, error) { return "", errors.New("the token cannot be sent alone") }
+	a.challenge = func(context.Context, *http.Response) (bool, error) { proofs = proofs[1:]; return true, nil }
+	a.sign = func(req *http.Request) error {
+		if proofs[0] != "" {
+			req.Header.Set("DPoP", proofs[0])
+		}
+		return nil
+	}
+	c, _ := dial(t, server.URL, func(d *httpclient.Dialer) { d.Authorizer = a })
+	if _, err := c.Call(t.Context(), legacyCall("a", "{}")); err != nil || requests.Load() != 3 {
+		t.Errorf("%v after %d requests", err, requests.Load())
+	}
+	proofs = slices.Repeat([]string{""}, 20)
+	requests.Store(0)
+	var h *rpc.HTTPError
+	if _, err := c.Call(t.Context(), legacyCall("a", "{}")); !errors.As(err, &h) || h.Status != 401 || requests.Load() != 5 {
+		t.Errorf("%v after %d requests", err, requests.Load())
+	}
+	refusal := errors.New("no key")
+	a.sign = func(*http.Request) error { return refusal }
+	if _, err := c.Call(t.Context(), legacyCall("a", "{}")); !errors.Is(err, refusal) {
 		t.Error(err)
 	}
 }

@@ -430,6 +430,8 @@ func capabilityOf(method string) string {
 		return "completions"
 	case "logging/setLevel":
 		return "logging"
+	case "skills/list", "skills/get":
+		return SkillsExtension
 	default:
 		return ""
 	}

@@ -45,9 +45,12 @@ type link struct {
 
 func (l *link) modern() bool { return rpc.Modern(l.info.Revision) }
 
-// has reports whether the server declared a capability.
+// has reports whether the server declared a capability, or an extension by its id.
 func (l *link) has(capability string) bool {
 	v, ok := l.capabilities[capability]
+	if capability == SkillsExtension {
+		v, ok = fields(l.capabilities["extensions"])[capability]
+	}
 	return ok && string(v) != "null"
 }
 

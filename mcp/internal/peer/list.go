@@ -24,9 +24,11 @@ const (
 	Resources         List = "resources/list"
 	ResourceTemplates List = "resources/templates/list"
 	Prompts           List = "prompts/list"
+	// Skills are those of the skills extension. Servers do not announce changes of them.
+	Skills List = "skills/list"
 )
 
-var allLists = []List{Tools, Resources, ResourceTemplates, Prompts}
+var allLists = []List{Tools, Resources, ResourceTemplates, Prompts, Skills}
 
 // field returns the name of the list in results.
 func (l List) field() string {
@@ -37,6 +39,8 @@ func (l List) field() string {
 		return "resources"
 	case ResourceTemplates:
 		return "resourceTemplates"
+	case Skills:
+		return "skills"
 	default:
 		return "prompts"
 	}
@@ -168,7 +172,7 @@ func (p *Peer) refresh(ctx context.Context, l *link, which List) (changed bool, 
 	s.Listing, s.read = out, true
 	s.until, s.pushed = time.Now().Add(ttl), false
 	if !l.modern() {
-		s.pushed = true // until the server says otherwise, or a new session
+		s.pushed = which != Skills // until the server says otherwise, or a new session
 	} else {
 		s.pushed = l.listensTo(which)
 	}

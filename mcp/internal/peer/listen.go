@@ -178,7 +178,7 @@ func (p *Peer) missed(l *link) {
 	p.mu.Lock()
 	var read []List
 	for _, which := range allLists {
-		if p.lists[which].read {
+		if p.lists[which].read && which != Skills {
 			read = append(read, which)
 		}
 	}

@@ -10,6 +10,9 @@ import (
 // TasksExtension is the id of the tasks extension.
 const TasksExtension = "io.modelcontextprotocol/tasks"
 
+// SkillsExtension is the id of the skills extension.
+const SkillsExtension = "io.modelcontextprotocol/skills"
+
 // fields returns the fields of an object; nil for any other value. Of duplicate fields it
 // keeps the last one.
 func fields(raw json.RawMessage) map[string]json.RawMessage {
