@@ -18,6 +18,8 @@ import (
 	// one of them has changed.
 	_ "github.com/dragoman-go/dragoman/agent"
 	_ "github.com/dragoman-go/dragoman/gateway"
+	_ "github.com/dragoman-go/dragoman/mcp"
+	_ "github.com/dragoman-go/dragoman/mcp/mcpserver"
 	_ "github.com/dragoman-go/dragoman/session/sqlite"
 )
 

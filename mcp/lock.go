@@ -15,9 +15,6 @@ import (
 // LockFile is the usual name of the file of a [Lock].
 const LockFile = "dragoman.lock"
 
-// ErrHeld is wrapped by errors about tools whose definition is not accepted.
-var ErrHeld = errors.New("mcp: the tool is held until its definition is accepted")
-
 // Lock has the accepted definitions of the tools of servers, in a file that can be committed:
 //
 //	lock, err := mcp.OpenLock(mcp.LockFile)

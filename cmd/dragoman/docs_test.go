@@ -16,7 +16,7 @@ func TestReportFieldsAreDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, v := range []any{converted{}, loss{}, lintReport{}, verdict{}, listedFault{}, sessionReport{}, shownMessage{}} {
+	for _, v := range []any{converted{}, loss{}, lintReport{}, verdict{}, listedFault{}, sessionReport{}, shownMessage{}, listedServer{}, shownServer{}, acceptedServer{}, testedServer{}, doctorStep{}} {
 		typ := reflect.TypeOf(v)
 		for i := range typ.NumField() {
 			name, _, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")

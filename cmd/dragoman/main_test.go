@@ -36,6 +36,7 @@ func TestHelpExamplesRun(t *testing.T) {
 		"request.json":   `{"model":"claude","max_tokens":9,"messages":[{"role":"user","content":"hi"}],"tools":[{"name":"f","input_schema":{"type":"object"}}]}`,
 		"coats.scenario": "turn\nmatch any\nsay Yes.\n",
 		"tools.json":     `[{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{}}}},{"type":"function","function":{"name":"pay","parameters":{"type":"object","properties":{"amount":{"type":"number"}}}}}]`,
+		".mcp.json":      `{"mcpServers": {"files": {"command": "dragoman", "args": ["mcp", "serve", "--bare"]}}}`,
 		"gateway.yaml":   "version: 1\ngateway: {routes: {sim/echo: {to: sim/echo}}}\n",
 		"policy.yaml":    "version: 1\nrules:\n  - {id: a, effect: ask, when: {tool: [pay, shell]}}\n",
 	} {
@@ -63,13 +64,13 @@ func TestHelpExamplesRun(t *testing.T) {
 				continue
 			}
 			n++
-			if strings.HasPrefix(line, "dragoman sim ") && !strings.Contains(line, "--faults") || strings.HasPrefix(line, "dragoman serve") && !strings.Contains(line, "--check") {
+			if strings.HasPrefix(line, "dragoman sim ") && !strings.Contains(line, "--faults") || strings.HasPrefix(line, "dragoman serve") && !strings.Contains(line, "--check") || strings.HasPrefix(line, "dragoman mcp serve") {
 				servesUntilInterrupted(t, dir, filepath.Join(bin, "dragoman"), strings.Fields(line)[1:])
 				continue
 			}
 			sh := exec.Command("sh", "-c", line)
 			sh.Dir = dir
-			sh.Env = append(os.Environ(), "DRAGOMAN_MODEL=sim/planner", "DRAGOMAN_SESSIONS="+filepath.Join(dir, "sessions.db"), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+			sh.Env = append(os.Environ(), "DRAGOMAN_MODEL=sim/planner", "DRAGOMAN_SESSIONS="+filepath.Join(dir, "sessions.db"), "HOME="+dir, "XDG_CONFIG_HOME="+dir, "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 			var stderr strings.Builder
 			sh.Stderr = &stderr
 			out, err := sh.Output()

@@ -216,7 +216,8 @@ func (s *mcpServers) moved(server mcp.Server) bool {
 	return errors.Is(err, mcp.ErrHeld)
 }
 
-// connect connects to servers. It reports only errors of the configuration: see the status of
+// connect connects to servers. By default it says that questions can be answered, as a run at a
+// terminal does: some servers offer other tools without that. It reports only errors of the configuration: see the status of
 // the servers for the others.
 func (s *mcpServers) connect(ctx context.Context, o mcp.Options, servers ...mcp.Server) (*mcp.Servers, error) {
 	o.Lock, o.Name, o.Version, o.Authorize = s.lock, "dragoman", version(), authorizeServer

@@ -41,7 +41,7 @@ claims of the server; they only count if the server file sets "trusted".`,
 			if err != nil {
 				return err
 			}
-			servers, st, err := s.open(ctx, mcp.Options{NoElicitation: true}, args[0])
+			servers, st, err := s.open(ctx, mcp.Options{}, args[0])
 			if err != nil {
 				return err
 			}
@@ -95,7 +95,7 @@ func (s *mcpServers) open(ctx context.Context, o mcp.Options, name string) (*mcp
 			return servers, st, nil
 		} else if st.Server == name {
 			closeServers(servers)
-			return nil, st, failed("server %q: %s", name, s.serverProblem(st))
+			return nil, st, failed("%s", s.serverProblem(st))
 		}
 	}
 	closeServers(servers)
@@ -291,7 +291,7 @@ type acceptedServer struct {
 }
 
 func (a *acceptance) acceptOne(ctx context.Context, name string, tools []string) error {
-	servers, _, err := a.open(ctx, mcp.Options{NoElicitation: true}, name)
+	servers, _, err := a.open(ctx, mcp.Options{}, name)
 	if err != nil {
 		return err
 	}
@@ -309,7 +309,7 @@ func (a *acceptance) acceptAll(ctx context.Context) error {
 	for _, b := range a.broken {
 		a.results = append(a.results, acceptedServer{Server: b.Server, Accepted: []mcp.ToolStatus{}, Error: message(b)})
 	}
-	servers, err := a.connect(ctx, mcp.Options{NoElicitation: true}, a.list...)
+	servers, err := a.connect(ctx, mcp.Options{}, a.list...)
 	if err != nil {
 		return err
 	}
@@ -423,9 +423,12 @@ func (a *acceptance) text(r *acceptedServer) string {
 	return b.String()
 }
 
-// visibleHeld describes a held tool, indented.
+// visibleHeld describes a held tool, indented: in full if a finding holds it.
 func visibleHeld(t *mcp.ToolStatus) string {
 	var b strings.Builder
+	if !t.Blocked() {
+		return "  " + t.String() + "\n"
+	}
 	for line := range strings.Lines(t.Text()) {
 		b.WriteString("  " + line)
 	}

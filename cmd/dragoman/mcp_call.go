@@ -58,7 +58,7 @@ The exit code is 1 if the server cannot be used or the call fails.`,
 			answers, hangUp := run.openTerminal(cmd)
 			defer hangUp()
 			start := time.Now()
-			servers, st, err := s.open(ctx, mcp.Options{NoElicitation: answers == nil}, words[0])
+			servers, st, err := s.open(ctx, mcp.Options{}, words[0])
 			if err != nil {
 				return err
 			}

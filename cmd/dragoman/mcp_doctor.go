@@ -53,7 +53,7 @@ func (d *doctor) step(s doctorStep) {
 	if d.quiet {
 		return
 	}
-	s.Sent, s.Got, s.Meaning, s.Advice = textkit.Visible(s.Sent), textkit.Visible(s.Got), printable(message(fmt.Errorf("%s", s.Meaning))), textkit.Visible(s.Advice)
+	s.Sent, s.Got, s.Meaning, s.Advice = textkit.Visible(s.Sent), printable(plain(s.Got)), printable(plain(s.Meaning)), textkit.Visible(s.Advice)
 	d.steps = append(d.steps, s)
 	if !s.OK {
 		d.failed++
@@ -134,7 +134,7 @@ func (d *doctor) program(server mcp.Server) {
 func (d *doctor) negotiation(ctx context.Context, s *mcpServers, server mcp.Server) {
 	start := time.Now()
 	servers, err := s.connect(ctx, mcp.Options{
-		NoElicitation: true, Trace: d.exchanged, Log: slog.New(&warnings{d: d}),
+		Trace: d.exchanged, Log: slog.New(&warnings{d: d}),
 	}, server)
 	if err != nil {
 		d.err = err
@@ -198,7 +198,7 @@ func (d *doctor) exchanged(x mcp.Exchange) {
 	case x.Received:
 		s.Meaning = "the server sent this on its own account"
 	case x.Err != nil:
-		s.Got, s.Meaning = cut(x.Err.Error(), 400), "the request failed; another way may follow"
+		s.Got, s.Meaning = x.Err.Error(), "the request failed; another way may follow"
 	case x.Result != nil:
 		s.Got = describeResult(x.Method, x.Result)
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"slices"
@@ -158,11 +159,7 @@ shows their state and the tools that are held.`,
 				fmt.Fprintf(cmd.OutOrStdout(), "%s has no servers: add one with \"dragoman mcp add\".\n", printable(files.file))
 				return nil
 			}
-			tab := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-			for _, r := range rows {
-				fmt.Fprintf(tab, "%s\t%s\t%s\t%s\n", textkit.Visible(r.Server), r.Transport, textkit.Visible(r.words()), cut(r.Address, 80))
-			}
-			return tab.Flush()
+			return writeServers(cmd.OutOrStdout(), rows)
 		},
 	}
 	files.add(cmd, serverFile, "the server file")
@@ -192,14 +189,35 @@ const (
 	stateChanged = "changed"
 )
 
+// writeServers prints one server per line, and its error below it.
+func writeServers(w io.Writer, rows []listedServer) error {
+	var table strings.Builder
+	tab := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
+	for _, r := range rows {
+		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\n", textkit.Visible(r.Server), r.Transport, textkit.Visible(r.words()), cut(r.Address, 80))
+	}
+	if err := tab.Flush(); err != nil {
+		return err
+	}
+	i := 0
+	for line := range strings.Lines(table.String()) {
+		if i < len(rows) && rows[i].Error != "" {
+			line += "    " + strings.ReplaceAll(printable(rows[i].Error), "\n", "\n    ") + "\n"
+		}
+		if _, err := io.WriteString(w, line); err != nil {
+			return err
+		}
+		i++
+	}
+	return nil
+}
+
 func (r *listedServer) words() string {
 	accepted := "no tool accepted"
 	if r.Accepted > 0 {
 		accepted = plural(r.Accepted, "tool", "tools") + " accepted"
 	}
 	switch {
-	case r.State == stateInvalid:
-		return "invalid: " + r.Error
 	case r.State == stateChanged:
 		return "changed its command or URL, so its tools are held"
 	case r.State == mcp.StateReady:
@@ -208,8 +226,8 @@ func (r *listedServer) words() string {
 			text += fmt.Sprintf(", %d held", len(r.Held))
 		}
 		return text
-	case r.State != "" && r.Error != "":
-		return r.State + ", " + accepted + ": " + r.Error
+	case r.State == stateInvalid:
+		return r.State
 	case r.State != "":
 		return r.State + ", " + accepted
 	}
@@ -238,7 +256,7 @@ func (s *mcpServers) rows(ctx context.Context, connect bool) ([]listedServer, er
 	if !connect {
 		return rows, nil
 	}
-	servers, err := s.connect(ctx, mcp.Options{NoElicitation: true}, s.list...)
+	servers, err := s.connect(ctx, mcp.Options{}, s.list...)
 	if err != nil {
 		return nil, err
 	}

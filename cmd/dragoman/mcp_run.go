@@ -27,7 +27,7 @@ func (s *mcpServers) names() []string {
 
 // start connects to the servers that have accepted tools, and reports the others. source returns
 // the tools that can be used, and stop ends the connections. A nil mcpServers has no tools.
-func (s *mcpServers) start(ctx context.Context, t *printer, approver tool.Approver, attended bool, dir string) (source func(context.Context) ([]tool.Tool, error), stop func(), err error) {
+func (s *mcpServers) start(ctx context.Context, t *printer, approver tool.Approver, attended bool) (source func(context.Context) ([]tool.Tool, error), stop func(), err error) {
 	if s == nil {
 		return nil, func() {}, nil
 	}
@@ -52,7 +52,7 @@ func (s *mcpServers) start(ctx context.Context, t *printer, approver tool.Approv
 	}
 	r := &serverReports{servers: s, t: t, states: map[string]string{}}
 	r.mu.Lock() // events wait for the first report
-	connected, err := s.connect(ctx, mcp.Options{Wait: serverWait, Roots: []string{dir}, NoElicitation: !attended, Approver: approver, Observe: r.observe}, list...)
+	connected, err := s.connect(ctx, mcp.Options{Wait: serverWait, NoElicitation: !attended, Approver: approver, Observe: r.observe}, list...)
 	if err != nil {
 		r.mu.Unlock()
 		return nil, nil, err

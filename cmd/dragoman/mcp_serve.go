@@ -50,8 +50,8 @@ Keys. Over HTTP without a key, serve listens only on addresses that other machin
 reach, and web pages cannot use it. With keys, clients send one as a bearer token:
 --key-env names variables that have the keys, and --key-hash gives the SHA-256 of keys in
 hexadecimal.`,
-		Example: `  dragoman mcp serve --listen 127.0.0.1:8090
-  dragoman mcp serve --listen 127.0.0.1:8090 --dir . --allow write_file`,
+		Example: `  dragoman mcp serve --listen 127.0.0.1:8080
+  dragoman mcp serve --listen 127.0.0.1:8080 --dir . --allow write_file`,
 		Args: atMost(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
@@ -60,7 +60,7 @@ hexadecimal.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.listen, "listen", "", "the address to serve HTTP on, such as 127.0.0.1:8090; port 0 means any free port (default: standard input and output)")
+	f.StringVar(&o.listen, "listen", "", "the address to serve HTTP on, such as 127.0.0.1:8080; port 0 means any free port (default: standard input and output)")
 	f.StringVar(&o.dir, "dir", ".", "the folder in which the tools work")
 	f.StringSliceVar(&o.allow, "allow", nil, "run the calls of these tools without approval: write_file, apply_patch, shell")
 	o.commands.add(f)

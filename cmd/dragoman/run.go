@@ -580,7 +580,7 @@ func (o *runFlags) agent(ctx context.Context, cmd *cobra.Command, t *printer, mo
 		}
 		runner.Policy = p
 	}
-	source, disconnect, err := o.servers.start(ctx, t, approver, o.attended(cmd), o.dir)
+	source, disconnect, err := o.servers.start(ctx, t, approver, o.attended(cmd))
 	if err != nil {
 		hangUp()
 		_ = ws.Close() // unused so far

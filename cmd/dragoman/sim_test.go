@@ -47,13 +47,24 @@ func servesUntilInterrupted(t *testing.T, dir, program string, args []string) {
 		}
 	}
 	body := `{"model":"sim/echo","messages":[{"role":"user","content":"hello"}]}`
-	resp, err := http.Post(url+"/v1/chat/completions", "application/json", strings.NewReader(body))
+	path, want := "/v1/chat/completions", `"content":"hello"`
+	if args[0] == "mcp" {
+		path, want = "", `"name":"dragoman"`
+		body = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Error(err)
 	} else {
 		raw, _ := io.ReadAll(resp.Body)
 		resp.Body.Close()
-		if !strings.Contains(string(raw), `"content":"hello"`) {
+		if !strings.Contains(string(raw), want) {
 			t.Errorf("%s", raw)
 		}
 	}

@@ -2,6 +2,7 @@ package cohere_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -64,7 +65,7 @@ func words(resp *dragoman.Response) (text, reasoning, calls string) {
 			case *dragoman.Refusal:
 				text += p.Text
 			case *dragoman.Reasoning:
-				reasoning += p.Text
+				reasoning += strings.ReplaceAll(p.Text+strings.Join(p.Summary, ""), "\n\n", "") // which the encoder writes between them
 			case *dragoman.ToolCall:
 				args, _ := p.Object()
 				calls += p.ID + " " + string(args) + "\n"

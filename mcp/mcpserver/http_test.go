@@ -75,7 +75,7 @@ func TestAServerOnAPublicAddressDoesNotTrustItsOwnName(t *testing.T) {
 	}
 }
 
-func TestABrowserMaySendTheHeadersOfTheProtocol(t *testing.T) {
+func TestPitfallK16_ABrowserMaySendTheHeadersOfTheProtocol(t *testing.T) {
 	_, url := serve(t, mcpserver.Options{
 		Tools: []tool.Tool{weather}, Origins: []string{"https://app.example.com"},
 		Auth: &mcpserver.Auth{Keys: []mcpserver.Key{{Name: "a", Hash: mcpserver.HashKey("k")}}},

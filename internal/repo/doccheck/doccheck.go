@@ -1,8 +1,8 @@
 // Package doccheck finds the ids that code and documents cite, so that a test can check that
 // each has a line in docs/quirks.md or docs/requirements.md.
 //
-// A citation is the word quirk or requirement followed by one or more ids, or a test name
-// that starts with Test or TestQuirk followed by an id. Decisions, which docs/decisions.md
+// A citation is the word quirk, pitfall or requirement followed by one or more ids, or a test name
+// that starts with Test, TestQuirk or TestPitfall followed by an id. Decisions, which docs/decisions.md
 // lists, are cited by number.
 package doccheck
 
@@ -24,9 +24,9 @@ var (
 	gap = `(?:[ \t]|\n[ \t]*(?://|#|>)?[ \t]*)+`
 	ids = `([A-Z]\d+\b(?:(?:,|[–-]|` + gap + `(?:and|to|or)\b|` + gap + `)*\b[A-Z]?\d+\b)*)`
 
-	quirk       = regexp.MustCompile(`\b[Qq]uirks?` + gap + ids)
+	quirk       = regexp.MustCompile(`\b(?:[Qq]uirk|[Pp]itfall)s?` + gap + ids)
 	requirement = regexp.MustCompile(`\b[Rr]equirements?` + gap + ids)
-	quirkTest   = regexp.MustCompile(`\bTestQuirk([A-Z]\d+)`)
+	quirkTest   = regexp.MustCompile(`\bTest(?:Quirk|Pitfall)([A-Z]\d+)`)
 	reqTest     = regexp.MustCompile(`\bTest([RXTIPALSMOGCZD]\d+)_`)
 	id          = regexp.MustCompile(`[A-Z]\d+`)
 )
@@ -61,6 +61,25 @@ func Entries(doc string) []string {
 		list = append(list, m[1])
 	}
 	return list
+}
+
+var entryStart = regexp.MustCompile(`(?m)^(?:- ([A-Z]\d+): |[-#])`)
+
+// EntryTexts returns the whole text of each entry, which may have several lines.
+func EntryTexts(doc string) map[string]string {
+	texts := map[string]string{}
+	starts := entryStart.FindAllStringSubmatchIndex(doc, -1)
+	for i, m := range starts {
+		if m[2] < 0 {
+			continue // a heading, or another list
+		}
+		end := len(doc)
+		if i+1 < len(starts) {
+			end = starts[i+1][0]
+		}
+		texts[doc[m[2]:m[3]]] = strings.TrimSpace(doc[m[1]:end])
+	}
+	return texts
 }
 
 var (

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -58,7 +59,7 @@ func TestListsAreComplete(t *testing.T) {
 		doc  string
 		want map[string]int // letter to last number
 	}{
-		{"quirks.md", map[string]int{"A": 48, "B": 37, "C": 41, "D": 39, "E": 12, "F": 10, "G": 12, "H": 18, "I": 18, "J": 20}},
+		{"quirks.md", map[string]int{"A": 48, "B": 37, "C": 41, "D": 39, "E": 12, "F": 10, "G": 12, "H": 18, "I": 18, "J": 20, "K": 40}},
 		{"requirements.md", map[string]int{"R": 11, "X": 15, "T": 16, "I": 9, "P": 7, "A": 7, "L": 14, "S": 5, "M": 9, "O": 4, "G": 11, "C": 5, "Z": 4, "D": 4}},
 	} {
 		got := map[string]int{}
@@ -75,6 +76,38 @@ func TestListsAreComplete(t *testing.T) {
 		}
 	}
 }
+
+// untested begins the sentence that says why a line has no test.
+const untested = "No test names this line: "
+
+func TestEveryQuirkHasATestOrAReason(t *testing.T) {
+	named := map[string]bool{}
+	for _, file := range files(t, "_test.go") {
+		for _, f := range testFunc.FindAllStringSubmatch(read(t, filepath.FromSlash(file)), -1) {
+			for _, m := range quirkInName.FindAllStringSubmatch(f[1], -1) {
+				named[m[2]] = true
+				if pitfall := m[2][0] == 'K'; pitfall != (m[1] == "Pitfall") {
+					t.Errorf("%s: %s: want TestPitfall for K, TestQuirk for other letters", file, f[1])
+				}
+			}
+		}
+	}
+	texts := EntryTexts(read(t, "docs", "quirks.md"))
+	if len(texts) < 250 {
+		t.Errorf("only %d lines: the pattern misses most of them", len(texts))
+	}
+	for id, text := range texts {
+		reason := strings.Contains(strings.Join(strings.Fields(text), " "), untested)
+		switch {
+		case !named[id] && !reason:
+			t.Errorf("docs/quirks.md: %s has no test with its id in the name, and does not say why (%q)", id, untested)
+		case named[id] && reason:
+			t.Errorf("docs/quirks.md: %s has a test: remove the sentence %q", id, untested)
+		}
+	}
+}
+
+var quirkInName = regexp.MustCompile(`(Quirk|Pitfall)([A-Z]\d+)`)
 
 func TestLinksResolve(t *testing.T) {
 	root, err := testkit.RepoRoot()
@@ -103,6 +136,7 @@ func TestCitations(t *testing.T) {
 		{q + "s B18-B21, C34 and\n// D7 apply", "q:B18@1 q:B21@1 q:C34@1 q:D7@2"},
 		{"some " + q + "\n\t// C5 here", "q:C5@2"},
 		{"func Test" + "QuirkC2_IndexZero(", "q:C2@1"},
+		{"pit" + "fall K14, func Test" + "PitfallK8_Lost(", "q:K14@1 q:K8@1"},
 		{r + " I8", "r:I8@1"},
 		{"func Test" + "R7_Sanitise(", "r:R7@1"},
 		{"TestUTF8_Split TestB64_X a " + q + " of C code, SHA256, HTTP2", ""},

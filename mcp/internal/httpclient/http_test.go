@@ -59,7 +59,7 @@ func TestModernHeadersAreEncoded(t *testing.T) {
 	}
 }
 
-func TestResultsStayRaw(t *testing.T) {
+func TestPitfallK9_ResultsStayRaw(t *testing.T) {
 	const result = `{"z":9007199254740993, "structuredContent":null,"a":[1.0,"é"]}`
 	for name, write := range map[string]func(w http.ResponseWriter, m incoming){
 		"JSON": func(w http.ResponseWriter, m incoming) { answer(w, m, result) },
@@ -592,7 +592,7 @@ func TestHeadersOfImmediateAnswersHaveALimit(t *testing.T) {
 	}
 }
 
-func TestLargeResponsesFailTheirCall(t *testing.T) {
+func TestPitfallK35_LargeResponsesFailTheirCall(t *testing.T) {
 	for name, write := range map[string]func(w http.ResponseWriter, m incoming){
 		"JSON": func(w http.ResponseWriter, m incoming) {
 			answer(w, m, `{"text":"`+strings.Repeat("x", 200_000)+`"}`)

@@ -249,16 +249,16 @@ func (p *Peer) page(ctx context.Context, l *link, which List, params json.RawMes
 	}
 	var raw json.RawMessage
 	var err error
+	var coded *rpc.Error
 	for try := 0; try < 2; try++ {
 		delivered := true
 		r := l.request(string(which), params, "")
 		r.NotDelivered = func() { delivered = false }
-		if raw, err = l.conn.Call(ctx, r); err == nil || delivered || l.over() {
+		if raw, err = l.conn.Call(ctx, r); err == nil || errors.As(err, &coded) || delivered || l.over() {
 			break
 		}
 	}
-	var coded *rpc.Error
-	if errors.As(err, &coded) {
+	if coded != nil {
 		return nil, p.callError(string(which), err)
 	}
 	if err != nil {

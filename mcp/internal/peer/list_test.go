@@ -236,7 +236,7 @@ func TestHeaderMismatchReadsTheToolsAgainAndRetriesOnce(t *testing.T) {
 	}
 }
 
-func TestListenDropIsFollowedByAnotherListAndSubscription(t *testing.T) { // gap G10 of the SDK
+func TestPitfallK15_ListenDropIsFollowedByAnotherListAndSubscription(t *testing.T) { // gap G10 of the SDK
 	var listens, lists atomic.Int32
 	again, listed := make(chan struct{}), make(chan struct{})
 	s := &server{}

@@ -120,6 +120,9 @@ func (c *Conn) Call(ctx context.Context, r *rpc.Request) (json.RawMessage, error
 		c.cancel(call.ID)
 	}
 	if err != nil && l.incomplete.Load() {
+		if wait(c.done, 2*settle) { // the end of the program explains more than a broken pipe
+			err = c.Err()
+		}
 		return notDelivered(err)
 	}
 	return result, err
