@@ -208,6 +208,7 @@ func (s *server) newTool(def *catalog.Tool) (*remoteTool, error) {
 	}
 	t.tool = tool.Remote(spec, t.call, tool.Set(func(o *tool.Settings) {
 		o.Source, o.Tags = codes.FromMCP, []string{"mcp:" + s.label}
+		o.Continue = t.continueWork
 		if def.NeedsApproval {
 			o.Approval = "always"
 		}
