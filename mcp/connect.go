@@ -99,6 +99,8 @@ type Servers struct {
 	stop    context.CancelFunc
 	waiting sync.WaitGroup
 	events  chan Event
+	// working are the tickets whose tasks this process waits for.
+	working map[string]bool
 	// owners maps the public names of tools to the server that had it first.
 	owners map[string]*server
 }
@@ -137,7 +139,7 @@ type Status struct {
 // error is about the configuration, or about two servers with the same tool name. ctx limits
 // only Connect.
 func Connect(ctx context.Context, o Options, servers ...Server) (*Servers, error) {
-	s := &Servers{opts: o, parked: map[string]parkedRound{}, owners: map[string]*server{}}
+	s := &Servers{opts: o, parked: map[string]parkedRound{}, working: map[string]bool{}, owners: map[string]*server{}}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	if o.Observe != nil {
 		s.events = make(chan Event, maxEvents)
@@ -475,7 +477,7 @@ func (s *server) supervise(first func()) {
 				return
 			}
 		}
-		pause := min(longestBackoff, cmp.Or(s.all.opts.backoff, firstBackoff)<<min(failures-1, 6))
+		pause := min(longestBackoff, s.all.backoff()<<min(failures-1, 6))
 		t := time.NewTimer(pause)
 		select {
 		case <-t.C:
@@ -603,3 +605,6 @@ func (s *server) status() Status {
 	out.Held, out.Notes = slices.Clone(s.held), append(out.Notes, s.notes...)
 	return out
 }
+
+// backoff returns the first pause before something that failed is tried again.
+func (s *Servers) backoff() time.Duration { return cmp.Or(s.opts.backoff, firstBackoff) }

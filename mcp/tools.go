@@ -204,6 +204,7 @@ func (s *server) newTool(def *catalog.Tool) (*remoteTool, error) {
 	}
 	t.tool = tool.Remote(spec, t.call, tool.Set(func(o *tool.Settings) {
 		o.Source, o.Tags, o.From = codes.FromMCP, []string{"mcp:" + s.label}, s.from("")
+		o.Continue = t.continueWork
 		if def.NeedsApproval {
 			o.Approval = "always"
 		}

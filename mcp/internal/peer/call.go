@@ -41,8 +41,9 @@ type Options struct {
 type Continuation struct {
 	// RequestState is the raw JSON of the server; nil if it sent none.
 	RequestState json.RawMessage
-	// TaskID is set if a task asked.
+	// TaskID is set if a task asked, and Asked are then the keys of its earlier questions.
 	TaskID string
+	Asked  []string
 	// Repeat has the meaning of the field of [Parked].
 	Repeat    bool
 	Responses map[string]Response
@@ -63,6 +64,7 @@ type Parked struct {
 	Answered     map[string]Response
 	RequestState json.RawMessage
 	TaskID       string
+	Asked        []string
 	// Repeat says that the call is sent again without the answers, if all of them accept: the
 	// server asks for pages to be opened first.
 	Repeat bool
