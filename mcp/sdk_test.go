@@ -429,8 +429,11 @@ func TestQuirkH13_UntrustedAnnotationsDoNotLowerChecks(t *testing.T) {
 		tool  string
 		asked bool
 	}{
-		{"read-only, not trusted", plain, "echo", true}, {"read-only, trusted", trusted, "echo", false},
-		{"unknown, trusted", trusted, "fail", true}, {"never", never, "echo", false}, {"always", never, "slow", true},
+		{"read-only, not trusted", plain, "echo", true},
+		{"read-only, trusted", trusted, "echo", false},
+		{"unknown, trusted", trusted, "fail", true},
+		{"never", never, "echo", false},
+		{"always", never, "slow", true},
 	} {
 		if got := asked(tc.s, tc.tool, `{"text":"x"}`); got != tc.asked {
 			t.Errorf("%s: asked %v", tc.name, got)
