@@ -64,6 +64,29 @@ registry_reached() {
 	timeout 60 npm ping --fetch-retries=1 >/dev/null 2>&1 || timeout 60 npm view npm version --fetch-retries=1 >/dev/null 2>&1
 }
 
+# npm_packages installs the packages that FOLDER/package.json pins into a folder of the cache,
+# once, and sets packages to it. It returns 2 where npm or a registry to get them from is
+# missing.
+npm_packages() {
+	local name=$1 folder=$2 log
+	packages=${XDG_CACHE_HOME:-$HOME/.cache}/dragoman-$name/$(sha256sum "$folder/package.json" | cut -c1-16)
+	[ -e "$packages/installed" ] && return 0
+	if ! command -v npm >/dev/null; then
+		echo "there is no npm here"
+		return 2
+	fi
+	printf 'installing packages; the next run finds them in %s\n' "$packages"
+	mkdir -p "$packages"
+	cp "$folder/package.json" "$packages/"
+	if ! log=$(cd "$packages" && timeout 900 npm install --no-fund --no-audit --no-package-lock 2>&1); then
+		tail -n 5 <<<"$log"
+		registry_reached && return 1
+		echo "the registry of npm cannot be reached"
+		return 2
+	fi
+	touch "$packages/installed"
+}
+
 # nested_modules lists the directories of nested modules that have code.
 nested_modules() {
 	git ls-files --cached --others --exclude-standard -- '*/go.mod' | sed 's,/go\.mod$,,' |

@@ -12,6 +12,9 @@ import (
 	"github.com/dragoman-go/dragoman/mcp/internal/catalog"
 )
 
+// ErrHeld is wrapped by errors about tools whose definition is not accepted.
+var ErrHeld = errors.New("mcp: the tool is held until its definition is accepted")
+
 // LockFile is the usual name of the file of a [Lock].
 const LockFile = "dragoman.lock"
 

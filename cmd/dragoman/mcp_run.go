@@ -62,7 +62,12 @@ func (s *mcpServers) start(ctx context.Context, t *printer, approver tool.Approv
 		r.report(st)
 	}
 	r.mu.Unlock()
-	return connected.Source, func() { closeServers(connected) }, nil
+	return connected.Source, func() {
+		r.mu.Lock()
+		r.connected = nil // the end of the connections is no news
+		r.mu.Unlock()
+		closeServers(connected)
+	}, nil
 }
 
 // serverReports prints what happens to the servers of a run.
