@@ -62,7 +62,9 @@ func (planModel) Generate(_ context.Context, req *dragoman.Request) (*dragoman.R
 	return &dragoman.Response{Output: []dragoman.Message{m}, Stop: dragoman.Stop{Reason: dragoman.StopToolCalls}}, nil
 }
 
-func (planModel) Stream(context.Context, *dragoman.Request) iter.Seq2[dragoman.Event, error] { return nil }
+func (planModel) Stream(context.Context, *dragoman.Request) iter.Seq2[dragoman.Event, error] {
+	return nil
+}
 
 // payServer returns a server with a tool that asks a question and then appends to a file, slowly.
 func payServer(name string) *sdk.Server {
