@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
@@ -183,9 +184,35 @@ func formContent(form, value json.RawMessage) (json.RawMessage, error) {
 	return out, nil
 }
 
+// A server may ask maxOutside questions outside of calls in the time outsideTime: no call limits
+// them.
+const (
+	maxOutside  = 20
+	outsideTime = 10 * time.Minute
+)
+
+// mayAsk reports whether the server may ask questions outside of calls now.
+func (s *server) mayAsk(n int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	s.asked = slices.DeleteFunc(s.asked, func(at time.Time) bool { return now.Sub(at) > outsideTime })
+	if len(s.asked)+n > maxOutside {
+		return false
+	}
+	for range n {
+		s.asked = append(s.asked, now)
+	}
+	return true
+}
+
 // answerOutside answers questions that belong to no call of a run, with the approver of the
 // options. Without one they are declined.
 func (s *server) answerOutside(ctx context.Context, r peer.Round) (map[string]peer.Response, error) {
+	if !s.mayAsk(len(r.Requests)) {
+		s.all.log().Warn("a question of an MCP server was declined, because it asks too often", "server", s.label)
+		return nil, nil
+	}
 	return s.answerWith(ctx, r, "", nil), nil
 }
 

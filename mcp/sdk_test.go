@@ -108,6 +108,10 @@ func serveStdio(ctx context.Context, kind string) {
 		serveNoise()
 		return
 	}
+	if kind == "pay" || kind == "old_pay" {
+		_ = payServer(kind).Run(ctx, &sdk.StdioTransport{})
+		return
+	}
 	server := sdkServer("stdio_")
 	if kind == "mortal" {
 		server.AddTool(&sdk.Tool{Name: "die", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {

@@ -17,7 +17,7 @@ import (
 // Options configure a call.
 type Options struct {
 	// Progress receives the reports of the server on progress, one at a time. Reports that
-	// arrive while it runs may be dropped.
+	// arrive while it runs, and more than 10 in a second, may be dropped.
 	Progress func(Progress)
 	// Input answers requests of the server during the call; nil means [Config.Input].
 	Input InputFunc
@@ -98,6 +98,9 @@ type call struct {
 	mu   sync.Mutex
 	sent *rpc.Request
 	task string
+	// reports is the number of reports on progress that may be passed on, as of reported.
+	reports  float64
+	reported time.Time
 	// remedies are the codes of errors for which a remedy was tried.
 	remedies []int64
 }
@@ -251,6 +254,8 @@ func (p *Peer) run(ctx context.Context, c *call, params json.RawMessage, o *Opti
 		switch {
 		case err != nil:
 			return nil, p.errorf("%s: %w", c.method, err)
+		case len(state) > maxState:
+			return nil, p.errorf("%s: %w: its requestState is larger than %d bytes", c.method, ErrResult, maxState)
 		case round >= maxRounds && len(requests) > 0:
 			return nil, p.errorf("%s: %w: it asked for input more than %d times", c.method, ErrResult, maxRounds)
 		case len(requests) == 0 && len(state) == 0:
