@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -168,9 +169,16 @@ func (x *exchange) collectDelta(chunk json.RawMessage) {
 		return
 	}
 	for _, place := range x.wire.Body.Chunk {
-		if delta := o.Get(place); delta != nil {
-			x.deltas = append(x.deltas, bytes.Clone(delta))
+		delta := bytes.Clone(o.Get(place))
+		if delta == nil {
+			continue
 		}
+		if len(x.wire.Body.ChunkReads) > 0 {
+			if delta = withoutFields(delta, x.wire.Body.ChunkReads); delta == nil {
+				continue
+			}
+		}
+		x.deltas = append(x.deltas, delta)
 	}
 }
 
@@ -189,7 +197,7 @@ func (x *exchange) streamedNative(resp *dragoman.Response) ([]json.RawMessage, e
 		default:
 			bare := *m
 			if i == len(out)-1 && len(x.deltas) > 0 {
-				bare.Extra = nil // the deltas have the unknown fields in full
+				bare.Extra = x.extraWithoutDeltas(bare.Extra) // the deltas have the unknown fields in full
 			}
 			enc, err := x.codec.EncodeRequest(&dragoman.Request{Model: x.model, Messages: []dragoman.Message{bare}}, dialect.EncodeOptions{Target: x.target, Registry: x.registry})
 			if err != nil {
@@ -229,6 +237,40 @@ func (x *exchange) streamedNative(resp *dragoman.Response) ([]json.RawMessage, e
 	}
 	out[len(out)-1] = last.JSON()
 	return out, nil
+}
+
+// withoutFields returns an object without some fields, or nil if it is not an object or if none
+// of its fields is left.
+func withoutFields(raw json.RawMessage, names []string) json.RawMessage {
+	o, err := extension.NewObject(raw)
+	if err != nil {
+		return nil
+	}
+	for _, name := range names {
+		if o.Delete(name) != nil {
+			return nil
+		}
+	}
+	if out := o.JSON(); string(out) != "{}" {
+		return out
+	}
+	return nil
+}
+
+// extraWithoutDeltas returns the unknown fields of a message that no delta has.
+func (x *exchange) extraWithoutDeltas(e *dragoman.Extra) *dragoman.Extra {
+	if e == nil {
+		return nil
+	}
+	out := *e
+	out.Fields = slices.DeleteFunc(slices.Clone(e.Fields), func(f dragoman.Field) bool {
+		name, _, _ := strings.Cut(strings.TrimPrefix(f.Path, "/"), "/")
+		return slices.ContainsFunc(x.deltas, func(delta json.RawMessage) bool {
+			o, err := extension.NewObject(delta)
+			return err == nil && o.Get("/"+name) != nil
+		})
+	})
+	return &out
 }
 
 // elements returns the elements of a list; any other value is a list of one.
