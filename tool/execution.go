@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -440,6 +441,9 @@ func (x *execution) needsApproval(ctx context.Context) *failure {
 	x.request = &ApprovalRequest{
 		Binding: x.binding(), Spec: x.entry.spec, Input: x.input.clone(), Agent: x.run.Agent, Reason: reason, Decision: x.decision, Changed: changed,
 	}
+	if x.resume != nil {
+		x.request.Problem = x.resume.Problem
+	}
 	if x.decision != nil && x.decision.Effect == AskInput && !x.continued() { // a continued call has its value
 		x.request.Wanted = x.decision.Input
 	}
@@ -510,11 +514,38 @@ func (x *execution) binding() Binding {
 	}
 }
 
-// approve asks the human, if approval is needed.
+// maxAnswers limits how often the approver is asked about one call.
+const maxAnswers = 3
+
+// approve asks the human, if approval is needed. An answer that cannot be used is not an error of
+// the model: the human is asked again, and then the call stays pending.
 func (x *execution) approve(ctx context.Context) {
-	if x.request == nil {
-		return
+	for try := 1; x.request != nil && !x.settled(); try++ {
+		problem, refused := x.askOnce(ctx)
+		if problem == "" {
+			return
+		}
+		again := *x.request
+		again.Problem, again.refused = x.redactor().Redact(problem), refused
+		x.request = &again
+		if try == maxAnswers {
+			x.leaveUndecided(ctx)
+			return
+		}
 	}
+}
+
+// leaveUndecided leaves a call pending.
+func (x *execution) leaveUndecided(ctx context.Context) {
+	x.verdict = Undecided
+	if !x.settleFromJournal(ctx) { // a call that already ran needs no approval
+		x.leavePending()
+	}
+}
+
+// askOnce asks the human once. If the answer cannot be used, it returns the problem and the
+// answer.
+func (x *execution) askOnce(ctx context.Context) (problem string, refused *Answer) {
 	answer, err := x.ask(ctx, x.request)
 	if err != nil {
 		if panicked := new(*PanicError); ctx.Err() != nil && !errors.As(err, panicked) {
@@ -527,17 +558,19 @@ func (x *execution) approve(ctx context.Context) {
 	x.verdict = answer.Verdict
 	switch answer.Verdict {
 	case Approved:
-		if f := x.approved(ctx, answer); f != nil {
+		problem, f := x.approved(ctx, answer)
+		if problem != "" {
+			return problem, &answer
+		}
+		if f != nil {
 			x.fail(ctx, f)
 		}
 	case Rejected:
 		x.fail(ctx, &failure{kind: ErrorRejected, message: x.rejection(answer)})
 	default:
-		x.verdict = Undecided
-		if !x.settleFromJournal(ctx) { // a call that already ran needs no approval
-			x.leavePending()
-		}
+		x.leaveUndecided(ctx)
 	}
+	return "", nil
 }
 
 // rejection returns the message to the model about a rejected call.
@@ -575,34 +608,48 @@ func (x *execution) ask(ctx context.Context, req *ApprovalRequest) (Answer, erro
 const noLimit = 100 * 365 * 24 * time.Hour
 
 // approved applies the changes of the human. They are validated and judged by the policy again,
-// without hooks. Ask counts as answered; Deny still denies.
-func (x *execution) approved(ctx context.Context, a Answer) *failure {
+// without hooks. Ask counts as answered; Deny still denies. problem says why the changes cannot be
+// used; the call then has the input that the human was asked about.
+func (x *execution) approved(ctx context.Context, a Answer) (problem string, f *failure) {
 	wanted := x.request.Wanted
+	asked, steps := x.input, slices.Clip(x.steps)
+	defer func() {
+		if problem != "" {
+			x.input, x.steps = asked, steps
+		}
+	}()
 	if a.Edited != nil {
 		x.input = a.Edited.clone()
 		x.steps = append(x.steps, Step{stepEdit, "by the user"})
 	}
 	switch {
 	case wanted.wantsValue() && len(a.Value) == 0 && a.Edited == nil:
-		return failf(ErrorRejected, "%s did not run: the user gave no value for %s", x.key.QualifiedName(), wanted.Argument)
+		return "a value for " + wanted.Argument + " is missing", nil
 	case wanted != nil && len(a.Value) > 0:
 		in, err := edited(x.input, []Edit{{wanted.Argument, a.Value}})
 		if err != nil {
-			return failf(ErrorRejected, "%s did not run: the value that the user gave is invalid: %v", x.key.QualifiedName(), err)
+			return fmt.Sprintf("the value for %s cannot be set: %v", wanted.Argument, err), nil
 		}
 		x.input = in
 		x.steps = append(x.steps, Step{stepEdit, wanted.Argument + ", by the user"})
 	case a.Edited == nil:
-		return nil
+		return "", nil
 	}
-	if f := x.recheck(ctx, "the user"); f != nil {
-		return f
+	if f := x.completeAndCheck(ctx, &x.input, &x.steps); f != nil {
+		switch {
+		case f.kind != ErrorArguments:
+			return "", f
+		case f.err != nil:
+			return f.err.Error(), nil
+		default:
+			return f.message, nil
+		}
 	}
-	return x.decide(ctx)
+	return "", x.decide(ctx)
 }
 
 func (x *execution) leavePending() {
-	p := Pending{Binding: x.request.Binding, Input: x.input, Reason: x.request.Reason, Wanted: x.request.Wanted, Changed: x.request.Changed, Definition: maps.Clone(x.entry.pin())}
+	p := Pending{Binding: x.request.Binding, Input: x.input, Reason: x.request.Reason, Wanted: x.request.Wanted, Problem: x.request.Problem, Changed: x.request.Changed, Definition: maps.Clone(x.entry.pin())}
 	if x.continued() { // its work has begun and must not restart after the approval
 		p.State, p.Attempt = x.resume.State, x.resume.Attempt
 	}
