@@ -1,8 +1,10 @@
 package tool
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -252,12 +254,28 @@ func (d Decision) valid(q *Question) Decision {
 		return deny("the policy asks for input without naming an argument")
 	case d.Effect == AskInput && q.Spec != nil && q.Spec.Kind == codes.ToolFreeform:
 		return deny("the policy asks for input, but the tool takes text, which has no arguments to set")
+	case d.Effect == AskInput && q.Spec != nil && lacksArgument(q.Spec.Parameters, d.Input.Argument):
+		return deny("the policy asks for a value for %q, but the tool has no such argument", d.Input.Argument)
 	case q.Subject == codes.SubjectModelCall && (d.Effect == Ask || d.Effect == AskInput):
 		return deny("the policy asks for approval, but a model call cannot wait for it")
 	case q.Subject == codes.SubjectModelCall && len(d.Edits) > 0:
 		return deny("the policy edits arguments, but a model call has no arguments")
 	}
 	return d
+}
+
+// lacksArgument reports whether a schema is known to allow no argument of this name.
+func lacksArgument(parameters json.RawMessage, name string) bool {
+	var s struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+		Patterns   json.RawMessage            `json:"patternProperties"`
+		Additional json.RawMessage            `json:"additionalProperties"`
+	}
+	if json.Unmarshal(parameters, &s) != nil || s.Patterns != nil {
+		return false
+	}
+	_, has := s.Properties[name]
+	return !has && string(bytes.TrimSpace(s.Additional)) == "false"
 }
 
 // DeniedError reports that a policy denied a model call.
