@@ -136,7 +136,10 @@ func (x *execution) gate(ctx context.Context) *failure {
 	x.entry = x.box.find(x.key)
 	switch {
 	case x.entry == nil:
-		return x.box.unknown(x.key)
+		f := x.box.unknown(x.key)
+		// The model invented the name, and may have written a secret in it.
+		x.key.Namespace, x.key.Name = x.redactor().Redact(x.key.Namespace), x.redactor().Redact(x.key.Name)
+		return f
 	case x.run.isDegraded(x.key):
 		return failf(ErrorUnavailable, "%s is no longer available in this run, because it failed before. Continue without it.", x.key.QualifiedName())
 	case x.call.Hosted:
