@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +14,9 @@ import (
 
 // LockFile is the usual name of the file of a [Lock].
 const LockFile = "dragoman.lock"
+
+// ErrHeld is wrapped by errors about tools whose definition is not accepted.
+var ErrHeld = errors.New("mcp: the tool is held until its definition is accepted")
 
 // Lock has the accepted definitions of the tools of servers, in a file that can be committed:
 //

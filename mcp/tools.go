@@ -98,7 +98,7 @@ func (s *server) choose() {
 			}
 			continue
 		}
-		if def.AppOnly {
+		if def.AppOnly && !s.all.opts.Forward {
 			continue
 		}
 		if old != nil && bytes.Equal(old.def.Definition, def.Definition) && old.def.Public == def.Public {
@@ -343,6 +343,7 @@ func (t *remoteTool) explain(err error) error {
 	text := ""
 	var coded *rpc.Error
 	var held *serverError
+	var missing *rpc.MissingCapability
 	switch {
 	case errors.As(err, &held), errors.As(err, new(*tool.Suspended)), errors.Is(err, ErrHeld):
 		return err
@@ -352,6 +353,8 @@ func (t *remoteTool) explain(err error) error {
 		text = fmt.Sprintf("The server %q did not answer in time and was told to stop. The call may have had an effect.", label)
 	case errors.Is(err, peer.ErrDeclined):
 		text = fmt.Sprintf("The server %q needs an answer from the user to run %s, which was not given.", label, t.def.Name)
+	case errors.As(err, &missing):
+		text = fmt.Sprintf("The server %q asked a question to run %s, and %v.", label, t.def.Name, missing)
 	case errors.As(err, &coded) && coded.Code == rpc.CodeMissingCapability:
 		text = fmt.Sprintf("The server %q cannot run %s, because this client lacks a capability: %s", label, t.def.Name, cutText(coded.Message))
 	case errors.As(err, &coded):

@@ -247,7 +247,7 @@ func (p *Peer) page(ctx context.Context, l *link, which List, params json.RawMes
 	var err error
 	for try := 0; try < 2; try++ {
 		delivered := true
-		r := l.request(string(which), params, "")
+		r := l.request(string(which), params, "", nil)
 		r.NotDelivered = func() { delivered = false }
 		if raw, err = l.conn.Call(ctx, r); err == nil || delivered || l.over() {
 			break
