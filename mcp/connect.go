@@ -60,6 +60,7 @@ type Options struct {
 	// format "mcp", and reports on progress their numbers. Questions of servers go to the
 	// approver in the form of the protocol ([tool.InputRequest.Request]), also those for a
 	// model and for folders. Tools that only the user interface of a server calls are included.
+	// The tools have the tag "forwarded".
 	Forward bool
 	// Offers returns which questions can be answered during a call, with Forward: those that
 	// the client of the call supports. A call whose server asks another one fails. Nil means

@@ -207,6 +207,9 @@ func (s *server) newTool(def *catalog.Tool) (*remoteTool, error) {
 	}
 	t.tool = tool.Remote(spec, t.call, tool.Set(func(o *tool.Settings) {
 		o.Source, o.Tags = codes.FromMCP, []string{"mcp:" + s.label}
+		if s.all.opts.Forward {
+			o.Tags = append(o.Tags, "forwarded")
+		}
 		if def.NeedsApproval {
 			o.Approval = "always"
 		}
