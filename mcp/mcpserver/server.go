@@ -98,7 +98,8 @@ type Options struct {
 	// Origins lists the origins of web pages that may connect, such as
 	// "https://app.example.com". Pages of other origins are refused.
 	Origins []string
-	// Hosts lists the names, with or without port, under which clients reach the server.
+	// Hosts lists the names, with or without port, under which clients reach the server; "*"
+	// accepts every name, for a host that checks it or whose clients need a key.
 	// With an empty list every Host is accepted, except that a server on a loopback address
 	// accepts only loopback names.
 	Hosts []string

@@ -47,6 +47,10 @@ type Config struct {
 	// means 4 Mi and 4 MiB.
 	MaxResult int
 	MaxBody   int64
+	// Authorize returns what gets access tokens for a server; nil means none. Credentials holds
+	// for each server what changes with its credentials.
+	Authorize   func(s mcp.Server) (mcp.Authorizer, error)
+	Credentials map[string]string
 }
 
 // Options connect a gate to its program.
@@ -66,8 +70,6 @@ type Options struct {
 	// that a restart voids open questions.
 	Journal  tool.Journal
 	StateKey []byte
-	// Authorize returns what gets access tokens for a server; nil means none.
-	Authorize func(s mcp.Server) (mcp.Authorizer, error)
 	// Transport sends the requests to servers; nil means the default.
 	Transport http.RoundTripper
 	// StartWait limits how long a first list waits for servers that are starting; zero means
@@ -189,7 +191,7 @@ func (g *Gate) Reload(c Config) error {
 		_, keyStays := now.Keys[at.key]
 		switch {
 		case i < 0, !reflect.DeepEqual(now.Servers[i], u.config), before.Lock != now.Lock, before.NoApprovals != now.NoApprovals,
-			now.Shared != before.Shared, at.key != "" && !keyStays:
+			now.Shared != before.Shared, before.Credentials[at.label] != now.Credentials[at.label], at.key != "" && !keyStays:
 			delete(g.pool, at)
 			g.end(u)
 		case sameLock:
@@ -307,11 +309,10 @@ func CheckPattern(p string, servers []mcp.Server) string {
 
 // mayList reports whether a server may list a tool that a pattern matches.
 func mayList(s mcp.Server, pattern string) bool {
-	if plain := !slices.Contains([]byte(pattern), '*'); plain {
-		in := len(s.Include) == 0 || slices.ContainsFunc(s.Include, func(p string) bool { return textkit.MatchStars(p, pattern) })
-		return in && !slices.ContainsFunc(s.Exclude, func(p string) bool { return textkit.MatchStars(p, pattern) })
-	}
-	return !slices.Contains(s.Exclude, "*")
+	in := len(s.Include) == 0 || slices.ContainsFunc(s.Include, func(p string) bool { return textkit.GlobsOverlap(p, pattern) })
+	return in && !slices.ContainsFunc(s.Exclude, func(p string) bool {
+		return textkit.MatchStars(p, pattern)
+	})
 }
 
 // find returns the server with a label that a key may use.

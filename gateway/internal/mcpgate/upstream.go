@@ -36,7 +36,7 @@ func (g *Gate) upstream(s mcp.Server, key string) *upstream {
 	u := &upstream{gate: g, config: s, at: at, first: make(chan struct{})}
 	servers, err := mcp.Connect(context.Background(), mcp.Options{
 		Lock: g.lock, Wait: time.Nanosecond, NoElicitation: g.config.NoApprovals, Forward: true, Offers: offers,
-		Authorize: g.opts.Authorize, Transport: g.opts.Transport, Name: g.opts.Name, Version: g.opts.Version,
+		Authorize: g.config.Authorize, Transport: g.opts.Transport, Name: g.opts.Name, Version: g.opts.Version,
 		Observe: u.observe, Log: g.opts.Log,
 	}, s)
 	if err != nil {
