@@ -367,6 +367,9 @@ func (t *remoteTool) background(ctx context.Context, task peer.Task) (tool.Outpu
 		if err == nil {
 			out, err = t.output(raw)
 		}
+		if err == nil && s.all.opts.Forward { // outcomes of tickets have no envelope
+			out = tool.Output{Failed: out.Failed, Content: []dragoman.Part{&dragoman.Data{JSON: jsonwire.With([]byte("{}"), "dragoman/mcp_result", raw)}}}
+		}
 		if err != nil {
 			out = tool.Output{Failed: true, Content: []dragoman.Part{&dragoman.Text{Text: t.explain(err).Error()}}}
 		}

@@ -361,6 +361,8 @@ type server struct {
 	mu    sync.Mutex
 	state string
 	err   error
+	// told says that the observer knows that the server is ready.
+	told bool
 	// raw is the list that imported was made of.
 	raw      []json.RawMessage
 	dropped  []peer.Dropped
@@ -507,7 +509,13 @@ func (s *server) open() error {
 		return err
 	}
 	s.setState(StateReady, nil)
-	s.all.observe(Event{Server: s.label, Kind: "ready"})
+	s.mu.Lock()
+	told := s.told
+	s.told = true
+	s.mu.Unlock()
+	if !told {
+		s.all.observe(Event{Server: s.label, Kind: "ready"})
+	}
 	return nil
 }
 
@@ -516,6 +524,9 @@ func (s *server) setState(state string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.state, s.err = state, err
+	if state != StateReady {
+		s.told = false
+	}
 }
 
 // connectionLost notes the end of a connection. Calls connect again by themselves; so does the

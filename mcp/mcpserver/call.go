@@ -386,7 +386,7 @@ func (s *Server) finish(ctx context.Context, c *call, d *definition, run *tool.R
 			}
 			return errorResult(false, d.name+" did not run: "+missing.Error()+"."), nil
 		}
-		if wire := forwardedError(record.Cause); wire != nil {
+		if wire := forwardedError(c.modern, record.Cause); wire != nil {
 			return nil, wire
 		}
 	}

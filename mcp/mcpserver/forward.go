@@ -180,9 +180,12 @@ func (s *Server) lost(c *call, d *definition, l dragoman.Loss) {
 
 // forwardedError returns the error of another server for the client: its code, message and data.
 // Errors about one connection stay out of it.
-func forwardedError(cause error) *jsonrpc.Error {
+func forwardedError(modern bool, cause error) *jsonrpc.Error {
 	var e *rpc.Error
-	if !errors.As(cause, &e) || e.Code == rpc.CodeURLElicitation || e.Code <= rpc.CodeHeaderMismatch && e.Code >= -32099 {
+	if errors.As(cause, &e) && modern && e.Code == rpc.CodeMissingCapability {
+		return &jsonrpc.Error{Code: e.Code, Message: e.Message, Data: slices.Clone(e.Data)}
+	}
+	if e == nil || e.Code == rpc.CodeURLElicitation || e.Code <= rpc.CodeHeaderMismatch && e.Code >= -32099 {
 		return nil
 	}
 	return &jsonrpc.Error{Code: e.Code, Message: e.Message, Data: slices.Clone(e.Data)}

@@ -141,7 +141,7 @@ func (s *Server) providerError(in *request, err error) error {
 	if missing := missingFor(err); missing != nil {
 		return missing.rpc()
 	}
-	if wire := forwardedError(err); wire != nil {
+	if wire := forwardedError(in.modern, err); wire != nil {
 		return wire
 	}
 	var visible interface{ ForClient() string }

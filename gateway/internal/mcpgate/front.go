@@ -8,7 +8,9 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
@@ -37,6 +39,8 @@ type endpoint struct {
 	ambiguous error
 	// owners are the servers of the tools, by the names in records.
 	owners atomic.Pointer[map[string]owner]
+	// listed are the tools of the servers that the endpoint has; guarded by the lock of the gate.
+	listed []tool.Tool
 }
 
 // endpoint returns an endpoint, which it makes if there is none.
@@ -170,12 +174,13 @@ func (e *endpoint) servers() []*upstream {
 // box returns the tools of the endpoint. The caller holds the lock of the gate.
 func (e *endpoint) box() (*tool.Box, error) {
 	g := e.front.gate
-	var all []tool.Tool
+	var all, listed []tool.Tool
 	taken := map[string]string{}
 	owners := map[string]owner{}
 	e.ambiguous = nil
 	for _, u := range e.servers() {
 		for _, t := range u.servers.Tools() {
+			listed = append(listed, t)
 			name := originalName(t.Spec())
 			if ok, _ := g.config.allowed(e.front.key, u.config.Name, name); !ok {
 				continue
@@ -195,6 +200,7 @@ func (e *endpoint) box() (*tool.Box, error) {
 		}
 	}
 	e.owners.Store(&owners)
+	e.listed = listed
 	hooks := tool.Hooks{}
 	if e.label == "" {
 		hooks = tool.Hooks{Immediate: true, Post: []tool.PostHook{e.renameURIs}}
@@ -268,6 +274,9 @@ func (e *endpoint) admit(ctx context.Context, _ mcpserver.Caller, method string)
 			return nil, err
 		}
 	}
+	if method == "tools/list" {
+		e.revalidate(ctx, ups)
+	}
 	switch method {
 	case "tools/list", "tools/call":
 		if ambiguous != nil {
@@ -281,6 +290,30 @@ func (e *endpoint) admit(ctx context.Context, _ mcpserver.Caller, method string)
 		}
 	}
 	return func() {}, nil
+}
+
+// revalidateTime limits how long a list waits for servers whose list is no longer valid.
+const revalidateTime = 2 * time.Second
+
+// revalidate reads the lists of servers again that are no longer valid, such as those of servers
+// that do not announce changes (pitfall K34).
+func (e *endpoint) revalidate(ctx context.Context, ups []*upstream) {
+	ctx, cancel := context.WithTimeout(ctx, revalidateTime)
+	defer cancel()
+	var wg sync.WaitGroup
+	for _, u := range ups {
+		wg.Go(func() { _, _ = u.servers.Source(ctx) }) // the list of before stays
+	}
+	wg.Wait()
+	e.front.gate.mu.Lock()
+	defer e.front.gate.mu.Unlock()
+	var now []tool.Tool
+	for _, u := range e.servers() {
+		now = append(now, u.servers.Tools()...)
+	}
+	if !slices.Equal(now, e.listed) {
+		e.refresh()
+	}
 }
 
 // observe passes decisions of policies on.

@@ -77,9 +77,8 @@ const revisionModern = "2026-07-28"
 // observe handles an event of the server.
 func (u *upstream) observe(e mcp.Event) {
 	g := u.gate
-	switch e.Kind {
-	case "ready", "failed":
-		u.once.Do(func() { close(u.first) })
+	if e.Kind == "ready" || e.Kind == "failed" { // when the fronts have the tools
+		defer u.once.Do(func() { close(u.first) })
 	}
 	switch e.Kind {
 	case "ready":
