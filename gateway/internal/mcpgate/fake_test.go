@@ -31,6 +31,8 @@ type fake struct {
 	// tools and results replace those of the fake: raw objects, and raw results by tool.
 	tools   []string
 	results map[string]string
+	// paid is the effect of the tool pay.
+	paid func(to string)
 	// capabilities replaces the declared ones.
 	capabilities string
 	// status, if not zero, is the answer to every HTTP request, with header.
@@ -363,6 +365,10 @@ func (f *fake) call(ctx context.Context, m *message, send func(string)) (string,
 	name := field[string](m.Params, "name")
 	if r, ok := f.results[name]; ok {
 		return r, nil
+	}
+	if name == "pay" && f.paid != nil {
+		f.paid(field[string](m.Params, "arguments", "to"))
+		return text("paid"), nil
 	}
 	token := field[json.RawMessage](m.Params, "_meta", "progressToken")
 	switch name {

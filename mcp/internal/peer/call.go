@@ -193,6 +193,9 @@ func (p *Peer) Call(ctx context.Context, method string, params json.RawMessage, 
 		}()
 	}
 	raw, err := p.run(ctx, c, params, &o)
+	if err == nil && errors.As(context.Cause(ctx), new(*rpc.MissingCapability)) { // the server went on without the answer
+		err = context.Cause(ctx)
+	}
 	if err != nil && ctx.Err() != nil && !errors.As(err, new(*Parked)) {
 		err = context.Cause(ctx)
 	}
