@@ -87,7 +87,7 @@ var layers = []layer{
 	{path: "internal/serving"},
 	{path: "internal/serving/responsesapi", only: []string{"", "dialect", "dialect/openairesponses", "internal/jsonwire", "internal/serving", "internal/codec/codes"}},
 	{path: "sim", files: true},
-	{path: "sim/conformance", only: []string{"", "dialect", "history", "sim", "internal/codec/codes", "internal/codec/wire"}},
+	{path: "sim/conformance", only: []string{"", "dialect", "history", "sim", "internal/codec/codes", "internal/codec/wire", "internal/dialects"}},
 	{path: "provider/extension", only: []string{"", "history", "internal/jsonwire", "internal/textkit", "interop", "schema", "targets"}},
 	{path: "internal/modelcall", only: []string{"", "dialect", "provider/extension", "targets"}},
 	{path: "provider/internal/servers", only: []string{"", "provider/extension", "targets", "internal/codec/dialectname"}},
