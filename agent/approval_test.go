@@ -499,3 +499,25 @@ func TestA3_InvalidEditLeavesTheCallPending(t *testing.T) {
 		}
 	}
 }
+
+// The approver saw one input and approved another, which may turn out to be invalid: nothing of
+// that covers later calls.
+func TestA5_StickyAnswerWithAnEditIsRefused(t *testing.T) {
+	logged := defaultLog(t)
+	for _, args := range []string{`{"word":"less"}`, `{"word":7}`} {
+		var did counted
+		edits := policy.ApproverFunc(func(context.Context, *tool.ApprovalRequest) (tool.Answer, error) {
+			return tool.Answer{Verdict: tool.Approved, Sticky: true, Edited: &tool.Input{Arguments: json.RawMessage(args)}}, nil
+		})
+		tools := []tool.Tool{did.tool("pay", tool.NeedsApproval())}
+		res, err := agent.Agent{Model: model(calls(`a pay {"word":"x"}`)), Tools: tools, Runner: &tool.Runner{Approver: edits}}.Run(t.Context(), "go")
+		if !errors.Is(err, agent.ErrInterrupted) || did.String() != "" || !strings.Contains(logged.String(), "cannot be sticky") {
+			t.Fatalf("%v, ran %q: %s", err, did.String(), logged)
+		}
+		later := agent.Agent{Model: model(calls(`b pay {"word":"y"}`)), Tools: tools}
+		res, err = later.Resume(t.Context(), stored(t, res.State), agent.Reject(res.Pending[0], "no"))
+		if !errors.Is(err, agent.ErrInterrupted) || len(res.Pending) != 1 || did.String() != "" {
+			t.Errorf("a later call: %v, ran %q", err, did.String())
+		}
+	}
+}

@@ -175,6 +175,9 @@ func (d *decisions) logged(a tool.Approver) tool.Approver {
 		if err != nil || answer.Verdict != tool.Approved && answer.Verdict != tool.Rejected {
 			return answer, err
 		}
+		if answer.Sticky && (answer.Edited != nil || answer.Value != nil) {
+			return tool.Answer{}, fmt.Errorf("%w: an answer with an edited input or a value covers one call, so it cannot be sticky", policy.ErrDecision)
+		}
 		ruling := tool.Ruling{Binding: req.Binding, Input: req.Input, Answer: answer, Sticky: answer.Sticky}
 		ruling.Answer.Sticky = false // Ruling.Sticky replaces it
 		if d.log != nil {

@@ -229,6 +229,7 @@ type Answer struct {
 	// Sticky makes the verdict of an [Approver] cover the later calls of the same tool in the
 	// run, too, also after the run is resumed: package agent stores it with the run. A
 	// Runner without an agent ignores it: put a ledger of package policy before the approver.
+	// An answer with Edited or Value covers one call and cannot be sticky.
 	Sticky bool `json:"sticky,omitempty"`
 }
 

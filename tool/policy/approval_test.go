@@ -219,6 +219,8 @@ func TestA3_ContradictoryAnswerIsRefused(t *testing.T) {
 		{Verdict: tool.Rejected, Edited: &tool.Input{}},
 		{Verdict: tool.Undecided, Value: json.RawMessage("1")},
 		{Verdict: tool.Undecided, Sticky: true},
+		{Verdict: tool.Approved, Sticky: true, Edited: &tool.Input{Text: "x"}},
+		{Verdict: tool.Approved, Sticky: true, Value: json.RawMessage("1")},
 		{Verdict: tool.Approved, Value: json.RawMessage("{")},
 		{Verdict: tool.Approved, Edited: &tool.Input{Arguments: json.RawMessage("{")}},
 	} {

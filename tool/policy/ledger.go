@@ -159,6 +159,8 @@ func checkAnswer(a tool.Answer) error {
 		return fmt.Errorf("%w: only an approval has an edited input or a value", ErrDecision)
 	case a.Verdict == tool.Undecided && a.Sticky:
 		return fmt.Errorf("%w: without a verdict, it cannot be sticky", ErrDecision)
+	case a.Sticky && (a.Edited != nil || a.Value != nil):
+		return fmt.Errorf("%w: a decision with an edited input or a value covers one call, so it cannot be sticky", ErrDecision)
 	case a.Value != nil && !json.Valid(a.Value):
 		return fmt.Errorf("%w: the value is not JSON", ErrDecision)
 	case a.Edited != nil && a.Edited.Arguments != nil && !json.Valid(a.Edited.Arguments):

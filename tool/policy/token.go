@@ -130,7 +130,7 @@ func (s *Signer) Sign(g Grant) (string, error) {
 	case g.Answer.Verdict == tool.Undecided:
 		return "", fmt.Errorf("%w: there is no decision to sign", ErrDecision)
 	case g.Sticky && (g.Answer.Edited != nil || g.Answer.Value != nil):
-		return "", fmt.Errorf("%w: a sticky decision cannot have an edited input", ErrDecision)
+		return "", fmt.Errorf("%w: a decision with an edited input or a value covers one call, so it cannot be sticky", ErrDecision)
 	}
 	ttl := s.TTL
 	if ttl <= 0 {
