@@ -405,6 +405,7 @@ func (p *Peer) afterConnect(ctx context.Context, l *link) error {
 		for _, uri := range uris {
 			_, _ = l.conn.Call(ctx, &rpc.Request{Method: "resources/subscribe", Params: jsonwire.With([]byte("{}"), "uri", jsonwire.Quote(uri))})
 		}
+		p.start(func() { p.keepAlive(l) })
 	} else {
 		p.startListening(l)
 	}

@@ -160,7 +160,9 @@ func (p *Peer) await(ctx context.Context, c *call, t Task, k *Continuation) (_ j
 			return nil, err
 		}
 	}
-	silent := 0
+	changed, forget := p.watchTask(t.ID)
+	defer forget()
+	silent, announced := 0, false
 	for first := true; ; first = false {
 		if t.Status == "" || !first {
 			limit, cancel := context.WithTimeoutCause(ctx, p.cfg.CallTimeout, errSilent)
@@ -191,7 +193,11 @@ func (p *Peer) await(ctx context.Context, c *call, t Task, k *Continuation) (_ j
 				return result, err
 			}
 		}
-		if !sleep(ctx, t.Poll) {
+		if !announced {
+			p.announceTasks(t.Poll)
+			announced = true
+		}
+		if !pauseTask(ctx, t.Poll, changed) {
 			return nil, context.Cause(ctx)
 		}
 	}
