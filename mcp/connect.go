@@ -54,6 +54,8 @@ type Options struct {
 	// Authorizer of package mcp/oauth; nil means no authorization beyond the headers of the
 	// server. It may return nil.
 	Authorize func(s Server) (Authorizer, error)
+	// Revisions remembers the revisions of servers between connections; nil asks each time.
+	Revisions *Revisions
 	// Transport sends the requests to servers that speak HTTP; nil means the default.
 	Transport http.RoundTripper
 	// Name and Version identify this program to servers; empty means "dragoman".
@@ -425,7 +427,7 @@ func (s *Servers) newServer(cfg Server, label string) (*server, error) {
 		return one, fmt.Errorf("mcp: %w", err)
 	}
 	one.peer = peer.New(peer.Config{
-		Label: label, Dialer: dialer, HTTP: cfg.URL != "", Revision: cfg.Revision, ClientInfo: info,
+		Label: label, Dialer: dialer, HTTP: cfg.URL != "", Revision: cfg.Revision, Known: s.opts.Revisions.known(one.identity), ClientInfo: info,
 		Elicitation: !s.opts.NoElicitation, Sampling: s.opts.Sampling != nil, Tasks: true, Roots: roots, LogLevel: s.opts.LogLevel,
 		Input:       one.answerOutside,
 		ListChanged: one.listChanged,
@@ -557,6 +559,7 @@ func (s *server) wake() {
 
 // connected takes the tools of a new connection, before any call continues on it.
 func (s *server) connected(_ context.Context, info peer.Info) error {
+	s.all.opts.Revisions.saw(s.identity, info.Revision)
 	if _, ok := s.peer.Stored(peer.Tools); ok {
 		s.take()
 	}

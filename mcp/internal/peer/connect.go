@@ -198,7 +198,10 @@ func (p *Peer) dial(ctx context.Context, era string) (*link, error) {
 	case fixed != "":
 		return p.initialize(ctx, fixed)
 	case era == legacy:
-		return p.initialize(ctx, legacyRevisions[0])
+		l, err := p.initialize(ctx, legacyRevisions[0])
+		if !refused(err) || ctx.Err() != nil {
+			return l, err
+		}
 	}
 	l, err := p.discover(ctx, modernRevisions[0], false)
 	var old *legacyServer
@@ -213,6 +216,12 @@ func (p *Peer) dial(ctx context.Context, era string) (*link, error) {
 		l.info.Stalled = old.stalled
 	}
 	return l, err
+}
+
+// refused reports whether the server answered with an error that may mean that it is of another
+// era now.
+func refused(err error) bool {
+	return err != nil && !unauthorized(err) && (errors.As(err, new(*rpc.Error)) || errors.As(err, new(*rpc.HTTPError)))
 }
 
 // legacyServer is the error of a probe that shows that the server does not speak a modern

@@ -22,6 +22,8 @@ type Config struct {
 	HTTP bool
 	// Revision fixes the revision; empty negotiates.
 	Revision string
+	// Known is the revision that the server spoke before; empty if it is unknown.
+	Known string
 	// ClientInfo is the object that identifies this client.
 	ClientInfo json.RawMessage
 
@@ -166,6 +168,9 @@ func New(cfg Config) *Peer {
 	p := &Peer{
 		cfg: cfg, slots: make(chan struct{}, cfg.Parallel),
 		unsupported: map[string]bool{}, lists: map[List]*listing{}, watched: map[string]int{}, tasks: map[string]chan struct{}{},
+	}
+	if p.era = cfg.Known; p.era != "" && !rpc.Modern(p.era) {
+		p.era = legacy
 	}
 	p.ctx, p.stop = context.WithCancelCause(context.Background())
 	for _, l := range allLists {
