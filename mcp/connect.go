@@ -219,7 +219,8 @@ func (s *Servers) collisions() error {
 	return errors.Join(errs...)
 }
 
-// Close ends all connections and the programs that were started. Calls in progress fail.
+// Close ends all connections and the programs that were started. Calls in progress fail. Tasks
+// with a ticket go on at their servers; they are waited for again when the run is resumed.
 func (s *Servers) Close() error {
 	s.mu.Lock()
 	if s.closed {

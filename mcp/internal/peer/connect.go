@@ -348,10 +348,16 @@ func (l *link) discovered(raw json.RawMessage) (revision string, ok bool) {
 	return revision, revision != ""
 }
 
+// maxInstructions limits the instructions of a server, in bytes.
+const maxInstructions = 64 << 10
+
 // readInfo reads the fields that the answers of both eras share.
 func (l *link) readInfo(raw json.RawMessage) {
 	m := fields(raw)
 	l.info.Capabilities, l.info.Instructions = m["capabilities"], jsonwire.Unquote(m["instructions"])
+	if len(l.info.Instructions) > maxInstructions {
+		l.info.Instructions = strings.ToValidUTF8(l.info.Instructions[:maxInstructions], "") + "… (cut)"
+	}
 	l.capabilities = fields(m["capabilities"])
 }
 
