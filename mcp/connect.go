@@ -54,6 +54,8 @@ type Options struct {
 	// Authorizer of package mcp/oauth; nil means no authorization beyond the headers of the
 	// server. It may return nil.
 	Authorize func(s Server) (Authorizer, error)
+	// Revisions remembers the revisions of servers between connections; nil asks each time.
+	Revisions *Revisions
 	// Transport sends the requests to servers that speak HTTP; nil means the default.
 	Transport http.RoundTripper
 	// Trace receives every message that is exchanged with servers, for a person who looks for
@@ -244,7 +246,8 @@ func (s *Servers) collisions() error {
 	return errors.Join(errs...)
 }
 
-// Close ends all connections and the programs that were started. Calls in progress fail.
+// Close ends all connections and the programs that were started. Calls in progress fail. Tasks
+// with a ticket go on at their servers; they are waited for again when the run is resumed.
 func (s *Servers) Close() error {
 	s.mu.Lock()
 	if s.closed {
@@ -457,7 +460,7 @@ func (s *Servers) newServer(cfg Server, label string) (*server, error) {
 		return one, fmt.Errorf("mcp: %w", err)
 	}
 	one.peer = peer.New(peer.Config{
-		Label: label, Dialer: dialer, HTTP: cfg.URL != "", Revision: cfg.Revision, ClientInfo: info,
+		Label: label, Dialer: dialer, HTTP: cfg.URL != "", Revision: cfg.Revision, Known: s.opts.Revisions.known(one.identity), ClientInfo: info,
 		Elicitation: !s.opts.NoElicitation, Sampling: s.opts.Sampling != nil || s.opts.asks(), Tasks: true, Roots: roots, LogLevel: s.opts.LogLevel,
 		AskRoots:    s.opts.asks() && roots == nil,
 		Input:       one.answerOutside,
@@ -600,6 +603,7 @@ func (s *server) wake() {
 
 // connected takes the tools of a new connection, before any call continues on it.
 func (s *server) connected(_ context.Context, info peer.Info) error {
+	s.all.opts.Revisions.saw(s.identity, info.Revision)
 	if _, ok := s.peer.Stored(peer.Tools); ok {
 		s.take()
 	}

@@ -16,11 +16,12 @@ import (
 )
 
 // minTicket is the shortest life of a ticket for a task, and defaultTicket that of a task whose
-// server does not limit it. lastWord is the time before the end of a ticket in which it gets a
+// server does not limit it, and maxTicket the longest one. lastWord is the time before the end of a ticket in which it gets a
 // text that says why it has no result.
 const (
 	minTicket     = time.Minute
 	defaultTicket = 24 * time.Hour
+	maxTicket     = 30 * 24 * time.Hour
 	lastWord      = 5 * time.Second
 )
 
@@ -41,7 +42,7 @@ func (t *remoteTool) background(ctx context.Context, params json.RawMessage, tas
 	if ttl <= 0 {
 		ttl = defaultTicket
 	}
-	ticket, err := tool.Background(ctx, max(ttl, minTicket))
+	ticket, err := tool.Background(ctx, min(max(ttl, minTicket), maxTicket))
 	if errors.Is(err, tool.ErrNoTicket) {
 		_, pipeline := tool.InfoFrom(ctx)
 		input := func(ctx context.Context, r peer.Round) (map[string]peer.Response, error) {

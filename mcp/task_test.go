@@ -3,14 +3,18 @@ package mcp_test
 import (
 	"context"
 	"encoding/json"
+	"iter"
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/agent"
 	"github.com/dragoman-go/dragoman/mcp"
+	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -224,4 +228,56 @@ func TestTaskIsCanceledBeforeItsTicketExpires(t *testing.T) {
 	if err != nil || len(ms) != 1 || !strings.Contains(ms[0].Text(), "did not end the task in time") {
 		t.Errorf("%+v, %v", ms, err)
 	}
+}
+
+// A run in a session begins a task, its process ends, and the next one resumes the session: the
+// agent continues the task by itself.
+func TestResumedAgentContinuesItsTask(t *testing.T) {
+	b, s := newBuilder(t)
+	store := &session.Memory{}
+	saved, err := session.Create(t.Context(), store, session.Info{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	model := &scripted{}
+	first := connect(t, mcp.Options{}, s)
+	if _, err := (agent.Agent{Model: model, ToolSource: first.Source}).Run(t.Context(), "go", agent.In(saved)); err != nil {
+		t.Fatal(err)
+	}
+	_ = first.Close()
+	b.set(`"completed","result":{"content":[{"type":"text","text":"built"}]}`)
+	second := connect(t, mcp.Options{}, s)
+	next := agent.Agent{Model: model, ToolSource: second.Source}
+	for !strings.Contains(model.read.Load().(string), "built") { // each question of the user is a chance to deliver it
+		if t.Context().Err() != nil {
+			t.Fatal("the outcome did not arrive")
+		}
+		if _, err := next.Run(t.Context(), "news?", agent.In(saved)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// scripted calls the tool once and stores what it reads.
+type scripted struct{ read atomic.Value }
+
+func (m *scripted) Generate(_ context.Context, req *dragoman.Request) (*dragoman.Response, error) {
+	all := ""
+	called := false
+	for i := range req.Messages {
+		all += req.Messages[i].Text()
+		called = called || len(req.Messages[i].ToolCalls()) > 0
+	}
+	m.read.Store(all)
+	if called {
+		return &dragoman.Response{Output: []dragoman.Message{dragoman.AssistantText("ok")}, Stop: dragoman.Stop{Reason: dragoman.StopEnd}}, nil
+	}
+	return &dragoman.Response{
+		Output: []dragoman.Message{{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&dragoman.ToolCall{ID: "c", Name: "build", Arguments: "{}"}}}},
+		Stop:   dragoman.Stop{Reason: dragoman.StopToolCalls},
+	}, nil
+}
+
+func (m *scripted) Stream(context.Context, *dragoman.Request) iter.Seq2[dragoman.Event, error] {
+	return nil
 }

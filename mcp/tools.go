@@ -297,7 +297,7 @@ func (t *remoteTool) permitted() (question *tool.InputRequest, current string, e
 	}
 	return &tool.InputRequest{
 		Name: "definition " + current, From: fmt.Sprintf("MCP server %q", s.label),
-		Prompt: cutText(fmt.Sprintf("The server changed the definition of %s. Accept the new definition, and run this call?\n%s", t.def.Name, strings.Join(lines, "\n"))),
+		Prompt: cutText(fmt.Sprintf("The server changed the definition of %s. Accept the new definition, and run this call?\n%s", textkit.Visible(t.def.Name), strings.Join(lines, "\n"))),
 	}, current, nil
 }
 

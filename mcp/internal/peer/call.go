@@ -425,7 +425,7 @@ func (p *Peer) afterError(ctx context.Context, c *call, l *link, err error) (aga
 		p.dropLink(l, err)
 		return true, nil
 	case coded.Code == rpc.CodeURLElicitation && !l.modern():
-		return p.urlElicitations(ctx, c, coded)
+		return p.urlElicitations(ctx, c, l, coded)
 	default:
 		return false, nil
 	}

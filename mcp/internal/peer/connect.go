@@ -198,7 +198,10 @@ func (p *Peer) dial(ctx context.Context, era string) (*link, error) {
 	case fixed != "":
 		return p.initialize(ctx, fixed)
 	case era == legacy:
-		return p.initialize(ctx, legacyRevisions[0])
+		l, err := p.initialize(ctx, legacyRevisions[0])
+		if !refused(err) || ctx.Err() != nil {
+			return l, err
+		}
 	}
 	l, err := p.discover(ctx, modernRevisions[0], false)
 	var old *legacyServer
@@ -213,6 +216,12 @@ func (p *Peer) dial(ctx context.Context, era string) (*link, error) {
 		l.info.Stalled = old.stalled
 	}
 	return l, err
+}
+
+// refused reports whether the server answered with an error that may mean that it is of another
+// era now.
+func refused(err error) bool {
+	return err != nil && !unauthorized(err) && (errors.As(err, new(*rpc.Error)) || errors.As(err, new(*rpc.HTTPError)))
 }
 
 // legacyServer is the error of a probe that shows that the server does not speak a modern
@@ -339,10 +348,16 @@ func (l *link) discovered(raw json.RawMessage) (revision string, ok bool) {
 	return revision, revision != ""
 }
 
+// maxInstructions limits the instructions of a server, in bytes.
+const maxInstructions = 64 << 10
+
 // readInfo reads the fields that the answers of both eras share.
 func (l *link) readInfo(raw json.RawMessage) {
 	m := fields(raw)
 	l.info.Capabilities, l.info.Instructions = m["capabilities"], jsonwire.Unquote(m["instructions"])
+	if len(l.info.Instructions) > maxInstructions {
+		l.info.Instructions = strings.ToValidUTF8(l.info.Instructions[:maxInstructions], "") + "… (cut)"
+	}
 	l.capabilities = fields(m["capabilities"])
 }
 
@@ -405,6 +420,7 @@ func (p *Peer) afterConnect(ctx context.Context, l *link) error {
 		for _, uri := range uris {
 			_, _ = l.conn.Call(ctx, &rpc.Request{Method: "resources/subscribe", Params: jsonwire.With([]byte("{}"), "uri", jsonwire.Quote(uri))})
 		}
+		p.start(func() { p.keepAlive(l) })
 	} else {
 		p.startListening(l)
 	}

@@ -160,3 +160,19 @@ func TestPitfallK18_OpenEndsWithItsContext(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestKnownEraIsUsedUntilTheServerRefusesIt(t *testing.T) {
+	s := &server{handle: older(nil)}
+	p := connect(t, s, func(c *Config) { c.Known = rpc.Revision20250326 })
+	if err := p.Open(t.Context()); err != nil || s.count("server/discover") != 0 || s.count("initialize") != 1 {
+		t.Errorf("%v, %v", err, s.seen)
+	}
+	now := &server{handle: modern(nil)} // it was updated, and refuses a handshake
+	p = connect(t, now, func(c *Config) { c.Known = rpc.Revision20250326 })
+	if err := p.Open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if info, _ := p.Info(); info.Revision != rpc.Revision20260728 {
+		t.Errorf("revision %q", info.Revision)
+	}
+}

@@ -293,7 +293,7 @@ func (l *link) busy() int {
 
 // urlElicitations asks for the consent to open pages that a call needs before it can run, as
 // servers of revision 2025-11-25 do with an error.
-func (p *Peer) urlElicitations(ctx context.Context, c *call, e *rpc.Error) (again bool, err error) {
+func (p *Peer) urlElicitations(ctx context.Context, c *call, l *link, e *rpc.Error) (again bool, err error) {
 	list := fields(e.Data)["elicitations"]
 	if len(list) == 0 || list[0] != '[' {
 		return false, nil
@@ -308,6 +308,8 @@ func (p *Peer) urlElicitations(ctx context.Context, c *call, e *rpc.Error) (agai
 	if len(requests) == 0 {
 		return false, nil
 	}
+	pages := l.pagesOf(requests)
+	defer l.forgetPages(pages)
 	answers, err := p.ask(ctx, c, Round{Requests: requests, Call: c.method})
 	if parked := (*Parked)(nil); errors.As(err, &parked) {
 		parked.Repeat = true
@@ -320,5 +322,6 @@ func (p *Peer) urlElicitations(ctx context.Context, c *call, e *rpc.Error) (agai
 			return false, nil
 		}
 	}
+	p.awaitPages(ctx, c, l, pages)
 	return true, nil
 }

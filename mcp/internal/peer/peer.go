@@ -22,6 +22,8 @@ type Config struct {
 	HTTP bool
 	// Revision fixes the revision; empty negotiates.
 	Revision string
+	// Known is the revision that the server spoke before; empty if it is unknown.
+	Known string
 	// ClientInfo is the object that identifies this client.
 	ClientInfo json.RawMessage
 
@@ -61,6 +63,12 @@ type Config struct {
 	// 300 ms. Backoff is the first pause before a subscription is opened again and before a
 	// server that dies repeatedly is started again: one second.
 	Debounce, Backoff time.Duration
+	// KeepAlive is the interval of pings to idle servers of older revisions that answer them:
+	// 30 s.
+	KeepAlive time.Duration
+	// PageTime limits how long a call waits until the server says that the user has finished
+	// with a page: 15 s. Then it is sent again anyway.
+	PageTime time.Duration
 }
 
 // Root is a folder that the server may work in.
@@ -122,7 +130,10 @@ type Peer struct {
 	unsupported map[string]bool
 	lists       map[List]*listing
 	watched     map[string]int
-	headers     map[string][]headerArgument
+	// tasks are the tasks that are being waited for; a value in the channel says that the
+	// server announced a change.
+	tasks   map[string]chan struct{}
+	headers map[string][]headerArgument
 }
 
 // attempt is one connection attempt, which all callers share.
@@ -148,6 +159,8 @@ func New(cfg Config) *Peer {
 	set(&cfg.MaxCallTime, 10*time.Minute)
 	set(&cfg.Debounce, 300*time.Millisecond)
 	set(&cfg.Backoff, time.Second)
+	set(&cfg.KeepAlive, 30*time.Second)
+	set(&cfg.PageTime, 15*time.Second)
 	if cfg.Parallel <= 0 {
 		cfg.Parallel = 16
 	}
@@ -156,7 +169,10 @@ func New(cfg Config) *Peer {
 	}
 	p := &Peer{
 		cfg: cfg, slots: make(chan struct{}, cfg.Parallel),
-		unsupported: map[string]bool{}, lists: map[List]*listing{}, watched: map[string]int{},
+		unsupported: map[string]bool{}, lists: map[List]*listing{}, watched: map[string]int{}, tasks: map[string]chan struct{}{},
+	}
+	if p.era = cfg.Known; p.era != "" && !rpc.Modern(p.era) {
+		p.era = legacy
 	}
 	p.ctx, p.stop = context.WithCancelCause(context.Background())
 	for _, l := range allLists {

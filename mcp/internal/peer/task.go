@@ -48,6 +48,12 @@ const (
 	firstPoll    = time.Second
 	shortestPoll = 10 * time.Millisecond
 	longestPoll  = time.Minute
+	// busyPolls is the number of requests about a task after which the next ones come at most
+	// once per second, whatever the server asks for.
+	busyPolls = 100
+	// maxTaskID and maxTaskText limit what is stored of a task, in bytes.
+	maxTaskID   = 1 << 10
+	maxTaskText = 2 << 10
 	// maxSilent limits the requests about a task in a row that the server leaves unanswered.
 	maxSilent   = 5
 	cancelLimit = 10 * time.Second
@@ -70,8 +76,14 @@ func readTask(raw json.RawMessage, old bool) (Task, error) {
 		t.Poll = firstPoll
 	}
 	t.Poll = min(max(t.Poll, shortestPoll), longestPoll)
-	if t.ID == "" {
+	if len(t.Message) > maxTaskText {
+		t.Message = strings.ToValidUTF8(t.Message[:maxTaskText], "") + "… (cut)"
+	}
+	switch {
+	case t.ID == "":
 		return t, fmt.Errorf("%w: the task has no taskId", ErrResult)
+	case len(t.ID) > maxTaskID:
+		return t, fmt.Errorf("%w: the taskId is larger than %d bytes", ErrResult, maxTaskID)
 	}
 	return t, nil
 }
@@ -160,7 +172,9 @@ func (p *Peer) await(ctx context.Context, c *call, t Task, k *Continuation) (_ j
 			return nil, err
 		}
 	}
-	silent := 0
+	changed, forget := p.watchTask(t.ID)
+	defer forget()
+	silent, polls, announced := 0, 0, false
 	for first := true; ; first = false {
 		if t.Status == "" || !first {
 			limit, cancel := context.WithTimeoutCause(ctx, p.cfg.CallTimeout, errSilent)
@@ -191,7 +205,14 @@ func (p *Peer) await(ctx context.Context, c *call, t Task, k *Continuation) (_ j
 				return result, err
 			}
 		}
-		if !sleep(ctx, t.Poll) {
+		if !announced {
+			p.announceTasks(t.Poll)
+			announced = true
+		}
+		if polls++; polls > busyPolls {
+			t.Poll = max(t.Poll, firstPoll)
+		}
+		if !pauseTask(ctx, t.Poll, changed) {
 			return nil, context.Cause(ctx)
 		}
 	}

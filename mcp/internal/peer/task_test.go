@@ -129,3 +129,31 @@ func TestTaskThatWasNotOfferedIsAnError(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestTaskOfAHostileServerIsBounded(t *testing.T) {
+	s := &server{handle: modern(func(context.Context, *conn, *rpc.Request) (string, error) {
+		return `{"resultType":"task","status":"working","taskId":"` + strings.Repeat("x", 1<<20) + `"}`, nil
+	})}
+	if _, err := callTool(t, connect(t, s), Options{Detach: true}); !errors.Is(err, ErrResult) || len(err.Error()) > 1000 {
+		t.Errorf("%.300v", err)
+	}
+	s = &server{handle: modern(func(_ context.Context, _ *conn, r *rpc.Request) (string, error) {
+		if r.Method == "tools/call" {
+			return `{"resultType":"task","status":"working","statusMessage":"` + strings.Repeat("x", 1<<20) + `",` + taskState + `}`, nil
+		}
+		return `{"resultType":"complete","status":"working",` + taskState + `}`, nil
+	})}
+	p := connect(t, s)
+	_, err := callTool(t, p, Options{Detach: true})
+	var started *TaskStarted
+	if !errors.As(err, &started) || len(started.Task.Message) > 3000 {
+		t.Fatalf("%.300v", err)
+	}
+	// It wants to be asked each millisecond, without an end.
+	if _, err := p.Await(t.Context(), started.Task, Options{MaxTime: 2500 * time.Millisecond}); !errors.Is(err, ErrTimeout) {
+		t.Error(err)
+	}
+	if n := s.count("tasks/get"); n > 105 {
+		t.Errorf("%d requests", n)
+	}
+}
