@@ -2,7 +2,7 @@
 #
 #	CGO_ENABLED=0 go build -trimpath -o dist/dragoman ./cmd/dragoman
 #	cp /etc/ssl/certs/ca-certificates.crt dist/
-#	docker build -t dragoman .
+#	docker build -t dragoman .      # or: buildah bud -t dragoman .
 #	docker run -p 8080:8080 -v ./dragoman.yaml:/dragoman.yaml:ro -e OPENAI_API_KEY dragoman serve --config /dragoman.yaml --listen 0.0.0.0:8080
 #
 # It runs as a user without rights. Set GOMEMLIMIT to about 90 % of the container's memory.

@@ -19,7 +19,7 @@ const (
 	reportVersion = 2
 )
 
-// versionOf returns the version of a stored value by its name in errors.
+// versionOf returns the version of the stored form of a kind of value: "message", "report".
 func versionOf(what string) int64 {
 	if what == "report" {
 		return reportVersion
@@ -47,7 +47,8 @@ func (s *storer) done(what string) ([]byte, error) {
 	return s.w.Buf, nil
 }
 
-// top opens the object of a value that is stored by itself.
+// top begins a value that is stored by itself: an object with its version. what is the kind of
+// the value, as in errors.
 func (s *storer) top(what string) {
 	s.w.BeginObject()
 	s.w.IntField("v", versionOf(what))
@@ -197,7 +198,7 @@ func loadBytes[T ~[]byte](r *jsonwire.Reader) T {
 			out = b
 		}
 		if out == nil {
-			r.Fail(errors.New(`bytes that are no string need a "base64" member`))
+			r.Fail(errors.New(`bytes must be a string, or an object with the field "base64"`))
 		}
 		return out
 	default:

@@ -38,21 +38,21 @@ func isNilPart(v Part) bool {
 func storePartMembers(v Part, out *storer) {
 	switch v := v.(type) {
 	case *Text:
-		v.members(out)
+		v.storeFields(out)
 	case *Reasoning:
-		v.members(out)
+		v.storeFields(out)
 	case *Media:
-		v.members(out)
+		v.storeFields(out)
 	case *Refusal:
-		v.members(out)
+		v.storeFields(out)
 	case *Data:
-		v.members(out)
+		v.storeFields(out)
 	case *Opaque:
-		v.members(out)
+		v.storeFields(out)
 	case *ToolCall:
-		v.members(out)
+		v.storeFields(out)
 	case *ToolResult:
-		v.members(out)
+		v.storeFields(out)
 	default:
 		out.fail(fmt.Errorf("a %T has no stored form", v))
 	}
@@ -342,19 +342,19 @@ func isNilEvent(v Event) bool {
 func storeEventMembers(v Event, out *storer) {
 	switch v := v.(type) {
 	case *ResponseStart:
-		v.members(out)
+		v.storeFields(out)
 	case *PartStart:
-		v.members(out)
+		v.storeFields(out)
 	case *PartDelta:
-		v.members(out)
+		v.storeFields(out)
 	case *PartEnd:
-		v.members(out)
+		v.storeFields(out)
 	case *ResponseEnd:
-		v.members(out)
+		v.storeFields(out)
 	case *StreamError:
-		v.members(out)
+		v.storeFields(out)
 	case *Chunk:
-		v.members(out)
+		v.storeFields(out)
 	default:
 		out.fail(fmt.Errorf("a %T has no stored form", v))
 	}
@@ -566,7 +566,7 @@ func (r ResponseStart) MarshalJSON() ([]byte, error) { return MarshalEvent(&r) }
 // UnmarshalJSON reads a stored event of this type.
 func (r *ResponseStart) UnmarshalJSON(b []byte) error { return loadEventInto(b, r) }
 
-func (r *ResponseStart) members(out *storer) {
+func (r *ResponseStart) storeFields(out *storer) {
 	out.w.Key("response")
 	r.Response.store(out)
 	if r.Extra != nil {
@@ -581,7 +581,7 @@ func (p PartStart) MarshalJSON() ([]byte, error) { return MarshalEvent(&p) }
 // UnmarshalJSON reads a stored event of this type.
 func (p *PartStart) UnmarshalJSON(b []byte) error { return loadEventInto(b, p) }
 
-func (p *PartStart) members(out *storer) {
+func (p *PartStart) storeFields(out *storer) {
 	out.num("choice", int64(p.Choice))
 	out.num("index", int64(p.Index))
 	out.num("message", int64(p.Message))
@@ -605,7 +605,7 @@ func (p PartDelta) MarshalJSON() ([]byte, error) { return MarshalEvent(&p) }
 // UnmarshalJSON reads a stored event of this type.
 func (p *PartDelta) UnmarshalJSON(b []byte) error { return loadEventInto(b, p) }
 
-func (p *PartDelta) members(out *storer) {
+func (p *PartDelta) storeFields(out *storer) {
 	out.num("choice", int64(p.Choice))
 	out.num("index", int64(p.Index))
 	out.str("kind", p.Kind)
@@ -623,7 +623,7 @@ func (p PartEnd) MarshalJSON() ([]byte, error) { return MarshalEvent(&p) }
 // UnmarshalJSON reads a stored event of this type.
 func (p *PartEnd) UnmarshalJSON(b []byte) error { return loadEventInto(b, p) }
 
-func (p *PartEnd) members(out *storer) {
+func (p *PartEnd) storeFields(out *storer) {
 	out.num("choice", int64(p.Choice))
 	out.num("index", int64(p.Index))
 	if p.Part != nil {
@@ -646,7 +646,7 @@ func (r ResponseEnd) MarshalJSON() ([]byte, error) { return MarshalEvent(&r) }
 // UnmarshalJSON reads a stored event of this type.
 func (r *ResponseEnd) UnmarshalJSON(b []byte) error { return loadEventInto(b, r) }
 
-func (r *ResponseEnd) members(out *storer) {
+func (r *ResponseEnd) storeFields(out *storer) {
 	if r.Stop != (Stop{}) {
 		out.w.Key("stop")
 		r.Stop.store(out)
@@ -677,7 +677,7 @@ func (s StreamError) MarshalJSON() ([]byte, error) { return MarshalEvent(&s) }
 // UnmarshalJSON reads a stored event of this type.
 func (s *StreamError) UnmarshalJSON(b []byte) error { return loadEventInto(b, s) }
 
-func (s *StreamError) members(out *storer) {
+func (s *StreamError) storeFields(out *storer) {
 	if s.Err != nil {
 		out.w.Key("error")
 		s.Err.store(out)
@@ -694,7 +694,7 @@ func (c Chunk) MarshalJSON() ([]byte, error) { return MarshalEvent(&c) }
 // UnmarshalJSON reads a stored event of this type.
 func (c *Chunk) UnmarshalJSON(b []byte) error { return loadEventInto(b, c) }
 
-func (c *Chunk) members(out *storer) {
+func (c *Chunk) storeFields(out *storer) {
 	out.str("dialect", string(c.Dialect))
 	out.bytes("raw", c.Raw)
 	out.flag("opaque", c.Opaque)
@@ -759,7 +759,7 @@ func loadLoss(r *jsonwire.Reader) (v Loss) {
 func (r Report) MarshalJSON() ([]byte, error) {
 	out := newStorer(0)
 	out.top("report")
-	r.members(&out)
+	r.storeFields(&out)
 	out.w.EndObject()
 	return out.done("report")
 }
@@ -767,7 +767,7 @@ func (r Report) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads a stored report.
 func (r *Report) UnmarshalJSON(b []byte) error { return load(b, "report", true, r, loadReport) }
 
-func (r *Report) members(out *storer) {
+func (r *Report) storeFields(out *storer) {
 	if r.Losses != nil {
 		out.w.Key("losses")
 		out.w.BeginArray()
@@ -794,7 +794,7 @@ func loadReport(r *jsonwire.Reader) (v Report) {
 func (m Message) MarshalJSON() ([]byte, error) {
 	out := newStorer(m.storedSize())
 	out.top("message")
-	m.members(&out)
+	m.storeFields(&out)
 	out.w.EndObject()
 	return out.done("message")
 }
@@ -802,7 +802,7 @@ func (m Message) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads a stored message.
 func (m *Message) UnmarshalJSON(b []byte) error { return load(b, "message", true, m, loadMessage) }
 
-func (m *Message) members(out *storer) {
+func (m *Message) storeFields(out *storer) {
 	out.str("role", string(m.Role))
 	out.str("name", m.Name)
 	out.str("phase", m.Phase)
@@ -835,7 +835,7 @@ func (m *Message) members(out *storer) {
 
 func (m *Message) store(out *storer) {
 	out.w.BeginObject()
-	m.members(out)
+	m.storeFields(out)
 	out.w.EndObject()
 }
 
@@ -1113,7 +1113,7 @@ func (t Text) MarshalJSON() ([]byte, error) { return MarshalPart(&t) }
 // UnmarshalJSON reads a stored part of this type.
 func (t *Text) UnmarshalJSON(b []byte) error { return loadPartInto(b, t) }
 
-func (t *Text) members(out *storer) {
+func (t *Text) storeFields(out *storer) {
 	out.str("text", t.Text)
 	if t.Cache != nil {
 		out.w.Key("cache")
@@ -1143,7 +1143,7 @@ func (r Reasoning) MarshalJSON() ([]byte, error) { return MarshalPart(&r) }
 // UnmarshalJSON reads a stored part of this type.
 func (r *Reasoning) UnmarshalJSON(b []byte) error { return loadPartInto(b, r) }
 
-func (r *Reasoning) members(out *storer) {
+func (r *Reasoning) storeFields(out *storer) {
 	out.str("id", r.ID)
 	out.str("text", r.Text)
 	if r.Summary != nil {
@@ -1204,7 +1204,7 @@ func (m Media) MarshalJSON() ([]byte, error) { return MarshalPart(&m) }
 // UnmarshalJSON reads a stored part of this type.
 func (m *Media) UnmarshalJSON(b []byte) error { return loadPartInto(b, m) }
 
-func (m *Media) members(out *storer) {
+func (m *Media) storeFields(out *storer) {
 	out.str("media", m.Media)
 	out.str("mime", m.MIME)
 	out.str("base64", m.Base64)
@@ -1253,7 +1253,7 @@ func (r Refusal) MarshalJSON() ([]byte, error) { return MarshalPart(&r) }
 // UnmarshalJSON reads a stored part of this type.
 func (r *Refusal) UnmarshalJSON(b []byte) error { return loadPartInto(b, r) }
 
-func (r *Refusal) members(out *storer) {
+func (r *Refusal) storeFields(out *storer) {
 	out.str("text", r.Text)
 	if r.Extra != nil {
 		out.w.Key("extra")
@@ -1274,7 +1274,7 @@ func (d Data) MarshalJSON() ([]byte, error) { return MarshalPart(&d) }
 // UnmarshalJSON reads a stored part of this type.
 func (d *Data) UnmarshalJSON(b []byte) error { return loadPartInto(b, d) }
 
-func (d *Data) members(out *storer) {
+func (d *Data) storeFields(out *storer) {
 	out.bytes("json", d.JSON)
 }
 
@@ -1288,7 +1288,7 @@ func (o Opaque) MarshalJSON() ([]byte, error) { return MarshalPart(&o) }
 // UnmarshalJSON reads a stored part of this type.
 func (o *Opaque) UnmarshalJSON(b []byte) error { return loadPartInto(b, o) }
 
-func (o *Opaque) members(out *storer) {
+func (o *Opaque) storeFields(out *storer) {
 	out.str("dialect", string(o.Dialect))
 	out.str("native_type", o.Type)
 	out.bytes("json", o.JSON)
@@ -1306,7 +1306,7 @@ func (o *Opaque) hash(h *hasher) {
 func (r Request) MarshalJSON() ([]byte, error) {
 	out := newStorer(r.storedSize())
 	out.top("request")
-	r.members(&out)
+	r.storeFields(&out)
 	out.w.EndObject()
 	return out.done("request")
 }
@@ -1314,7 +1314,7 @@ func (r Request) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads a stored request.
 func (r *Request) UnmarshalJSON(b []byte) error { return load(b, "request", true, r, loadRequest) }
 
-func (r *Request) members(out *storer) {
+func (r *Request) storeFields(out *storer) {
 	out.str("model", r.Model)
 	if r.Instructions != nil {
 		out.w.Key("instructions")
@@ -1778,7 +1778,7 @@ func (s *Sampling) hash(h *hasher) {
 func (r Response) MarshalJSON() ([]byte, error) {
 	out := newStorer(r.storedSize())
 	out.top("response")
-	r.members(&out)
+	r.storeFields(&out)
 	out.w.EndObject()
 	return out.done("response")
 }
@@ -1786,7 +1786,7 @@ func (r Response) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads a stored response.
 func (r *Response) UnmarshalJSON(b []byte) error { return load(b, "response", true, r, loadResponse) }
 
-func (r *Response) members(out *storer) {
+func (r *Response) storeFields(out *storer) {
 	out.str("id", r.ID)
 	out.str("model", r.Model)
 	out.time("created", r.Created)
@@ -1835,7 +1835,7 @@ func (r *Response) members(out *storer) {
 
 func (r *Response) store(out *storer) {
 	out.w.BeginObject()
-	r.members(out)
+	r.storeFields(out)
 	out.w.EndObject()
 }
 
@@ -2073,7 +2073,7 @@ func (s *Stop) hash(h *hasher) {
 func (t ToolSpec) MarshalJSON() ([]byte, error) {
 	out := newStorer(0)
 	out.top("tool")
-	t.members(&out)
+	t.storeFields(&out)
 	out.w.EndObject()
 	return out.done("tool")
 }
@@ -2081,7 +2081,7 @@ func (t ToolSpec) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads a stored tool.
 func (t *ToolSpec) UnmarshalJSON(b []byte) error { return load(b, "tool", true, t, loadToolSpec) }
 
-func (t *ToolSpec) members(out *storer) {
+func (t *ToolSpec) storeFields(out *storer) {
 	out.str("kind", t.Kind)
 	out.str("name", t.Name)
 	out.str("namespace", t.Namespace)
@@ -2127,7 +2127,7 @@ func (t *ToolSpec) members(out *storer) {
 
 func (t *ToolSpec) store(out *storer) {
 	out.w.BeginObject()
-	t.members(out)
+	t.storeFields(out)
 	out.w.EndObject()
 }
 
@@ -2485,7 +2485,7 @@ func (t ToolCall) MarshalJSON() ([]byte, error) { return MarshalPart(&t) }
 // UnmarshalJSON reads a stored part of this type.
 func (t *ToolCall) UnmarshalJSON(b []byte) error { return loadPartInto(b, t) }
 
-func (t *ToolCall) members(out *storer) {
+func (t *ToolCall) storeFields(out *storer) {
 	out.str("id", t.ID)
 	out.flag("synthetic", t.Synthetic)
 	out.str("item_id", t.ItemID)
@@ -2576,7 +2576,7 @@ func (t ToolResult) MarshalJSON() ([]byte, error) { return MarshalPart(&t) }
 // UnmarshalJSON reads a stored part of this type.
 func (t *ToolResult) UnmarshalJSON(b []byte) error { return loadPartInto(b, t) }
 
-func (t *ToolResult) members(out *storer) {
+func (t *ToolResult) storeFields(out *storer) {
 	out.str("call_id", t.CallID)
 	out.str("name", t.Name)
 	out.str("namespace", t.Namespace)

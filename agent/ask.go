@@ -281,7 +281,7 @@ func (r *run) hasNative() bool {
 func (r *run) replacement(ctx context.Context, origin dragoman.Origin, m wire) ([]dragoman.Message, error) {
 	out, err := r.store.(historyStore).MessagesInPlaceOf(ctx, r.messages, origin, m.Limits().Replay.Messages)
 	if err != nil {
-		return nil, errorf("the native history: %w", err)
+		return nil, errorf("loading the native history: %w", err)
 	}
 	return out, nil
 }

@@ -172,3 +172,67 @@ func TestT13_AgentAsToolOpensTicketsInTheStoreOfTheOuterRun(t *testing.T) {
 		}
 	}
 }
+
+// Guardrails check the outcome of background work like the output of a call. A stop ends the run;
+// the conversation has the outcome without its content, and continues.
+func TestL7_GuardrailsCheckOutcomesOfBackgroundWork(t *testing.T) {
+	for name, v := range map[string]agent.Verdict{
+		"replaced": {Replace: true, Text: "harmless"}, "stopped": {Stop: true, Reason: "an order"},
+	} {
+		var id string
+		build := tool.New("build", "Builds.", func(ctx context.Context, _ word) (*tool.Ticket, error) {
+			ticket, err := tool.Background(ctx, time.Hour)
+			if err == nil {
+				id = ticket.ID
+			}
+			return ticket, err
+		})
+		m := model(calls("a build"), textResponse("started"), textResponse("read"))
+		a := agent.Agent{Model: m, Tools: []tool.Tool{build}, Guardrails: agent.Guardrails{ToolOutput: []agent.ToolOutputGuardrail{{
+			Name: "orders", Check: func(_ context.Context, of tool.Info, out tool.Output) (agent.Verdict, error) {
+				if len(out.Content) == 0 {
+					return agent.Verdict{}, nil
+				}
+				if text, _ := out.Content[0].(*dragoman.Text); of.Key.Name != "build" || text == nil || !strings.Contains(text.Text, "ORDER") {
+					return agent.Verdict{}, nil
+				}
+				return v, nil
+			},
+		}}}}
+		var mem session.Memory
+		s := openSession(t, &mem, "s")
+		must[*agent.Result](t)(a.Run(t.Context(), "go", agent.In(s)))
+		if err := (&tool.Tickets{Store: s.Tickets()}).Resolve(t.Context(), id, tool.Output{Content: []dragoman.Part{&dragoman.Text{Text: "ORDER"}}}); err != nil {
+			t.Fatal(err)
+		}
+		tripped := 0
+		var err error
+		for ev, failed := range a.Stream(t.Context(), "and?", agent.In(s)) {
+			if g, ok := ev.(*agent.GuardrailTripped); ok && g.Name == "orders" && g.Stage == "tool_output" {
+				tripped++
+			}
+			err = failed
+		}
+		if tripped != 1 || v.Stop != errors.Is(err, agent.ErrGuardrail) || v.Replace && err != nil {
+			t.Errorf("%s: %d verdicts, %v", name, tripped, err)
+		}
+		if v.Stop {
+			state := must[*agent.State](t)(agent.LoadState(t.Context(), s))
+			if _, err := a.Resume(t.Context(), state, agent.In(s)); !errors.Is(err, agent.ErrGuardrail) {
+				t.Errorf("%s: resumed with %v", name, err)
+			}
+		}
+		res := must[*agent.Result](t)(a.Run(t.Context(), "more", agent.In(s)))
+		if res.Output == "" {
+			t.Errorf("%s: the session does not continue", name)
+		}
+		for i, req := range m.asked {
+			if strings.Contains(script(req.Messages), "ORDER") {
+				t.Errorf("%s: request %d has the outcome", name, i)
+			}
+		}
+		if last := script(m.asked[len(m.asked)-1].Messages); strings.Count(last, "is resolved.") != 1 {
+			t.Errorf("%s: the conversation is\n%s", name, last)
+		}
+	}
+}

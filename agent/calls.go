@@ -131,7 +131,7 @@ func (r *run) call(ctx context.Context) error {
 		return fmt.Errorf("%w: the state has pending calls that the conversation does not contain: pass agent.In with the store of the run", ErrState)
 	}
 	run, answered := r.splitCalls(calls)
-	run, over := r.affordable(run)
+	run, over := r.splitAtLimit(run)
 	answered = append(answered, over...)
 	pending := r.state.Pending
 	if r.guarded.err() != nil { // stopped in an earlier process: nothing runs, and the journal has the calls that ran
@@ -244,9 +244,9 @@ func (s *state) records(calls []*dragoman.ToolCall) []tool.Record {
 	return out
 }
 
-// affordable returns the calls that the limit allows, in order, and error results for the
+// splitAtLimit returns the calls that the limit allows, in order, and error results for the
 // others. Pending calls are always allowed.
-func (r *run) affordable(calls []*dragoman.ToolCall) (run []*dragoman.ToolCall, over []*dragoman.ToolResult) {
+func (r *run) splitAtLimit(calls []*dragoman.ToolCall) (run []*dragoman.ToolCall, over []*dragoman.ToolResult) {
 	most := r.agents.first.Limits.ToolCalls
 	if most <= 0 {
 		return calls, nil

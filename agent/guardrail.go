@@ -33,7 +33,8 @@ type Guardrails struct {
 	// ToolInput checks the arguments of a call before a human is asked, and again
 	// before the tool runs. If it replaces them the second time, the call is refused.
 	ToolInput []ToolGuardrail
-	// ToolOutput checks the output of a tool before the model reads it.
+	// ToolOutput checks the output of a tool, and the outcome of its background work, before
+	// the model reads it.
 	ToolOutput []ToolOutputGuardrail
 }
 
@@ -298,10 +299,10 @@ func (r *run) guardOutput(ctx context.Context, output []dragoman.Message) ([]dra
 // errRefused means that a guardrail refused a call.
 var errRefused = errors.New("")
 
-// around adds the tool guardrails to the hooks of a toolbox: before approval, directly
+// wrapHooks adds the tool guardrails to the hooks of a toolbox: before approval, directly
 // before the tool, and after it. The hook timeout applies to them, even if the hooks of the
 // toolbox are immediate.
-func (g *Guardrails) around(h tool.Hooks) tool.Hooks {
+func (g *Guardrails) wrapHooks(h tool.Hooks) tool.Hooks {
 	if len(g.ToolInput) > 0 {
 		h.Immediate = false
 		h.Pre = append(h.Pre[:len(h.Pre):len(h.Pre)], func(ctx context.Context, in tool.Input) (tool.Input, error) {

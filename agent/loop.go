@@ -69,6 +69,9 @@ func (r *run) beforeModelCall(ctx context.Context) error {
 	if err := r.deliver(ctx); err != nil {
 		return errorf("delivering results of background work: %w", err)
 	}
+	if stopped := r.guarded.err(); stopped != nil { // by an outcome that the conversation has
+		return errors.Join(r.fail(stopped), r.save(ctx))
+	}
 	if r.active.Steer == nil {
 		return nil
 	}
@@ -127,6 +130,11 @@ func (r *run) deliver(ctx context.Context) error {
 	if len(taken) == 0 {
 		return nil
 	}
+	r.guarded.abandon(ctx.Err() == nil)
+	r.collect()
+	if stopped := (*GuardrailError)(nil); errors.As(r.guarded.err(), &stopped) {
+		r.state.Stopped = stopped.stored() // stored with the messages
+	}
 	r.state.Waiting = slices.DeleteFunc(slices.Clone(r.state.Waiting), func(id string) bool { return !open[id] })
 	if len(out) == 0 {
 		return nil
@@ -168,6 +176,7 @@ func (r *run) ticketHolders() (out []*preparedAgent) {
 // outcomes returns the outcomes of a run's background work, as messages bounded by the
 // agent's toolbox.
 func (r *run) outcomes(ctx context.Context, p *preparedAgent, id string) ([]dragoman.Message, func(context.Context) error, error) {
+	ctx = r.withRun(ctx)
 	if p == r.active && id == r.state.Run {
 		return r.runner().Outcomes(ctx, p.box)
 	}

@@ -89,7 +89,7 @@ func (a Agent) checkState(ctx context.Context, raw json.RawMessage) error {
 
 // nested runs the agent for a call.
 func (a Agent) nested(ctx context.Context, in task) (string, error) {
-	opts := inner(ctx)
+	opts := nestedOptions(ctx)
 	if _, err := newAgentSet(&a, defaultStores{}, optionsOf(opts).policies); err != nil {
 		return "", err
 	}
@@ -125,10 +125,10 @@ func (a Agent) nested(ctx context.Context, in task) (string, error) {
 	}
 }
 
-// inner returns the options of a nested run. Its id is derived from the call, so that
+// nestedOptions returns the options of a nested run. Its id is derived from the call, so that
 // another attempt at the same call is the same run and finds its decisions. Its effects,
 // outputs and tickets are in the stores of the outer run. It inherits nothing else.
-func inner(ctx context.Context) []Option {
+func nestedOptions(ctx context.Context) []Option {
 	info, ok := tool.InfoFrom(ctx)
 	if !ok {
 		return nil

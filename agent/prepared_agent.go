@@ -192,12 +192,15 @@ func canSpill(a *Agent, seen map[*Agent]bool) bool {
 		if s, ok := t.(interface{ Settings() tool.Settings }); ok {
 			l = s.Settings().Limits
 		}
-		chars, tokens := l.Chars, l.Tokens
+		chars, tokens, items := l.Chars, l.Tokens, l.Items
 		if chars == 0 {
 			chars = a.Toolbox.Limits.Chars
 		}
 		if tokens == 0 {
 			tokens = a.Toolbox.Limits.Tokens
+		}
+		if items == 0 {
+			items = a.Toolbox.Limits.Items
 		}
 		if a.Runner != nil && chars == 0 {
 			chars = a.Runner.Limits.Chars
@@ -205,7 +208,10 @@ func canSpill(a *Agent, seen map[*Agent]bool) bool {
 		if a.Runner != nil && tokens == 0 {
 			tokens = a.Runner.Limits.Tokens
 		}
-		if t != nil && (chars >= 0 || tokens > 0) {
+		if a.Runner != nil && items == 0 {
+			items = a.Runner.Limits.Items
+		}
+		if t != nil && (chars >= 0 || tokens > 0 || items >= 0) {
 			return true
 		}
 	}
@@ -268,7 +274,7 @@ func (p *preparedAgent) prepare() error {
 		wrong("the Runner has the unknown failure policy %q; use continue, degrade or fail", p.Runner.Failure)
 	}
 	config := p.Toolbox
-	config.Hooks = p.Guardrails.around(config.Hooks)
+	config.Hooks = p.Guardrails.wrapHooks(config.Hooks)
 	config.Recent = 1 // the toolbox is private, and the result has all records
 	tools := slices.Clone(p.Tools)
 	if p.outputReader = p.reader(); p.outputReader != nil {

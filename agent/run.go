@@ -49,8 +49,8 @@ type run struct {
 	// turnOver is set once a turn, or the rest of one, is over.
 	turnOver bool
 
-	// yield passes events to the caller of a stream, and left is set once the caller has
-	// left the loop. events come from the goroutines of tools.
+	// yield passes events to the caller of a stream, and callerLeft is set once the caller
+	// has left the loop. events come from the goroutines of tools.
 	yield      func(Event, error) bool
 	callerLeft bool
 	cancel     context.CancelCauseFunc
@@ -306,7 +306,7 @@ func (r *run) loadState(stored []byte) error {
 	switch {
 	case !given:
 		r.state = s.s
-	case !r.state.where(&s.s):
+	case !r.state.samePoint(&s.s):
 		return fmt.Errorf("%w: the store is at turn %d of the run %.80q, but the state is at turn %d of %.80q: the run has continued, or it is another run; pass a nil state to resume from the store",
 			ErrState, s.s.Turn, s.s.Run, r.state.Turn, r.state.Run)
 	default:
@@ -325,8 +325,8 @@ func (r *run) checkOpenCalls() error {
 	return nil
 }
 
-// where reports whether two states are the same point of a run.
-func (s *state) where(t *state) bool {
+// samePoint reports whether two states are the same point of a run.
+func (s *state) samePoint(t *state) bool {
 	sameCall := func(a, b tool.Pending) bool { return a.Binding == b.Binding && bytes.Equal(a.State, b.State) }
 	return s.Run == t.Run && s.Turn == t.Turn && s.Phase == t.Phase && s.Agent == t.Agent &&
 		len(s.Settled) == len(t.Settled) && slices.EqualFunc(s.Pending, t.Pending, sameCall)

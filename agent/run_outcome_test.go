@@ -102,8 +102,11 @@ func TestT8_LimitsDecideWhetherARunCanSpill(t *testing.T) {
 		want              bool
 	}{
 		"defaults":                      {want: true},
-		"a toolbox without a bound":     {box: tool.Limits{Chars: -1}},
-		"a runner without a bound":      {runner: tool.Limits{Chars: -1}},
+		"a toolbox without a bound":     {box: tool.Limits{Chars: -1, Items: -1}},
+		"a runner without a bound":      {runner: tool.Limits{Chars: -1, Items: -1}},
+		"parts by default":              {tool: tool.Limits{Chars: -1}, want: true},
+		"parts of the toolbox":          {tool: tool.Limits{Chars: -1}, box: tool.Limits{Items: 3}, runner: tool.Limits{Items: -1}, want: true},
+		"parts of the runner":           {tool: tool.Limits{Chars: -1}, runner: tool.Limits{Items: 3}, want: true},
 		"tokens of the toolbox":         {tool: tool.Limits{Chars: -1}, box: tool.Limits{Tokens: 100}, want: true},
 		"tokens of the runner":          {tool: tool.Limits{Chars: -1}, runner: tool.Limits{Tokens: 100}, want: true},
 		"the tool's bound comes first":  {tool: tool.Limits{Chars: 10}, runner: tool.Limits{Chars: -1}, want: true},

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unicode"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
@@ -268,7 +269,9 @@ func rank(specs []dragoman.ToolSpec, query string, most int) []dragoman.ToolSpec
 func weights(s *dragoman.ToolSpec) map[string]float64 {
 	out := map[string]float64{}
 	for _, w := range wordsOf(s.Description + " " + s.NamespaceDescription) {
-		out[w] = max(out[w], 1)
+		if len(w) > 1 {
+			out[w] = 1
+		}
 	}
 	for _, w := range wordsOf(s.Name + " " + s.Namespace) {
 		out[w] = 3
@@ -276,14 +279,44 @@ func weights(s *dragoman.ToolSpec) map[string]float64 {
 	return out
 }
 
-// wordsOf returns the distinct words of a text, without a plural "s".
+// wordsOf returns the distinct words of a text, without a plural "s". Text in a script that
+// does not put spaces between words counts as pairs of characters.
 func wordsOf(s string) []string {
 	var out []string
 	for _, w := range textkit.Words(s) {
-		if len(w) > 1 {
-			out = append(out, strings.TrimSuffix(w, "s"))
+		for w != "" {
+			n := strings.IndexFunc(w, unspaced)
+			switch {
+			case n < 0:
+				n = len(w)
+				fallthrough
+			case n > 0:
+				out = append(out, cmp.Or(strings.TrimSuffix(w[:n], "s"), w[:n]))
+			default:
+				if n = strings.IndexFunc(w, func(r rune) bool { return !unspaced(r) }); n < 0 {
+					n = len(w)
+				}
+				out = append(out, pairs(w[:n])...)
+			}
+			w = w[n:]
 		}
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// unspaced reports whether a character belongs to a script that is written without spaces.
+func unspaced(r rune) bool {
+	const longVowel = 'ー' // of two scripts
+	return r == longVowel || unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
+}
+
+// pairs returns the pairs of adjacent characters of a text, or the text if it has only one.
+func pairs(s string) []string {
+	rs := []rune(s)
+	out := []string{string(rs[:min(2, len(rs))])}
+	for i := 1; i+1 < len(rs); i++ {
+		out = append(out, string(rs[i:i+2]))
+	}
+	return out
 }

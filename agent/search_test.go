@@ -31,6 +31,44 @@ func specNames(req *dragoman.Request) string {
 	return strings.Join(out, " ")
 }
 
+// A tool is found by a name of one letter, and by a description in a script without spaces.
+func TestL6_SearchKnowsShortNamesAndScriptsWithoutSpaces(t *testing.T) {
+	var did counted
+	described := func(text string) tool.Option {
+		return tool.Describe(func(s *dragoman.ToolSpec) { s.Description = text })
+	}
+	for query, want := range map[string]string{
+		"a tool for r":        "r",
+		"stats.r":             "r",
+		"メッセージ":               "send",
+		"Slackへ送る":            "send",
+		"天気":                  "forecast",
+		"明日の天気を教えて":           "forecast",
+		"発":                   "",
+		"a":                   "",
+		"send a note":         "send",
+		"how will it rain, s": "forecast",
+	} {
+		m := model(calls(fmt.Sprintf(`1 tool_search {"query":%q}`, query)))
+		a := agent.Agent{Model: m, Search: agent.Search{MaxResults: 1}, Tools: []tool.Tool{
+			did.tool("look"),
+			did.tool("r", tool.Deferred(), described("Computes a mean.")),
+			did.tool("send", tool.Deferred(), described("Slackでメッセージを送る")),
+			did.tool("forecast", tool.Deferred(), described("天気を調べる: will there be a rain?")),
+		}}
+		must[*agent.Result](t)(a.Run(t.Context(), "go"))
+		got := ""
+		for _, s := range m.asked[1].Tools {
+			if slices.Contains([]string{"r", "send", "forecast"}, s.Name) {
+				got = s.Name
+			}
+		}
+		if got != want {
+			t.Errorf("%q finds %q, want %q", query, got, want)
+		}
+	}
+}
+
 func TestL6_DeferredToolsAreHiddenUntilFoundAndStayFound(t *testing.T) {
 	var did counted
 	m := model(

@@ -79,7 +79,7 @@ func TestT8_FirstRequestHasReadToolOutput(t *testing.T) {
 func TestT8_RunsThatCannotSpillHaveNoReadToolOutput(t *testing.T) {
 	_, s := openFile(t, filepath.Join(t.TempDir(), "s.db"))
 	unbounded := tool.New("all", "Says all.", func(context.Context, word) (string, error) { return "", nil },
-		tool.Set(func(s *tool.Settings) { s.Limits.Chars = -1 }))
+		tool.Set(func(s *tool.Settings) { s.Limits.Chars, s.Limits.Items = -1, -1 }))
 	for name, c := range map[string]struct {
 		tools []tool.Tool
 		opts  []agent.Option

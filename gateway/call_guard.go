@@ -94,7 +94,7 @@ func (b *guardedBody) fill() {
 		}
 		return
 	}
-	whole := b.tap.whole(b.in[seen:])
+	whole := b.tap.wholeEvents(b.in[seen:])
 	if whole > 0 {
 		whole += seen
 	}

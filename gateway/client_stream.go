@@ -152,7 +152,7 @@ const maxBatch = 16 << 10
 // flushBeforeWait sends the buffer: the next event may take long.
 func (s *clientStream) flushBeforeWait() {
 	if s.started {
-		_ = s.flush() // the sink keeps the error, and returns it with the next event
+		_ = s.flush() // the clientWriter keeps the error, and returns it with the next event
 	}
 }
 

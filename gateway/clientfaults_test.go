@@ -199,7 +199,7 @@ func TestG5_SlowClientSlowsTheUpstream(t *testing.T) {
 	for _, w := range pairs() {
 		t.Run(w.String(), func(t *testing.T) {
 			var written atomic.Int64
-			// A heartbeat would wait for the lock of the sink, and stop the clock of the bubble.
+			// A heartbeat would wait for the lock of the clientWriter, and stop the clock of the bubble.
 			withRig(t, "gateway: {heartbeat: none}\n", func(rw http.ResponseWriter, r *http.Request) {
 				rw.Header().Set("content-type", "text/event-stream")
 				for _, chunk := range encodeEvents(dialectOf(r), simulatedEvents(strings.Repeat(word, many/20))) {

@@ -21,7 +21,7 @@ import (
 	"github.com/dragoman-go/dragoman/provider"
 )
 
-// exchange is one request of a client and the response to it. Except for its sink, it belongs
+// exchange is one request of a client and the response to it. Except for its writer, it belongs
 // to one goroutine.
 type exchange struct {
 	*Gateway
@@ -41,7 +41,7 @@ type exchange struct {
 	up    *upstream
 	// hasFallback reports that the chain has a model to call after the current one.
 	hasFallback bool
-	out         *sink
+	out         *clientWriter
 	entry       entry
 
 	// history is the stored conversation that the request continues; nil if the gateway has none.
@@ -172,7 +172,7 @@ func checkDuplicate(seen *[len(headFields)]bool, key []byte) error {
 
 // serve responds to a call.
 func (g *Gateway) serve(w http.ResponseWriter, r *http.Request, call serving.Call) {
-	x := &exchange{Gateway: g, setup: g.current.Load(), w: w, r: r, call: call, codec: call.Codec, id: g.newRequestID(), out: newSink(w)}
+	x := &exchange{Gateway: g, setup: g.current.Load(), w: w, r: r, call: call, codec: call.Codec, id: g.newRequestID(), out: newClientWriter(w)}
 	x.entry = entry{started: time.Now(), created: g.opts.Now(), id: x.id, dialect: x.codec.Dialect(), path: r.URL.Path}
 	g.metrics.begin()
 	defer x.end()

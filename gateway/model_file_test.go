@@ -80,7 +80,7 @@ func TestA2_ModelFileOverridesCapabilities(t *testing.T) {
 		{"call ids of a family", "/v1/messages", claudeTurn, "gemini/gemini-2.7-flash", "gemini/gemini-2.5-flash", "refuses: [prefill, thinkingLevel]", `"id":"toolu_1"`},
 		{
 			"budgets of Gemini", "/v1/chat/completions", `{"model":%q,"messages":[{"role":"user","content":"hi"}],"reasoning_effort":"low"}`, "gemini/gemini-2.9-max", "gemini/gemini-2.9-max",
-			"match: [gemini-2.9-max]\n    reasoning: {supported: true, words: [low, high]}", `"thinkingLevel":"LOW"`,
+			"match: [gemini-2.9-max]\n    reasoning: {supported: true, efforts: [low, high]}", `"thinkingLevel":"LOW"`,
 		},
 		{"output with tools on Bedrock", "/v1/chat/completions", chatOutput, "bedrock/anthropic.claude-opus-4-8", "bedrock/anthropic.claude-opus-4-8", "refuses_together: []", `"textFormat"`},
 	} {

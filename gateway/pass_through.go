@@ -348,7 +348,7 @@ func (x *exchange) copyStream(buf []byte, passed *modelcall.PassResponse, t *tap
 			n, err = passed.Body.Read(buf[len(buf):cap(buf)])
 			buf = buf[:len(buf)+n]
 		}
-		whole := t.whole(buf[looked:])
+		whole := t.wholeEvents(buf[looked:])
 		if whole > 0 {
 			whole += looked
 		}

@@ -50,8 +50,8 @@ func newTap(codec dialect.Codec) *tap {
 	return t
 }
 
-// whole returns how many bytes of buf are whole events.
-func (t *tap) whole(buf []byte) int { return t.lines.Whole(buf) }
+// wholeEvents returns how many bytes of buf are whole events.
+func (t *tap) wholeEvents(buf []byte) int { return t.lines.Whole(buf) }
 
 // complete reports whether the rest of a stream is empty, or an event that only lacks its blank
 // line (quirk C18).
@@ -95,7 +95,7 @@ func (t *tap) errorEvents(seed string, e *dragoman.APIError) (events []byte) {
 	for _, p := range t.head {
 		_ = d.Feed(p, write) // ignore unreadable events
 	}
-	if n := len(t.head) - 1; n >= 0 && t.whole(t.head[n]) != len(t.head[n]) {
+	if n := len(t.head) - 1; n >= 0 && t.wholeEvents(t.head[n]) != len(t.head[n]) {
 		_ = d.Feed(t.lines.End(), write)
 	}
 	events = events[:0] // already sent

@@ -55,7 +55,7 @@ func tappedBy(codec dialect.Codec, stream []byte, size int) *tap {
 	for len(stream) > 0 {
 		n := min(size, len(stream))
 		held, stream = append(held, stream[:n]...), stream[n:]
-		whole := t.whole(held)
+		whole := t.wholeEvents(held)
 		if whole > 0 {
 			t.read(held[:whole])
 		}
@@ -132,7 +132,7 @@ func FuzzTap(f *testing.F) {
 		tap := tappedBy(codec, stream, int(size)+1)
 		tap.end()
 		tap.errorEvents("s", &dragoman.APIError{Class: dragoman.ErrorServer, Message: "broken"})
-		if n := tap.whole(stream); n < 0 || n > len(stream) {
+		if n := tap.wholeEvents(stream); n < 0 || n > len(stream) {
 			t.Fatalf("%d of %d bytes are whole", n, len(stream))
 		}
 	})
@@ -160,8 +160,8 @@ func TestQuirkC18_TapAcceptsEveryLineEnd(t *testing.T) {
 			}
 			// An event is complete with its blank line, and not before.
 			first := stream[:bytes.Index(stream, []byte(end+end))+2*len(end)]
-			if tap := newTap(codec); tap.whole(first) != len(first) || tap.whole(first[:len(first)-1]) != 0 {
-				t.Errorf("%s, %q: of %d bytes %d are whole", codec.Dialect(), end, len(first), tap.whole(first))
+			if tap := newTap(codec); tap.wholeEvents(first) != len(first) || tap.wholeEvents(first[:len(first)-1]) != 0 {
+				t.Errorf("%s, %q: of %d bytes %d are whole", codec.Dialect(), end, len(first), tap.wholeEvents(first))
 			}
 		}
 	}
@@ -225,7 +225,7 @@ func BenchmarkTap(b *testing.B) {
 				if i == len(events)-4 {
 					i, t = 0, newTap(codec)
 				}
-				if e := events[i]; t.whole(e) == len(e) {
+				if e := events[i]; t.wholeEvents(e) == len(e) {
 					t.read(e)
 				}
 			}

@@ -157,7 +157,7 @@ func (x *exchange) streamHeader() func(http.Header) {
 		if losses != "" {
 			h.Set(lossHeader, losses)
 		}
-		x.entry.status = http.StatusOK // otherwise set only under the sink's lock, or after its end
+		x.entry.status = http.StatusOK // otherwise set only under the writer's lock, or after its end
 	}
 }
 

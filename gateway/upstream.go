@@ -380,7 +380,7 @@ func (x *exchange) transparent(ctx context.Context, up *upstream) bool {
 		return false
 	case x.call.IsVariant():
 		return false
-	case x.head.stream && !passable(x.codec): // such as a JSON array: the gateway requests event streams
+	case x.head.stream && !canPassThrough(x.codec): // such as a JSON array: the gateway requests event streams
 		return false
 	case x.history != nil: // the upstream does not have it
 		return false
@@ -391,8 +391,8 @@ func (x *exchange) transparent(ctx context.Context, up *upstream) bool {
 	}
 }
 
-// passable reports whether streams of the dialect can be passed through event by event.
-func passable(codec dialect.Codec) bool {
+// canPassThrough reports whether streams of the dialect can be passed through event by event.
+func canPassThrough(codec dialect.Codec) bool {
 	_, ok := wire.Of(codec).Stream.Framing.(framing.Lines)
 	return ok
 }

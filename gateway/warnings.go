@@ -34,7 +34,7 @@ func (r *reader) warnings(file string, root *node) (out []*provider.FileError) {
 			}
 		}
 	}
-	r.unserved(warn)
+	r.warnUnserved(warn)
 	if r.hostsAt != nil && len(r.config.Keys) > 0 {
 		warn(r.hostsAt, "hosts: the list has no effect, because with keys every host name is accepted; remove it, or remove the keys")
 	}
@@ -45,8 +45,8 @@ func (r *reader) warnings(file string, root *node) (out []*provider.FileError) {
 	return out
 }
 
-// unserved warns of models that a key allows and no route serves.
-func (r *reader) unserved(warn func(at *node, format string, args ...any)) {
+// warnUnserved warns of models that a key allows and no route serves.
+func (r *reader) warnUnserved(warn func(at *node, format string, args ...any)) {
 	if len(r.allowed) == 0 {
 		return
 	}

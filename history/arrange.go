@@ -208,7 +208,7 @@ const (
 
 func (n *normalizer) orphanFate(d *draft, res *dragoman.ToolResult) orphanFate {
 	switch {
-	case res.CallID == "" && n.limits.LooseResults && n.own(d) && res.Payload == codes.PayloadObject:
+	case res.CallID == "" && n.limits.LooseResults && n.fromTargetDialect(d) && res.Payload == codes.PayloadObject:
 		return orphanKept
 	case res.CallID == "" && strings.TrimSpace(res.Text()) != "":
 		return orphanAsText
@@ -217,8 +217,8 @@ func (n *normalizer) orphanFate(d *draft, res *dragoman.ToolResult) orphanFate {
 	}
 }
 
-// orphan returns the replacement of a result without a call.
-func (n *normalizer) orphan(d *draft, j int, res *dragoman.ToolResult) dragoman.Part {
+// replaceOrphan returns the replacement of a result without a call.
+func (n *normalizer) replaceOrphan(d *draft, j int, res *dragoman.ToolResult) dragoman.Part {
 	switch n.orphanFate(d, res) {
 	case orphanKept:
 		return res
@@ -241,7 +241,7 @@ func (n *normalizer) keepResults(d *draft) {
 		case a == nil:
 			return p
 		case a.slot == nil:
-			return n.orphan(&before, j, a.res)
+			return n.replaceOrphan(&before, j, a.res)
 		case a != a.slot.first:
 			return nil
 		default:
@@ -367,7 +367,7 @@ func (n *normalizer) writeRest(d draft, put func(draft)) {
 		case a == nil:
 			return p
 		case a.slot == nil:
-			return n.orphan(&before, j, a.res)
+			return n.replaceOrphan(&before, j, a.res)
 		case a.slot.hidden && a == a.slot.first:
 			return a.slot.last.res
 		default:

@@ -158,8 +158,8 @@ func (d *draft) hasResults() bool {
 	return false
 }
 
-// own reports whether the message came from the target's dialect.
-func (n *normalizer) own(d *draft) bool {
+// fromTargetDialect reports whether the message came from the target's dialect.
+func (n *normalizer) fromTargetDialect(d *draft) bool {
 	return d.Origin != nil && d.Origin.Dialect == n.limits.Dialect
 }
 

@@ -16,7 +16,7 @@ import (
 // responsibility, if the model supports its kind.
 func (n *normalizer) media(d *draft, j int, m *dragoman.Media) dragoman.Part {
 	why := n.refuses(d, m)
-	if roles := n.limits.MediaRoles; why == "" && roles != nil && !n.own(d) && m.Text == "" && !slices.Contains(roles, d.Role) {
+	if roles := n.limits.MediaRoles; why == "" && roles != nil && !n.fromTargetDialect(d) && m.Text == "" && !slices.Contains(roles, d.Role) {
 		why = "messages with role " + string(d.Role) + " cannot contain it"
 	}
 	if why == "" {
@@ -62,7 +62,7 @@ func (n *normalizer) unreachable(d *draft, url string) string {
 		return ""
 	case n.limits.NoMediaURL:
 		return "the API accepts content, not URLs"
-	case n.own(d) && (open || !stored): // a storage URL of another vendor is never accepted
+	case n.fromTargetDialect(d) && (open || !stored): // a storage URL of another vendor is never accepted
 		return ""
 	case stored, !open:
 		return "the target cannot fetch its URL"

@@ -116,7 +116,7 @@ func (n *normalizer) pair() {
 // writtenApart reports whether the encoder keeps two consecutive assistant messages
 // separate.
 func (n *normalizer) writtenApart(i, k int) bool {
-	return n.limits.SeparateMessages && !n.target.Caps.Alternate && (n.own(&n.ms[i]) || n.own(&n.ms[k]))
+	return n.limits.SeparateMessages && !n.target.Caps.Alternate && (n.fromTargetDialect(&n.ms[i]) || n.fromTargetDialect(&n.ms[k]))
 }
 
 // startTurn appends a turn.
@@ -259,7 +259,7 @@ func (p *pairing) find(d *draft, res *dragoman.ToolResult) *slot {
 		if s := p.turn.unnamedOf(res); s != nil || res.Name == "" {
 			return s
 		}
-		if p.limits.LooseResults && p.own(d) {
+		if p.limits.LooseResults && p.fromTargetDialect(d) {
 			return nil // this dialect allows results without a call
 		}
 		return p.turn.named(res).pop()

@@ -25,7 +25,7 @@ func (n *normalizer) fixRoles() {
 			continue
 		case dragoman.RoleUser, dragoman.RoleAssistant, dragoman.RoleTool:
 		default:
-			if !n.own(d) {
+			if !n.fromTargetDialect(d) {
 				n.rep.Addf(dragoman.Lowered, dragoman.Warn, d.path(), "role %.40q written as user", d.Role)
 				d.touch()
 				d.Role = dragoman.RoleUser
@@ -115,7 +115,7 @@ func (n *normalizer) fields(d *draft) {
 // B17), if the target accepts signatures. The calls take over the signatures,
 // because the reasoning belongs to another origin.
 func (n *normalizer) records(d *draft) *wirekit.Records {
-	if n.limits.DummySignature == "" || n.target.Caps.NoReasoning || n.own(d) {
+	if n.limits.DummySignature == "" || n.target.Caps.NoReasoning || n.fromTargetDialect(d) {
 		return nil
 	}
 	return wirekit.RecordsOf(d.Parts)
@@ -140,7 +140,7 @@ func (n *normalizer) call(d *draft, j int, c *dragoman.ToolCall) dragoman.Part {
 	case !d.assistant():
 		n.rep.Addf(dragoman.Dropped, dragoman.Serious, d.part(j), "a call of %.80q outside an assistant message", c.Name)
 		return nil
-	case c.Hosted && !n.own(d):
+	case c.Hosted && !n.fromTargetDialect(d):
 		n.rep.Addf(dragoman.Dropped, dragoman.Serious, d.part(j), "call of %.80q was run by its provider", c.Name)
 		return nil
 	}

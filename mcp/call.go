@@ -30,10 +30,11 @@ type waiting struct {
 	Requests []peer.InputRequest `json:"requests,omitempty"`
 	// RequestState is the raw JSON of the server, as a string, so that storing it changes no
 	// byte.
-	RequestState string `json:"request_state,omitempty"`
-	TaskID       string `json:"task_id,omitempty"`
-	Repeat       bool   `json:"repeat,omitempty"`
-	Handle       string `json:"handle,omitempty"`
+	RequestState string   `json:"request_state,omitempty"`
+	TaskID       string   `json:"task_id,omitempty"`
+	Asked        []string `json:"asked,omitempty"`
+	Repeat       bool     `json:"repeat,omitempty"`
+	Handle       string   `json:"handle,omitempty"`
 	// Tries counts the answers that did not fit the form. Answers are those of other
 	// questions of the round, by key.
 	Tries   int                        `json:"tries,omitempty"`
@@ -121,13 +122,14 @@ func (t *remoteTool) run(ctx context.Context, params json.RawMessage, current st
 			return tool.Output{}, w.suspend(again)
 		}
 		if w.Handle != "" {
-			if f = t.server.all.takeParked(w.Handle); f == nil {
+			var number int
+			if f, number = t.server.all.takeParked(w.Handle); f == nil {
 				return tool.Output{}, &serverError{text: fmt.Sprintf("%s was not continued: the server %q keeps such a call only on its connection, which has ended, or the answer came too late. The call may have had an effect: check before you repeat it.", t.def.Name, t.server.label)}
 			}
 			f.report(ctx)
-			f.answer <- responses
+			f.give(ctx, number, responses)
 		} else {
-			o.Continue = &peer.Continuation{TaskID: w.TaskID, Repeat: w.Repeat, Responses: responses}
+			o.Continue = &peer.Continuation{TaskID: w.TaskID, Asked: w.Asked, Repeat: w.Repeat, Responses: responses}
 			if w.RequestState != "" {
 				o.Continue.RequestState = json.RawMessage(w.RequestState)
 			}
@@ -157,16 +159,74 @@ func (t *remoteTool) taskRequired() bool {
 type inFlight struct {
 	server *server
 	params json.RawMessage
-	round  chan peer.Round
-	answer chan map[string]peer.Response
+	round  chan numberedRound
+	answer chan numberedAnswer
 	done   chan struct{}
 	cancel context.CancelCauseFunc
 	// result and err are set when done is closed.
 	result json.RawMessage
 	err    error
 
-	mu  sync.Mutex
-	ctx context.Context // of the call of the tool, for reports on progress
+	// asking is locked during a round: there is one at a time.
+	asking sync.Mutex
+
+	mu     sync.Mutex
+	ctx    context.Context // of the call of the tool, for reports on progress
+	rounds int
+}
+
+// numberedRound is a round with its number, and numberedAnswer its answer: the answer of a
+// round that the server has withdrawn never reaches another one.
+type numberedRound struct {
+	number int
+	peer.Round
+}
+
+type numberedAnswer struct {
+	number    int
+	responses map[string]peer.Response
+}
+
+// ask passes a round to the call of the tool and waits for the answer.
+func (f *inFlight) ask(ctx context.Context, r peer.Round) (map[string]peer.Response, error) {
+	f.asking.Lock()
+	defer f.asking.Unlock()
+	f.mu.Lock()
+	f.rounds++
+	n := f.rounds
+	f.mu.Unlock()
+	timer := time.NewTimer(parkTime)
+	defer timer.Stop()
+	select {
+	case f.round <- numberedRound{n, r}:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case <-timer.C:
+		return nil, errParkExpired
+	}
+	for {
+		select {
+		case a := <-f.answer:
+			if a.number == n {
+				return a.responses, nil
+			}
+		case <-timer.C:
+			f.server.all.log().Warn("a call was abandoned: its question was not answered in time", "server", f.server.label)
+			f.cancel(errParkExpired)
+			return nil, errParkExpired
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// give passes an answer to the round that waits for it.
+func (f *inFlight) give(ctx context.Context, number int, responses map[string]peer.Response) {
+	select {
+	case f.answer <- numberedAnswer{number, responses}:
+	case <-f.done:
+	case <-ctx.Done():
+	}
 }
 
 // report sets the call that gets reports on progress.
@@ -205,7 +265,7 @@ var errParkExpired = errors.New("no answer came in time")
 // begin starts a call at the peer.
 func (t *remoteTool) begin(ctx context.Context, params json.RawMessage, o peer.Options) *inFlight {
 	s := t.server
-	f := &inFlight{server: s, params: params, round: make(chan peer.Round), answer: make(chan map[string]peer.Response, 1), done: make(chan struct{}), ctx: ctx}
+	f := &inFlight{server: s, params: params, round: make(chan numberedRound), answer: make(chan numberedAnswer, 1), done: make(chan struct{}), ctx: ctx}
 	_, pipeline := tool.InfoFrom(ctx)
 	o.Progress = f.progress
 	o.Input = func(ctx context.Context, r peer.Round) (map[string]peer.Response, error) {
@@ -215,23 +275,7 @@ func (t *remoteTool) begin(ctx context.Context, params json.RawMessage, o peer.O
 		case !r.InFlight:
 			return nil, peer.ErrPark
 		}
-		timer := time.NewTimer(parkTime)
-		defer timer.Stop()
-		select {
-		case f.round <- r:
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
-		select {
-		case a := <-f.answer:
-			return a, nil
-		case <-timer.C:
-			s.all.log().Warn("a call was abandoned: its question was not answered in time", "server", s.label, "tool", t.def.Name)
-			f.cancel(errParkExpired)
-			return nil, errParkExpired
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
+		return f.ask(ctx, r)
 	}
 	own, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	f.cancel = cancel
@@ -245,20 +289,20 @@ func (t *remoteTool) begin(ctx context.Context, params json.RawMessage, o peer.O
 // wait waits for the result of a call, or for a question of the server.
 func (t *remoteTool) wait(ctx context.Context, f *inFlight, current string, declined int) (tool.Output, error) {
 	s := t.server
-	var r peer.Round
+	var r numberedRound
 	select {
 	case <-f.done:
 	case r = <-f.round:
 		w := &waiting{Tool: t.def.Name, Definition: current, Requests: r.Requests}
-		if w.Handle = s.all.park(f); w.Handle == "" {
-			f.answer <- nil // too many wait: decline
+		if w.Handle = s.all.park(f, r.number); w.Handle == "" {
+			f.give(ctx, r.number, nil) // too many wait: decline
 			return t.wait(ctx, f, current, declined)
 		}
 		asks := t.questions(w)
 		if len(asks) == 0 {
 			s.all.takeParked(w.Handle)
 			responses, _, _ := t.responses(ctx, w, nil)
-			f.answer <- responses
+			f.give(ctx, r.number, responses)
 			return t.wait(ctx, f, current, declined)
 		}
 		return tool.Output{}, w.suspend(asks)
@@ -268,36 +312,42 @@ func (t *remoteTool) wait(ctx context.Context, f *inFlight, current string, decl
 		return tool.Output{}, context.Cause(ctx)
 	}
 	f.cancel(context.Canceled) // releases its context
-	var parked *peer.Parked
 	var started *peer.TaskStarted
+	if errors.As(f.err, &started) {
+		return t.background(ctx, f.params, started.Task, current, declined)
+	}
+	return t.ended(ctx, f.params, f.result, f.err, current, declined)
+}
+
+// ended returns the output of a call that has ended, or leaves it pending.
+func (t *remoteTool) ended(ctx context.Context, params, result json.RawMessage, err error, current string, declined int) (tool.Output, error) {
+	var parked *peer.Parked
 	switch {
-	case errors.As(f.err, &parked):
-		w := &waiting{Tool: t.def.Name, Definition: current, Requests: parked.Requests, RequestState: string(parked.RequestState), TaskID: parked.TaskID, Repeat: parked.Repeat}
+	case errors.As(err, &parked):
+		w := &waiting{Tool: t.def.Name, Definition: current, Requests: parked.Requests, RequestState: string(parked.RequestState), TaskID: parked.TaskID, Asked: parked.Asked, Repeat: parked.Repeat}
 		w.keep(parked.Answered)
 		asks := t.questions(w)
 		if len(asks) == 0 { // all of them are declined without a human
 			if declined++; declined > maxTries {
 				return tool.Output{}, t.explain(peer.ErrDeclined)
 			}
-			return t.run(ctx, f.params, current, w, nil, declined)
+			return t.run(ctx, params, current, w, nil, declined)
 		}
 		return tool.Output{}, w.suspend(asks)
-	case errors.As(f.err, &started):
-		return t.background(ctx, started.Task)
-	case f.err != nil:
-		return tool.Output{}, t.explain(f.err)
+	case err != nil:
+		return tool.Output{}, t.explain(err)
 	default:
-		return t.output(f.result)
+		return t.output(result)
 	}
 }
 
 // park stores a call in flight under a handle; "" if too many wait.
-func (s *Servers) park(f *inFlight) string {
+func (s *Servers) park(f *inFlight, number int) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for h, other := range s.parked { // forget those that have ended
 		select {
-		case <-other.done:
+		case <-other.call.done:
 			delete(s.parked, h)
 		default:
 		}
@@ -306,78 +356,30 @@ func (s *Servers) park(f *inFlight) string {
 		return ""
 	}
 	h := rand.Text()
-	s.parked[h] = f
+	s.parked[h] = parkedRound{f, number}
 	return h
 }
 
-// takeParked returns a call in flight, once; nil if it is unknown or has ended.
-func (s *Servers) takeParked(handle string) *inFlight {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	f := s.parked[handle]
-	delete(s.parked, handle)
-	if f == nil {
-		return nil
-	}
-	select {
-	case <-f.done:
-		return nil
-	default:
-		return f
-	}
+// parkedRound is a round of a call in flight that waits for a human.
+type parkedRound struct {
+	call   *inFlight
+	number int
 }
 
-// minTicket is the shortest life of a ticket for a task, and defaultTicket that of a task whose
-// server does not limit it.
-const (
-	minTicket     = time.Minute
-	defaultTicket = 24 * time.Hour
-)
-
-// background lets a task continue after the call, if the run has a store for its ticket;
-// otherwise the call waits for its end.
-func (t *remoteTool) background(ctx context.Context, task peer.Task) (tool.Output, error) {
-	s := t.server
-	ttl := task.TTL
-	if ttl <= 0 {
-		ttl = defaultTicket
+// takeParked returns a call in flight and the number of its round, once; nil if it is unknown
+// or has ended.
+func (s *Servers) takeParked(handle string) (f *inFlight, number int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p, ok := s.parked[handle]
+	delete(s.parked, handle)
+	if !ok {
+		return nil, 0
 	}
-	ticket, err := tool.Background(ctx, max(ttl, minTicket))
-	if errors.Is(err, tool.ErrNoTicket) {
-		raw, err := s.peer.Await(ctx, task, peer.Options{Input: s.answerOutside, MaxTime: s.cfg.MaxCallTime})
-		if err != nil {
-			return tool.Output{}, t.explain(err)
-		}
-		return t.output(raw)
+	select {
+	case <-p.call.done:
+		return nil, 0
+	default:
+		return p.call, p.number
 	}
-	if err != nil {
-		return tool.Output{}, err
-	}
-	s.all.mu.Lock()
-	if s.all.closed {
-		s.all.mu.Unlock()
-		return tool.Output{}, t.explain(peer.ErrClosed)
-	}
-	s.all.waiting.Add(1)
-	s.all.mu.Unlock()
-	go func() {
-		defer s.all.waiting.Done()
-		raw, err := s.peer.Await(s.all.ctx, task, peer.Options{Input: s.answerOutside, MaxTime: max(ttl, minTicket)})
-		out := tool.Output{}
-		if err == nil {
-			out, err = t.output(raw)
-		}
-		if err == nil && s.all.opts.Forward { // outcomes of tickets have no envelope
-			out = tool.Output{Failed: out.Failed, Content: []dragoman.Part{&dragoman.Data{JSON: jsonwire.With([]byte("{}"), "dragoman/mcp_result", raw)}}}
-		}
-		if err != nil {
-			out = tool.Output{Failed: true, Content: []dragoman.Part{&dragoman.Text{Text: t.explain(err).Error()}}}
-		}
-		keep, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
-		defer cancel()
-		if err := ticket.Resolve(keep, out); err != nil {
-			s.all.log().Warn("the outcome of a task could not be stored", "server", s.label, "tool", t.def.Name, "error", err)
-		}
-	}()
-	return tool.Output{Ticket: ticket}, nil
 }

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -31,12 +32,12 @@ type Options struct {
 	// Wait limits how long Connect waits; zero waits for every server, at most for its
 	// ConnectTimeout. Servers that need longer join later: see [Servers.Source].
 	Wait time.Duration
-	// Roots are folders that servers are told they may work in; nil tells them none.
+	// Roots are the folders that servers may work in, for those that ask; nil offers none.
 	Roots []string
 	// Sampling is the model that servers may use, each time with the approval of a human; nil
 	// offers none.
 	Sampling dragoman.Model
-	// NoElicitation tells servers that no human can be asked during a call.
+	// NoElicitation does not offer servers to ask a human during a call.
 	NoElicitation bool
 	// Approver answers questions of servers outside of tool calls, such as when a prompt is
 	// read. Nil declines them. Questions during a call go to the approver of the run.
@@ -97,6 +98,9 @@ type Event struct {
 	// Level is the level of a log.
 	Level string
 	Err   error
+
+	// done is called when the event has left the queue.
+	done func()
 }
 
 // Servers are the connected servers. It is safe for concurrent use.
@@ -105,12 +109,14 @@ type Servers struct {
 	list []*server
 
 	mu      sync.Mutex
-	parked  map[string]*inFlight
+	parked  map[string]parkedRound
 	closed  bool
 	ctx     context.Context
 	stop    context.CancelFunc
 	waiting sync.WaitGroup
 	events  chan Event
+	// working are the tickets whose tasks this process waits for.
+	working map[string]bool
 	// owners maps the public names of tools to the server that had it first.
 	owners map[string]*server
 }
@@ -147,7 +153,7 @@ type Status struct {
 // error is about the configuration, or about two servers with the same tool name. ctx limits
 // only Connect.
 func Connect(ctx context.Context, o Options, servers ...Server) (*Servers, error) {
-	s := &Servers{opts: o, parked: map[string]*inFlight{}, owners: map[string]*server{}}
+	s := &Servers{opts: o, parked: map[string]parkedRound{}, working: map[string]bool{}, owners: map[string]*server{}}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	if o.Observe != nil {
 		s.events = make(chan Event, maxEvents)
@@ -323,14 +329,35 @@ func (s *Servers) find(label string) (*server, error) {
 	return nil, fmt.Errorf("mcp: unknown server %q%s", label, textkit.Suggest(label, labels))
 }
 
-// maxEvents limits the events that wait for the observer.
-const maxEvents = 1000
+// maxEvents limits the events that wait for the observer, and maxOwnEvents those among them that
+// one server can cause at will: it cannot displace those of others.
+const (
+	maxEvents    = 1000
+	maxOwnEvents = 100
+)
+
+// observe passes on an event that the server can cause at will.
+func (s *server) observe(e Event) {
+	if s.all.events == nil {
+		return
+	}
+	if s.events.Add(1) > maxOwnEvents || len(s.all.events) > maxEvents/2 {
+		s.events.Add(-1)
+		return
+	}
+	e.done = func() { s.events.Add(-1) }
+	if !s.all.observe(e) {
+		e.done()
+	}
+}
 
 // observe passes an event to the observer, which may be slow: connections do not wait for it.
-func (s *Servers) observe(e Event) {
+func (s *Servers) observe(e Event) bool {
 	select {
 	case s.events <- e: // nil without an observer
+		return true
 	default:
+		return false
 	}
 }
 
@@ -339,6 +366,10 @@ func (s *Servers) report() {
 	for {
 		select {
 		case e := <-s.events:
+			if e.done != nil {
+				e.done()
+				e.done = nil
+			}
 			s.opts.Observe(e)
 		case <-s.ctx.Done():
 			return
@@ -355,6 +386,8 @@ type server struct {
 	label    string
 	identity string
 	peer     *peer.Peer
+	// events counts the events in the queue that the server caused at will.
+	events atomic.Int32
 	// lost wakes the supervisor after a connection has ended.
 	lost chan struct{}
 
@@ -373,6 +406,8 @@ type server struct {
 	current  map[string]*catalog.Tool
 	accepted map[string]json.RawMessage
 	held     []ToolStatus
+	// asked are the times of recent questions outside of calls.
+	asked []time.Time
 	// usable are the tools for models, in order.
 	usable []*remoteTool
 	notes  []string
@@ -412,9 +447,13 @@ func (s *Servers) newServer(cfg Server, label string) (*server, error) {
 		AskRoots:    s.opts.asks() && roots == nil,
 		Input:       one.answerOutside,
 		ListChanged: one.listChanged,
-		Updated:     func(uri string) { s.observe(Event{Server: label, Kind: "resource", URI: uri}) },
+		Updated: func(uri string) {
+			if len(uri) <= maxPrompt {
+				one.observe(Event{Server: label, Kind: "resource", URI: uri})
+			}
+		},
 		Log: func(level string, params json.RawMessage) {
-			s.observe(Event{Server: label, Kind: "log", Level: level, Text: string(params)})
+			one.observe(Event{Server: label, Kind: "log", Level: cutText(level), Text: cutText(string(params))})
 		},
 		Lost:           one.connectionLost,
 		Connected:      one.connected,
@@ -440,9 +479,8 @@ func rootsOf(folders []string) ([]peer.Root, error) {
 	return out, nil
 }
 
-// Limits on attempts to connect.
+// The pauses between attempts to connect.
 const (
-	maxAttempts    = 8
 	firstBackoff   = time.Second
 	longestBackoff = time.Minute
 )
@@ -471,15 +509,15 @@ func (s *server) supervise(first func()) {
 		}
 		failures++
 		s.all.observe(Event{Server: s.label, Kind: "failed", Err: err})
-		if failures == maxAttempts || permanent(err) {
+		if permanent(err) {
 			select {
-			case <-s.lost: // a call has connected it
+			case <-s.lost: // it was connected by other means
 				continue
 			case <-s.all.ctx.Done():
 				return
 			}
 		}
-		pause := min(longestBackoff, cmp.Or(s.all.opts.backoff, firstBackoff)<<(failures-1))
+		pause := min(longestBackoff, s.all.backoff()<<min(failures-1, 6))
 		t := time.NewTimer(pause)
 		select {
 		case <-t.C:
@@ -547,15 +585,18 @@ func (s *server) wake() {
 
 // connected takes the tools of a new connection, before any call continues on it.
 func (s *server) connected(_ context.Context, info peer.Info) error {
+	if _, ok := s.peer.Stored(peer.Tools); ok {
+		s.take()
+	}
 	s.mu.Lock()
-	if s.state == StateFailed || s.state == StateLost {
+	failed := s.state == StateFailed
+	if failed || s.state == StateLost {
 		s.state, s.err = StateReady, nil
 	}
 	s.mu.Unlock()
-	if list, ok := s.peer.Stored(peer.Tools); ok {
-		s.take(list)
+	if failed {
+		s.wake()
 	}
-	s.wake()
 	s.all.observe(Event{Server: s.label, Kind: "connected", Text: info.Revision})
 	return nil
 }
@@ -572,14 +613,10 @@ func (s *server) refresh(ctx context.Context) {
 
 // read lists the tools and imports them.
 func (s *server) read(ctx context.Context) error {
-	list, err := s.peer.List(ctx, peer.Tools)
-	if errors.Is(err, peer.ErrUnsupported) {
-		list, err = peer.Listing{}, nil
-	}
-	if err != nil {
+	if _, err := s.peer.List(ctx, peer.Tools); err != nil && !errors.Is(err, peer.ErrUnsupported) {
 		return err
 	}
-	s.take(list)
+	s.take()
 	return nil
 }
 
@@ -591,7 +628,7 @@ func (s *server) listChanged(list peer.List) {
 		defer cancel()
 		_ = s.read(ctx)
 	}
-	s.all.observe(Event{Server: s.label, Kind: cmp.Or(kind, "resources")})
+	s.observe(Event{Server: s.label, Kind: cmp.Or(kind, "resources")})
 }
 
 // status describes the server.
@@ -618,3 +655,6 @@ func (s *server) status() Status {
 	out.Held, out.Notes = slices.Clone(s.held), append(out.Notes, s.notes...)
 	return out
 }
+
+// backoff returns the first pause before something that failed is tried again.
+func (s *Servers) backoff() time.Duration { return cmp.Or(s.opts.backoff, firstBackoff) }

@@ -12,11 +12,11 @@ import (
 	"github.com/dragoman-go/dragoman/mcp/internal/catalog"
 )
 
-// LockFile is the usual name of the file of a [Lock].
-const LockFile = "dragoman.lock"
-
 // ErrHeld is wrapped by errors about tools whose definition is not accepted.
 var ErrHeld = errors.New("mcp: the tool is held until its definition is accepted")
+
+// LockFile is the usual name of the file of a [Lock].
+const LockFile = "dragoman.lock"
 
 // Lock has the accepted definitions of the tools of servers, in a file that can be committed:
 //

@@ -10,6 +10,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/mcp/internal/catalog"
 	"github.com/dragoman-go/dragoman/tool"
@@ -18,8 +19,7 @@ import (
 // maxBlocks limits the blocks of a result.
 const maxBlocks = 10_000
 
-// output returns the result of a call for the model. _meta and annotations of blocks stay out
-// of it (quirk H14).
+// output returns the result of a call for the model. The _meta of the result stays out of it.
 func (t *remoteTool) output(raw json.RawMessage) (tool.Output, error) {
 	m := fieldsOf(raw)
 	out := tool.Output{Failed: string(m["isError"]) == "true"}
@@ -60,7 +60,7 @@ func (t *remoteTool) output(raw json.RawMessage) (tool.Output, error) {
 	return out, nil
 }
 
-// embedded reports whether a text is that of a resource, which has a heading.
+// embedded reports whether a part is the text of a resource, which has a heading.
 func embedded(p dragoman.Part) bool {
 	t, ok := p.(*dragoman.Text)
 	return ok && strings.HasPrefix(t.Text, resourceHeading)
@@ -94,17 +94,39 @@ func contentParts(raw json.RawMessage) (parts []dragoman.Part, texts []string, e
 			continue
 		}
 		p := contentPart(block)
-		if jsonwire.TypeOf(block) == "text" {
-			texts = append(texts, p.(*dragoman.Text).Text)
+		if text, ok := p.(*dragoman.Text); ok && jsonwire.Unquote(fieldsOf(block)["type"]) == "text" {
+			texts = append(texts, text.Text)
 		}
 		parts = append(parts, p)
 	}
 	return parts, texts, r.Err()
 }
 
-// contentPart returns a block as a part.
+// maxMeta limits the annotations and the _meta of a block, each.
+const maxMeta = 64 << 10
+
+// contentPart returns a block as a part. Its annotations and _meta are for programs: they are
+// kept in Extra, which no model gets (quirk H14).
 func contentPart(block json.RawMessage) dragoman.Part {
 	m := fieldsOf(block)
+	p := plainPart(block, m)
+	for _, name := range []string{"annotations", "_meta"} {
+		raw := m[name]
+		if len(raw) == 0 || raw[0] != '{' || len(raw) > maxMeta {
+			continue
+		}
+		switch p := p.(type) {
+		case *dragoman.Text:
+			extra.Add(&p.Extra, extra.MCP, "", []byte(name), raw)
+		case *dragoman.Media:
+			extra.Add(&p.Extra, extra.MCP, "", []byte(name), raw)
+		}
+	}
+	return p
+}
+
+// plainPart returns the content of a block.
+func plainPart(block json.RawMessage, m map[string]json.RawMessage) dragoman.Part {
 	str := func(name string) string { return jsonwire.Unquote(m[name]) }
 	switch kind := str("type"); kind {
 	case "text":
@@ -122,8 +144,9 @@ func contentPart(block json.RawMessage) dragoman.Part {
 		return &dragoman.Text{Text: text}
 	case "resource":
 		return resourcePart(m["resource"])
-	default:
-		return &dragoman.Text{Text: string(block)}
+	default: // unknown: the model may read it, but not its metadata
+		rest := jsonwire.Without(block, "_meta", "annotations")
+		return &dragoman.Text{Text: string(rest)}
 	}
 }
 

@@ -91,16 +91,39 @@ func sdkServer(prefix string) *sdk.Server {
 	return s
 }
 
+// deadEnv names a file that a program creates when it dies. It does not start again then.
+const deadEnv = "DRAGOMAN_TEST_MCP_DEAD"
+
 func serveStdio(ctx context.Context, kind string) {
 	if kind == "crash" {
 		fmt.Println("this is a banner, not a message")
 		os.Exit(3)
 	}
+	if name := os.Getenv(deadEnv); name != "" {
+		if _, err := os.Stat(name); err == nil {
+			os.Exit(4) // it has died before
+		}
+	}
 	if kind == "noise" {
 		serveNoise()
 		return
 	}
-	if err := sdkServer("stdio_").Run(ctx, &sdk.StdioTransport{}); err != nil {
+	if kind == "pay" || kind == "old_pay" {
+		_ = payServer(kind).Run(ctx, &sdk.StdioTransport{})
+		return
+	}
+	server := sdkServer("stdio_")
+	if kind == "mortal" {
+		server.AddTool(&sdk.Tool{Name: "die", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			fmt.Fprintln(os.Stderr, "out of memory")
+			if name := os.Getenv(deadEnv); name != "" {
+				_ = os.WriteFile(name, nil, 0o600)
+			}
+			os.Exit(7)
+			return nil, nil
+		})
+	}
+	if err := server.Run(ctx, &sdk.StdioTransport{}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
 }

@@ -34,10 +34,11 @@ type remoteTool struct {
 
 func (t *remoteTool) public() string { return t.def.Spec.QualifiedName() }
 
-// take imports a list of tools and decides which of them models get.
-func (s *server) take(list peer.Listing) {
+// take imports the latest list of the server and decides which tools models get.
+func (s *server) take() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	list, _ := s.peer.Stored(peer.Tools)
 	same := s.current != nil && slices.EqualFunc(list.Items, s.raw, func(a, b json.RawMessage) bool { return bytes.Equal(a, b) })
 	if !same {
 		o := catalog.Options{
@@ -210,6 +211,7 @@ func (s *server) newTool(def *catalog.Tool) (*remoteTool, error) {
 		if s.all.opts.Forward {
 			o.Tags = append(o.Tags, "forwarded")
 		}
+		o.Continue = t.continueWork
 		if def.NeedsApproval {
 			o.Approval = "always"
 		}
@@ -320,6 +322,16 @@ func (t *remoteTool) acceptDefinition(fingerprint string) bool {
 // maxPrompt limits the texts of servers in questions.
 const maxPrompt = 8 << 10
 
+// plainText shortens a text of a server and makes characters visible that could change a
+// terminal. Its lines stay.
+func plainText(s string) string {
+	lines := strings.Split(strings.ReplaceAll(cutText(s), "\r\n", "\n"), "\n")
+	for i := range lines {
+		lines[i] = textkit.Visible(lines[i])
+	}
+	return strings.Join(lines, "\n")
+}
+
 func cutText(s string) string {
 	if len(s) <= maxPrompt {
 		return s
@@ -342,7 +354,7 @@ func (t *remoteTool) explain(err error) error {
 	if err == nil {
 		return nil
 	}
-	label := t.server.label
+	label, name := t.server.label, textkit.Visible(t.def.Name)
 	text := ""
 	var coded *rpc.Error
 	var held *serverError
@@ -353,21 +365,21 @@ func (t *remoteTool) explain(err error) error {
 	case errors.Is(err, peer.ErrOutcomeUnknown):
 		text = fmt.Sprintf("The connection to the server %q was lost during the call. The call may or may not have run: check before you repeat it.", label)
 	case errors.Is(err, peer.ErrTimeout):
-		text = fmt.Sprintf("The server %q did not answer in time and was told to stop. The call may have had an effect.", label)
+		text = fmt.Sprintf("The server %q did not answer in time, so the call was canceled. It may have had an effect.", label)
 	case errors.Is(err, peer.ErrDeclined):
-		text = fmt.Sprintf("The server %q needs an answer from the user to run %s, which was not given.", label, t.def.Name)
+		text = fmt.Sprintf("The server %q needs an answer from the user to run %s, which was not given.", label, name)
 	case errors.As(err, &missing):
 		text = fmt.Sprintf("The server %q asked a question to run %s, and %v.", label, t.def.Name, missing)
 	case errors.As(err, &coded) && coded.Code == rpc.CodeMissingCapability:
-		text = fmt.Sprintf("The server %q cannot run %s, because this client lacks a capability: %s", label, t.def.Name, cutText(coded.Message))
+		text = fmt.Sprintf("The server %q cannot run %s, because this client lacks a capability: %s", label, name, plainText(coded.Message))
 	case errors.As(err, &coded):
-		text = fmt.Sprintf("The server %q refused the call: %s", label, cutText(cmp.Or(coded.Message, "it gave no reason")))
+		text = fmt.Sprintf("The server %q refused the call: %s", label, plainText(cmp.Or(coded.Message, "it gave no reason")))
 	case errors.Is(err, peer.ErrResult):
-		text = fmt.Sprintf("The server %q ran %s, but its result cannot be used: %v", label, t.def.Name, err)
+		text = fmt.Sprintf("The server %q ran %s, but its result cannot be used: %s", label, name, plainText(err.Error()))
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	default:
-		text = fmt.Sprintf("The server %q is not available: %s", label, cutText(err.Error()))
+		text = fmt.Sprintf("The server %q is not available: %s", label, plainText(err.Error()))
 	}
 	return &serverError{text, err}
 }

@@ -14,9 +14,9 @@ import (
 const (
 	// safeEfforts are the efforts that every model with efforts accepts.
 	safeEfforts = "low medium high"
-	// response is the maximum of output tokens for Claude if a request states none: every
+	// defaultClaudeOutput is the maximum of output tokens for Claude if a request states none: every
 	// model since Claude 4 accepts that many.
-	response = 32_000
+	defaultClaudeOutput = 32_000
 )
 
 // Capabilities returns the capabilities of the model for requests in a dialect. For an
@@ -44,7 +44,7 @@ func (m Model) Capabilities(d dragoman.Dialect) targets.Capabilities {
 	if m.Resold {
 		return c
 	}
-	m.together(&c, d)
+	m.refuseCombinations(&c, d)
 	switch m.ForcedChoice {
 	case codes.ForcedNever:
 		c.ForcedChoice = codes.ForcedNever
@@ -65,9 +65,9 @@ func (m Model) Capabilities(d dragoman.Dialect) targets.Capabilities {
 	if d == dialectname.Anthropic || dialectname.ManyVendors(d) && m.Vendor == "anthropic" {
 		switch r := m.Entry.Reasoning; {
 		case m.Output > 0:
-			c.DefaultMaxTokens = min(m.Output, response)
+			c.DefaultMaxTokens = min(m.Output, defaultClaudeOutput)
 		case r != nil && r.Adaptive:
-			c.DefaultMaxTokens = response
+			c.DefaultMaxTokens = defaultClaudeOutput
 		}
 	}
 	return c
@@ -122,22 +122,22 @@ func (m Model) reasoning(c *targets.Capabilities, d dragoman.Dialect) {
 		c.NoReasoning = d == dialectname.OpenAIResponses && m.Provider == atOpenAI
 		return
 	}
-	words := slices.Clone(r.Efforts)
+	efforts := slices.Clone(r.Efforts)
 	switch {
-	case m.How == codes.FoundByFamily && len(words) > 0:
-		words = strings.Fields(safeEfforts)
+	case m.How == codes.FoundByFamily && len(efforts) > 0:
+		efforts = strings.Fields(safeEfforts)
 		if d == dialectname.OpenAIChat && slices.Contains(m.RefusesTogether, "chat:tools+reasoning") {
-			words = append([]string{"none"}, words...) // tools require reasoning off
+			efforts = append([]string{"none"}, efforts...) // tools require reasoning off
 		}
-	case len(words) == 0 && (d == dialectname.OpenAIChat || d == dialectname.OpenAIResponses):
-		words = strings.Fields(safeEfforts)
-	case len(words) == 0:
+	case len(efforts) == 0 && (d == dialectname.OpenAIChat || d == dialectname.OpenAIResponses):
+		efforts = strings.Fields(safeEfforts)
+	case len(efforts) == 0:
 	case d == dialectname.Ollama:
 		c.NoThinkLevels = false
-	case r.Off != "" && (d == dialectname.Anthropic || dialectname.ManyVendors(d) || m.Resold) && !slices.Contains(words, "none"):
-		words = append([]string{"none"}, words...) // reasoning can be switched off
+	case r.Off != "" && (d == dialectname.Anthropic || dialectname.ManyVendors(d) || m.Resold) && !slices.Contains(efforts, "none"):
+		efforts = append([]string{"none"}, efforts...) // reasoning can be switched off
 	}
-	c.Efforts = strings.Join(words, " ")
+	c.Efforts = strings.Join(efforts, " ")
 	if b := r.Budget; b != nil && !m.Resold {
 		c.ThinkingBudgets = !r.Adaptive
 		c.MaxThinkingBudget = b.Max
@@ -238,9 +238,9 @@ func (m Model) refusal(c *targets.Capabilities, d dragoman.Dialect, word string,
 	}
 }
 
-// together applies combinations that the model refuses. It ignores
+// refuseCombinations applies combinations that the model refuses. It ignores
 // thinkingLevel+thinkingBudget, which the Gemini encoder never writes.
-func (m Model) together(c *targets.Capabilities, d dragoman.Dialect) {
+func (m Model) refuseCombinations(c *targets.Capabilities, d dragoman.Dialect) {
 	for _, word := range m.RefusesTogether {
 		switch word {
 		case "temperature+top_p":

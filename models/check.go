@@ -6,9 +6,10 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 )
 
-// The words that an entry may have. A misspelled word is an error, not a rule that never
+// The values that an entry may have. A misspelled value is an error, not a rule that never
 // applies.
 var (
 	refusalWords = []string{
@@ -36,28 +37,28 @@ const (
 	mostLimit  = 12 << 20
 )
 
-// check reports contradictions and unknown words in an entry.
+// check reports contradictions and unknown values in an entry.
 func (e *Entry) check() error {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	words := func(field string, list, known []string) {
+	values := func(field string, list, known []string) {
 		for _, w := range list {
 			if !slices.Contains(known, w) {
-				bad("%s: unknown word %q", field, w)
+				bad("%s: unknown value %q: known values are %s", field, w, strings.TrimPrefix(strings.Join(known, ", "), ", "))
 			}
 		}
 	}
 	if len(e.Match) == 0 {
 		bad("match: at least one name is needed")
 	}
-	words("refuses", e.Refuses, refusalWords)
-	words("refuses_reasoning", e.RefusesReasoning, refusalWords)
-	words("ignores", e.Ignores, refusalWords)
-	words("ignores_reasoning", e.IgnoresReasoning, refusalWords)
-	words("refuses_together", e.RefusesTogether, togetherWords)
-	words("inputs", e.Inputs, inputWords)
-	words("status", []string{e.Status}, statusWords)
-	words("forced_choice", []string{e.ForcedChoice}, forcedWords)
+	values("refuses", e.Refuses, refusalWords)
+	values("refuses_reasoning", e.RefusesReasoning, refusalWords)
+	values("ignores", e.Ignores, refusalWords)
+	values("ignores_reasoning", e.IgnoresReasoning, refusalWords)
+	values("refuses_together", e.RefusesTogether, togetherWords)
+	values("inputs", e.Inputs, inputWords)
+	values("status", []string{e.Status}, statusWords)
+	values("forced_choice", []string{e.ForcedChoice}, forcedWords)
 	for _, l := range []struct {
 		field string
 		n     int64
@@ -73,13 +74,13 @@ func (e *Entry) check() error {
 		bad("temperature: %v is not [min, max]", t)
 	}
 	if r := e.Reasoning; r != nil {
-		words("reasoning.words", r.Efforts, effortWords)
-		words("reasoning.field", []string{r.Field}, fieldWords)
+		values("reasoning.efforts", r.Efforts, effortWords)
+		values("reasoning.field", []string{r.Field}, fieldWords)
 		switch {
 		case !r.Supported && (len(r.Efforts) > 0 || r.Budget != nil || r.AlwaysOn || r.Off != ""):
 			bad("reasoning: supported is false, so the other fields must be empty")
 		case r.AlwaysOn && (r.Off != "" || slices.Contains(r.Efforts, "none")):
-			bad("reasoning: always_on contradicts off and the word none")
+			bad("reasoning: always_on contradicts off and the effort none")
 		case r.Budget != nil && (r.Budget.Min < 0 || r.Budget.Max != 0 && r.Budget.Max < r.Budget.Min):
 			bad("reasoning.budget: max is below min")
 		}

@@ -125,7 +125,7 @@ type Reasoning struct {
 	Supported bool `json:"supported"`
 	// Efforts lists the efforts on the wire, including "none" if the model accepts it;
 	// empty means that they are unknown or that the model has no efforts.
-	Efforts []string `json:"words,omitempty"`
+	Efforts []string `json:"efforts,omitempty"`
 	// Budget limits a thinking budget; nil means that it is unknown, or that the
 	// model accepts no budget.
 	Budget *Budget `json:"budget,omitempty"`

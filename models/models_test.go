@@ -207,7 +207,7 @@ func TestOverrideFileAddsAndChangesEntries(t *testing.T) {
 version: 1
 models:
   - id: openai/gpt-4.1
-    reasoning: {supported: true, words: [low, high]}
+    reasoning: {supported: true, efforts: [low, high]}
     refuses: [top_k]
     price: null
   - id: vllm/our-model
@@ -237,19 +237,19 @@ models:
 
 func TestOverrideFileErrorsNameLineAndReason(t *testing.T) {
 	for file, want := range map[string]string{
-		"models: []":                                                                             "m.yaml:1:1: model facts: the field version is missing",
-		"version: 1\nmodels:\n  - id: gpt-4.1":                                                   `m.yaml:3:9: id: "gpt-4.1" is not provider/name`,
-		"version: 1\nmodels:\n  - context: 5":                                                    "m.yaml:3:5: models: the field id is missing",
-		"version: 1\nmodels:\n  - id: openai/x\n    contxt: 5":                                   `; did you mean context?`,
-		"version: 1\nmodels:\n  - id: openai/x\n    refuses: [temprature]":                       `refuses: unknown word "temprature"`,
-		"version: 1\nmodels:\n  - id: openai/x\n    context: 5":                                  "context: 5 is not between",
-		"version: 1\nmodels:\n  - id: openai/x\n    tools: maybe":                                "tools: ",
-		"version: 1\nmodels:\n  - id: openai/x\n    like: openai/y":                              `unknown entry "openai/y"`,
-		"version: 1\nmodels:\n  - id: openai/x\n  - id: openai/x":                                "duplicate entry",
-		"version: 1\nmodels:\n  - id: openai/x\n    match: [gpt-4.1]":                            `"gpt-4.1" names both openai/gpt-4.1 and openai/x`,
-		"version: 1\nmodels:\n  - id: openai/x\n    price: {in: -1, out: 2}":                     "price: in: -1 is not a price",
-		"version: 1\nmodels:\n  - id: openai/x\n    price: {in: 1}":                              "in and out are both needed",
-		"version: 1\nmodels:\n  - id: openai/x\n    reasoning: {supported: false, words: [low]}": "supported is false, so the other fields must be empty",
+		"models: []":                                                                               "m.yaml:1:1: model facts: the field version is missing",
+		"version: 1\nmodels:\n  - id: gpt-4.1":                                                     `m.yaml:3:9: id: "gpt-4.1" is not provider/name`,
+		"version: 1\nmodels:\n  - context: 5":                                                      "m.yaml:3:5: models: the field id is missing",
+		"version: 1\nmodels:\n  - id: openai/x\n    contxt: 5":                                     `; did you mean context?`,
+		"version: 1\nmodels:\n  - id: openai/x\n    refuses: [temprature]":                         `refuses: unknown value "temprature": known values are `,
+		"version: 1\nmodels:\n  - id: openai/x\n    context: 5":                                    "context: 5 is not between",
+		"version: 1\nmodels:\n  - id: openai/x\n    tools: maybe":                                  "tools: ",
+		"version: 1\nmodels:\n  - id: openai/x\n    like: openai/y":                                `unknown entry "openai/y"`,
+		"version: 1\nmodels:\n  - id: openai/x\n  - id: openai/x":                                  "duplicate entry",
+		"version: 1\nmodels:\n  - id: openai/x\n    match: [gpt-4.1]":                              `"gpt-4.1" names both openai/gpt-4.1 and openai/x`,
+		"version: 1\nmodels:\n  - id: openai/x\n    price: {in: -1, out: 2}":                       "price: in: -1 is not a price",
+		"version: 1\nmodels:\n  - id: openai/x\n    price: {in: 1}":                                "in and out are both needed",
+		"version: 1\nmodels:\n  - id: openai/x\n    reasoning: {supported: false, efforts: [low]}": "supported is false, so the other fields must be empty",
 		"version: 2": "this program supports only version 1",
 		"[":          "m.yaml:1:",
 	} {

@@ -39,7 +39,7 @@ func (e *FileError) Error() string {
 //	  - id: vllm/our-model                  # new: provider and name
 //	    match: [our-model, our-model-*]     # default: the name after the slash
 //	    like: openai/gpt-4.1                # facts to begin with; no limits, no price
-//	    reasoning: {supported: true, words: [low, medium, high]}
+//	    reasoning: {supported: true, efforts: [low, medium, high]}
 //	    refuses: [top_k]
 //
 // The provider of an id is a built-in one; for a provider in a config file it is the

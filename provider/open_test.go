@@ -430,7 +430,7 @@ func TestX15_ConfigFileConfiguresOwnExtensions(t *testing.T) {
 	const text = "version: 1\nproviders:\n  acme:\n    type: compatible\n    base_url: http://127.0.0.1:1/v1\n    extensions: {acme.knob: {level: %s}}\n"
 	own := servers.Server{
 		Name: "acme.knob", Description: "A knob.", Requires: []extension.Tag{"server:acme"},
-		Knobs: []servers.Knob{{Setting: "level", Place: "/level", Label: "how much", Type: "integer"}},
+		Knobs: []servers.Knob{{Setting: "level", Path: "/level", Label: "how much", Type: "integer"}},
 	}
 	c, err := provider.Parse("f.yaml", fmt.Appendf(nil, text, "3"), own)
 	if err != nil || len(c.Extensions) != 1 {

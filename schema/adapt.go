@@ -120,13 +120,13 @@ func (t *translator) find(s *node, key string) *node {
 	if props == nil || props.kind != isMap {
 		return nil
 	}
-	if len(props.members) < 16 {
+	if len(props.fields) < 16 {
 		return props.name(key)
 	}
 	byName := t.index[props]
 	if byName == nil {
-		byName = make(map[string]*node, len(props.members))
-		for _, m := range props.members {
+		byName = make(map[string]*node, len(props.fields))
+		for _, m := range props.fields {
 			byName[m.key] = m.val
 		}
 		if t.index == nil {
@@ -137,12 +137,12 @@ func (t *translator) find(s *node, key string) *node {
 	return byName[key]
 }
 
-// below calls f for each schema that may apply to a property.
-func (t *translator) below(s *node, key string, f func(*node)) {
+// forPropertySchemas calls f for each schema that may apply to a property.
+func (t *translator) forPropertySchemas(s *node, key string, f func(*node)) {
 	if p := t.find(s, key); p != nil && p.kind == isSchema {
 		f(p)
 	}
-	for _, m := range s.members {
+	for _, m := range s.fields {
 		switch {
 		case m.kw == kwPatternProperties && m.val.kind == isMap:
 			m.val.entries(f)
@@ -235,7 +235,7 @@ func (t *translator) object(r *jsonwire.Reader, w *jsonwire.Writer, schemas []*n
 		t.changed = t.changed || write != name
 		var below []*node
 		for _, s := range schemas {
-			t.below(s, wire, func(n *node) { below = append(below, n) })
+			t.forPropertySchemas(s, wire, func(n *node) { below = append(below, n) })
 		}
 		w.QuotedKey(write)
 		t.value(r, w, below, at+"/"+escapeToken(name), depth+1)

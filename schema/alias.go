@@ -20,7 +20,7 @@ func (l *lowerer) aliasNames() {
 	}
 	legal, illegal := map[string]bool{}, map[string]*node{}
 	l.eachProperties(func(props *node) {
-		for _, m := range props.members {
+		for _, m := range props.fields {
 			if l.p.names.allows(m.key) {
 				legal[m.key] = true
 			} else if illegal[m.key] == nil {
@@ -42,9 +42,9 @@ func (l *lowerer) aliasNames() {
 		l.addLossf(dragoman.Renamed, dragoman.Warn, illegal[name], "property %.80q is written as %q; arguments are translated back", name, wire[name])
 	}
 	l.eachProperties(func(props *node) {
-		for i := range props.members {
-			if alias, ok := wire[props.members[i].key]; ok {
-				props.members[i].key = alias
+		for i := range props.fields {
+			if alias, ok := wire[props.fields[i].key]; ok {
+				props.fields[i].key = alias
 			}
 		}
 	})
@@ -67,12 +67,12 @@ func renameIn(n *node, wire map[string]string) {
 	if n.kind != isSchema {
 		return
 	}
-	for i, m := range n.members {
+	for i, m := range n.fields {
 		switch m.kw {
 		case kwRequired, kwPropertyOrdering:
 			names, changed := renamed(m.val.raw, wire)
 			if changed {
-				n.members[i].val = (&node{raw: names}).at(m.val)
+				n.fields[i].val = (&node{raw: names}).at(m.val)
 			}
 		case kwDependentRequired:
 			var w jsonwire.Writer
@@ -88,10 +88,10 @@ func renameIn(n *node, wire map[string]string) {
 				w.Raw(names)
 			}
 			w.EndObject()
-			n.members[i].val = (&node{raw: w.Buf}).at(m.val)
+			n.fields[i].val = (&node{raw: w.Buf}).at(m.val)
 		case kwDependentSchemas, kwDependencies:
-			for j := range m.val.members {
-				e := &m.val.members[j]
+			for j := range m.val.fields {
+				e := &m.val.fields[j]
 				if alias, ok := wire[e.key]; ok {
 					e.key = alias
 				}

@@ -18,7 +18,7 @@ func (l *lowerer) keepAllowed(n *node) {
 	if l.p.formats != nil && n.has(kwFormat) {
 		types = n.types()
 	}
-	l.removeEach(n, func(m member) (why string) {
+	l.removeEach(n, func(m field) (why string) {
 		text := ""
 		if m.kw == kwFormat || m.kw == kwPattern {
 			text, _ = m.val.str()
@@ -36,7 +36,7 @@ func (l *lowerer) keepAllowed(n *node) {
 			why = "more than this target can require"
 		}
 		return why
-	}, func(m member, why string) {
+	}, func(m field, why string) {
 		if isDefault(m) {
 			l.addLossf(dragoman.Dropped, dragoman.Info, m.val, "%s: has no effect", m.key)
 			return
@@ -65,7 +65,7 @@ func smallCount(raw []byte, max int) bool {
 }
 
 // isDefault reports whether the value of a keyword is its default.
-func isDefault(m member) bool {
+func isDefault(m field) bool {
 	if m.val.kind != isData {
 		return false
 	}

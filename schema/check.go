@@ -141,12 +141,12 @@ func (c *checker) schema(v any, p place) {
 	c.general(s, p)
 	c.shape(s, p)
 	for _, key := range slices.Sorted(maps.Keys(s)) {
-		c.below(s, key, p)
+		c.checkSchemas(s, key, p)
 	}
 }
 
-// below checks the schemas in a keyword.
-func (c *checker) below(s map[string]any, key string, p place) {
+// checkSchemas checks the schemas in a keyword.
+func (c *checker) checkSchemas(s map[string]any, key string, p place) {
 	val, at := s[key], p.at(key)
 	switch key {
 	case "properties", "patternProperties", "$defs", "definitions", "dependentSchemas":
@@ -256,12 +256,12 @@ func (c *checker) shape(s map[string]any, p place) {
 			c.add(p.ptr+"/items", "typed", "must have a type")
 		}
 	}
-	c.members(s, p, types)
+	c.propertyNames(s, p, types)
 	c.values(s, p, types)
 }
 
-// members checks the declared and required names of an object.
-func (c *checker) members(s map[string]any, p place, types []string) {
+// propertyNames checks the declared and required names of an object.
+func (c *checker) propertyNames(s map[string]any, p place, types []string) {
 	if !c.rules.known {
 		return
 	}
@@ -388,7 +388,7 @@ func (c *checker) ref(s map[string]any, ref string, p place) {
 	}
 }
 
-// exists follows a pointer through the document.
+// exists reports whether the document has a value at a reference.
 func (c *checker) exists(ref string) bool {
 	_, frag, ok := join("", ref)
 	if !ok {

@@ -50,7 +50,7 @@ func (l *lowerer) arguments(f func(*node)) {
 
 func (l *lowerer) dropInnerTexts() {
 	bare := func(n *node) {
-		n.members = slices.DeleteFunc(slices.Clone(n.members), func(m member) bool {
+		n.fields = slices.DeleteFunc(slices.Clone(n.fields), func(m field) bool {
 			switch m.kw {
 			case kwDescription, kwTitle, kwComment, kwExample, kwExamples, kwDefault:
 				return n.kind == isSchema
@@ -91,7 +91,7 @@ func (l *lowerer) collapse(levels int) {
 		if types == nil {
 			types = unionTypes(n)
 		}
-		n.members = slices.DeleteFunc(slices.Clone(n.members), func(m member) bool {
+		n.fields = slices.DeleteFunc(slices.Clone(n.fields), func(m field) bool {
 			return m.kw != kwType && m.kw != kwDescription && m.kw != kwNullable
 		})
 		n.ref = nil

@@ -55,7 +55,7 @@ func hasDefaults(root *node) bool {
 	found := false
 	reach(root, func(n *node) {
 		if p := n.get(kwProperties); n.kind == isSchema && p != nil && p.kind == isMap {
-			for _, m := range p.members {
+			for _, m := range p.fields {
 				found = found || m.val.kind == isSchema && m.val.has(kwDefault)
 			}
 		}
@@ -116,7 +116,7 @@ func (c *completer) value(schemas []*node, depth int) {
 		if c.coerce {
 			if other, what := coerced(raw, wanted(schemas)); other != nil {
 				c.record(c.r.Pointer(), what)
-				raw = c.inner(other, schemas, c.r.Pointer(), depth+1)
+				raw = c.completeNested(other, schemas, c.r.Pointer(), depth+1)
 			}
 		}
 		if raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9' {
@@ -195,7 +195,7 @@ func (c *completer) object(schemas []*node, depth int) {
 		if p == nil || p.kind != isMap {
 			continue
 		}
-		for _, m := range p.members {
+		for _, m := range p.fields {
 			if m.val.kind != isSchema || slices.Contains(have, m.key) || slices.Contains(c.filling, m.val) {
 				continue
 			}
@@ -206,7 +206,7 @@ func (c *completer) object(schemas []*node, depth int) {
 				c.record(at, "absent, so the schema's default "+cut(string(d), 60)+" counts")
 				c.filling = append(c.filling, m.val)
 				below, _ := declared(schemas, m.key)
-				c.w.Raw(c.inner(d, below, at, depth+1))
+				c.w.Raw(c.completeNested(d, below, at, depth+1))
 				c.filling = c.filling[:len(c.filling)-1]
 			}
 		}
@@ -214,9 +214,9 @@ func (c *completer) object(schemas []*node, depth int) {
 	c.w.EndObject()
 }
 
-// inner completes a value that the arguments do not contain as such: the content of a string,
+// completeNested completes a value that the arguments do not contain as such: the content of a string,
 // or a default.
-func (c *completer) inner(raw []byte, schemas []*node, pointer string, depth int) []byte {
+func (c *completer) completeNested(raw []byte, schemas []*node, pointer string, depth int) []byte {
 	if jsonwire.Check(raw) != nil {
 		return raw
 	}

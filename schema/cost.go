@@ -42,7 +42,7 @@ func newCost(root *node) (*cost, error) {
 		}
 	})
 	if worst != nil {
-		return nil, &Error{Pointer: worst.pointer(), Reason: "its allOf, anyOf, oneOf and references combine to more work than is allowed", Err: dragoman.ErrTooLarge}
+		return nil, &Error{Pointer: worst.pointer(), Reason: "its allOf, anyOf, oneOf and references take too many steps to combine", Err: dragoman.ErrTooLarge}
 	}
 	c := &cost{root: root, perValue: math.Inf(1)}
 	if recursiveSchema(root) == nil {
@@ -161,7 +161,7 @@ func (c *cost) spend(v any, against []weighted, left *float64) bool {
 
 // forProperty calls f for each schema that may apply to a property.
 func (n *node) forProperty(key string, f func(*node)) {
-	for _, m := range n.members {
+	for _, m := range n.fields {
 		switch m.kw {
 		case kwProperties:
 			if m.val.kind == isMap {
@@ -183,7 +183,7 @@ func (n *node) forProperty(key string, f func(*node)) {
 
 // forItem calls f for each schema that may apply to an item.
 func (n *node) forItem(f func(*node)) {
-	for _, m := range n.members {
+	for _, m := range n.fields {
 		switch m.kw {
 		case kwItems, kwPrefixItems, kwContains, kwAdditionalItems, kwUnevaluatedItems:
 			switch m.val.kind {

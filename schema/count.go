@@ -27,18 +27,18 @@ func (l *lowerer) checkLimits() {
 
 func (l *lowerer) count(n *node, level int, c *limits) {
 	c.levels = max(c.levels, level)
-	for _, m := range n.members {
+	for _, m := range n.fields {
 		switch m.kw {
 		case kwProperties:
 			required := n.required()
-			c.properties += len(m.val.members)
-			c.optional += len(m.val.members) - len(required)
-			for _, p := range m.val.members {
+			c.properties += len(m.val.fields)
+			c.optional += len(m.val.fields) - len(required)
+			for _, p := range m.val.fields {
 				c.nameChars += len(p.key)
 				l.count(p.val, level+1, c)
 			}
 		case kwDefs:
-			for _, d := range m.val.members {
+			for _, d := range m.val.fields {
 				c.nameChars += len(d.key)
 				l.count(d.val, level, c)
 			}

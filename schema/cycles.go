@@ -66,7 +66,7 @@ func open(n *node, f func(*node)) {
 		if n.ref != nil {
 			visit(n.ref)
 		}
-		for _, m := range n.members {
+		for _, m := range n.fields {
 			switch {
 			case m.kw == kwProperties, m.kw == kwDefs, m.kw == kwDefinitions:
 			case m.val.kind == isMap, m.val.kind == isList:

@@ -35,17 +35,17 @@ func (l *lowerer) renameDefinitions(from *node) {
 		l.addLoss(dragoman.Renamed, dragoman.Info, old, "definitions is $defs since draft 2019-09")
 		defs := n.get(kwDefs)
 		if defs == nil {
-			for i := range n.members {
-				if n.members[i].kw == kwDefinitions {
-					n.members[i].kw, n.members[i].key = kwDefs, "$defs"
+			for i := range n.fields {
+				if n.fields[i].kw == kwDefinitions {
+					n.fields[i].kw, n.fields[i].key = kwDefs, "$defs"
 				}
 			}
 			return
 		}
 		n.del(kwDefinitions)
-		for _, m := range old.members {
+		for _, m := range old.fields {
 			m.key = freeName(defs, m.key)
-			defs.members = append(defs.members, m)
+			defs.fields = append(defs.fields, m)
 		}
 	})
 }
@@ -73,7 +73,7 @@ func (l *lowerer) locations() map[*node]string {
 		if _, ok := where[n]; !ok {
 			where[n] = ptr
 		}
-		for _, m := range n.members {
+		for _, m := range n.fields {
 			visit(m.val, ptr+"/"+escapeToken(m.key))
 		}
 		for i, e := range n.list {
@@ -130,7 +130,7 @@ func (l *lowerer) reattach() {
 				continue
 			}
 			defs := l.rootDefs()
-			defs.members = append(defs.members, member{freeName(defs, defName(t)), kwOther, t})
+			defs.fields = append(defs.fields, field{freeName(defs, defName(t)), kwOther, t})
 			l.addLoss(dragoman.Moved, dragoman.Info, t, "kept under $defs, because a reference uses it")
 			added = true
 		}
@@ -172,7 +172,7 @@ func (l *lowerer) gatherDefs() {
 			if moved[t] == nil {
 				c := l.copy(t)
 				d := l.rootDefs()
-				d.members = append(d.members, member{freeName(d, defName(t)), kwOther, c})
+				d.fields = append(d.fields, field{freeName(d, defName(t)), kwOther, c})
 				l.addLoss(dragoman.Moved, dragoman.Info, t, "copied to $defs, the only place that references may point to")
 				moved[t] = c
 			}
@@ -206,7 +206,7 @@ func (l *lowerer) pruneDefs() {
 	used := map[*node]bool{}
 	// The root without its definitions: a reference to the root uses none of them.
 	rest := *l.root
-	rest.members = slices.DeleteFunc(slices.Clone(rest.members), func(m member) bool { return m.kw == kwDefs })
+	rest.fields = slices.DeleteFunc(slices.Clone(rest.fields), func(m field) bool { return m.kw == kwDefs })
 	var visit func(n *node)
 	visit = func(n *node) {
 		if n == l.root {
@@ -223,7 +223,7 @@ func (l *lowerer) pruneDefs() {
 	inUse := map[*node]bool{}
 	for again := true; again; {
 		again = false
-		for _, m := range defs.members {
+		for _, m := range defs.fields {
 			if !inUse[m.val] {
 				m.val.walk(func(c *node) { inUse[m.val] = inUse[m.val] || used[c] })
 				if inUse[m.val] {
@@ -233,15 +233,15 @@ func (l *lowerer) pruneDefs() {
 			}
 		}
 	}
-	keep := defs.members[:0:0]
-	for _, m := range defs.members {
+	keep := defs.fields[:0:0]
+	for _, m := range defs.fields {
 		if inUse[m.val] {
 			keep = append(keep, m)
 		} else {
 			l.addLoss(dragoman.Dropped, dragoman.Info, m.val, "no reference uses this definition")
 		}
 	}
-	if defs.members = keep; len(keep) == 0 {
+	if defs.fields = keep; len(keep) == 0 {
 		l.root.del(kwDefs)
 		l.addLoss(dragoman.Dropped, dragoman.Info, defs, "$defs is empty")
 	}
@@ -259,7 +259,7 @@ func (l *lowerer) finishRefs() {
 		}
 		ptr, ok := where[n.ref]
 		if !ok {
-			l.fail(n, ErrInvalid, "a reference lost its target")
+			l.fail(n, ErrInvalid, "a reference has no target")
 			return
 		}
 		have := n.get(kwRef)

@@ -23,7 +23,7 @@ func (l *lowerer) note(n *node, text string) {
 }
 
 // describe moves a keyword into the description, or drops it if the model does not need it.
-func (l *lowerer) describe(n *node, m member, why string) {
+func (l *lowerer) describe(n *node, m field, why string) {
 	name := m.key
 	if m.kw == kwOther || keywords[m.kw].loss == dropSilently {
 		l.addLossf(dragoman.Dropped, dragoman.Info, m.val, "%s: %s", name, why)

@@ -25,21 +25,21 @@ func (l *lowerer) listEntries(n *node) {
 	key.set(kwType, dataString("string"))
 	entry := (&node{kind: isSchema}).at(values)
 	entry.set(kwType, dataString("object"))
-	entry.set(kwProperties, &node{kind: isMap, members: []member{{entryKey, kwOther, key}, {entryValue, kwOther, values}}})
+	entry.set(kwProperties, &node{kind: isMap, fields: []field{{entryKey, kwOther, key}, {entryValue, kwOther, values}}})
 	entry.set(kwRequired, stringsOf([]string{entryKey, entryValue}))
 	// The limits on the size of the map become limits on the list.
-	var kept []member
-	for _, m := range n.members {
+	var kept []field
+	for _, m := range n.fields {
 		switch {
 		case m.kw == kwMinProperties:
-			kept = append(kept, member{keywords[kwMinItems].name, kwMinItems, m.val})
+			kept = append(kept, field{keywords[kwMinItems].name, kwMinItems, m.val})
 		case m.kw == kwMaxProperties:
-			kept = append(kept, member{keywords[kwMaxItems].name, kwMaxItems, m.val})
+			kept = append(kept, field{keywords[kwMaxItems].name, kwMaxItems, m.val})
 		case keywordType(m.kw) == "" || m.kw == kwPropertyNames || m.kw == kwPatternProperties:
 			kept = append(kept, m)
 		}
 	}
-	n.members = kept
+	n.fields = kept
 	n.setTypes([]string{"array"})
 	n.set(kwItems, entry)
 	l.undo.entries(n)

@@ -63,7 +63,7 @@ func (l *lowerer) describeEnum(n, e *node) {
 		}
 	}
 	n.del(kwEnum)
-	l.describe(n, member{"enum", kwEnum, e}, "values that this target cannot list")
+	l.describe(n, field{"enum", kwEnum, e}, "values that this target cannot list")
 	l.lower(n) // its type may require more changes
 }
 

@@ -21,7 +21,7 @@ func (l *lowerer) inlineAll() {
 	refs := false
 	l.root.walk(func(n *node) {
 		refs = refs || n.ref != nil
-		for _, m := range n.members {
+		for _, m := range n.fields {
 			if n.kind == isSchema && (m.kw == kwDefs || m.kw == kwDefinitions || isName(m.kw)) {
 				l.addLossf(dragoman.Dropped, dragoman.Info, m.val, "%s: this target does not support references", m.key)
 			}
@@ -65,7 +65,7 @@ func (x *expansion) fits(n *node, depth int, left *int) bool {
 	}
 	ok := true
 	below := func(c *node) { ok = ok && x.fits(c, depth, left) }
-	for _, m := range n.members {
+	for _, m := range n.fields {
 		switch {
 		case m.kw == kwDefs, m.kw == kwDefinitions:
 		case m.val.kind == isMap, m.val.kind == isList:

@@ -15,7 +15,7 @@ const (
 	maxCompileNodes = 10_000
 	// maxRefs bounds the references of a schema that is compiled.
 	maxRefs = 2_000
-	// maxArgumentBytes and MaxArgumentDepth bound what Validate reads.
+	// maxArgumentBytes and maxArgumentDepth bound what Validate reads.
 	maxArgumentBytes = 8 << 20
 	maxArgumentDepth = 128
 )

@@ -290,15 +290,15 @@ func (l *lowerer) copy(n *node) *node {
 		return &node{kind: isSchema}
 	}
 	c := *n
-	c.members = make([]member, 0, len(n.members))
-	for _, m := range n.members {
+	c.fields = make([]field, 0, len(n.fields))
+	for _, m := range n.fields {
 		if n.kind == isSchema && isName(m.kw) {
 			continue
 		}
 		if m.val.kind != isData {
 			m.val = l.copy(m.val)
 		}
-		c.members = append(c.members, m)
+		c.fields = append(c.fields, m)
 	}
 	if n.list != nil {
 		c.list = make([]*node, len(n.list))

@@ -32,10 +32,10 @@ func (l *lowerer) inlineStep(n *node) {
 		return
 	}
 	// The keywords next to the reference override those of its target.
-	own := n.members
+	own := n.fields
 	c := l.part(target)
-	n.members, n.ref = c.members, c.ref
-	l.merge(n, &node{kind: isSchema, members: own, parent: n.parent, token: n.token}, true)
+	n.fields, n.ref = c.fields, c.ref
+	l.merge(n, &node{kind: isSchema, fields: own, parent: n.parent, token: n.token}, true)
 }
 
 // merge adds the keywords of src to dst, as if both were in one allOf: properties and required
@@ -51,7 +51,7 @@ func (l *lowerer) merge(dst, src *node, prefer bool) {
 	if src.ref != nil && dst.ref == nil {
 		dst.ref = src.ref
 	}
-	for _, m := range src.members {
+	for _, m := range src.fields {
 		var have *node
 		if m.kw == kwOther {
 			have = l.find(dst, m.key)
@@ -59,7 +59,7 @@ func (l *lowerer) merge(dst, src *node, prefer bool) {
 			have = dst.get(m.kw)
 		}
 		if have == nil {
-			dst.members = append(dst.members, m)
+			dst.fields = append(dst.fields, m)
 			continue
 		}
 		switch m.kw {
@@ -108,20 +108,20 @@ func (l *lowerer) merge(dst, src *node, prefer bool) {
 }
 
 func (l *lowerer) mergeMaps(dst, src *node, prefer bool) {
-	for _, m := range src.members {
+	for _, m := range src.fields {
 		have := l.find(dst, m.key)
 		switch {
 		case l.err != nil:
 			return
 		case have == nil:
-			dst.members = append(dst.members, m)
+			dst.fields = append(dst.fields, m)
 		case have.kind == isSchema && m.val.kind == isSchema:
 			if !sameText(have, m.val) {
 				l.both(have, m.val, prefer)
 			}
 		case have.anything() || m.val.isFalse():
-			i := slices.IndexFunc(dst.members, func(o member) bool { return o.key == m.key })
-			dst.members[i].val = m.val
+			i := slices.IndexFunc(dst.fields, func(o field) bool { return o.key == m.key })
+			dst.fields[i].val = m.val
 		}
 	}
 }
@@ -129,8 +129,8 @@ func (l *lowerer) mergeMaps(dst, src *node, prefer bool) {
 // find finds an entry by name. It scans all entries, so the work of merging many schemas into
 // one is limited here.
 func (l *lowerer) find(n *node, key string) *node {
-	if l.work += len(n.members); l.work > maxMergeWork {
-		l.fail(n, dragoman.ErrTooLarge, "merging its allOf is more work than is allowed")
+	if l.work += len(n.fields); l.work > maxMergeWork {
+		l.fail(n, dragoman.ErrTooLarge, "merging its allOf takes too many steps")
 		return nil
 	}
 	return n.name(key)
@@ -175,7 +175,7 @@ func (l *lowerer) mergeBranch(n, branch *node, u *requiredUnion) {
 }
 
 // bothUnions adds a second union to dst. Only allOf expresses that exactly.
-func (l *lowerer) bothUnions(dst *node, m member) {
+func (l *lowerer) bothUnions(dst *node, m field) {
 	name := keywords[m.kw].name
 	switch {
 	case !l.p.mergeAllOf || l.flattening:
@@ -201,7 +201,7 @@ func (l *lowerer) both(have, add *node, prefer bool) {
 		l.merge(have, add, prefer)
 		return
 	}
-	if all := have.get(kwAllOf); all != nil && all.kind == isList && len(have.members) == 1 {
+	if all := have.get(kwAllOf); all != nil && all.kind == isList && len(have.fields) == 1 {
 		all.list = append(all.list, add)
 		return
 	}
@@ -211,7 +211,7 @@ func (l *lowerer) both(have, add *node, prefer bool) {
 }
 
 func annotationsOnly(n *node) bool {
-	return !slices.ContainsFunc(n.members, func(m member) bool { return !annotation(m.kw) })
+	return !slices.ContainsFunc(n.fields, func(m field) bool { return !annotation(m.kw) })
 }
 
 func (l *lowerer) mergeTypes(dst, src *node) {
@@ -260,7 +260,7 @@ func (l *lowerer) mergeAllOf(n *node) (expanding []*node) {
 			return expanding
 		}
 		n.del(kwAllOf)
-		if len(all.list) == 1 && all.list[0].ref != nil && len(all.list[0].members) == 1 && n.ref == nil && annotationsOnly(n) {
+		if len(all.list) == 1 && all.list[0].ref != nil && len(all.list[0].fields) == 1 && n.ref == nil && annotationsOnly(n) {
 			n.ref = all.list[0].ref
 			n.set(kwRef, all.list[0].get(kwRef))
 			l.addLoss(dragoman.Lowered, dragoman.Info, all, "allOf of one reference becomes the reference")
@@ -302,7 +302,7 @@ func requiredOnly(n *node) bool {
 	if n.kind != isSchema || n.ref != nil || len(n.required()) == 0 {
 		return false
 	}
-	for _, m := range n.members {
+	for _, m := range n.fields {
 		if m.kw != kwRequired && !annotation(m.kw) && !(m.kw == kwType && slices.Equal(n.types(), []string{"object"})) {
 			return false
 		}

@@ -71,7 +71,7 @@ func (l *lowerer) lower(n *node) {
 
 // combined reports whether a schema is defined by other schemas.
 func (l *lowerer) combined(n *node) bool {
-	for _, m := range n.members {
+	for _, m := range n.fields {
 		switch m.kw {
 		case kwAnyOf, kwOneOf, kwAllOf, kwDynamicRef, kwRecursiveRef:
 			if l.p.accepts(m.kw) {
@@ -138,7 +138,7 @@ func (l *lowerer) expanded(targets []*node) {
 }
 
 func (l *lowerer) lowerChildren(n *node) {
-	for _, m := range n.members {
+	for _, m := range n.fields {
 		switch {
 		case m.kw == kwAdditionalProperties && (m.val.isFalse() || l.p.noBooleans && m.val.isTrue()):
 		case m.val.kind == isMap, m.val.kind == isList:
@@ -153,12 +153,12 @@ func (l *lowerer) lowerChildren(n *node) {
 // of a union around it (quirk A4). It returns false if the reference had to be replaced with
 // its target.
 func (l *lowerer) bareRef(n *node) bool {
-	if len(n.members) == 1 {
+	if len(n.fields) == 1 {
 		return true
 	}
 	expand := false
 	same := n.has(kwType) && sameTypes(n, n.ref)
-	l.removeEach(n, func(m member) string {
+	l.removeEach(n, func(m field) string {
 		switch {
 		case m.kw == kwRef:
 		case m.kw == kwType && same:
@@ -173,7 +173,7 @@ func (l *lowerer) bareRef(n *node) bool {
 			expand = true
 		}
 		return ""
-	}, func(m member, why string) {
+	}, func(m field, why string) {
 		if m.kw == kwType && same {
 			l.addLoss(dragoman.Dropped, dragoman.Info, m.val, why)
 			return
@@ -185,7 +185,7 @@ func (l *lowerer) bareRef(n *node) bool {
 		l.inline(n)
 		return false
 	}
-	if len(n.members) > 1 {
+	if len(n.fields) > 1 {
 		l.addLoss(dragoman.Lowered, dragoman.Info, n.get(kwRef), "a reference must be the only keyword: wrapped in anyOf")
 		l.wrapAnyOf(n)
 	}
@@ -199,14 +199,14 @@ func sameTypes(n, target *node) bool {
 
 // removeEach removes the fields for which why returns a reason, and then calls removed for
 // each of them.
-func (l *lowerer) removeEach(n *node, why func(member) string, removed func(member, string)) {
-	var gone, kept []member
+func (l *lowerer) removeEach(n *node, why func(field) string, removed func(field, string)) {
+	var gone, kept []field
 	var reasons []string
-	for i, m := range n.members {
+	for i, m := range n.fields {
 		switch reason := why(m); {
 		case reason != "":
 			if gone == nil {
-				kept = append(make([]member, 0, len(n.members)), n.members[:i]...)
+				kept = append(make([]field, 0, len(n.fields)), n.fields[:i]...)
 			}
 			gone, reasons = append(gone, m), append(reasons, reason)
 		case gone != nil:
@@ -216,7 +216,7 @@ func (l *lowerer) removeEach(n *node, why func(member) string, removed func(memb
 	if gone == nil {
 		return
 	}
-	n.members = kept
+	n.fields = kept
 	for i, m := range gone {
 		removed(m, reasons[i])
 	}
@@ -253,10 +253,10 @@ func (l *lowerer) hoistConditions(n *node) {
 			props = &node{kind: isMap}
 			n.set(kwProperties, props)
 		}
-		for _, m := range add.members {
+		for _, m := range add.fields {
 			if props.name(m.key) == nil && m.val.kind == isSchema {
 				l.addLossf(dragoman.Moved, dragoman.Warn, m.val, "property %.60q is only in a condition; declared as optional", m.key)
-				props.members = append(props.members, m)
+				props.fields = append(props.fields, m)
 			}
 		}
 	}
@@ -290,16 +290,16 @@ func (l *lowerer) lowerUnion(n *node) bool {
 		return true
 	}
 	beside := &node{kind: isSchema, parent: n.parent, token: n.token}
-	for _, m := range n.members {
+	for _, m := range n.fields {
 		if m.kw != kwAnyOf && !annotation(m.kw) {
-			beside.members = append(beside.members, m)
+			beside.fields = append(beside.fields, m)
 		}
 	}
-	if len(beside.members) == 0 {
+	if len(beside.fields) == 0 {
 		return true
 	}
-	n.members = slices.DeleteFunc(n.members, func(m member) bool { return m.kw != kwAnyOf && !annotation(m.kw) })
-	if len(beside.members) == 1 && beside.has(kwType) && !slices.ContainsFunc(u.list, func(b *node) bool { return !within(b, beside.types()) }) {
+	n.fields = slices.DeleteFunc(n.fields, func(m field) bool { return m.kw != kwAnyOf && !annotation(m.kw) })
+	if len(beside.fields) == 1 && beside.has(kwType) && !slices.ContainsFunc(u.list, func(b *node) bool { return !typesWithin(b, beside.types()) }) {
 		l.addLoss(dragoman.Dropped, dragoman.Info, beside.get(kwType), "every branch names its type")
 		return true
 	}
@@ -309,13 +309,13 @@ func (l *lowerer) lowerUnion(n *node) bool {
 		if b.kind == isSchema {
 			l.merge(own, b, true)
 		}
-		b.kind, b.raw, b.members, b.ref = isSchema, nil, own.members, own.ref
+		b.kind, b.raw, b.fields, b.ref = isSchema, nil, own.fields, own.ref
 	}
 	return !l.dropRequiredUnion(n, kwAnyOf)
 }
 
-// within reports whether b has types, all among the given ones.
-func within(b *node, types []string) bool {
+// typesWithin reports whether b has types, all among the given ones.
+func typesWithin(b *node, types []string) bool {
 	have := b.types()
 	if have == nil && b.ref != nil {
 		have = b.ref.types()

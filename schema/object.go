@@ -29,7 +29,7 @@ func keywordType(k keyword) string {
 // A19).
 func (l *lowerer) dropForeign(n *node) {
 	types := n.types()
-	n.members = slices.DeleteFunc(n.members, func(m member) bool {
+	n.fields = slices.DeleteFunc(n.fields, func(m field) bool {
 		about := keywordType(m.kw)
 		if about == "" || slices.Contains(types, about) || about == "number" && slices.Contains(types, "integer") {
 			return false
@@ -44,7 +44,7 @@ func (l *lowerer) lowerObject(n *node) {
 	p := l.p
 	props := n.get(kwProperties)
 	if p.closed {
-		l.closeObject(n, props != nil && len(props.members) > 0)
+		l.closeObject(n, props != nil && len(props.fields) > 0)
 		if l.err != nil {
 			return
 		}
@@ -55,7 +55,7 @@ func (l *lowerer) lowerObject(n *node) {
 		}
 	}
 	if props != nil && (p.closed || p.noBooleans) {
-		props.members = slices.DeleteFunc(props.members, func(m member) bool {
+		props.fields = slices.DeleteFunc(props.fields, func(m field) bool {
 			if m.val.isFalse() {
 				l.addLossf(dragoman.Dropped, dragoman.Info, m.val, "property %.60q can never be present", m.key)
 			}
@@ -65,7 +65,7 @@ func (l *lowerer) lowerObject(n *node) {
 	if p.closed || p.knownRequired {
 		l.completeRequired(n, props)
 	}
-	if p.noEmptyProps && props != nil && len(props.members) == 0 {
+	if p.noEmptyProps && props != nil && len(props.fields) == 0 {
 		l.addLoss(dragoman.Dropped, dragoman.Info, props, "properties: empty")
 		n.del(kwProperties)
 		props = nil
@@ -76,7 +76,7 @@ func (l *lowerer) lowerObject(n *node) {
 }
 
 func (l *lowerer) closeObject(n *node, declared bool) {
-	if pp := n.get(kwPatternProperties); pp != nil && len(pp.members) > 0 {
+	if pp := n.get(kwPatternProperties); pp != nil && len(pp.fields) > 0 {
 		l.refuse(pp, "patternProperties is a free-form map, which this target would always leave empty; send the tool without strict")
 		return
 	}
@@ -104,8 +104,8 @@ func (l *lowerer) completeRequired(n, props *node) {
 	}
 	known := map[string]bool{}
 	if props != nil {
-		known = make(map[string]bool, len(props.members))
-		for _, m := range props.members {
+		known = make(map[string]bool, len(props.fields))
+		for _, m := range props.fields {
 			known[m.key] = true
 		}
 	}
@@ -120,7 +120,7 @@ func (l *lowerer) completeRequired(n, props *node) {
 		}
 	}
 	if l.p.allRequired {
-		for _, m := range props.members {
+		for _, m := range props.fields {
 			if !required[m.key] {
 				l.addLossf(dragoman.Lowered, dragoman.Warn, m.val, "optional property %.60q becomes required; null means absent", m.key)
 				names = append(names, m.key)

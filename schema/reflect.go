@@ -46,7 +46,7 @@ func For[T any]() (json.RawMessage, error) { return FromType(reflect.TypeFor[T](
 // [Compile].
 func FromType(t reflect.Type) (out json.RawMessage, err error) {
 	if t == nil {
-		return nil, fmt.Errorf("%w: no type", ErrInvalid)
+		return nil, fmt.Errorf("%w: the type is nil", ErrInvalid)
 	}
 	defer func() {
 		// A type may have its own schema method, which may panic.
@@ -228,12 +228,12 @@ func (ins *inspector) inspect(t reflect.Type, path string, pointers []reflect.Ty
 		}
 		return ins.inspect(t.Elem(), path, append(pointers, t))
 	case reflect.Slice, reflect.Array:
-		if ins.again(t) {
+		if ins.alreadySeen(t) {
 			return nil
 		}
 		return ins.inspect(t.Elem(), path+"[]", nil)
 	case reflect.Map:
-		if ins.again(t) {
+		if ins.alreadySeen(t) {
 			return nil
 		}
 		k := t.Key()
@@ -249,7 +249,7 @@ func (ins *inspector) inspect(t reflect.Type, path string, pointers []reflect.Ty
 		}
 		return ins.inspect(t.Elem(), path+"[]", nil)
 	case reflect.Struct:
-		if ins.again(t) {
+		if ins.alreadySeen(t) {
 			return nil
 		}
 		return ins.fields(t, path, map[string]string{}, []reflect.Type{t})
@@ -258,7 +258,7 @@ func (ins *inspector) inspect(t reflect.Type, path string, pointers []reflect.Ty
 	}
 }
 
-func (ins *inspector) again(t reflect.Type) bool {
+func (ins *inspector) alreadySeen(t reflect.Type) bool {
 	if t.Name() == "" {
 		return false // an unnamed type always ends in a named one
 	}
@@ -342,15 +342,15 @@ const digits = "^[0-9]+$"
 // unmarshals itself may be any text.
 func (ins *inspector) keys(n *node) {
 	patterns, others := n.get(kwPatternProperties), n.get(kwAdditionalProperties)
-	if patterns == nil || patterns.kind != isMap || len(patterns.members) != 1 || patterns.members[0].key != digits || others == nil || !others.isFalse() {
+	if patterns == nil || patterns.kind != isMap || len(patterns.fields) != 1 || patterns.fields[0].key != digits || others == nil || !others.isFalse() {
 		return
 	}
 	switch {
 	case ins.textKeys:
-		n.set(kwAdditionalProperties, patterns.members[0].val)
+		n.set(kwAdditionalProperties, patterns.fields[0].val)
 		n.del(kwPatternProperties)
 	case ins.signedKeys:
-		patterns.members[0].key = "^-?[0-9]+$"
+		patterns.fields[0].key = "^-?[0-9]+$"
 	}
 }
 
@@ -374,17 +374,17 @@ func tidy(raw []byte, each func(*node)) ([]byte, error) {
 	l.pruneDefs()
 	root.walk(func(n *node) {
 		each(n)
-		for i, m := range n.members {
+		for i, m := range n.fields {
 			if m.val.kind == isMap && m.kw == kwProperties {
-				for j, p := range m.val.members {
-					m.val.members[j].val = plainAny(p.val)
+				for j, p := range m.val.fields {
+					m.val.fields[j].val = plainAny(p.val)
 				}
 			}
 			if m.kw == kwItems {
-				n.members[i].val = plainAny(m.val)
+				n.fields[i].val = plainAny(m.val)
 			}
 		}
-		slices.SortStableFunc(n.members, func(a, b member) int { return rank(a.kw) - rank(b.kw) })
+		slices.SortStableFunc(n.fields, func(a, b field) int { return rank(a.kw) - rank(b.kw) })
 	})
 	l.finishRefs()
 	if l.err != nil {

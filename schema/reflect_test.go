@@ -203,7 +203,7 @@ func TestTypesThatCannotBeArguments(t *testing.T) {
 		typ  reflect.Type
 		want string
 	}{
-		{"nothing", nil, "no type"},
+		{"nothing", nil, "the type is nil"},
 		{"a list", reflect.TypeFor[[]int](), "struct or a map"},
 		{"a scalar", reflect.TypeFor[string](), "struct or a map"},
 		{"a time", reflect.TypeFor[time.Time](), "struct or a map"},

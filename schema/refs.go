@@ -122,8 +122,8 @@ func (r *resolver) resolve(n *node, ref string) *node {
 func (r *resolver) step(n *node, token string) *node {
 	switch n.kind {
 	case isSchema, isMap:
-		for i := range n.members {
-			m := &n.members[i]
+		for i := range n.fields {
+			m := &n.fields[i]
 			if m.key != token {
 				continue
 			}
@@ -156,7 +156,7 @@ func (n *node) inPlace(f func(*node)) {
 	if n.ref != nil {
 		f(n.ref)
 	}
-	for _, m := range n.members {
+	for _, m := range n.fields {
 		switch m.kw {
 		case kwAllOf, kwAnyOf, kwOneOf, kwDependentSchemas, kwDependencies:
 			if m.val.kind == isList || m.val.kind == isMap {

@@ -18,8 +18,8 @@ func (l *lowerer) repair(n *node) {
 	}
 	l.repairBounds(n)
 	// Iterate over a copy, because repairs add and remove fields.
-	for _, m := range slices.Clone(n.members) {
-		l.repairMember(n, m)
+	for _, m := range slices.Clone(n.fields) {
+		l.repairField(n, m)
 	}
 	l.repairTuple(n)
 	if v := n.get(kwNullable); v != nil {
@@ -29,7 +29,7 @@ func (l *lowerer) repair(n *node) {
 	n.children(l.repair)
 }
 
-func (l *lowerer) repairMember(n *node, m member) {
+func (l *lowerer) repairField(n *node, m field) {
 	v := m.val
 	switch keywords[m.kw].shape {
 	case shapeString:
@@ -81,7 +81,7 @@ func (l *lowerer) repairMember(n *node, m member) {
 	}
 }
 
-func (l *lowerer) dropMalformed(n *node, m member, want string) {
+func (l *lowerer) dropMalformed(n *node, m field, want string) {
 	sev := dragoman.Warn
 	if string(m.val.raw) == "null" {
 		sev = dragoman.Info
@@ -91,7 +91,7 @@ func (l *lowerer) dropMalformed(n *node, m member, want string) {
 }
 
 // repairNumber converts a number in a string to a number (quirk A21).
-func (l *lowerer) repairNumber(n *node, m member) {
+func (l *lowerer) repairNumber(n *node, m field) {
 	count := keywords[m.kw].shape == shapeCount
 	raw := m.val.raw
 	if s, ok := m.val.str(); ok {
@@ -165,7 +165,7 @@ func (l *lowerer) repairEnum(n *node, v *node) {
 	switch v.raw[0] {
 	case '[':
 	case '{', 'n':
-		l.dropMalformed(n, member{"enum", kwEnum, v}, "a list of values")
+		l.dropMalformed(n, field{"enum", kwEnum, v}, "a list of values")
 		return
 	default:
 		l.addLoss(dragoman.Lowered, dragoman.Info, v, "enum was a single value; it is now a list")
@@ -201,7 +201,7 @@ func unique(values [][]byte) [][]byte {
 }
 
 // repairRequired makes required, and propertyOrdering, a list of names.
-func (l *lowerer) repairRequired(n *node, m member) {
+func (l *lowerer) repairRequired(n *node, m field) {
 	v := m.val
 	if s, ok := v.str(); ok {
 		l.addLossf(dragoman.Lowered, dragoman.Info, v, "%s was a single name; it is now a list", m.key)
@@ -225,7 +225,7 @@ func (l *lowerer) repairRequired(n *node, m member) {
 }
 
 // repairNames keeps the entries of dependentRequired that are lists of names.
-func (l *lowerer) repairNames(n *node, m member) {
+func (l *lowerer) repairNames(n *node, m field) {
 	if m.val.raw[0] != '{' {
 		l.dropMalformed(n, m, "an object of lists of names")
 		return
@@ -265,7 +265,7 @@ func isNames(raw []byte) bool {
 func (l *lowerer) liftRequired(n *node) {
 	props := n.get(kwProperties)
 	if props != nil && props.kind == isMap {
-		for _, p := range props.members {
+		for _, p := range props.fields {
 			v := p.val.get(kwRequired)
 			if v == nil || v.kind != isData || string(v.raw) != "true" {
 				continue
@@ -283,7 +283,7 @@ func (l *lowerer) liftRequired(n *node) {
 	}
 	if v := n.get(kwRequired); v != nil && v.raw[0] != '[' {
 		// A property's flag is lifted by its object before it comes here.
-		l.dropMalformed(n, member{"required", kwRequired, v}, "a list of names")
+		l.dropMalformed(n, field{"required", kwRequired, v}, "a list of names")
 	}
 }
 
@@ -319,7 +319,7 @@ func (l *lowerer) asSchema(v *node) (*node, bool) {
 	return n, false
 }
 
-func (l *lowerer) repairSchema(n *node, m member) {
+func (l *lowerer) repairSchema(n *node, m field) {
 	s, ok := l.asSchema(m.val)
 	if !ok {
 		l.dropMalformed(n, m, "a schema")
@@ -328,7 +328,7 @@ func (l *lowerer) repairSchema(n *node, m member) {
 	n.set(m.kw, s)
 }
 
-func (l *lowerer) repairList(n *node, m member) {
+func (l *lowerer) repairList(n *node, m field) {
 	v := m.val
 	if v.kind != isList {
 		if v.raw[0] != '{' {
@@ -358,7 +358,7 @@ func (l *lowerer) repairList(n *node, m member) {
 	}
 }
 
-func (l *lowerer) repairMap(n *node, m member) {
+func (l *lowerer) repairMap(n *node, m field) {
 	v := m.val
 	if v.kind != isMap {
 		// PHP servers write an empty object as [], others as null.
@@ -370,8 +370,8 @@ func (l *lowerer) repairMap(n *node, m member) {
 		l.dropMalformed(n, m, "an object of schemas")
 		return
 	}
-	keep := v.members[:0]
-	for _, e := range v.members {
+	keep := v.fields[:0]
+	for _, e := range v.fields {
 		if m.kw == kwDependencies && e.val.kind == isData && isNames(e.val.raw) {
 			keep = append(keep, e)
 			continue
@@ -383,7 +383,7 @@ func (l *lowerer) repairMap(n *node, m member) {
 		e.val = s
 		keep = append(keep, e)
 	}
-	v.members = keep
+	v.fields = keep
 }
 
 // repairTuple renames a list in items to prefixItems, its name in draft 2020-12 (quirk A15).

@@ -57,7 +57,7 @@ func (l *lowerer) flattenRoot() {
 func (l *lowerer) hoistRoot() {
 	root, target := l.root, l.root.ref
 	same := target.kind == isSchema && target.ref == nil
-	for _, m := range root.members {
+	for _, m := range root.fields {
 		switch m.kw {
 		case kwRef, kwDefs, kwDefinitions, kwSchema, kwID, kwComment:
 		default:
@@ -188,43 +188,43 @@ func (l *lowerer) addUnion(n *node, objects []*node) {
 		if p == nil || p.kind != isMap {
 			continue
 		}
-		for _, m := range p.members {
+		for _, m := range p.fields {
 			have := variants[m.key]
 			if f := (form{m.key, string(m.val.text())}); !known[f] {
 				known[f] = true
 				variants[m.key] = append(have, m.val)
 			}
 			if have == nil {
-				props.members = append(props.members, member{m.key, kwOther, nil})
+				props.fields = append(props.fields, field{m.key, kwOther, nil})
 			}
 		}
 	}
-	for i := range props.members {
-		key := props.members[i].key
+	for i := range props.fields {
+		key := props.fields[i].key
 		vs := variants[key]
 		if len(vs) == 1 {
-			props.members[i].val = vs[0]
+			props.fields[i].val = vs[0]
 			continue
 		}
 		s := (&node{kind: isSchema}).at(vs[0])
 		s.set(kwAnyOf, (&node{kind: isList, list: vs}).at(vs[0]))
-		props.members[i].val = s
+		props.fields[i].val = s
 		l.addLossf(dragoman.Lowered, dragoman.Info, vs[0], "property %.60q has %d schemas in the branches; combined with anyOf", key, len(vs))
 	}
 	sum := &node{kind: isSchema, parent: n.parent, token: n.token}
 	if !n.has(kwType) {
 		sum.set(kwType, dataString("object"))
 	}
-	if len(props.members) > 0 {
+	if len(props.fields) > 0 {
 		sum.set(kwProperties, props)
 	}
 	if len(required) > 0 {
 		sum.set(kwRequired, stringsOf(required))
 	}
 	if len(objects) == 1 {
-		for _, m := range objects[0].members {
+		for _, m := range objects[0].fields {
 			if m.kw == kwOther && sum.name(m.key) == nil || m.kw != kwOther && !sum.has(m.kw) {
-				sum.members = append(sum.members, m)
+				sum.fields = append(sum.fields, m)
 			}
 		}
 	} else if !slices.ContainsFunc(objects, func(o *node) bool {

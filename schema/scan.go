@@ -84,7 +84,7 @@ func (s *scanner) schema(depth, level int) bool {
 		key := r.key()
 		kw := lookup(key)
 		// An escaped name may be a keyword.
-		if bytes.IndexByte(key, '\\') >= 0 || !p.acceptsAt(kw, depth == 0) || !s.member(kw, &f, depth, level) {
+		if bytes.IndexByte(key, '\\') >= 0 || !p.acceptsAt(kw, depth == 0) || !s.keywordValue(kw, &f, depth, level) {
 			ok = false
 			break
 		}
@@ -95,8 +95,8 @@ func (s *scanner) schema(depth, level int) bool {
 	return ok
 }
 
-// member checks the value of one keyword. It returns false if it is not certain.
-func (s *scanner) member(kw keyword, f *facts, depth, level int) bool {
+// keywordValue checks the value of one keyword. It returns false if it is not certain.
+func (s *scanner) keywordValue(kw keyword, f *facts, depth, level int) bool {
 	r, p := &s.r, s.p
 	root := depth == 0
 	if !annotation(kw) && kw != kwAnyOf {

@@ -34,10 +34,10 @@ const (
 type node struct {
 	kind nodeKind
 	// bound reports that the references of self are bound.
-	bound   bool
-	raw     []byte // isData, isBool
-	members []member
-	list    []*node
+	bound  bool
+	raw    []byte // isData, isBool
+	fields []field
+	list   []*node
 	// ref is the target of $ref, if it can be resolved.
 	ref *node
 	// parent and token locate the node in the source; copies and wrappers keep the position of
@@ -70,7 +70,7 @@ func (p *pass) first(n *node) bool {
 	return true
 }
 
-type member struct {
+type field struct {
 	key string
 	kw  keyword
 	val *node
@@ -81,7 +81,7 @@ func dataString(s string) *node    { return &node{raw: quoted(s)} }
 func quoted(s string) []byte       { b, _ := jsontext.AppendQuote(nil, s); return b }
 func (n *node) isTrue() bool       { return n.kind == isBool && n.raw[0] == 't' }
 func (n *node) isFalse() bool      { return n.kind == isBool && n.raw[0] == 'f' }
-func (n *node) empty() bool        { return n.kind == isSchema && len(n.members) == 0 }
+func (n *node) empty() bool        { return n.kind == isSchema && len(n.fields) == 0 }
 func (n *node) anything() bool     { return n.isTrue() || n.empty() }
 func (n *node) has(k keyword) bool { return n.get(k) != nil }
 
@@ -92,9 +92,9 @@ func (n *node) at(src *node) *node {
 }
 
 func (n *node) get(k keyword) *node {
-	for i := range n.members {
-		if n.members[i].kw == k {
-			return n.members[i].val
+	for i := range n.fields {
+		if n.fields[i].kw == k {
+			return n.fields[i].val
 		}
 	}
 	return nil
@@ -105,13 +105,13 @@ func (n *node) set(k keyword, v *node) {
 	if v.parent == nil {
 		v.parent, v.token = n, keywords[k].name
 	}
-	for i := range n.members {
-		if n.members[i].kw == k {
-			n.members[i].val = v
+	for i := range n.fields {
+		if n.fields[i].kw == k {
+			n.fields[i].val = v
 			return
 		}
 	}
-	n.members = append(n.members, member{keywords[k].name, k, v})
+	n.fields = append(n.fields, field{keywords[k].name, k, v})
 }
 
 func (n *node) setFirst(k keyword, v *node) {
@@ -122,21 +122,21 @@ func (n *node) setFirst(k keyword, v *node) {
 	if v.parent == nil {
 		v.parent, v.token = n, keywords[k].name
 	}
-	n.members = slices.Insert(n.members, 0, member{keywords[k].name, k, v})
+	n.fields = slices.Insert(n.fields, 0, field{keywords[k].name, k, v})
 }
 
-// del does not change the old list of members: a caller may be iterating over it.
+// del does not change the old list of fields: a caller may be iterating over it.
 func (n *node) del(k keyword) {
 	if n.has(k) {
-		n.members = slices.DeleteFunc(slices.Clone(n.members), func(m member) bool { return m.kw == k })
+		n.fields = slices.DeleteFunc(slices.Clone(n.fields), func(m field) bool { return m.kw == k })
 	}
 }
 
 // name finds an entry of a map of schemas.
 func (n *node) name(key string) *node {
-	for i := range n.members {
-		if n.members[i].key == key {
-			return n.members[i].val
+	for i := range n.fields {
+		if n.fields[i].key == key {
+			return n.fields[i].val
 		}
 	}
 	return nil
@@ -328,7 +328,7 @@ func (p *parser) schema(r *jsonwire.Reader, parent *node, token string, depth in
 		if kw == kwOther {
 			name = string(key)
 		}
-		p.add(n, &seen, member{name, kw, p.value(r, kw, n, name, depth+1)})
+		p.add(n, &seen, field{name, kw, p.value(r, kw, n, name, depth+1)})
 	}
 	return n
 }
@@ -357,7 +357,7 @@ func (p *parser) value(r *jsonwire.Reader, kw keyword, parent *node, token strin
 		var seen map[string]int
 		for key := range r.Object() {
 			name := string(key)
-			p.add(n, &seen, member{name, kwOther, p.schema(r, n, name, depth+1)})
+			p.add(n, &seen, field{name, kwOther, p.schema(r, n, name, depth+1)})
 		}
 		return n
 	default:
@@ -367,33 +367,33 @@ func (p *parser) value(r *jsonwire.Reader, kw keyword, parent *node, token strin
 
 // add appends a field. Of a repeated one the last counts, as for every provider that does not
 // refuse it.
-func (p *parser) add(n *node, seen *map[string]int, m member) {
+func (p *parser) add(n *node, seen *map[string]int, m field) {
 	at := -1
-	if len(n.members) < 16 {
-		at = slices.IndexFunc(n.members, func(o member) bool { return o.key == m.key })
+	if len(n.fields) < 16 {
+		at = slices.IndexFunc(n.fields, func(o field) bool { return o.key == m.key })
 	} else {
 		if *seen == nil {
 			*seen = make(map[string]int, 64)
-			for i, o := range n.members {
+			for i, o := range n.fields {
 				(*seen)[o.key] = i
 			}
 		}
 		if i, ok := (*seen)[m.key]; ok {
 			at = i
 		}
-		(*seen)[m.key] = len(n.members)
+		(*seen)[m.key] = len(n.fields)
 	}
 	if at < 0 {
-		if n.members == nil {
-			n.members = make([]member, 0, 4)
+		if n.fields == nil {
+			n.fields = make([]field, 0, 4)
 		}
-		n.members = append(n.members, m)
+		n.fields = append(n.fields, m)
 		return
 	}
 	if *seen != nil {
 		(*seen)[m.key] = at
 	}
-	n.members[at] = m
+	n.fields[at] = m
 	p.repeated = append(p.repeated, m.val)
 }
 
@@ -414,7 +414,7 @@ func (n *node) write(w *jsonwire.Writer) {
 		w.EndArray()
 	default:
 		w.BeginObject()
-		for _, m := range n.members {
+		for _, m := range n.fields {
 			w.QuotedKey(m.key)
 			m.val.write(w)
 		}
@@ -433,11 +433,11 @@ func sameText(a, b *node) bool {
 	if object := a.kind == isSchema || a.kind == isMap; a.kind != b.kind && !(object && (b.kind == isSchema || b.kind == isMap)) {
 		return bytes.Equal(a.text(), b.text())
 	}
-	if len(a.members) != len(b.members) || len(a.list) != len(b.list) || !bytes.Equal(a.raw, b.raw) {
+	if len(a.fields) != len(b.fields) || len(a.list) != len(b.list) || !bytes.Equal(a.raw, b.raw) {
 		return false
 	}
-	for i, m := range a.members {
-		if m.key != b.members[i].key || !sameText(m.val, b.members[i].val) {
+	for i, m := range a.fields {
+		if m.key != b.fields[i].key || !sameText(m.val, b.fields[i].val) {
 			return false
 		}
 	}
@@ -452,7 +452,7 @@ func sameText(a, b *node) bool {
 // children calls f for each schema directly below n that is itself a schema
 // position, in order.
 func (n *node) children(f func(*node)) {
-	for _, m := range n.members {
+	for _, m := range n.fields {
 		switch m.val.kind {
 		case isSchema, isBool:
 			if n.kind == isMap || schemaShaped(m.kw) {
@@ -471,7 +471,7 @@ func schemaShaped(k keyword) bool {
 
 // entries calls f for each schema of a map or list.
 func (n *node) entries(f func(*node)) {
-	for _, m := range n.members {
+	for _, m := range n.fields {
 		if m.val.kind == isSchema || m.val.kind == isBool {
 			f(m.val)
 		}

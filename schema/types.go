@@ -191,7 +191,7 @@ func inferTypes(n *node) []string {
 		}
 		return types
 	}
-	for _, m := range n.members {
+	for _, m := range n.fields {
 		switch m.kw {
 		case kwProperties, kwRequired, kwAdditionalProperties, kwPatternProperties, kwMinProperties, kwMaxProperties, kwPropertyNames:
 			return []string{"object"}
@@ -273,15 +273,15 @@ func (l *lowerer) admitNull(n *node) {
 func (l *lowerer) wrapAnyOf(n *node) {
 	inner := (&node{kind: isSchema, ref: n.ref}).at(n)
 	n.ref = nil
-	var keep []member
-	for _, m := range n.members {
+	var keep []field
+	for _, m := range n.fields {
 		if annotation(m.kw) {
 			keep = append(keep, m)
 		} else {
-			inner.members = append(inner.members, m)
+			inner.fields = append(inner.fields, m)
 		}
 	}
-	n.members = keep
+	n.fields = keep
 	n.set(kwAnyOf, (&node{kind: isList, list: []*node{inner}}).at(n))
 }
 

@@ -102,16 +102,16 @@ func (l *lowerer) flagNull(n *node) {
 // moveAnnotations moves the annotations of a union into its branches, because the target allows no
 // keywords next to anyOf.
 func (l *lowerer) moveAnnotations(n *node) {
-	if len(n.members) == 1 {
+	if len(n.fields) == 1 {
 		return
 	}
 	u := n.get(kwAnyOf)
-	l.removeEach(n, func(m member) string {
+	l.removeEach(n, func(m field) string {
 		if m.kw == kwAnyOf || m.kw == kwDescription {
 			return ""
 		}
 		return "anyOf must be the only keyword"
-	}, func(m member, why string) { l.describe(n, m, why) })
+	}, func(m field, why string) { l.describe(n, m, why) })
 	d := n.get(kwDescription)
 	if d == nil {
 		return
@@ -155,7 +155,7 @@ func (l *lowerer) splitTypes(n *node) bool {
 	for _, t := range types {
 		u.list = append(u.list, typeBranch(n, t))
 	}
-	n.members = slices.DeleteFunc(slices.Clone(n.members), func(m member) bool { return !annotation(m.kw) && m.kw != kwNullable })
+	n.fields = slices.DeleteFunc(slices.Clone(n.fields), func(m field) bool { return !annotation(m.kw) && m.kw != kwNullable })
 	n.set(kwAnyOf, u)
 	if v := n.get(kwNullable); v != nil && l.p.loneAnyOf {
 		n.del(kwNullable)
@@ -242,23 +242,23 @@ func typeBranch(n *node, t string) *node {
 	if t == "integer" {
 		about = "number"
 	}
-	for _, m := range n.members {
+	for _, m := range n.fields {
 		switch {
 		case m.kw == kwType, m.kw == kwNullable, annotation(m.kw):
 		case m.kw == kwEnum:
 			if some := slices.DeleteFunc(elements(m.val), func(v []byte) bool { return !valueHasType(v, t) }); len(some) > 0 {
-				b.members = append(b.members, member{m.key, m.kw, arrayOf(some).at(m.val)})
+				b.fields = append(b.fields, field{m.key, m.kw, arrayOf(some).at(m.val)})
 			}
 		case m.kw == kwConst:
 			if valueHasType(m.val.raw, t) {
-				b.members = append(b.members, m)
+				b.fields = append(b.fields, m)
 			}
 		case m.kw == kwFormat:
 			if t == "string" || t == "number" || t == "integer" {
-				b.members = append(b.members, m)
+				b.fields = append(b.fields, m)
 			}
 		case keywordType(m.kw) == "" || keywordType(m.kw) == about:
-			b.members = append(b.members, m)
+			b.fields = append(b.fields, m)
 		}
 	}
 	return b

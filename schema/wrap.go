@@ -32,7 +32,7 @@ func Wrap(src json.RawMessage) (json.RawMessage, bool, error) {
 	}
 	outer := &node{kind: isSchema}
 	outer.set(kwType, dataString("object"))
-	props := &node{kind: isMap, members: []member{{wrapped, kwOther, root}}}
+	props := &node{kind: isMap, fields: []field{{wrapped, kwOther, root}}}
 	outer.set(kwProperties, props)
 	outer.set(kwRequired, stringsOf([]string{wrapped}))
 	outer.set(kwAdditionalProperties, &node{kind: isBool, raw: []byte("false")})

@@ -102,7 +102,7 @@ func wireOf(ctx context.Context, model dragoman.Model, name string) (modelcall.W
 func (s *Session) Connect(ctx context.Context, model dragoman.Model) error {
 	if model != nil {
 		if _, err := connectionsTo(ctx, model, ""); err != nil {
-			return about("connecting", s.ID(), err)
+			return wrapErr("connecting", s.ID(), err)
 		}
 	}
 	s.linkMu.Lock()
@@ -123,11 +123,11 @@ func (s *Session) connected() dragoman.Model {
 func (s *Session) Actions(ctx context.Context, model dragoman.Model, name string) ([]extension.Action, error) {
 	on, err := s.connection(ctx, model, name, nil)
 	if err != nil {
-		return nil, about("listing actions on", s.ID(), err)
+		return nil, wrapErr("listing actions on", s.ID(), err)
 	}
 	actions, err := on.Extensions.Actions()
 	if err != nil {
-		return nil, about("listing actions on", s.ID(), err)
+		return nil, wrapErr("listing actions on", s.ID(), err)
 	}
 	return actions, nil
 }
@@ -145,11 +145,11 @@ func (s *Session) Actions(ctx context.Context, model dragoman.Model, name string
 func (s *Session) Act(ctx context.Context, model dragoman.Model, a Action) error {
 	on, err := s.connection(ctx, model, a.Model, nil)
 	if err != nil {
-		return about("running an action on", s.ID(), err)
+		return wrapErr("running an action on", s.ID(), err)
 	}
 	if a.Extension == "" {
-		if a.Extension, err = on.only(a.ID); err != nil {
-			return about("running an action on", s.ID(), err)
+		if a.Extension, err = on.extensionWith(a.ID); err != nil {
+			return wrapErr("running an action on", s.ID(), err)
 		}
 	}
 	in, c, err := s.actionInput(ctx, on, a.Context, nil)
@@ -164,8 +164,8 @@ func (s *Session) Act(ctx context.Context, model dragoman.Model, a Action) error
 	return s.keep(ctx, on, c, res)
 }
 
-// only returns the extension that has an action, if there is exactly one.
-func (on connection) only(id string) (string, error) {
+// extensionWith returns the extension that has an action, if there is exactly one.
+func (on connection) extensionWith(id string) (string, error) {
 	var owners, all []string
 	actions, err := on.Extensions.Actions()
 	if err != nil {
@@ -203,7 +203,7 @@ func orNone(names []string) string {
 // For a [provider.Chain], it runs the actions of the link that gave the last response in
 // the conversation and messages, as [Session.ActionModel] does.
 func (s *Session) BeforeSave(ctx context.Context, model dragoman.Model, name string, messages []dragoman.Message) error {
-	if actionless(model) {
+	if hasNoActions(model) {
 		return nil
 	}
 	all, err := connectionsTo(ctx, model, name)
@@ -211,17 +211,17 @@ func (s *Session) BeforeSave(ctx context.Context, model dragoman.Model, name str
 	case errors.Is(err, ErrNoWire):
 		return nil
 	case err != nil:
-		return about("preparing to save", s.ID(), err)
+		return wrapErr("preparing to save", s.ID(), err)
 	case !slices.ContainsFunc(all, connection.mayTrigger):
 		return nil
 	}
 	on, err := s.lastOf(ctx, all, messages)
 	if err != nil {
-		return about("preparing to save", s.ID(), err)
+		return wrapErr("preparing to save", s.ID(), err)
 	}
-	switch triggers, err := on.triggers(); {
+	switch triggers, err := on.hasAutomaticActions(); {
 	case err != nil:
-		return about("preparing to save", s.ID(), err)
+		return wrapErr("preparing to save", s.ID(), err)
 	case !triggers:
 		return nil
 	}
@@ -243,14 +243,14 @@ func (s *Session) BeforeSave(ctx context.Context, model dragoman.Model, name str
 	return err
 }
 
-// actionless reports whether no extension of a model, or of the models of a chain, has
+// hasNoActions reports whether no extension of a model, or of the models of a chain, has
 // actions, on or off. It avoids resolving the extensions before every save.
-func actionless(model dragoman.Model) bool {
+func hasNoActions(model dragoman.Model) bool {
 	switch m := model.(type) {
 	case *provider.Client:
 		return !slices.ContainsFunc(m.Extensions.Set.All(), hasActions)
 	case *provider.Chain:
-		return !slices.ContainsFunc(m.Links, func(l provider.Link) bool { return !actionless(l.Model) })
+		return !slices.ContainsFunc(m.Links, func(l provider.Link) bool { return !hasNoActions(l.Model) })
 	default:
 		return false
 	}
@@ -263,15 +263,15 @@ func hasActions(e extension.Extension) bool {
 	return ok
 }
 
-// triggers reports whether there are actions to run before a save.
-func (on connection) triggers() (bool, error) {
+// hasAutomaticActions reports whether there are actions to run before a save.
+func (on connection) hasAutomaticActions() (bool, error) {
 	actions, err := on.Extensions.Actions()
 	return slices.ContainsFunc(actions, func(a extension.Action) bool { return slices.Contains(a.Triggers, extension.BeforeSave) }), err
 }
 
 // mayTrigger reports whether triggers returns true or an error.
 func (on connection) mayTrigger() bool {
-	triggers, err := on.triggers()
+	triggers, err := on.hasAutomaticActions()
 	return triggers || err != nil
 }
 
@@ -340,7 +340,7 @@ func (s *Session) actionInput(ctx context.Context, on connection, caller map[str
 		return in, c, err
 	}
 	if c, err = v.convert(ctx, on, added); err != nil {
-		return in, c, about("converting", s.ID(), err)
+		return in, c, wrapErr("converting", s.ID(), err)
 	}
 	metadata, err := s.Metadata(ctx)
 	if err != nil {
@@ -534,7 +534,7 @@ func (s *Session) keep(ctx context.Context, on connection, c converted, res exte
 		}
 		entries = append(entries, e)
 	}
-	return aboutIf("storing the result of an action on", s.ID(), s.writeWith(ctx, &d, entries))
+	return wrapIf("storing the result of an action on", s.ID(), s.writeWith(ctx, &d, entries))
 }
 
 // decode returns the messages for native elements. Elements that the action did not change

@@ -261,7 +261,7 @@ func (s *Session) Attach(ctx context.Context, m *dragoman.Media) (*dragoman.Medi
 		return nil, invalidf("the media is missing")
 	}
 	ref := d.parts([]dragoman.Part{m})[0].(*dragoman.Media)
-	return ref, aboutIf("attaching to", s.ID(), s.writeWith(ctx, &d, nil))
+	return ref, wrapIf("attaching to", s.ID(), s.writeWith(ctx, &d, nil))
 }
 
 // Detach stores the content of large media in the session and returns the messages with
@@ -271,7 +271,7 @@ func (s *Session) Attach(ctx context.Context, m *dragoman.Media) (*dragoman.Medi
 func (s *Session) Detach(ctx context.Context, messages []dragoman.Message) ([]dragoman.Message, error) {
 	var d detached
 	out := d.messages(messages)
-	return out, aboutIf("attaching to", s.ID(), s.writeWith(ctx, &d, nil))
+	return out, wrapIf("attaching to", s.ID(), s.writeWith(ctx, &d, nil))
 }
 
 // Expand returns messages of the session with the content of their attachments in place
@@ -282,7 +282,7 @@ func (s *Session) Detach(ctx context.Context, messages []dragoman.Message) ([]dr
 // An agent that runs in the session calls Expand for every request.
 func (s *Session) Expand(ctx context.Context, messages []dragoman.Message) ([]dragoman.Message, error) {
 	out, err := s.expand(ctx, messages, nil)
-	return out, aboutIf("reading attachments of", s.ID(), err)
+	return out, wrapIf("reading attachments of", s.ID(), err)
 }
 
 // expand is Expand with additional attachments that are not stored yet.

@@ -18,7 +18,7 @@ import (
 func (s *Session) ActionModel(ctx context.Context, model dragoman.Model, name string) (dragoman.Model, error) {
 	on, err := s.connection(ctx, model, name, nil)
 	if err != nil {
-		return nil, about("choosing the model that acts on", s.ID(), err)
+		return nil, wrapErr("choosing the model that acts on", s.ID(), err)
 	}
 	return on.model, nil
 }

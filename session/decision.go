@@ -26,7 +26,7 @@ func (s *Session) Decide(ctx context.Context, rulings ...tool.Ruling) error {
 		}
 		entries[i] = Entry{Kind: kindDecision, Key: decisionKey(*b), Body: body}
 	}
-	return aboutIf("deciding in", s.ID(), s.write(ctx, entries))
+	return wrapIf("deciding in", s.ID(), s.write(ctx, entries))
 }
 
 // Decided returns the last decision on exactly this call: the same arguments, the same tool
@@ -38,13 +38,13 @@ func (s *Session) Decided(ctx context.Context, b tool.Binding) (*tool.Ruling, er
 	}
 	entries, err := v.last(ctx, Query{Kinds: []string{kindDecision}, Key: decisionKey(b)})
 	if err != nil {
-		return nil, about("reading a decision of", s.ID(), err)
+		return nil, wrapErr("reading a decision of", s.ID(), err)
 	}
 	var last *tool.Ruling
 	for _, e := range entries {
 		r, err := e.Decision()
 		if err != nil {
-			return nil, about("reading a decision of", s.ID(), err)
+			return nil, wrapErr("reading a decision of", s.ID(), err)
 		}
 		if r.Binding == b {
 			last = &r

@@ -33,18 +33,18 @@ func (s *Session) Begin(ctx context.Context, in tool.Intent) (tool.Prior, error)
 	defer leave()
 	prior, err := s.prior(ctx, key)
 	if err != nil {
-		return tool.Prior{}, about("starting a call in", s.ID(), err)
+		return tool.Prior{}, wrapErr("starting a call in", s.ID(), err)
 	}
 	if prior.Attempts > 0 && (prior.Arguments != in.Arguments || prior.Result != nil || !in.Idempotent && prior.Attempts > in.Continues) {
 		return prior, nil
 	}
-	return prior, aboutIf("starting a call in", s.ID(), s.write(ctx, []Entry{intentEntry(key, in)}))
+	return prior, wrapIf("starting a call in", s.ID(), s.write(ctx, []Entry{intentEntry(key, in)}))
 }
 
 // Recall returns what the journal knows of a call, without writing.
 func (s *Session) Recall(ctx context.Context, call tool.CallRef) (tool.Prior, error) {
 	prior, err := s.prior(ctx, callKey(call))
-	return prior, aboutIf("reading a call of", s.ID(), err)
+	return prior, wrapIf("reading a call of", s.ID(), err)
 }
 
 // End durably records the result of a call.
@@ -55,9 +55,9 @@ func (s *Session) End(ctx context.Context, in tool.Intent, result *dragoman.Tool
 	}
 	e, err := resultEntry(callKey(in.CallRef), in, result)
 	if err != nil {
-		return about("storing the result of a call in", s.ID(), err)
+		return wrapErr("storing the result of a call in", s.ID(), err)
 	}
-	return aboutIf("storing the result of a call in", s.ID(), s.writeWith(ctx, &d, []Entry{e}))
+	return wrapIf("storing the result of a call in", s.ID(), s.writeWith(ctx, &d, []Entry{e}))
 }
 
 // callKey returns the key of the entries of a call. The ids of runs and calls may have any

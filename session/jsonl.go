@@ -29,7 +29,7 @@ const (
 func Export(ctx context.Context, from Store, id string, to io.Writer) error {
 	info, err := from.Info(ctx, id)
 	if err != nil {
-		return about("exporting", id, err)
+		return wrapErr("exporting", id, err)
 	}
 	w := bufio.NewWriterSize(to, 64<<10)
 	var line jsonwire.Writer
@@ -39,13 +39,13 @@ func Export(ctx context.Context, from Store, id string, to io.Writer) error {
 			_, err = w.Write(append(line.Buf, '\n'))
 		}
 		if err != nil {
-			return about("exporting", id, err)
+			return wrapErr("exporting", id, err)
 		}
 		line = jsonwire.Writer{Buf: line.Buf[:0]}
 		writeEntry(&line, &e)
 	}
 	_, err = w.Write(append(line.Buf, '\n'))
-	return aboutIf("exporting", id, errors.Join(err, w.Flush()))
+	return wrapIf("exporting", id, errors.Join(err, w.Flush()))
 }
 
 func writeHeader(w *jsonwire.Writer, i Info) {
@@ -100,13 +100,13 @@ func Import(ctx context.Context, to Store, from io.Reader, as string) (Info, err
 		info.ID = as
 	}
 	if err := info.Check(); err != nil {
-		return Info{}, r.about(err)
+		return Info{}, r.wrapErr(err)
 	}
 	if err := to.Create(ctx, info, r.entries(ctx, n)); err != nil {
-		return Info{}, about("importing", info.ID, err)
+		return Info{}, wrapErr("importing", info.ID, err)
 	}
 	info, err = to.Info(ctx, info.ID)
-	return info, aboutIf("importing", info.ID, err)
+	return info, wrapIf("importing", info.ID, err)
 }
 
 // lines reads the lines of an exported session.
@@ -116,8 +116,8 @@ type lines struct {
 	n   int // the number of the last line that was read, from 1
 }
 
-// about adds the line number to an error.
-func (l *lines) about(err error) error {
+// wrapErr adds the line number to an error.
+func (l *lines) wrapErr(err error) error {
 	return fmt.Errorf("%w: line %d of the export: %w", ErrInvalid, l.n, err)
 }
 
@@ -131,7 +131,7 @@ func (l *lines) next() ([]byte, error) {
 			piece, err := l.r.ReadSlice('\n')
 			l.buf = append(l.buf, piece...)
 			if len(l.buf) > maxLine {
-				return nil, l.about(fmt.Errorf("it has more than %d bytes", maxLine))
+				return nil, l.wrapErr(fmt.Errorf("it has more than %d bytes", maxLine))
 			}
 			if errors.Is(err, bufio.ErrBufferFull) {
 				continue
@@ -150,10 +150,10 @@ func (l *lines) next() ([]byte, error) {
 // decode reads a line that is one JSON object.
 func (l *lines) decode(line []byte, v any) error {
 	if err := jsonwire.Check(line); err != nil {
-		return l.about(err)
+		return l.wrapErr(err)
 	}
 	if err := json.Unmarshal(line, v); err != nil {
-		return l.about(err)
+		return l.wrapErr(err)
 	}
 	return nil
 }
@@ -162,7 +162,7 @@ func (l *lines) header() (info Info, entries int64, err error) {
 	line, err := l.next()
 	if err != nil {
 		if errors.Is(err, io.EOF) {
-			err = l.about(errors.New("the input contains no exported session"))
+			err = l.wrapErr(errors.New("the input contains no exported session"))
 		}
 		return info, 0, err
 	}
@@ -182,7 +182,7 @@ func (l *lines) header() (info Info, entries int64, err error) {
 	case err != nil:
 		return info, 0, err
 	case h.Version < 1 || h.Entries == nil || *h.Entries < 0:
-		return info, 0, l.about(errors.New(`not the header of an exported session, such as {"dragoman_session":1,"id":…,"entries":…}`))
+		return info, 0, l.wrapErr(errors.New(`not the header of an exported session, such as {"dragoman_session":1,"id":…,"entries":…}`))
 	}
 	return Info{ID: h.ID, Title: h.Title, Created: h.Created, Parent: h.Parent, ParentSeq: h.At}, *h.Entries, nil
 }
@@ -194,7 +194,7 @@ func (l *lines) entries(ctx context.Context, n int64) iter.Seq2[Entry, error] {
 			line, err := l.next()
 			if errors.Is(err, io.EOF) {
 				if seq <= n {
-					yield(Entry{}, l.about(fmt.Errorf("the header announces %d entries, but there are only %d", n, seq-1)))
+					yield(Entry{}, l.wrapErr(fmt.Errorf("the header announces %d entries, but there are only %d", n, seq-1)))
 				}
 				return
 			}
@@ -203,7 +203,7 @@ func (l *lines) entries(ctx context.Context, n int64) iter.Seq2[Entry, error] {
 				err = ctx.Err()
 			}
 			if err == nil && seq > n {
-				err = l.about(fmt.Errorf("the header announces %d entries, but there are more", n))
+				err = l.wrapErr(fmt.Errorf("the header announces %d entries, but there are more", n))
 			}
 			if err == nil {
 				e, err = l.entry(line, seq)
@@ -227,14 +227,14 @@ func (l *lines) entry(line []byte, seq int64) (Entry, error) {
 		return Entry{}, err
 	}
 	if v.Seq != seq {
-		return Entry{}, l.about(fmt.Errorf("it is entry %d, want entry %d", v.Seq, seq))
+		return Entry{}, l.wrapErr(fmt.Errorf("it is entry %d, want entry %d", v.Seq, seq))
 	}
 	e := Entry{Seq: seq, Time: v.Time, Kind: v.Kind, Key: v.Key, Body: v.Body}
 	if err := e.Check(); err != nil {
-		return Entry{}, l.about(err)
+		return Entry{}, l.wrapErr(err)
 	}
 	if err := e.checkBody(); err != nil {
-		return Entry{}, l.about(err)
+		return Entry{}, l.wrapErr(err)
 	}
 	return e, nil
 }

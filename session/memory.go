@@ -74,7 +74,7 @@ func (m *Memory) Create(ctx context.Context, info Info, entries iter.Seq2[Entry,
 	if err := info.Check(); err != nil {
 		return err
 	}
-	info.Created = micro(info.Created)
+	info.Created = toMicroseconds(info.Created)
 	info.Updated, info.Head = info.Created, 0
 	log := &memoryLog{info: info}
 	if entries != nil {
@@ -173,7 +173,7 @@ func (m *Memory) Append(ctx context.Context, id string, head int64, entries []En
 // not shared, so that they need not be copied.
 func (m *Memory) adopt(ctx context.Context, id string, head int64, entries []Entry) error {
 	return m.append(ctx, id, head, entries, func(e Entry) Entry {
-		e.Time = micro(e.Time)
+		e.Time = toMicroseconds(e.Time)
 		return e
 	})
 }
@@ -274,11 +274,11 @@ func (m *Memory) Close() error {
 	return nil
 }
 
-// micro returns a time with the precision of stores.
-func micro(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
+// toMicroseconds returns a time with the precision of stores.
+func toMicroseconds(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
 
 // copied returns a copy of an entry that does not share its body with the caller.
 func copied(e Entry) Entry {
-	e.Time, e.Body = micro(e.Time), bytes.Clone(e.Body)
+	e.Time, e.Body = toMicroseconds(e.Time), bytes.Clone(e.Body)
 	return e
 }

@@ -45,10 +45,10 @@ func (s *Session) MessagesFor(ctx context.Context, target dragoman.Origin, match
 	}
 	messages, err := v.messages(ctx)
 	if err != nil {
-		return nil, about("loading", s.ID(), err)
+		return nil, wrapErr("loading", s.ID(), err)
 	}
 	out, err := v.replaced(ctx, messages, target, match)
-	return out, aboutIf("loading", s.ID(), err)
+	return out, wrapIf("loading", s.ID(), err)
 }
 
 // MessagesForModel is [Session.MessagesFor] with the origin and the limits of a model. The name chooses a
@@ -57,24 +57,24 @@ func (s *Session) MessagesFor(ctx context.Context, target dragoman.Origin, match
 func (s *Session) MessagesForModel(ctx context.Context, model dragoman.Model, name string) ([]dragoman.Message, error) {
 	on, err := s.connection(ctx, model, name, nil)
 	if err != nil {
-		return nil, about("loading", s.ID(), err)
+		return nil, wrapErr("loading", s.ID(), err)
 	}
 	return s.MessagesFor(ctx, on.Target.Origin(), on.Codec.Limits().Replay.Messages)
 }
 
-// MessagesInPlaceOf is [Session.MessagesFor] for a caller that has already loaded the conversation: it returns
-// the messages to send to a target in place of messages, or messages itself. It reads only
-// the native history.
+// MessagesInPlaceOf is [Session.MessagesFor] for a caller that has already loaded the
+// conversation: it returns the messages to send to a target in place of messages, or messages
+// itself. It reads only the native history.
 func (s *Session) MessagesInPlaceOf(ctx context.Context, messages []dragoman.Message, target dragoman.Origin, match targets.Match) ([]dragoman.Message, error) {
 	if some, err := s.anyNative(ctx); err != nil || !some {
-		return messages, aboutIf("loading", s.ID(), err)
+		return messages, wrapIf("loading", s.ID(), err)
 	}
 	v, err := s.view()
 	if err != nil {
 		return nil, err
 	}
 	out, err := v.replaced(ctx, messages, target, match)
-	return out, aboutIf("loading", s.ID(), err)
+	return out, wrapIf("loading", s.ID(), err)
 }
 
 // The values of Session.native; zero means unknown.
@@ -111,7 +111,7 @@ func (v view) replaced(ctx context.Context, messages []dragoman.Message, target 
 		return messages, nil
 	}
 	var d detached // the mirror was computed from the messages as stored
-	if mirror(d.messages(messages[:n.Covers])) != n.Mirror {
+	if hashOf(d.messages(messages[:n.Covers])) != n.Mirror {
 		return messages, nil
 	}
 	return append(n.Messages, messages[n.Covers:]...), nil
@@ -139,8 +139,8 @@ func originKey(o dragoman.Origin, match targets.Match) string {
 	return "native:" + base64.RawURLEncoding.EncodeToString(h.Sum(nil))
 }
 
-// mirror identifies a conversation.
-func mirror(messages []dragoman.Message) string {
+// hashOf identifies a conversation.
+func hashOf(messages []dragoman.Message) string {
 	h := sha256.New()
 	for i := range messages {
 		f := messages[i].Fingerprint()
@@ -169,7 +169,7 @@ func nativeEntry(key string, covered, instead []dragoman.Message) (Entry, error)
 	w.BeginObject()
 	w.IntField("v", bodyVersion)
 	w.IntField("covers", int64(len(covered)))
-	w.StringField("mirror", mirror(covered))
+	w.StringField("mirror", hashOf(covered))
 	w.RawField("messages", list)
 	w.EndObject()
 	return Entry{Kind: kindNative, Key: key, Body: w.Buf}, w.Err()

@@ -40,7 +40,7 @@ func (s *Session) SaveRecords(ctx context.Context, messages []dragoman.Message, 
 	}
 	e, err := recordsEntry(run, records)
 	if err != nil {
-		return about("saving", s.ID(), err)
+		return wrapErr("saving", s.ID(), err)
 	}
 	return s.save(ctx, messages, state, e)
 }
@@ -55,13 +55,13 @@ func (s *Session) Records(ctx context.Context, run string) ([]tool.Record, error
 	}
 	entries, err := v.last(ctx, Query{Kinds: []string{kindRecords}, Key: recordsKey(run)})
 	if err != nil {
-		return nil, about("reading the records of", s.ID(), err)
+		return nil, wrapErr("reading the records of", s.ID(), err)
 	}
 	var out []tool.Record
 	for i := range entries {
 		var body recordsBody
 		if err := unmarshal(&entries[i], &body, &body.V); err != nil {
-			return nil, about("reading the records of", s.ID(), err)
+			return nil, wrapErr("reading the records of", s.ID(), err)
 		}
 		out = append(out, body.Records...)
 	}

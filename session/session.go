@@ -54,7 +54,7 @@ var _ tool.Journal = (*Session)(nil)
 func Create(ctx context.Context, store Store, info Info) (*Session, error) {
 	info = withDefaults(info)
 	if err := store.Create(ctx, info, nil); err != nil {
-		return nil, about("creating", info.ID, err)
+		return nil, wrapErr("creating", info.ID, err)
 	}
 	return Open(ctx, store, info.ID)
 }
@@ -77,17 +77,17 @@ func Open(ctx context.Context, store Store, id string) (*Session, error) {
 	}
 	info, err := store.Info(ctx, id)
 	if err != nil {
-		return nil, about("opening", id, err)
+		return nil, wrapErr("opening", id, err)
 	}
 	s := &Session{store: store, created: info}
 	s.writer.head = info.Head
 	for e, err := range s.Entries(ctx, Query{Key: rewindKey, Kinds: []string{kindRewind}}) {
 		if err != nil {
-			return nil, about("opening", id, err)
+			return nil, wrapErr("opening", id, err)
 		}
 		r, err := readRewind(&e)
 		if err != nil {
-			return nil, about("opening", id, err)
+			return nil, wrapErr("opening", id, err)
 		}
 		s.writer.rewinds = append(s.writer.rewinds, r)
 	}
@@ -108,9 +108,9 @@ func OpenOrCreate(ctx context.Context, store Store, id string) (*Session, error)
 	return s, err
 }
 
-// about adds the operation and the session to an error, except to conflicts, which name the
+// wrapErr adds the operation and the session to an error, except to conflicts, which name the
 // session.
-func about(doing, id string, err error) error {
+func wrapErr(doing, id string, err error) error {
 	var conflict *storage.Conflict
 	if errors.As(err, &conflict) {
 		return err
@@ -149,11 +149,11 @@ func (s *Session) Load(ctx context.Context) ([]dragoman.Message, []byte, error) 
 	}
 	messages, err := v.messages(ctx)
 	if err != nil {
-		return nil, nil, about("loading", s.ID(), err)
+		return nil, nil, wrapErr("loading", s.ID(), err)
 	}
 	last, err := v.last(ctx, Query{Kinds: []string{kindState}, Last: 1})
 	if err != nil {
-		return nil, nil, about("loading", s.ID(), err)
+		return nil, nil, wrapErr("loading", s.ID(), err)
 	}
 	if len(last) == 0 {
 		return messages, nil, nil
@@ -161,12 +161,12 @@ func (s *Session) Load(ctx context.Context) ([]dragoman.Message, []byte, error) 
 	return messages, last[0].Body, nil
 }
 
-// aboutIf is about, but returns nil for a nil error.
-func aboutIf(doing, id string, err error) error {
+// wrapIf is wrapErr, but returns nil for a nil error.
+func wrapIf(doing, id string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return about(doing, id, err)
+	return wrapErr(doing, id, err)
 }
 
 // Save adds messages to the conversation and sets the state, atomically. When it returns
@@ -201,7 +201,7 @@ func (s *Session) save(ctx context.Context, messages []dragoman.Message, state [
 	if state != nil {
 		entries = append(entries, Entry{Kind: kindState, Body: state})
 	}
-	return aboutIf("saving", s.ID(), s.writeWith(ctx, &d, entries))
+	return wrapIf("saving", s.ID(), s.writeWith(ctx, &d, entries))
 }
 
 // Stored is a message with its position in the log.
@@ -220,14 +220,14 @@ func (s *Session) Last(ctx context.Context, n int) ([]Stored, error) {
 	}
 	entries, err := v.last(ctx, Query{Kinds: []string{kindMessage}, Last: n})
 	if err != nil {
-		return nil, about("reading", s.ID(), err)
+		return nil, wrapErr("reading", s.ID(), err)
 	}
 	out := make([]Stored, len(entries))
 	for i := range entries {
 		e := &entries[i]
 		m, err := readMessage(e)
 		if err != nil {
-			return nil, about("reading", s.ID(), err)
+			return nil, wrapErr("reading", s.ID(), err)
 		}
 		out[i] = Stored{Seq: e.Seq, Time: e.Time, Message: m}
 	}
@@ -253,7 +253,7 @@ func (s *Session) Append(ctx context.Context, entries ...Entry) error {
 		}
 		e.Body = slices.Clone(e.Body)
 	}
-	return aboutIf("appending to", s.ID(), s.write(ctx, entries))
+	return wrapIf("appending to", s.ID(), s.write(ctx, entries))
 }
 
 // Entries yields the entries of the log up to the last one that this writer knows,
@@ -277,10 +277,10 @@ func (s *Session) Metadata(ctx context.Context) (map[string]json.RawMessage, err
 	out := map[string]json.RawMessage{}
 	for e, err := range s.Entries(ctx, Query{Key: metaKey, Kinds: []string{kindMeta}}) {
 		if err != nil {
-			return nil, about("reading", s.ID(), err)
+			return nil, wrapErr("reading", s.ID(), err)
 		}
 		if err := patchMetadata(out, e.Body); err != nil {
-			return nil, about("reading", s.ID(), fmt.Errorf("%w: entry %d: %w", ErrCorrupt, e.Seq, err))
+			return nil, wrapErr("reading", s.ID(), fmt.Errorf("%w: entry %d: %w", ErrCorrupt, e.Seq, err))
 		}
 	}
 	return out, nil
@@ -310,7 +310,7 @@ func (s *Session) SetMetadata(ctx context.Context, patch json.RawMessage) error 
 	if err != nil {
 		return err
 	}
-	return aboutIf("changing the metadata of", s.ID(), s.write(ctx, []Entry{e}))
+	return wrapIf("changing the metadata of", s.ID(), s.write(ctx, []Entry{e}))
 }
 
 func metaEntry(patch json.RawMessage) (Entry, error) {

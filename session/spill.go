@@ -85,7 +85,7 @@ func (p spill) Put(ctx context.Context, of tool.CallRef, part int, content strin
 	}
 	entries = append(entries, Entry{Kind: kindOutput, Key: outputKey(name), Body: body})
 	if err := p.s.write(ctx, entries); err != nil {
-		return "", about("storing an output in", p.s.ID(), err)
+		return "", wrapErr("storing an output in", p.s.ID(), err)
 	}
 	return name, nil
 }
@@ -109,7 +109,7 @@ func (p spill) Read(ctx context.Context, _, name string, offset, n int) (string,
 		return "", 0, fmt.Errorf("%w: session %s has no output %q", tool.ErrNoSpill, p.s.ID(), name)
 	}
 	if err != nil {
-		return "", 0, about("reading an output of", p.s.ID(), err)
+		return "", 0, wrapErr("reading an output of", p.s.ID(), err)
 	}
 	if offset < 0 || offset > o.Size {
 		return "", o.Size, fmt.Errorf("session: output %q has %s; offset %d is outside of it", name, textkit.Count(o.Size, "byte"), offset)
@@ -123,7 +123,7 @@ func (p spill) Read(ctx context.Context, _, name string, offset, n int) (string,
 	for i := max(first, 0); i < len(o.Starts) && len(page) < n; i++ {
 		text, err := p.chunk(ctx, &o, i)
 		if err != nil {
-			return "", o.Size, about("reading an output of", p.s.ID(), err)
+			return "", o.Size, wrapErr("reading an output of", p.s.ID(), err)
 		}
 		if i == first {
 			from := min(offset-o.Starts[i], len(text))

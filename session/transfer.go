@@ -26,7 +26,7 @@ func (s *Session) Branch(ctx context.Context, at int64, to Info) (*Session, erro
 	}
 	to = withDefaults(to)
 	if err := s.store.Create(ctx, to, upTo(ctx, s.store, s.ID(), at)); err != nil {
-		return nil, about("branching", s.ID(), err)
+		return nil, wrapErr("branching", s.ID(), err)
 	}
 	return Open(ctx, s.store, to.ID)
 }
@@ -59,14 +59,14 @@ func upTo(ctx context.Context, store Store, id string, at int64) iter.Seq2[Entry
 func Copy(ctx context.Context, from Store, id string, to Store) error {
 	info, err := from.Info(ctx, id)
 	if err != nil {
-		return about("copying", id, err)
+		return wrapErr("copying", id, err)
 	}
 	// Copy tickets first: if the session cannot be copied, they have no effect.
 	if err := copyTickets(ctx, from, info, to); err != nil {
-		return about("copying", id, err)
+		return wrapErr("copying", id, err)
 	}
 	if err := to.Create(ctx, info, upTo(ctx, from, id, info.Head)); err != nil {
-		return about("copying", id, err)
+		return wrapErr("copying", id, err)
 	}
 	return nil
 }

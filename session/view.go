@@ -145,5 +145,5 @@ func (s *Session) Rewind(ctx context.Context, to int64) error {
 	if to < 0 || to > head {
 		return invalidf("session %s has no entry %d to rewind to: its entries are 1 to %d", s.ID(), to, head)
 	}
-	return aboutIf("rewinding", s.ID(), s.write(ctx, []Entry{rewind{to: to}.entry()}))
+	return wrapIf("rewinding", s.ID(), s.write(ctx, []Entry{rewind{to: to}.entry()}))
 }

@@ -78,7 +78,7 @@ func (s *Session) stamp(entries []Entry) error {
 	if s.Now != nil {
 		now = s.Now
 	}
-	at := micro(now())
+	at := toMicroseconds(now())
 	for i := range entries {
 		e := &entries[i]
 		if e.Time.IsZero() {

@@ -211,7 +211,7 @@ func TestS4_ConflictFailsQueuedWrites(t *testing.T) {
 		go func() { results <- save(t.Context(), s, "later") }()
 	}
 	s.queued(2)
-	if err := w.Memory.Append(t.Context(), "s", 0, []Entry{{Time: micro(s.created.Created), Kind: "x", Body: []byte(`1`)}}); err != nil {
+	if err := w.Memory.Append(t.Context(), "s", 0, []Entry{{Time: toMicroseconds(s.created.Created), Kind: "x", Body: []byte(`1`)}}); err != nil {
 		t.Fatal(err)
 	}
 	w.gate <- struct{}{}

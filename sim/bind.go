@@ -192,7 +192,7 @@ func (f *filler) promptText(s *object, name string) (any, bool) {
 		return v, true
 	}
 	if whole {
-		if text := sentence(f.given.text); text != "" && f.fits(s, text) {
+		if text := topicOf(f.given.text); text != "" && f.fits(s, text) {
 			return text, true
 		}
 	}
@@ -210,9 +210,9 @@ var (
 	afterFor         = regexp.MustCompile(`(?is)\b(?:for|about|that says|saying)\s+(.+)$`)
 )
 
-// sentence returns the topic of a text: the part after "for" or "about", or all of it,
+// topicOf returns the topic of a text: the part after "for" or "about", or all of it,
 // without the final punctuation.
-func sentence(text string) string {
+func topicOf(text string) string {
 	if m := afterFor.FindStringSubmatch(text); m != nil {
 		text = m[1]
 	}

@@ -70,7 +70,7 @@ func (c Config) Open(name string) (dragoman.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Settings = c.on(f.Dialects[0], name)
+	c.Settings = c.forDialect(f.Dialects[0], name)
 	model, err := c.model(spec)
 	if err != nil {
 		return nil, err

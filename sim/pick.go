@@ -209,8 +209,8 @@ func (c *candidate) score(h parsedText) float64 {
 	return total
 }
 
-// best returns the tool that a text matches best, the first of equals, or nil.
-func best(text string, all []*candidate) *candidate {
+// bestMatch returns the tool that a text matches best, the first of equals, or nil.
+func bestMatch(text string, all []*candidate) *candidate {
 	var found *candidate
 	most := 0.0
 	h := parseText(text)
@@ -266,7 +266,7 @@ func segments(prompt string, all []*candidate) []segment {
 	var lead string // text before the first tool
 	add := func(end, next int) {
 		piece := prompt[start:end]
-		tool := best(piece, all)
+		tool := bestMatch(piece, all)
 		if len(out) > 0 && tool == out[len(out)-1].tool && hasNoValues(piece, tool) {
 			tool = nil // the same request in other words
 		}
@@ -293,7 +293,7 @@ func segments(prompt string, all []*candidate) []segment {
 	}
 	add(len(prompt), len(prompt))
 	if len(out) == 0 {
-		if tool := best(prompt, all); tool != nil {
+		if tool := bestMatch(prompt, all); tool != nil {
 			out = append(out, segment{tool, prompt})
 		}
 	}
@@ -407,7 +407,7 @@ func (s segment) calls(all []*candidate) (calls []*dragoman.ToolCall, ok bool) {
 		return nil, false
 	}
 	calls = append(calls, newCall(s.tool.spec, string(args)))
-	for _, more := range given.further() {
+	for _, more := range given.withNextListed() {
 		if args, ok := fillObject(s.tool.spec.Parameters, more); ok {
 			calls = append(calls, newCall(s.tool.spec, string(args)))
 		}
@@ -415,9 +415,9 @@ func (s segment) calls(all []*candidate) (calls []*dragoman.ToolCall, ok bool) {
 	return calls, true
 }
 
-// further returns a copy of the values for each unused value that the text lists after a used
+// withNextListed returns a copy of the values for each unused value that the text lists after a used
 // one. In the copy, the listed value replaces the used one.
-func (v *values) further() []*values {
+func (v *values) withNextListed() []*values {
 	var out []*values
 	for i, first := range v.all {
 		if !first.used {

@@ -42,7 +42,7 @@ func ParseScenario(name, script string) (*Scenario, error) {
 		p.wrong("the script has no turn")
 	}
 	for i := range p.turns {
-		p.whole(i)
+		p.checkTurn(i)
 	}
 	if len(p.errs) > 0 {
 		return nil, errors.Join(p.errs...)
@@ -68,8 +68,8 @@ func (p *scriptParser) wrong(format string, args ...any) {
 	p.errs = append(p.errs, &SyntaxError{p.name, p.at, fmt.Sprintf(format, args...)})
 }
 
-// whole checks that a turn has content.
-func (p *scriptParser) whole(i int) {
+// checkTurn checks that a turn has content.
+func (p *scriptParser) checkTurn(i int) {
 	if t := &p.turns[i]; len(t.parts) == 0 && t.err == nil && t.stop == "" {
 		p.at = p.begun[i]
 		p.wrong("the turn has no content: add a line with say, call or error")

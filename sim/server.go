@@ -143,7 +143,7 @@ func (s *server) respond(w http.ResponseWriter, r *http.Request, codec dialect.C
 		asCompatible(req, codec.Dialect())
 	}
 	own := s.Config
-	own.Settings = own.on(codec.Dialect(), req.Model)
+	own.Settings = own.forDialect(codec.Dialect(), req.Model)
 	if t != nil {
 		own.request = t.fingerprint()
 	}
@@ -166,7 +166,7 @@ func (s *server) respond(w http.ResponseWriter, r *http.Request, codec dialect.C
 	case req.Stream:
 		x.stream(r.Context(), model, req)
 	default:
-		x.whole(r.Context(), model, req)
+		x.serveWhole(r.Context(), model, req)
 	}
 }
 
@@ -211,7 +211,7 @@ type exchangeHTTP struct {
 	save func(response []byte)
 }
 
-func (x *exchangeHTTP) whole(ctx context.Context, model dragoman.Model, req *dragoman.Request) {
+func (x *exchangeHTTP) serveWhole(ctx context.Context, model dragoman.Model, req *dragoman.Request) {
 	resp, err := model.Generate(ctx, req)
 	if err != nil {
 		x.fail(ctx, err)

@@ -29,8 +29,8 @@ type Settings struct {
 	request string
 }
 
-// on returns the settings of a model whose responses are encoded in dialect d.
-func (s Settings) on(d dragoman.Dialect, model string) Settings {
+// forDialect returns the settings of a model whose responses are encoded in dialect d.
+func (s Settings) forDialect(d dragoman.Dialect, model string) Settings {
 	s.origin = &dragoman.Origin{Dialect: d, Provider: "sim", Model: model}
 	return s
 }

@@ -124,7 +124,7 @@ func secretsOf(r *http.Request) secrets {
 			switch {
 			case isSecret(name):
 				add(v)
-			case private(name) && len(v) >= leastByItself && !strings.Contains(v, " "):
+			case isPrivate(name) && len(v) >= leastByItself && !strings.Contains(v, " "):
 				add(v)
 			}
 		}
@@ -181,8 +181,8 @@ func (s secrets) header(h http.Header, hides func(name string) bool) map[string]
 	return out
 }
 
-// private reports whether a request header is not known to be public.
-func private(name string) bool {
+// isPrivate reports whether a request header is not known to be public.
+func isPrivate(name string) bool {
 	name = http.CanonicalHeaderKey(name)
 	return !slices.Contains(publicHeaders, name) && !slices.Contains(dialects.PublicHeaders(), name)
 }
@@ -203,7 +203,7 @@ func (s secrets) url(u *url.URL) string {
 
 // request returns the record of a request.
 func (s secrets) request(r *http.Request, body []byte) requestRecord {
-	return requestRecord{Method: r.Method, URL: s.url(r.URL), Header: s.header(r.Header, private), bodyRecord: recordBody(s.bytes(body))}
+	return requestRecord{Method: r.Method, URL: s.url(r.URL), Header: s.header(r.Header, isPrivate), bodyRecord: recordBody(s.bytes(body))}
 }
 
 // takeBody reads the body of a request and returns a request with the body restored.

@@ -31,7 +31,7 @@ const (
 	stepUnwrap   = "unwrap"
 	stepComplete = "complete"
 	stepValidate = "validate"
-	// stepPolicy is an argument that the policy set, StepHook a change by hooks,
+	// stepPolicy is an argument that the policy set, stepHook a change by hooks,
 	// stepEdit one by a human, and stepAnswer the answer to a question of the tool.
 	stepPolicy = "policy"
 	stepHook   = "hook"

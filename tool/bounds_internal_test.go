@@ -11,6 +11,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
@@ -167,17 +168,37 @@ func render(parts []dragoman.Part) []string {
 	return out
 }
 
-func TestT8_TokenLimitCoversAllTexts(t *testing.T) {
+// The limit on tokens covers the beginning and the end of all texts and data, in whole characters.
+func TestT8_TokenLimitCoversWhatIsKept(t *testing.T) {
 	b := &bounder{limits: Limits{Chars: -1, Tokens: 10}}
-	parts := []dragoman.Part{text("01234"), text("56789")}
-	for chars, want := range map[int]int{0: 0, 1: 1, 4: 1, 5: 2, 6: 3, 10: 4, 20: 4} {
-		if got := b.tokens(parts, chars); got != want {
+	for chars, want := range map[int]int{0: 0, 1: 1, 4: 2, 5: 2, 9: 3, 10: 3, 20: 3} {
+		if got := b.tokens("0123456789", 10, chars); got != want {
 			t.Errorf("%d characters: %d tokens, want %d", chars, got, want)
 		}
 	}
-	counted := &bounder{limits: Limits{Chars: -1, Tokens: 10}, count: func(s string) int { return 1 }}
-	if got := counted.tokens(parts, 5); got != 1 {
-		t.Errorf("the counter was called for a text beyond the bound: %d", got)
+	runes := func(s string) int { return utf8.RuneCountInString(s) }
+	last := func(s string) int { return strings.Count(s, "x") }
+	long := strings.Repeat("ä", 1000)
+	for name, tc := range map[string]struct {
+		parts []dragoman.Part
+		count func(string) int
+		want  int
+	}{
+		"characters of two bytes":            {[]dragoman.Part{text(long)}, runes, 10},
+		"characters of two bytes, by length": {[]dragoman.Part{text(long)}, nil, 20},
+		"data":                               {[]dragoman.Part{&dragoman.Data{JSON: json.RawMessage(`"` + long + `"`)}}, runes, 10},
+		"several texts":                      {[]dragoman.Part{text(long), text(long)}, runes, 10},
+		"tokens only at the end":             {[]dragoman.Part{text(strings.Repeat(" ", 1000) + strings.Repeat("x", 1000))}, last, 20},
+		"short":                              {[]dragoman.Part{text("äöü")}, runes, 3},
+		"a counter of one":                   {[]dragoman.Part{text(long)}, func(string) int { return 1 }, 1000},
+	} {
+		b := &bounder{limits: Limits{Chars: -1, Tokens: 10}, count: tc.count}
+		if got := b.chars(tc.parts); got > tc.want || got < tc.want*3/4 {
+			t.Errorf("%s: %d characters, want %d", name, got, tc.want)
+		}
+	}
+	if got := (&bounder{limits: Limits{Chars: -1, Tokens: 1}, count: func(string) int { return 5 }}).chars([]dragoman.Part{text(long)}); got != 1 {
+		t.Errorf("a limit that nothing fits keeps %d characters", got)
 	}
 }
 
@@ -193,10 +214,11 @@ func TestT8_DataStringsOver2000BytesAreShortened(t *testing.T) {
 	}
 	long := quoted(3 * longString)
 	short := shortenStrings([]byte(long), where)
-	for chars, isData := range map[int]bool{len(short): true, len(short) - 1: false} {
+	size := utf8.RuneCount(short)
+	for chars, isData := range map[int]bool{size: true, size - 1: false} {
 		parts := b.shorterData(context.Background(), []dragoman.Part{&dragoman.Data{JSON: []byte(long)}}, chars)
 		if _, ok := parts[0].(*dragoman.Data); ok != isData {
-			t.Errorf("%d characters for %d: %T", chars, len(short), parts[0])
+			t.Errorf("%d characters for %d: %T", chars, size, parts[0])
 		}
 	}
 }

@@ -336,7 +336,7 @@ func (b *Box) List() []Listing {
 		out[i] = Listing{
 			Name: e.key.QualifiedName(), Key: e.key, Kind: e.spec.Kind, Description: e.spec.Description,
 			Annotations: e.spec.Annotations, Deferred: e.spec.Deferred, Tags: s.Tags, Source: s.Source,
-			Timeout: e.timeout(b), Limits: s.Limits.or(b.config.Limits), Exclusive: s.Exclusive, Trusted: s.Trusted,
+			Timeout: e.timeout(b), Limits: s.Limits.withWider(b.config.Limits), Exclusive: s.Exclusive, Trusted: s.Trusted,
 			Failure: s.Failure, Fingerprint: e.fingerprint, Approval: s.Approval,
 		}
 		if s.ApprovalFor != nil {

@@ -296,7 +296,20 @@ type typedTool[In, Out any] struct {
 // case-sensitively, so that a field that a policy reads as another argument does not become
 // this one. The error names the place of the first value that does not fit, so that a model can
 // correct it.
-var strictNames = json.JoinOptions(jsonv1.DefaultOptionsV1(), json.MatchCaseInsensitiveNames(false), jsonv1.ReportErrorsWithLegacySemantics(false))
+var strictNames = json.JoinOptions(
+	jsonv1.DefaultOptionsV1(), json.MatchCaseInsensitiveNames(false), jsonv1.ReportErrorsWithLegacySemantics(false),
+	json.WithUnmarshalers(json.UnmarshalFunc(decodeNumber)),
+)
+
+// decodeNumber decodes a number of encoding/json, which the decoder takes for a string.
+func decodeNumber(raw []byte, n *stdjson.Number) error {
+	if err := stdjson.Unmarshal(raw, n); err != nil {
+		return errNotANumber
+	}
+	return nil
+}
+
+var errNotANumber = errors.New("want a number")
 
 func (t *typedTool[In, Out]) bind(in Input) (any, error) {
 	value := new(In)

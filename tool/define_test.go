@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -252,5 +253,33 @@ func TestT1_EveryDialectSendsArgumentDescriptions(t *testing.T) {
 				t.Errorf("%s does not say %q: %s", c.Dialect(), want, enc.Body)
 			}
 		}
+	}
+}
+
+// A number of encoding/json keeps the digits of the argument, wherever it is.
+func TestT1_NumbersOfEncodingJSONAreDecoded(t *testing.T) {
+	type args struct {
+		N   json.Number            `json:"n"`
+		Opt *json.Number           `json:"opt,omitempty"`
+		All []json.Number          `json:"all,omitempty"`
+		By  map[string]json.Number `json:"by,omitempty"`
+	}
+	var got args
+	box := mustBox(t, tool.New("f", "F.", func(_ context.Context, in args) (string, error) { got = in; return "", nil }))
+	opt := json.Number("-1.5e300")
+	for arguments, want := range map[string]args{
+		`{"n":12345678901234567890}`:                           {N: "12345678901234567890"},
+		`{"n":1.50,"opt":-1.5e300,"all":[1,2.0],"by":{"a":0}}`: {N: "1.50", Opt: &opt, All: []json.Number{"1", "2.0"}, By: map[string]json.Number{"a": "0"}},
+	} {
+		got = args{}
+		res, rec := do(t, &tool.Runner{}, box, call("1", "f", arguments))
+		wantKind(t, res, rec, "")
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s is %+v", arguments, got)
+		}
+	}
+	for _, arguments := range []string{`{"n":"1"}`, `{"n":"x"}`, `{"n":null}`, `{"n":true}`} {
+		res, rec := do(t, &tool.Runner{}, box, call("1", "f", arguments))
+		wantKind(t, res, rec, tool.ErrorArguments)
 	}
 }

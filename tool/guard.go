@@ -201,8 +201,9 @@ func runInline[T any](value T, tasks []task[T]) (T, int, error) {
 // series is a list of tasks that run on their own goroutine.
 type series[T any] struct {
 	tasks []task[T]
-	// value and err are the outcome of the tasks so far, and at is the index of the last one.
-	// They belong to the goroutine until done is signaled, and for ever if a task is abandoned.
+	// value and err are the outcome of the tasks so far, and index is that of the last
+	// one. They belong to the goroutine until done is signaled, and forever if a task is
+	// abandoned.
 	value T
 	err   error
 	index int

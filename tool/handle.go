@@ -244,7 +244,10 @@ func (x *execution) canceled(ctx context.Context) *failure {
 // postHooks appends the post-hooks of the tool and then of the toolbox to the run. They also
 // run if it was canceled, because the tool has run; so ctx must outlast it.
 func (x *execution) postHooks(ctx context.Context, run task[Output]) []task[Output] {
-	sets := [...]*Hooks{&x.entry.settings.Hooks, &x.box.config.Hooks}
+	sets := [...]*Hooks{&x.entry.settings.Hooks, {}}
+	if x.box != nil {
+		sets[1] = &x.box.config.Hooks
+	}
 	all := append(make([]task[Output], 0, 1+len(sets[0].Post)+len(sets[1].Post)), run)
 	for _, set := range sets {
 		for _, hook := range set.Post {
@@ -378,14 +381,8 @@ func (f *failure) raises() bool {
 // checkOutput refuses parts that no result can have, and validates structured output against
 // its schema.
 func (x *execution) checkOutput(out Output) *failure {
-	for _, p := range out.Content {
-		switch p.(type) {
-		case nil, *dragoman.Text, *dragoman.Data, *dragoman.Media:
-		default:
-			if !isNilPart(p) {
-				return failf(ErrorOutput, "%s ran, but its output contains a %T, which is not allowed in a result", x.key.QualifiedName(), p)
-			}
-		}
+	if err := checkParts(out.Content); err != nil {
+		return failf(ErrorOutput, "%s ran, but its output %v", x.key.QualifiedName(), err)
 	}
 	if x.entry.output == nil || out.Failed || out.Ticket != nil {
 		return nil
@@ -402,6 +399,28 @@ func (x *execution) checkOutput(out Output) *failure {
 	}
 	if err := x.entry.output.Validate(d.JSON); err != nil {
 		return bad(err.Error())
+	}
+	return nil
+}
+
+// checkParts returns an error about a part that no result can have: every request with it would
+// be refused.
+func checkParts(parts []dragoman.Part) error {
+	for _, p := range parts {
+		if isNilPart(p) {
+			continue
+		}
+		switch p := p.(type) {
+		case *dragoman.Text, *dragoman.Data:
+		case *dragoman.Media:
+			switch p.Media {
+			case codes.MediaImage, codes.MediaAudio, codes.MediaVideo, codes.MediaFile:
+			default:
+				return fmt.Errorf("has media of the unknown kind %.40q: use image, audio, video or file", p.Media)
+			}
+		default:
+			return fmt.Errorf("contains a %T, which is not allowed in a result", p)
+		}
 	}
 	return nil
 }
@@ -432,9 +451,9 @@ func isData(parts []dragoman.Part) bool {
 func (r *Runner) limits(box *Box, e *entry) Limits {
 	l := e.settings.Limits
 	if box != nil {
-		l = l.or(box.config.Limits)
+		l = l.withWider(box.config.Limits)
 	}
-	return l.or(r.Limits).or(Limits{Chars: defaultChars, Tokens: -1, Binary: defaultBinary, Items: defaultItems})
+	return l.withWider(r.Limits).withWider(Limits{Chars: defaultChars, Tokens: -1, Binary: defaultBinary, Items: defaultItems})
 }
 
 // fail settles a call that did not run, or whose run was interrupted.

@@ -20,7 +20,7 @@ type Middleware func(next Handler) Handler
 type PreHook func(ctx context.Context, in Input) (Input, error)
 
 // PostHook transforms the output of a call, also of a failed one, before it is bounded and
-// fenced.
+// fenced. It transforms the outcome of background work, too; in is then empty.
 type PostHook func(ctx context.Context, in Input, out Output) (Output, error)
 
 // Hooks of a toolbox wrap those of its tools: its pre-hooks run first, its middleware is

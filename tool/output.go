@@ -38,8 +38,8 @@ const (
 	defaultItems  = 100
 )
 
-// or replaces zero fields with those of the wider limits.
-func (l Limits) or(wider Limits) Limits {
+// withWider replaces zero fields with those of the wider limits.
+func (l Limits) withWider(wider Limits) Limits {
 	pick := func(a, b int) int {
 		if a != 0 {
 			return a
@@ -294,33 +294,39 @@ func (b *bounder) chars(parts []dragoman.Part) int {
 	if b.limits.Tokens <= 0 {
 		return chars
 	}
-	size := textSize(parts)
+	whole := wholeText(parts)
+	size := utf8.RuneCountInString(whole)
 	if chars < 0 || chars > size {
 		chars = size
 	}
-	for range 8 {
-		tokens := b.tokens(parts, chars)
+	for n := 0; chars > 1; n++ {
+		tokens := b.tokens(whole, size, chars)
 		if tokens <= b.limits.Tokens {
 			break
 		}
-		chars = max(1, chars*b.limits.Tokens/tokens)
+		fewer := int(float64(chars) * float64(b.limits.Tokens) / float64(tokens))
+		if n >= 8 { // the tokens are spread unevenly
+			fewer = min(fewer, chars/2)
+		}
+		chars = max(1, fewer)
 	}
 	return chars
 }
 
-// tokens estimates the tokens of the first chars bytes of the texts.
-func (b *bounder) tokens(parts []dragoman.Part, chars int) int {
-	tokens := 0
-	for _, p := range parts {
-		if s := textOf(p); s != nil && chars > 0 {
-			text := (*s)[:min(chars, len(*s))]
-			chars -= len(text)
-			if b.count != nil {
-				tokens += b.count(text)
-			} else {
-				tokens += (len(text) + 3) / 4
-			}
-		}
+// tokens returns the tokens of what a limit of chars characters keeps of a text of size
+// characters: its beginning and its end.
+func (b *bounder) tokens(whole string, size, chars int) int {
+	count := b.count
+	if count == nil {
+		count = func(s string) int { return (len(s) + 3) / 4 }
+	}
+	if chars >= size {
+		return count(whole)
+	}
+	head, tail := chars-chars/2, chars/2
+	tokens := count(whole[:runeOffset(whole, head)])
+	if tail > 0 {
+		tokens += count(whole[runeOffset(whole, size-tail):])
 	}
 	return tokens
 }
@@ -441,9 +447,22 @@ func textSize(parts []dragoman.Part) int {
 	return n
 }
 
-// textsFit reports whether texts and data have at most chars characters. It counts bytes,
-// which are never fewer than characters. A negative chars means no limit.
-func textsFit(parts []dragoman.Part, chars int) bool { return chars < 0 || textSize(parts) <= chars }
+// textsFit reports whether texts and data have at most chars characters. A negative chars
+// means no limit.
+func textsFit(parts []dragoman.Part, chars int) bool {
+	if chars < 0 || textSize(parts) <= chars { // bytes are never fewer than characters
+		return true
+	}
+	n := 0
+	for _, p := range parts {
+		if s := textOf(p); s != nil {
+			n += utf8.RuneCountInString(*s)
+		} else if d, ok := p.(*dragoman.Data); ok {
+			n += utf8.RuneCount(d.JSON)
+		}
+	}
+	return n <= chars
+}
 
 // longString is the maximum length of a string inside shortened data, in bytes.
 const longString = 2000
@@ -461,9 +480,10 @@ func (b *bounder) shorterData(ctx context.Context, parts []dragoman.Part, chars 
 			removed += utf8.RuneCountInString(text)
 			return b.stored(ctx)
 		}
-		if short := shortenStrings(d.JSON, where); len(short) <= chars {
+		short := shortenStrings(d.JSON, where)
+		if n := utf8.RuneCount(short); n <= chars {
 			d.JSON = short
-			chars -= len(short)
+			chars -= n
 			b.cut.Characters += removed
 			continue
 		}

@@ -65,7 +65,7 @@ type FieldChange struct {
 	// "strict", "deferred", "output_schema", "examples", "annotations", "source",
 	// "extra" or "namespace_extra".
 	Field string `json:"field"`
-	// Old and Is are the old and the new value as JSON; nil means no value.
+	// Old and New are the old and the new value as JSON; nil means no value.
 	Old json.RawMessage `json:"was,omitempty"`
 	New json.RawMessage `json:"is,omitempty"`
 }

@@ -71,8 +71,8 @@ var shapes = [...]shape{
 	{begins: "eyJ", min: 60, digit: true}, // a JSON Web Token
 }
 
-// with returns a Redactor with additional secrets.
-func (r *Redactor) with(secrets []string) *Redactor {
+// withSecrets returns a Redactor with additional secrets.
+func (r *Redactor) withSecrets(secrets []string) *Redactor {
 	if len(secrets) == 0 {
 		return r
 	}

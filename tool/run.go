@@ -582,7 +582,7 @@ func logWith(log *slog.Logger, msg string, args ...any) {
 func (r *Run) redactor() *Redactor {
 	r.secrets.mu.Lock()
 	defer r.secrets.mu.Unlock()
-	return r.runner.Redactor.with(r.secrets.list)
+	return r.runner.Redactor.withSecrets(r.secrets.list)
 }
 
 // addSecret stores a secret that a tool receives.

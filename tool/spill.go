@@ -56,7 +56,9 @@ var outputReader = sync.OnceValues(func() (*typedTool[readOutput, string], error
 })
 
 func newOutputReader(store SpillStore, opts ...Option) Tool {
-	own := []Option{ReadOnly(), Idempotent(), Set(func(s *Settings) { s.Limits.Chars, s.ReadsOutput = pageBytes+200, true })}
+	own := []Option{ReadOnly(), Idempotent(), Set(func(s *Settings) {
+		s.Limits.Chars, s.Limits.Tokens, s.ReadsOutput = pageBytes+200, -1, true // pageReader counts tokens itself
+	})}
 	return New(toolname.ReadOutput, readOutputText, pageReader(store), append(own, opts...)...)
 }
 
@@ -74,6 +76,7 @@ func pageReader(store SpillStore) func(context.Context, readOutput) (string, err
 		if err != nil {
 			return "", err
 		}
+		text = withinTokens(ctx, text)
 		end := start + len(text)
 		head := fmt.Sprintf("[bytes %d to %d of %d", start, end, total)
 		if end < total {
@@ -81,6 +84,37 @@ func pageReader(store SpillStore) func(context.Context, readOutput) (string, err
 		}
 		return head + "]\n" + text, nil
 	}
+}
+
+// withinTokens returns the beginning of a page that respects the limit on tokens of the toolbox or
+// runner, at least one character. A page that was cut in the middle and stored again could never
+// be read to its end.
+func withinTokens(ctx context.Context, page string) string {
+	c := callFrom(ctx)
+	if c == nil {
+		return page
+	}
+	x := c.ref
+	l := x.runner.Limits
+	if x.box != nil {
+		l = x.box.config.Limits.withWider(l)
+	}
+	if l.Tokens <= 0 {
+		return page
+	}
+	b := bounder{limits: Limits{Chars: -1, Tokens: l.Tokens}, count: x.runner.Count}
+	for n := 0; len(page) > utf8.UTFMax; n++ {
+		tokens := b.tokens(page, 0, 0)
+		if tokens <= l.Tokens {
+			break
+		}
+		fewer := int(float64(len(page)) * float64(l.Tokens) / float64(tokens))
+		if n >= 8 { // the tokens are spread unevenly
+			fewer = min(fewer, len(page)/2)
+		}
+		page = cutAt(page, max(fewer, utf8.UTFMax))
+	}
+	return page
 }
 
 // pageStart returns the offset of the first byte of a page. It is less than in.Offset if

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/text/toolname"
@@ -79,6 +81,46 @@ func TestT8_PagesAreCompleteIfTheModelStartsInsideACharacter(t *testing.T) {
 					t.Errorf("%q from %d: pages are %q", content, first, read)
 				}
 			}
+		}
+	}
+}
+
+// A limit on tokens makes pages shorter. They are never cut in the middle and stored again: the
+// model would not reach the end of the output.
+func TestT8_PagesRespectALimitOnTokens(t *testing.T) {
+	long := strings.Repeat("zwölf ", 500) + strings.Repeat("漢字", 500)
+	for name, count := range map[string]func(string) int{
+		"by length": nil, "characters": utf8.RuneCountInString, "more than characters": func(s string) int { return 100 * len(s) },
+		"only at the end": func(s string) int { return strings.Count(s, "漢") },
+	} {
+		store := &tool.MemorySpill{}
+		box := mustBox(t, returnTool(long, trusted), tool.ReadOutput(store))
+		r := (&tool.Runner{Spill: store, Count: count, Limits: tool.Limits{Tokens: 100}}).Start("run")
+		turn := 0
+		answer := func(c *dragoman.ToolCall) string {
+			turn++
+			b, err := r.Do(t.Context(), box, tool.Turn{Number: turn, Calls: []*dragoman.ToolCall{c}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return b.Results[0].Text()
+		}
+		_, stored, _ := strings.Cut(answer(call("1", "f", "")), `name "`)
+		stored, _, _ = strings.Cut(stored, `"`)
+		var whole strings.Builder
+		for whole.Len() < len(long) && turn < 5000 {
+			head, page, _ := strings.Cut(withoutFence(t, answer(call("1", toolname.ReadOutput, fmt.Sprintf(`{"name":%q,"offset":%d}`, stored, whole.Len())))), "]\n")
+			tokens := (len(page) + 3) / 4
+			if count != nil {
+				tokens = count(page)
+			}
+			if page == "" || tokens > 100 && len(page) > utf8.UTFMax || strings.Contains(head, "continue with offset") != (whole.Len()+len(page) < len(long)) {
+				t.Fatalf("%s: %d tokens after %d bytes: %s", name, tokens, whole.Len(), head)
+			}
+			whole.WriteString(page)
+		}
+		if whole.String() != long {
+			t.Errorf("%s: %d of %d bytes in %d pages", name, whole.Len(), len(long), turn)
 		}
 	}
 }

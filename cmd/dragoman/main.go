@@ -187,7 +187,7 @@ func plainLosses(losses []dragoman.Loss) []dragoman.Loss {
 }
 
 // wantsJSON reports whether a command line asks for JSON reports. It works on the raw
-// arguments, because errors are also reportByID for command lines that cannot be parsed.
+// arguments, because errors are also reported for command lines that cannot be parsed.
 func wantsJSON(args []string) bool {
 	if len(args) > 0 && args[0] == "sessions" && slices.Contains(args, "--json") {
 		return true
@@ -200,7 +200,7 @@ func wantsJSON(args []string) bool {
 	return false
 }
 
-// exitError ends the program with a code. err is nil if the error was already reportByID.
+// exitError ends the program with a code. err is nil if the error was already reported.
 type exitError struct {
 	code int
 	err  error

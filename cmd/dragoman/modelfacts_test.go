@@ -142,7 +142,7 @@ func agree(t *testing.T, g http.Handler, config *provider.Config, wire *captured
 func TestConvertDropsEffortForModelsWithoutReasoning(t *testing.T) {
 	const request = `{"model":"x","max_tokens":9000,"thinking":{"type":"adaptive"},"output_config":{"effort":"high"},"messages":[{"role":"user","content":"hi"}]}`
 	file := filepath.Join(t.TempDir(), "models.yaml")
-	if err := os.WriteFile(file, []byte("version: 1\nmodels:\n  - id: openai/gpt-4.1\n    reasoning: {supported: true, words: [low, high]}\n    refuses: []\n"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("version: 1\nmodels:\n  - id: openai/gpt-4.1\n    reasoning: {supported: true, efforts: [low, high]}\n    refuses: []\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, tc := range []struct {

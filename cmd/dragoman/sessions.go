@@ -68,8 +68,8 @@ func (o *sessionsFlags) openExisting(ctx context.Context) (session.Store, error)
 	return o.store(ctx)
 }
 
-// with opens the session that id names and calls do with it.
-func (o *sessionsFlags) with(cmd *cobra.Command, id string, do func(context.Context, session.Store, *session.Session) error) error {
+// withSession opens the session that id names and calls do with it.
+func (o *sessionsFlags) withSession(cmd *cobra.Command, id string, do func(context.Context, session.Store, *session.Session) error) error {
 	ctx := cmd.Context()
 	store, err := o.openExisting(ctx)
 	if err != nil {
@@ -201,8 +201,8 @@ func reportByID(ctx context.Context, store session.Store, id string) (sessionRep
 	return reportOf(ctx, store, info), nil
 }
 
-// stderr reports the result of a command on a session: as JSON on standard output, or as text
-// on standard error.
+// reportResult reports the result of a command on a session: as JSON on standard output, or as
+// text on standard error.
 func (o *sessionsFlags) reportResult(ctx context.Context, cmd *cobra.Command, store session.Store, id, format string, args ...any) error {
 	if o.json {
 		r, err := reportByID(ctx, store, id)
@@ -366,7 +366,7 @@ calls. It contains no credentials of dragoman.`,
 		Example: `  dragoman sessions export trip | tee trip.jsonl`,
 		Args:    arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return o.with(cmd, args[0], func(ctx context.Context, store session.Store, s *session.Session) error {
+			return o.withSession(cmd, args[0], func(ctx context.Context, store session.Store, s *session.Session) error {
 				return session.Export(ctx, store, s.ID(), cmd.OutOrStdout())
 			})
 		},
@@ -426,7 +426,7 @@ sessions are independent. Both work in the same folder.`,
 		Example: `  dragoman sessions branch trip --as other-trip --json`,
 		Args:    arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return o.with(cmd, args[0], func(ctx context.Context, store session.Store, s *session.Session) error {
+			return o.withSession(cmd, args[0], func(ctx context.Context, store session.Store, s *session.Session) error {
 				at := s.Head()
 				if len(args) > 1 {
 					_, p, err := promptNamed(ctx, s, args[1:])
@@ -481,7 +481,7 @@ the conversation ends with that message, and "dragoman run" continues from there
 			if cmd.Flags().Changed("entry") && len(args) > 1 {
 				return usageError("PROMPT and --entry cannot be used together")
 			}
-			return o.with(cmd, args[0], func(ctx context.Context, store session.Store, s *session.Session) error {
+			return o.withSession(cmd, args[0], func(ctx context.Context, store session.Store, s *session.Session) error {
 				was := fmt.Sprintf("at entry %d", entry)
 				to, err := withState(ctx, s, entry)
 				if err != nil {

@@ -88,7 +88,7 @@ the model that gave the last response are used.`,
   dragoman sessions actions trip --model openai/gpt-5.1 --json`,
 		Args: arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return o.with(cmd, args[0], func(ctx context.Context, _ session.Store, s *session.Session) error {
+			return o.withSession(cmd, args[0], func(ctx context.Context, _ session.Store, s *session.Session) error {
 				model, err := o.open(ctx, s)
 				if err != nil {
 					return err
@@ -176,7 +176,7 @@ to summarize the messages that it removes: --param instructions="Keep the prices
 			if err != nil {
 				return err
 			}
-			return o.with(cmd, args[0], func(ctx context.Context, _ session.Store, s *session.Session) error {
+			return o.withSession(cmd, args[0], func(ctx context.Context, _ session.Store, s *session.Session) error {
 				return o.runAction(ctx, cmd, s, args[1], object)
 			})
 		},

@@ -27,7 +27,7 @@ printed in full.`,
   dragoman sessions show trip --json`,
 		Args: arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return o.with(cmd, args[0], func(ctx context.Context, store session.Store, s *session.Session) error {
+			return o.withSession(cmd, args[0], func(ctx context.Context, store session.Store, s *session.Session) error {
 				r, err := reportByID(ctx, store, s.ID())
 				if err != nil {
 					return err

@@ -91,7 +91,7 @@ handoffs: the explanation is for an agent in a program.`,
 			if err != nil {
 				return err
 			}
-			answer, err := o.why(cmd, args)
+			answer, err := o.explainCall(cmd, args)
 			if err != nil {
 				return err
 			}
@@ -157,8 +157,8 @@ func outrankedDenials(e *policy.Explanation) (notes []string) {
 	return notes
 }
 
-// why explains the call that the flags and arguments describe.
-func (o *whyFlags) why(cmd *cobra.Command, args []string) (*whyResult, error) {
+// explainCall explains the call that the flags and arguments describe.
+func (o *whyFlags) explainCall(cmd *cobra.Command, args []string) (*whyResult, error) {
 	if err := o.check(cmd, args); err != nil {
 		return nil, err
 	}

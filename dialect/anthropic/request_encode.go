@@ -27,16 +27,16 @@ type requestEncoder struct{ blockwire.RequestEncoder }
 func (e *requestEncoder) encode() error {
 	e.arrange(e.Req)
 	var err error
-	if e.Toolbox, err = e.offered(); err != nil {
+	if e.Toolbox, err = e.allowedTools(); err != nil {
 		return err
 	}
 	e.Cache("cache_control", e.Req.Cache)
 	return blockwire.EncodeSettings(&e.RequestEncoder, settings, e)
 }
 
-// offered narrows the tools if the choice allows only some: this wire has no
+// allowedTools narrows the tools if the choice allows only some: this wire has no
 // allowed_tools (quirk E9).
-func (e *requestEncoder) offered() (blockwire.Toolbox, error) {
+func (e *requestEncoder) allowedTools() (blockwire.Toolbox, error) {
 	t := blockwire.Toolbox{API: "anthropic", Specs: e.Req.Tools}
 	if err := wirekit.CheckTools("anthropic", e.Req, e.Target.Caps); err != nil {
 		return t, err

@@ -63,7 +63,7 @@ type requestEncoder struct {
 func (e *requestEncoder) encode() error {
 	e.arrange(e.Req)
 	var err error
-	if e.Toolbox, err = e.offered(); err != nil {
+	if e.Toolbox, err = e.allowedTools(); err != nil {
 		return err
 	}
 	e.Cache(keyCache, e.endHint(e.Req.Cache))

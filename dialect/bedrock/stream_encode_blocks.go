@@ -33,8 +33,8 @@ func (e *streamEncoder) blockStart(dst []byte, p *blockwire.Out, opening []byte)
 	return e.flush(dst, eventBlockStart)
 }
 
-// inner returns a field of the inner object of a block, or nil.
-func inner(raw []byte, key, field string) (value []byte) {
+// innerField returns a field of the inner object of a block, or nil.
+func innerField(raw []byte, key, field string) (value []byte) {
 	r := jsonwire.NewReader(raw)
 	if r.Kind() != '{' {
 		return nil
@@ -92,7 +92,7 @@ func (e *streamEncoder) Media(dst []byte, p *blockwire.Out, m *dragoman.Media) (
 	dst = e.deltaFrame(dst, p, nil, func(w *jsonwire.Writer) {
 		w.Key("image")
 		w.BeginObject()
-		w.RawField("source", inner(block.Buf, "image", "source"))
+		w.RawField("source", innerField(block.Buf, "image", "source"))
 		w.EndObject()
 	})
 	return e.StopBlock(dst, p), true
@@ -120,7 +120,7 @@ func (e *streamEncoder) Opaque(dst []byte, p *blockwire.Out, o *dragoman.Opaque)
 	}
 	e.Number(p)
 	dst = e.blockStart(dst, p, withInner(o.JSON, key, field, nil))
-	value := inner(o.JSON, key, field)
+	value := innerField(o.JSON, key, field)
 	switch {
 	case value == nil:
 	case key == keyResult:

@@ -12,9 +12,9 @@ import (
 	"github.com/dragoman-go/dragoman/internal/textkit"
 )
 
-// offered narrows the tools if the choice allows only some or none: this wire
+// allowedTools narrows the tools if the choice allows only some or none: this wire
 // has neither allowed tools nor a choice of none (quirks E2, E9).
-func (e *requestEncoder) offered() (blockwire.Toolbox, error) {
+func (e *requestEncoder) allowedTools() (blockwire.Toolbox, error) {
 	t := blockwire.Toolbox{API: "bedrock", Specs: e.Req.Tools}
 	if err := wirekit.CheckTools("bedrock", e.Req, e.Target.Caps); err != nil {
 		return t, err

@@ -131,7 +131,7 @@ func reportRefusal(p *dragoman.Refusal, at extra.Path, rep *dragoman.Report) {
 
 // reportForeign reports a block of another dialect as dropped.
 func reportForeign(p *dragoman.Opaque, at extra.Path, rep *dragoman.Report) {
-	rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of dialect %s has no form in a Cohere message", extra.TypedNoun(p.Type, "block"), p.Dialect)
+	rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of dialect %s cannot be expressed in a Cohere message", extra.TypedNoun(p.Type, "block"), p.Dialect)
 }
 
 // writePart writes a part as a content block. If the part has no form, it
@@ -165,7 +165,7 @@ func writePart(v toolwire.View, w *jsonwire.Writer, part dragoman.Part, at extra
 		}
 		w.Raw(p.JSON)
 	default:
-		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part has no form in this Cohere message", part.Kind())
+		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part cannot be expressed in this Cohere message", part.Kind())
 		return false
 	}
 	return true

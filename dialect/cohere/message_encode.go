@@ -354,7 +354,7 @@ type placed struct {
 func (e *messageEncoder) assistantBody(ms []dragoman.Message, first int) (written bool, err error) {
 	t := turn{texts: true}
 	for i := range ms {
-		e.sort(&t, &ms[i], extra.Elem(e.list, first+i))
+		e.addToTurn(&t, &ms[i], extra.Elem(e.list, first+i))
 	}
 	if len(ms) > 1 && len(t.content) > 1 {
 		e.rep.Addf(dragoman.Moved, dragoman.Info, extra.Elem(e.list, first).String(), "%d assistant messages written as one", len(ms))
@@ -427,8 +427,8 @@ func (e *messageEncoder) block(p dragoman.Part, at extra.Path) bool {
 	return true
 }
 
-// sort adds a message to a turn.
-func (e *messageEncoder) sort(t *turn, m *dragoman.Message, at extra.Path) {
+// addToTurn adds a message to a turn.
+func (e *messageEncoder) addToTurn(t *turn, m *dragoman.Message, at extra.Path) {
 	parts := m.Parts
 	if !ownElement(m) {
 		parts = e.withoutMedia(parts, "assistant", at)

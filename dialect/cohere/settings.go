@@ -94,9 +94,11 @@ func (e *requestEncoder) parallel() {
 	e.rep.Add(dragoman.Dropped, severity, "/parallel_tool_calls", "Cohere has no such flag; a model may call several tools at once")
 }
 
-// own reports whether the settings of the request are of this dialect. Settings
+// fromOwnDialect reports whether the settings of the request are of this dialect. Settings
 // of other dialects are clamped to the ranges of the API.
-func (e *requestEncoder) own() bool { return e.req.Native != nil && e.req.Native.Dialect == name }
+func (e *requestEncoder) fromOwnDialect() bool {
+	return e.req.Native != nil && e.req.Native.Dialect == name
+}
 
 // number writes a sampling setting.
 func (e *requestEncoder) number(key, setting string, n *dragoman.Number, least, most string) {
@@ -104,9 +106,9 @@ func (e *requestEncoder) number(key, setting string, n *dragoman.Number, least, 
 		return
 	}
 	value := string(*n)
-	if f := wirekit.Float(*n); !e.own() && f < wirekit.Float(dragoman.Number(least)) {
+	if f := wirekit.Float(*n); !e.fromOwnDialect() && f < wirekit.Float(dragoman.Number(least)) {
 		value = least
-	} else if !e.own() && f > wirekit.Float(dragoman.Number(most)) {
+	} else if !e.fromOwnDialect() && f > wirekit.Float(dragoman.Number(most)) {
 		value = most
 	}
 	if value != string(*n) {
@@ -121,7 +123,7 @@ func (e *requestEncoder) topK() {
 		return
 	}
 	n := *k
-	if !e.own() {
+	if !e.fromOwnDialect() {
 		n = min(max(n, 0), 500)
 	}
 	if n != *k {
@@ -133,7 +135,7 @@ func (e *requestEncoder) topK() {
 func (e *requestEncoder) seed() {
 	switch seed := e.req.Sampling.Seed; {
 	case seed == nil:
-	case *seed < 0 && !e.own():
+	case *seed < 0 && !e.fromOwnDialect():
 		e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/sampling/seed", "seed %d: Cohere does not accept negative seeds", *seed)
 	default:
 		e.w.IntField("seed", *seed)

@@ -331,9 +331,9 @@ func (e *streamEncoder) Finish(dst []byte, p *blockwire.Out, final dragoman.Part
 	case *dragoman.ToolCall:
 		return e.finishCall(dst, p, part)
 	case *dragoman.Opaque:
-		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.At.String(), "%s of dialect %s has no form in a Cohere message", extra.TypedNoun(part.Type, "block"), part.Dialect)
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.At.String(), "%s of dialect %s cannot be expressed in a Cohere message", extra.TypedNoun(part.Type, "block"), part.Dialect)
 	default:
-		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.At.String(), "%s part has no form in a response", part.Kind())
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.At.String(), "%s part cannot be expressed in a response", part.Kind())
 	}
 	return dst, nil
 }

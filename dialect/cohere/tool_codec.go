@@ -164,9 +164,9 @@ func writeResultContent(v toolwire.View, w *jsonwire.Writer, res *dragoman.ToolR
 				parts = append(parts, placed{p, here})
 				continue
 			}
-			rep.Addf(dragoman.Dropped, dragoman.Serious, here.String(), "%s of dialect %s has no form in a tool message", extra.TypedNoun(p.Type, "block"), p.Dialect)
+			rep.Addf(dragoman.Dropped, dragoman.Serious, here.String(), "%s of dialect %s cannot be expressed in a tool message", extra.TypedNoun(p.Type, "block"), p.Dialect)
 		default:
-			rep.Addf(dragoman.Dropped, dragoman.Serious, here.String(), "%s part has no form in a tool message", p.Kind())
+			rep.Addf(dragoman.Dropped, dragoman.Serious, here.String(), "%s part cannot be expressed in a tool message", p.Kind())
 		}
 	}
 	if len(texts) > 0 { // an error without content

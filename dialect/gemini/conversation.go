@@ -152,7 +152,7 @@ func (c *conversation) Add(out []blockwire.Block, m *dragoman.Message, p dragoma
 		b.Part = acceptedResult(p, c.Own(m), at, rep)
 	case *dragoman.Opaque:
 		if p.Dialect != name {
-			return drop(dragoman.Serious, "%s part of dialect %s has no Gemini form", p.Type, p.Dialect)
+			return drop(dragoman.Serious, "%s part of dialect %s cannot be expressed in Gemini", p.Type, p.Dialect)
 		}
 		b.Part = c.opaque(m, p, at, rep)
 	default:

@@ -472,8 +472,10 @@ func (e *requestEncoder) mode(c *dragoman.ToolChoice, t *toolbox) (mode string, 
 	}
 }
 
-// own reports whether the request was decoded from this dialect.
-func (e *requestEncoder) own() bool { return e.req.Native != nil && e.req.Native.Dialect == name }
+// fromOwnDialect reports whether the request was decoded from this dialect.
+func (e *requestEncoder) fromOwnDialect() bool {
+	return e.req.Native != nil && e.req.Native.Dialect == name
+}
 
 // output writes the MIME type of the output and selects the schema.
 func (e *requestEncoder) output() {

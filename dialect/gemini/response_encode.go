@@ -249,12 +249,12 @@ func (e *responseEncoder) part(w *jsonwire.Writer, origin *dragoman.Origin, p dr
 		writeMedia(w, p, jsonwire.Unquote(raw), at, e.rep)
 	case *dragoman.Opaque:
 		if p.Dialect != name {
-			e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part of dialect %s has no Gemini form", p.Type, p.Dialect)
+			e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part of dialect %s cannot be expressed in Gemini", p.Type, p.Dialect)
 			return nil
 		}
 		w.Raw(p.JSON)
 	default:
-		e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part has no form in a response", p.Kind())
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part cannot be expressed in a response", p.Kind())
 	}
 	return nil
 }

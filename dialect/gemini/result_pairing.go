@@ -41,7 +41,7 @@ func (o *openCalls) pair(m *dragoman.Message, at extra.Path, rep *dragoman.Repor
 		if !ok {
 			continue
 		}
-		o.byID[res.CallID] = o.rest(o.byID[res.CallID])
+		o.byID[res.CallID] = o.skipTaken(o.byID[res.CallID])
 		if c := o.take(o.byID[res.CallID], nil); res.CallID == "" || c == nil {
 			late = append(late, i)
 		} else if res.Name == "" {
@@ -69,10 +69,10 @@ func (o *openCalls) add(c *dragoman.ToolCall) {
 func (o *openCalls) pairByName(res *dragoman.ToolResult, at extra.Path, rep *dragoman.Report) {
 	fits := func(c *dragoman.ToolCall) bool { return res.CallID == "" || c.Synthetic }
 	name := [2]string{res.Namespace, res.Name}
-	o.byName[name] = o.rest(o.byName[name])
+	o.byName[name] = o.skipTaken(o.byName[name])
 	c := o.take(o.byName[name], fits)
 	if c == nil {
-		o.all = o.rest(o.all)
+		o.all = o.skipTaken(o.all)
 		c = o.take(o.all, fits)
 	}
 	if c == nil {
@@ -84,8 +84,8 @@ func (o *openCalls) pairByName(res *dragoman.ToolResult, at extra.Path, rep *dra
 	rep.Addf(dragoman.Synthesized, dragoman.Info, at.String(), "result without a matching call id assigned to call %q", c.ID)
 }
 
-// rest returns queue without the taken calls at its head.
-func (o *openCalls) rest(queue []int) []int {
+// skipTaken returns queue without the taken calls at its head.
+func (o *openCalls) skipTaken(queue []int) []int {
 	for len(queue) > 0 && o.taken[queue[0]] {
 		queue = queue[1:]
 	}
@@ -94,7 +94,7 @@ func (o *openCalls) rest(queue []int) []int {
 
 // take takes the first open call of queue if it fits.
 func (o *openCalls) take(queue []int, fits func(*dragoman.ToolCall) bool) *dragoman.ToolCall {
-	queue = o.rest(queue)
+	queue = o.skipTaken(queue)
 	if len(queue) == 0 || fits != nil && !fits(o.calls[queue[0]]) {
 		return nil
 	}

@@ -85,7 +85,7 @@ func (d *requestDecoder) stop() {
 
 func (e *requestEncoder) stop() {
 	stop := e.req.Sampling.Stop
-	if most := e.limits.MaxStopSequences; len(stop) > most && !e.own() {
+	if most := e.limits.MaxStopSequences; len(stop) > most && !e.fromOwnDialect() {
 		e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/sampling/stop", "the API accepts %d stop sequences", most)
 		stop = stop[:most]
 	}
@@ -127,7 +127,7 @@ func (e *requestEncoder) store() {
 	v := e.req.Store
 	switch {
 	case v == nil:
-	case e.own():
+	case e.fromOwnDialect():
 		e.w.BoolField("store", *v)
 	case *v:
 		e.rep.Add(dragoman.Dropped, dragoman.Warn, "/store", "storage is configured per project, not per request")

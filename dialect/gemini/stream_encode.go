@@ -276,7 +276,7 @@ func (e *streamEncoder) partEnd(dst []byte, ev *dragoman.PartEnd) ([]byte, error
 // callEnd writes a call.
 func (e *streamEncoder) callEnd(dst []byte, choice int, p *sentPart, c *dragoman.ToolCall) ([]byte, error) {
 	e.blockedCalls.Of(choice).Call(c, wirekit.BlockedReason)
-	e.recorded = e.records.with(choice, c)
+	e.recorded = e.records.recordCall(choice, c)
 	var err error
 	dst = e.part(dst, choice, func(w *jsonwire.Writer) {
 		err = e.call(w, e.head.Origin, c, p.at)

@@ -41,9 +41,9 @@ func (r *records) hold(choice int, p *dragoman.Reasoning, at extra.Path) bool {
 	return true
 }
 
-// with records a finished call and returns the records that may contain its
+// recordCall records a finished call and returns the records that may contain its
 // signature.
-func (r *records) with(choice int, c *dragoman.ToolCall) *wirekit.Records {
+func (r *records) recordCall(choice int, c *dragoman.ToolCall) *wirekit.Records {
 	known := r.known[choice]
 	if known != nil {
 		known.AddCall(c)

@@ -55,7 +55,7 @@ func (e *requestEncoder) effort(s *dragoman.ReasoningSettings) (budget *int64, l
 	off := s.Mode == codes.ReasoningOff || s.Mode == codes.ReasoningDefault && s.Effort == "none"
 	budgets := e.target.Caps.ThinkingBudgets
 	switch {
-	case off && (budgets || e.own()):
+	case off && (budgets || e.fromOwnDialect()):
 		return number(0), ""
 	case off:
 		lower("/reasoning", "disabled thinking written as the minimal level")

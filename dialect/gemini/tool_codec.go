@@ -503,9 +503,9 @@ func writeResponse(w *jsonwire.Writer, res *dragoman.ToolResult, at extra.Path, 
 				media = append(media, p)
 				continue
 			}
-			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part of dialect %s has no form in a result", p.Type, p.Dialect)
+			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part of dialect %s cannot be expressed in a result", p.Type, p.Dialect)
 		default:
-			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part has no form in a result", p.Kind())
+			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part cannot be expressed in a result", p.Kind())
 		}
 	}
 	switch {

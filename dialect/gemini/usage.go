@@ -26,16 +26,16 @@ type counts struct {
 	prompt, tools, cached, candidates, thoughts, total dragoman.Count
 }
 
-// whole reports whether an object has output counts that add up to its total,
+// addsUp reports whether an object has output counts that add up to its total,
 // so that a missing count is zero.
-func (c *counts) whole() bool {
+func (c *counts) addsUp() bool {
 	output := wirekit.Sum(c.candidates.N, c.thoughts.N)
 	return c.total.Known && output > 0 && wirekit.Sum(wirekit.Sum(c.prompt.N, c.tools.N), output) == c.total.N
 }
 
 // merge applies the counts of a later object.
 func (c *counts) merge(later counts) {
-	if later.whole() {
+	if later.addsUp() {
 		if !later.cached.Known && later.prompt.N >= c.cached.N {
 			later.cached = c.cached // part of the prompt, so not in the sum
 		}

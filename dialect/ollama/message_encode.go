@@ -200,7 +200,7 @@ func (e *messageEncoder) extras(ms []dragoman.Message, images bool) {
 	have := map[string]bool{}
 	for i := range ms {
 		for _, f := range ms[i].Extra.For(name) {
-			if have[f.Path] && i > 0 || filled(ms, f, images) {
+			if have[f.Path] && i > 0 || hasNewValue(ms, f, images) {
 				continue
 			}
 			have[f.Path] = true
@@ -213,8 +213,8 @@ func (e *messageEncoder) extras(ms []dragoman.Message, images bool) {
 	extra.Write(&e.w, kept, name, "")
 }
 
-// filled reports whether a stored null or empty field now has a value.
-func filled(ms []dragoman.Message, f dragoman.Field, images bool) bool {
+// hasNewValue reports whether a stored null or empty field now has a value.
+func hasNewValue(ms []dragoman.Message, f dragoman.Field, images bool) bool {
 	has := func(k string) bool {
 		return slices.ContainsFunc(ms, func(m dragoman.Message) bool {
 			return slices.ContainsFunc(m.Parts, func(p dragoman.Part) bool { return p.Kind() == k })
@@ -316,7 +316,7 @@ func (e *messageEncoder) result(res *dragoman.ToolResult, at extra.Path) error {
 		e.rep.Add(dragoman.Dropped, dragoman.Warn, at.String()+"/name", "the result does not name its tool; the model can only infer it from the order")
 	}
 	if e.target.Caps.NoResultMedia {
-		res = e.spill(res, at)
+		res = e.moveMedia(res, at)
 	}
 	if _, err := e.reg.WriteResult(&e.w, res, at, e.rep); err != nil {
 		return fmt.Errorf("ollama: %s: %w", at, err)
@@ -324,9 +324,9 @@ func (e *messageEncoder) result(res *dragoman.ToolResult, at extra.Path) error {
 	return nil
 }
 
-// spill returns a result without its media, which moves to a user message after the results
+// moveMedia returns a result without its media, which moves to a user message after the results
 // (quirk D13).
-func (e *messageEncoder) spill(res *dragoman.ToolResult, at extra.Path) *dragoman.ToolResult {
+func (e *messageEncoder) moveMedia(res *dragoman.ToolResult, at extra.Path) *dragoman.ToolResult {
 	if !slices.ContainsFunc(res.Content, isMedia) {
 		return res
 	}

@@ -194,7 +194,7 @@ func (e *requestEncoder) think() {
 	switch level := e.level(s); {
 	case s.Mode == codes.ReasoningOff, s.Effort == "none":
 		e.w.BoolField("think", false)
-	case level != "" && e.target.Caps.NoThinkLevels && !e.own():
+	case level != "" && e.target.Caps.NoThinkLevels && !e.fromOwnDialect():
 		// Older servers, and models without levels, refuse a string.
 		e.rep.Addf(dragoman.Lowered, dragoman.Info, "/reasoning/effort", "effort %s is written as true: the model is not known to accept levels", level)
 		e.w.BoolField("think", true)
@@ -212,8 +212,10 @@ func (e *requestEncoder) think() {
 	extra.Report(e.rep, s.Extra, name, extra.At("/reasoning"))
 }
 
-// own reports whether the request came from an Ollama client.
-func (e *requestEncoder) own() bool { return e.req.Native != nil && e.req.Native.Dialect == name }
+// fromOwnDialect reports whether the request came from an Ollama client.
+func (e *requestEncoder) fromOwnDialect() bool {
+	return e.req.Native != nil && e.req.Native.Dialect == name
+}
 
 // level returns the thinking level in Ollama's terms; empty if unspecified.
 func (e *requestEncoder) level(s *dragoman.ReasoningSettings) string {

@@ -60,12 +60,12 @@ var errNoMessage = errors.New("no message field: check that this is a response o
 
 type responseDecoder struct {
 	messageDecoder
-	r    *jsonwire.Reader
-	resp dragoman.Response
-	msg  []byte // nil if there is no message
-	done bool
-	word string
-	err  error
+	r          *jsonwire.Reader
+	resp       dragoman.Response
+	msg        []byte // nil if there is no message
+	done       bool
+	doneReason string
+	err        error
 }
 
 func (d *responseDecoder) decodeField(key []byte) {
@@ -92,7 +92,7 @@ func (d *responseDecoder) decodeField(key []byte) {
 		if word == "" {
 			extra.Add(&resp.Extra, name, "", []byte("done_reason"), []byte(`""`))
 		}
-		d.word = combineReasons(d.word, word)
+		d.doneReason = combineReasons(d.doneReason, word)
 	case "error":
 		if r.Null() {
 			return
@@ -133,11 +133,11 @@ func (d *responseDecoder) finish() {
 	resp := &d.resp
 	calls := resp.ToolCalls()
 	if resp.Error != nil {
-		resp.Stop = dragoman.Stop{Reason: dragoman.StopError, Native: d.word}
+		resp.Stop = dragoman.Stop{Reason: dragoman.StopError, Native: d.doneReason}
 		wirekit.ForbidCalls(dragoman.StopError, calls)
 		return
 	}
-	resp.Stop = settleStop(d.reg, d.word, d.done, calls)
+	resp.Stop = settleStop(d.reg, d.doneReason, d.done, calls)
 	for _, c := range calls {
 		// A client that gets the original bytes would run it.
 		d.unclear = d.reg.Forbid(c) || d.unclear

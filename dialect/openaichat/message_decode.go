@@ -314,7 +314,7 @@ func (d *messageDecoder) plainMessage(raw []byte, m *dragoman.Message, at extra.
 			}
 			calls = append(calls, d.legacyFunctionCall(r, at, pos))
 		case "reasoning_content", "reasoning", "reasoning_text", "reasoning_details":
-			reasoning.member(r, string(key), &m.Extra)
+			reasoning.readField(r, string(key), &m.Extra)
 		default:
 			extra.Add(&m.Extra, name, "", key, r.Raw())
 		}

@@ -205,7 +205,7 @@ func (e *messageEncoder) extras(ms []dragoman.Message, first int, content bool) 
 		for _, f := range fields {
 			full, ok := filled[f.Path]
 			if !ok {
-				full = f.Path == "/content" && content || e.filled(ms, &ms[i], f)
+				full = f.Path == "/content" && content || e.hasNewValue(ms, &ms[i], f)
 				filled[f.Path] = full
 			}
 			if full {
@@ -233,9 +233,9 @@ func (e *messageEncoder) extras(ms []dragoman.Message, first int, content bool) 
 	extra.Write(&e.w, kept, name, "")
 }
 
-// filled reports whether a stored null or empty field of m now has a value, or must not be
+// hasNewValue reports whether a stored null or empty field of m now has a value, or must not be
 // written.
-func (e *messageEncoder) filled(ms []dragoman.Message, m *dragoman.Message, f dragoman.Field) bool {
+func (e *messageEncoder) hasNewValue(ms []dragoman.Message, m *dragoman.Message, f dragoman.Field) bool {
 	any := func(has func(dragoman.Part) bool) bool {
 		return slices.ContainsFunc(ms, func(m dragoman.Message) bool { return slices.ContainsFunc(m.Parts, has) })
 	}

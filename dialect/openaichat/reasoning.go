@@ -18,7 +18,8 @@ type reasoningFields struct {
 	details []json.RawMessage
 }
 
-func (f *reasoningFields) member(r *jsonwire.Reader, key string, e **dragoman.Extra) {
+// readField reads one of the fields with reasoning.
+func (f *reasoningFields) readField(r *jsonwire.Reader, key string, e **dragoman.Extra) {
 	if key == "reasoning_details" && r.Kind() == '[' {
 		n := 0
 		for range r.Array() {

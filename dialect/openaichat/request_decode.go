@@ -139,7 +139,7 @@ func (d *requestDecoder) functionCall() {
 	d.req.ToolChoice = d.choice("function_call")
 }
 
-func (d *requestDecoder) choice(member string) *dragoman.ToolChoice {
+func (d *requestDecoder) choice(field string) *dragoman.ToolChoice {
 	r := d.r
 	if r.Kind() == '"' {
 		switch s := r.String(); s {
@@ -195,11 +195,11 @@ func (d *requestDecoder) choice(member string) *dragoman.ToolChoice {
 		}
 	}
 	if typ == "" {
-		typ, d.corrected = implied, d.corrected || member == "tool_choice"
+		typ, d.corrected = implied, d.corrected || field == "tool_choice"
 	}
 	switch {
 	case in.Err() != nil:
-		d.lists.Fail(d.r, extra.At("/"+member), raw, in.Err())
+		d.lists.Fail(d.r, extra.At("/"+field), raw, in.Err())
 	case typ == "allowed_tools":
 		switch c.Mode {
 		case "":
@@ -238,14 +238,14 @@ func nameField(r *jsonwire.Reader) string {
 	return n
 }
 
-// refName reads the name of a tool reference inside member, and stores its other fields in e.
-func refName(r *jsonwire.Reader, member string, e **dragoman.Extra) string {
+// refName reads the name of a tool reference inside field, and stores its other fields in e.
+func refName(r *jsonwire.Reader, field string, e **dragoman.Extra) string {
 	n := ""
 	for key := range r.Object() {
 		if string(key) == "name" {
 			n = r.String()
 		} else {
-			extra.Add(e, name, "/"+member, key, r.Raw())
+			extra.Add(e, name, "/"+field, key, r.Raw())
 		}
 	}
 	return n

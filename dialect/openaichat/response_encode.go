@@ -127,7 +127,7 @@ func (e *messageEncoder) candidate(index int, out []dragoman.Message, stop drago
 	original := stop
 	stop = allowedStop(e.reg, stop, out)
 	if _, none := extra.Get(ex, name, place+"/finish_reason"); !none || stop.Native != "" || !matchesStop(stop, "", calls) {
-		ex = without(ex, place+"/finish_reason")
+		ex = withoutField(ex, place+"/finish_reason")
 		own := origin != nil && origin.Dialect == name
 		word, exact := finishReasonOf(stop, own, calls)
 		if !exact {
@@ -153,8 +153,8 @@ func hasRefusalField(m dragoman.Message) bool {
 	return ok || slices.ContainsFunc(m.Parts, func(p dragoman.Part) bool { return p.Kind() == codes.KindRefusal })
 }
 
-// without returns the extras without the field at path.
-func without(e *dragoman.Extra, path string) *dragoman.Extra {
+// withoutField returns the extras without the field at path.
+func withoutField(e *dragoman.Extra, path string) *dragoman.Extra {
 	if _, ok := extra.Get(e, name, path); !ok {
 		return e
 	}

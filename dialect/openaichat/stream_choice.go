@@ -466,7 +466,7 @@ func (c *choice) fragment(f fragment) {
 	if f.args == "" {
 		return
 	}
-	c.whole(k, f)
+	c.wholeArguments(k, f)
 	if k.repeatOf != nil {
 		k.hold(c.d, f.args)
 		if k.mayRepeat() {
@@ -484,9 +484,9 @@ func (c *choice) fragment(f fragment) {
 	k.grow(f.args)
 }
 
-// whole records arguments that arrive as a JSON value. Such a value is complete (quirk C7), so
-// any other arguments contradict it.
-func (c *choice) whole(k *call, f fragment) {
+// wholeArguments records arguments that arrive as a JSON value. Such a value is complete (quirk
+// C7), so any other arguments contradict it.
+func (c *choice) wholeArguments(k *call, f fragment) {
 	if !f.whole && !k.whole || strings.TrimSpace(f.args) == "" {
 		return
 	}

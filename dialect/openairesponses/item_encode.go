@@ -123,17 +123,17 @@ func (e *itemEncoder) replay(m *dragoman.Message) ([]byte, bool) {
 		return raw, true
 	}
 	// If its id and status may not be sent, only an item without them can be replayed.
-	if own(m.Extra, "/id") || own(m.Extra, "/status") {
+	if hasOwnField(m.Extra, "/id") || hasOwnField(m.Extra, "/status") {
 		return nil, false
 	}
 	for _, p := range m.Parts {
 		switch p := p.(type) {
 		case *dragoman.ToolCall:
-			if p.ItemID != "" || own(p.Extra, "/status") {
+			if p.ItemID != "" || hasOwnField(p.Extra, "/status") {
 				return nil, false
 			}
 		case *dragoman.ToolResult:
-			if p.ItemID != "" || own(p.Extra, "/status") {
+			if p.ItemID != "" || hasOwnField(p.Extra, "/status") {
 				return nil, false
 			}
 		case *dragoman.Reasoning, *dragoman.Opaque:
@@ -143,7 +143,7 @@ func (e *itemEncoder) replay(m *dragoman.Message) ([]byte, bool) {
 	return raw, true
 }
 
-func own(x *dragoman.Extra, path string) bool {
+func hasOwnField(x *dragoman.Extra, path string) bool {
 	_, ok := extra.Get(x, name, path)
 	return ok
 }
@@ -199,7 +199,7 @@ func isContent(m *dragoman.Message, p dragoman.Part) bool {
 	case *dragoman.Reasoning, *dragoman.ToolCall, *dragoman.ToolResult:
 		return false
 	case *dragoman.Opaque:
-		return p.Dialect == name && (contentType(p.Type) || own(m.Extra, "/content"))
+		return p.Dialect == name && (contentType(p.Type) || hasOwnField(m.Extra, "/content"))
 	default:
 		return true
 	}
@@ -264,11 +264,11 @@ func (e *itemEncoder) extras(x *dragoman.Extra, keepIDs bool, skip ...string) {
 	if !keepIDs {
 		skip = append(skip, e.limits.StrippedOnReplay...)
 	}
-	extra.Write(&e.w, without(x, skip...), name, "")
+	extra.Write(&e.w, withoutFields(x, skip...), name, "")
 }
 
-// without returns the extras of this dialect except those named.
-func without(x *dragoman.Extra, names ...string) *dragoman.Extra {
+// withoutFields returns the extras of this dialect except those named.
+func withoutFields(x *dragoman.Extra, names ...string) *dragoman.Extra {
 	fields := x.For(name)
 	if len(fields) == 0 {
 		return nil
@@ -306,9 +306,9 @@ func (e *itemEncoder) call(m *dragoman.Message, c *dragoman.ToolCall, at extra.P
 		e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "call of %q was run by another provider", c.Name)
 		return nil
 	}
-	if !e.keepsIDs(m) && (c.ItemID != "" || own(c.Extra, "/status")) {
+	if !e.keepsIDs(m) && (c.ItemID != "" || hasOwnField(c.Extra, "/status")) {
 		bare := *c
-		bare.ItemID, bare.Extra = "", without(c.Extra, e.limits.StrippedOnReplay...)
+		bare.ItemID, bare.Extra = "", withoutFields(c.Extra, e.limits.StrippedOnReplay...)
 		c = &bare
 	}
 	return e.reg.WriteCall(&e.w, c, at, e.rep)
@@ -321,11 +321,11 @@ func (e *itemEncoder) result(m *dragoman.Message, res *dragoman.ToolResult, at e
 		// The type of an output depends on its call.
 		out.Payload = call.Payload
 	}
-	if call != nil && out.Caller == nil && own(call.Extra, "/caller") {
+	if call != nil && out.Caller == nil && hasOwnField(call.Extra, "/caller") {
 		out.Caller = call.Caller
 	}
-	if !e.keepsIDs(m) && (out.ItemID != "" || own(out.Extra, "/status")) {
-		out.ItemID, out.Extra = "", without(out.Extra, e.limits.StrippedOnReplay...)
+	if !e.keepsIDs(m) && (out.ItemID != "" || hasOwnField(out.Extra, "/status")) {
+		out.ItemID, out.Extra = "", withoutFields(out.Extra, e.limits.StrippedOnReplay...)
 	}
 	if call != nil && out.Envelope == nil && e.declaresOutput(call) {
 		quoteOutput(&out, at, e.rep)

@@ -157,7 +157,7 @@ func (e *outputEncoder) writeMessage(w *jsonwire.Writer, it *outputItem) {
 		e.writePart(w, p, it.places[i])
 	}
 	w.EndArray()
-	extra.Write(w, without(it.header.Extra, "id", "status", "content"), name, "")
+	extra.Write(w, withoutFields(it.header.Extra, "id", "status", "content"), name, "")
 	w.EndObject()
 	extra.Report(e.rep, it.header.Extra, name, it.at)
 }
@@ -187,7 +187,7 @@ func (e *outputEncoder) writePart(w *jsonwire.Writer, p dragoman.Part, at extra.
 		full := *t
 		full.Extra, full.Cache = &dragoman.Extra{Dialect: name, Fields: append([]dragoman.Field(nil), t.Extra.For(name)...)}, nil
 		for _, member := range []string{"annotations", "logprobs"} {
-			if !own(t.Extra, "/"+member) {
+			if !hasOwnField(t.Extra, "/"+member) {
 				full.Extra.Fields = append(full.Extra.Fields, dragoman.Field{Path: "/" + member, Value: []byte("[]")})
 			}
 		}
@@ -212,7 +212,7 @@ func (e *outputEncoder) writeReasoning(w *jsonwire.Writer, it *outputItem) {
 			extra.ReportOpaque(e.rep, it.at.String())
 		}
 	}
-	extra.Write(w, without(p.Extra, skip...), name, "")
+	extra.Write(w, withoutFields(p.Extra, skip...), name, "")
 	w.EndObject()
 	extra.Report(e.rep, p.Extra, name, it.at)
 }
@@ -246,7 +246,7 @@ func (e *outputEncoder) writeCall(w *jsonwire.Writer, it *outputItem) {
 		status = strings.Trim(string(raw), `"`)
 	}
 	report := c.Extra
-	c.Extra = without(c.Extra, "status", "id")
+	c.Extra = withoutFields(c.Extra, "status", "id")
 	if c.Extra == nil {
 		c.Extra = &dragoman.Extra{Dialect: name}
 	}

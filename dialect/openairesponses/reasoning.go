@@ -33,7 +33,7 @@ func (e *requestEncoder) reasoningSettings() {
 		e.w.StringField("summary", summary)
 		skip = append(skip, "summary")
 	}
-	extra.Write(&e.w, without(s.Extra, skip...), name, "")
+	extra.Write(&e.w, withoutFields(s.Extra, skip...), name, "")
 	e.w.EndObject()
 	extra.Report(e.rep, s.Extra, name, extra.At("/reasoning"))
 }

@@ -394,7 +394,7 @@ func terminalResponse(body []byte) []byte {
 
 func dropIDs(ms []dragoman.Message) {
 	for i := range ms {
-		ms[i].Extra = without(ms[i].Extra, "id")
+		ms[i].Extra = withoutFields(ms[i].Extra, "id")
 		for _, p := range ms[i].Parts {
 			switch p := p.(type) {
 			case *dragoman.Reasoning:

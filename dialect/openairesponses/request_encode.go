@@ -85,7 +85,7 @@ func (e *requestEncoder) input() error {
 // continues reports whether a request may have no input, because it continues a conversation that
 // the server stores.
 func (e *requestEncoder) continues() bool {
-	return e.req.PreviousResponseID != "" || own(e.req.Extra, "/conversation") || own(e.req.Extra, "/prompt")
+	return e.req.PreviousResponseID != "" || hasOwnField(e.req.Extra, "/conversation") || hasOwnField(e.req.Extra, "/prompt")
 }
 
 func (e *requestEncoder) instructions() {
@@ -199,7 +199,7 @@ func (e *requestEncoder) format() {
 	if f.Strict == codes.StrictOn {
 		skip = append(skip, "strict")
 	}
-	extra.Write(w, without(f.Extra, skip...), name, "")
+	extra.Write(w, withoutFields(f.Extra, skip...), name, "")
 	w.EndObject()
 	extra.Report(e.rep, f.Extra, name, extra.At("/output"))
 }

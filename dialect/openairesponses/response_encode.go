@@ -176,7 +176,7 @@ func (e *outputEncoder) reportGenerated(resp *dragoman.Response) {
 	if e.generated > 0 {
 		e.rep.Add(dragoman.Synthesized, dragoman.Info, "/id", "the response and its items get ids in the format of this API; their own ids are dropped")
 	}
-	if resp.Created.IsZero() && !own(resp.Extra, "/created_at") {
+	if resp.Created.IsZero() && !hasOwnField(resp.Extra, "/created_at") {
 		wirekit.ReportNoTime(e.rep)
 	}
 }
@@ -184,10 +184,10 @@ func (e *outputEncoder) reportGenerated(resp *dragoman.Response) {
 // writeHead writes the fields that are known when a response starts.
 func (e *outputEncoder) writeHead(w *jsonwire.Writer, resp *dragoman.Response, id, status string) {
 	w.StringField("id", id)
-	if !own(resp.Extra, "/object") {
+	if !hasOwnField(resp.Extra, "/object") {
 		w.StringField("object", "response")
 	}
-	if !own(resp.Extra, "/created_at") {
+	if !hasOwnField(resp.Extra, "/created_at") {
 		w.IntField("created_at", seconds(resp.Created))
 	}
 	w.StringField("status", status)
@@ -239,7 +239,7 @@ func (e *outputEncoder) writeEcho(w *jsonwire.Writer, resp *dragoman.Response, s
 	}
 	e.writeCompletedAt(w, resp, status, &skip)
 	e.writeTier(w, resp)
-	extra.Write(w, without(resp.Extra, skip...), name, "")
+	extra.Write(w, withoutFields(resp.Extra, skip...), name, "")
 	extra.ReportEcho(e.rep, resp.Extra, name, extra.At(""))
 }
 

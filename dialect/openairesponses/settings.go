@@ -119,7 +119,7 @@ func (e *requestEncoder) store() {
 	switch {
 	case e.req.Store != nil:
 		e.w.BoolField("store", *e.req.Store)
-	case !e.native && !own(e.req.Extra, "/store"):
+	case !e.native && !hasOwnField(e.req.Extra, "/store"):
 		e.rep.Add(dragoman.Synthesized, dragoman.Info, "/store", "false is sent explicitly, because Responses stores by default")
 		e.w.BoolField("store", false)
 	}

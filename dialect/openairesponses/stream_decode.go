@@ -679,7 +679,7 @@ func (d *streamDecoder) release() {
 			d.startCall(it, it.call)
 		}
 		if !it.lowered {
-			it.part.Append(rest(it.part.Text, it.call.Arguments))
+			it.part.Append(missingEnd(it.part.Text, it.call.Arguments))
 		}
 		it.part.Value, it.part.Header = it.call, it.finalHeader()
 		it.part.End()

@@ -168,9 +168,9 @@ func (d *streamDecoder) finishThinking(it *streamItem, r *dragoman.Reasoning) {
 		if i < len(it.part.Summary) {
 			have = it.part.Summary[i]
 		}
-		it.part.AppendSummary(i, rest(have, s))
+		it.part.AppendSummary(i, missingEnd(have, s))
 	}
-	it.part.Append(rest(it.part.Text, r.Text))
+	it.part.Append(missingEnd(it.part.Text, r.Text))
 }
 
 // keepPayload keeps the streamed arguments if the final item has no arguments, because an
@@ -224,7 +224,7 @@ func (d *streamDecoder) finishContent(it *streamItem) {
 			continue
 		}
 		cp.part.Value = p
-		cp.part.Append(rest(cp.part.Text, textOf(p)))
+		cp.part.Append(missingEnd(cp.part.Text, textOf(p)))
 	}
 	d.endContent(it)
 }
@@ -396,6 +396,6 @@ func (d *streamDecoder) settleCall(it *streamItem) error {
 	if it.conflicting && it.call.Problem == nil {
 		it.call.Problem = conflictProblem()
 	}
-	it.call.Extra = without(it.call.Extra, "status") // the status of the added item
+	it.call.Extra = withoutFields(it.call.Extra, "status") // the status of the added item
 	return nil
 }

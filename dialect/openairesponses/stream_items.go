@@ -435,7 +435,7 @@ func (d *streamDecoder) callRest(typ string) error {
 		return nil
 	}
 	whole := payloadText(d.ev.value)
-	if text := rest(have, whole); text != "" {
+	if text := missingEnd(have, whole); text != "" {
 		return d.callDelta(typ, text)
 	}
 	if strings.TrimSpace(whole) != "" && whole != string(have) && d.compares(it) && !continuesStream(string(have), whole) {
@@ -502,16 +502,16 @@ func restOf(have, value []byte) string {
 		if string(value) == "null" {
 			return ""
 		}
-		return rest(have, string(value))
+		return missingEnd(have, string(value))
 	}
 	// The deltas usually contain all of it: compare before copying.
 	if inner := value[1 : len(value)-1]; bytes.Equal(inner, have) {
 		return ""
 	}
-	return rest(have, unquoted(value))
+	return missingEnd(have, unquoted(value))
 }
 
-func rest(have []byte, whole string) string {
+func missingEnd(have []byte, whole string) string {
 	if len(whole) > len(have) && strings.HasPrefix(whole, string(have)) {
 		return whole[len(have):]
 	}

@@ -84,7 +84,7 @@ func (e *streamEncoder) endContent(p *outputPart, final dragoman.Part) {
 	if text == "" {
 		text = string(p.sent) // an empty value never overwrites
 	}
-	if missing := rest(p.sent, text); missing != "" {
+	if missing := missingEnd(p.sent, text); missing != "" {
 		e.delta(p, 0, missing)
 	}
 	// The part keeps the kind it started with.
@@ -139,7 +139,7 @@ func (e *streamEncoder) endCall(p *outputPart, final dragoman.Part) {
 		it.spliced, it.status = true, "incomplete"
 		e.rep.Addf(dragoman.Lowered, dragoman.Serious, it.at.String(), "the final call %.60q differs from the streamed one; the response is written as incomplete", c.ID)
 	}
-	if missing := rest(p.sent, text); missing != "" {
+	if missing := missingEnd(p.sent, text); missing != "" {
 		e.delta(p, 0, missing)
 	}
 	if it.freeform {
@@ -229,7 +229,7 @@ func (e *streamEncoder) endReasoning(p *outputPart, final dragoman.Part) {
 		case i >= len(p.summaries):
 			e.summaryDelta(p, i+1, s)
 		case i == p.summary-1:
-			if missing := rest(p.summaries[i], s); missing != "" {
+			if missing := missingEnd(p.summaries[i], s); missing != "" {
 				e.summaryDelta(p, i+1, missing)
 			}
 		}
@@ -240,7 +240,7 @@ func (e *streamEncoder) endReasoning(p *outputPart, final dragoman.Part) {
 			full.Summary = append(full.Summary, string(s))
 		}
 	}
-	if missing := rest(p.sent, full.Text); missing != "" {
+	if missing := missingEnd(p.sent, full.Text); missing != "" {
 		e.thinkingDelta(p, missing)
 	}
 	if p.thinking {

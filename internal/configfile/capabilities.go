@@ -93,7 +93,7 @@ func checkWords(field, value string) error {
 	}
 	for _, word := range strings.Fields(value) {
 		if known != nil && !slices.Contains(known, word) {
-			return fmt.Errorf("unknown word %q; known words are %s", word, strings.Join(known, ", "))
+			return fmt.Errorf("unknown value %q; known values are %s", word, strings.Join(known, ", "))
 		}
 	}
 	return nil

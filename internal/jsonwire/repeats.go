@@ -76,15 +76,15 @@ func settleSlowly(doc []byte, l Literal) (settled []byte, at Cut) {
 	if !s.walk() || len(s.cuts) == 0 {
 		return doc, Cut{}
 	}
-	return s.without(doc), s.at
+	return s.withoutRemoved(doc), s.at
 }
 
 // Unambiguous reports whether a document is valid JSON without duplicate fields:
 // readers disagree which duplicate counts.
 func Unambiguous(doc []byte) bool { return readsOneWay(doc, nil) }
 
-// readsOneWay is like ReadsOneWay, and also requires that no field is a case variant of a known
-// one.
+// readsOneWay reports whether a document is valid JSON without duplicate fields and without case
+// variants of known fields.
 func readsOneWay(doc []byte, k Known) bool {
 	s := scan[[]byte]{doc: doc}
 	return s.clear(k) || readsOneWaySlowly(doc, k)
@@ -226,8 +226,8 @@ func (s *settler) name() bool {
 	return !literal || s.dec.SkipValue() == nil
 }
 
-// without returns the document without the removed ranges.
-func (s *settler) without(doc []byte) []byte {
+// withoutRemoved returns the document without the removed ranges.
+func (s *settler) withoutRemoved(doc []byte) []byte {
 	slices.SortFunc(s.cuts, func(a, b cut) int { return cmp.Compare(a.from, b.from) })
 	out := make([]byte, 0, len(doc))
 	var end int64

@@ -94,6 +94,9 @@ const maxShown = 16 << 10
 // approvalForm returns the question about a pending call.
 func (s *Server) approvalForm(c *call, p *tool.Pending) asked {
 	key := bindingKey(p.Binding)
+	if w := p.Wanted; w != nil && w.Name != "" {
+		return s.toolQuestion(c, p)
+	}
 	c.mu.Lock()
 	v := c.shown[key]
 	c.mu.Unlock()
@@ -145,6 +148,61 @@ func (s *Server) approvalForm(c *call, p *tool.Pending) asked {
 	return q
 }
 
+// toolQuestion returns a question that a running tool asks with [tool.Suspended], such as the
+// form of an MCP server that this program uses: the form itself, a page to open, or a question
+// for consent.
+func (s *Server) toolQuestion(c *call, p *tool.Pending) asked {
+	w := p.Wanted
+	q := asked{Binding: bindingKey(p.Binding), Wanted: w}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: the tool %s asks during call %s.", visible(s.o.Name), visible(p.Tool()), visible(p.Binding.CallID))
+	if w.From != "" {
+		fmt.Fprintf(&b, "\nThe question comes from %s.", visible(w.From))
+	}
+	if len(w.Secrets) > 0 {
+		fmt.Fprintf(&b, "\nCareful: it asks for what looks like a secret: %s. Do not enter passwords or keys.", visible(strings.Join(w.Secrets, ", ")))
+	}
+	fmt.Fprintf(&b, "\n%s", visible(w.Prompt))
+	switch {
+	case w.Schema != nil:
+		q.Question = Form(b.String(), w.Schema)
+	case w.URL != "" && c.caller.Can(CapElicitationURL):
+		q.Question = OpenURL(b.String(), w.URL)
+	default:
+		if w.URL != "" {
+			fmt.Fprintf(&b, "\nIt wants this page to be opened:\n%s", visible(w.URL))
+		}
+		q.Question = Form(b.String(), json.RawMessage(`{"type":"object","properties":{"approve":{"type":"boolean","title":"Agree","default":false}},"required":["approve"]}`))
+	}
+	return q
+}
+
+// decideQuestion reads the answer to a question of a tool.
+func (q *asked) decideQuestion(action string, content json.RawMessage) (a tool.Answer, ok bool) {
+	var consent struct {
+		Approve *bool `json:"approve"`
+	}
+	_ = json.Unmarshal(content, &consent)
+	switch {
+	case action == "decline":
+		return tool.Answer{Verdict: tool.Rejected}, true
+	case action == "cancel":
+		return tool.Answer{Verdict: tool.Rejected, NoApprover: true}, true
+	case action != "accept":
+		return tool.Answer{}, false
+	case q.Wanted.Schema != nil:
+		return tool.Answer{Verdict: tool.Approved, Value: content}, len(content) > 0
+	case q.Question.needs() == CapElicitationURL:
+		return tool.Answer{Verdict: tool.Approved}, true
+	case consent.Approve == nil:
+		return tool.Answer{}, false
+	case *consent.Approve:
+		return tool.Answer{Verdict: tool.Approved}, true
+	default:
+		return tool.Answer{Verdict: tool.Rejected}, true
+	}
+}
+
 // visible returns a text in which nothing is hidden: invisible characters are escaped, except
 // line breaks and tabs.
 func visible(s string) string {
@@ -178,6 +236,16 @@ func argumentType(spec *dragoman.ToolSpec, name string) string {
 
 // decide reads the answer to an approval form. ok is false if it must be asked again.
 func (q *asked) decide(answer json.RawMessage) (a tool.Answer, ok bool) {
+	if q.Wanted != nil && q.Wanted.Name != "" {
+		var got struct {
+			Action  string          `json:"action"`
+			Content json.RawMessage `json:"content"`
+		}
+		if json.Unmarshal(answer, &got) != nil {
+			return tool.Answer{}, false
+		}
+		return q.decideQuestion(got.Action, got.Content)
+	}
 	var got struct {
 		Action  string `json:"action"`
 		Content struct {

@@ -457,3 +457,36 @@ func TestTheClientApprovesTheCallsOfAnAgent(t *testing.T) {
 		t.Errorf("%d %s %s, ran %v after %s", r.code, r.text, r.result, paid.ran(), ask.result)
 	}
 }
+
+func TestQuestionsOfAToolReachTheClientAsTheirOwnForms(t *testing.T) {
+	form := json.RawMessage(`{"type":"object","properties":{"b":{"type":"string"}},"required":["b"]}`)
+	asker := tool.New("push", "Pushes.", func(ctx context.Context, _ struct{}) (string, error) {
+		answers, asked := tool.Answers(ctx)
+		if !asked {
+			return "", &tool.Suspended{State: json.RawMessage(`{"at":1}`), Asks: []tool.InputRequest{
+				{Name: "branch", From: "MCP server \"git\"", Prompt: "Which branch?", Schema: form},
+				{Name: "sure", Prompt: "Sure?"},
+			}}
+		}
+		return string(answers["branch"].Verdict) + " " + string(answers["branch"].Value) + " " + string(answers["sure"].Verdict), nil
+	}, tool.Set(plain))
+	_, url := serve(t, mcpserver.Options{Tools: []tool.Tool{asker}})
+	c := newClient(t, url, modern, forms)
+	ask := c.call("push", nil)
+	if got := at[string](ask.result, "inputRequests", "approval_1", "params", "requestedSchema", "properties", "b", "type"); got != "string" {
+		t.Fatalf("the form of the tool is not passed on: %s", ask.result)
+	}
+	if message := at[string](ask.result, "inputRequests", "approval_1", "params", "message"); !strings.Contains(message, `MCP server "git"`) || !strings.Contains(message, "Which branch?") {
+		t.Errorf("message %q", message)
+	}
+	answers := yes("approval_2")
+	answers["approval_1"] = object{"action": "accept", "content": object{"b": "main"}}
+	if r := c.call("push", nil, retry(ask, answers)); r.texts() != `approved {"b":"main"} approved` {
+		t.Errorf("%d %s %s", r.code, r.text, r.result)
+	}
+	answers = no("approval_2", "")
+	answers["approval_1"] = object{"action": "decline"}
+	if r := c.call("push", nil, retry(c.call("push", nil), answers)); r.texts() != `rejected  rejected` {
+		t.Errorf("%d %s %s", r.code, r.text, r.result)
+	}
+}

@@ -17,6 +17,8 @@ import (
 const (
 	// A token is refreshed this long before it expires.
 	refreshEarly = time.Minute
+	// refreshWait limits how long a token that has not expired waits for its refresh to begin.
+	refreshWait = 5 * time.Second
 	// If a server rejects a token of this age or younger, another login would not help.
 	freshToken = time.Minute
 
@@ -276,8 +278,18 @@ func (a *Authorizer) current(ctx context.Context) (*record, error) {
 	if rec, done := a.usable(); done {
 		return rec, nil
 	}
-	leave, err := a.enter(ctx)
+	good := a.stillGood()
+	wait, cancel := ctx, func() {}
+	if good != nil {
+		// A token that is only about to expire does not wait for a login elsewhere.
+		wait, cancel = context.WithTimeout(ctx, refreshWait)
+	}
+	leave, err := a.enter(wait)
+	cancel()
 	if err != nil {
+		if good != nil && ctx.Err() == nil {
+			return good, nil
+		}
 		return nil, err
 	}
 	defer leave()
@@ -317,6 +329,16 @@ func (a *Authorizer) usable() (rec *record, done bool) {
 		return a.rec, true
 	}
 	return nil, false
+}
+
+// stillGood returns the token in memory if it has not expired.
+func (a *Authorizer) stillGood() *record {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.rec != nil && a.valid(a.rec) {
+		return a.rec
+	}
+	return nil
 }
 
 // expiring reports whether a token should be refreshed. A token with a short life is not

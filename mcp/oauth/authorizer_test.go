@@ -14,6 +14,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -102,6 +103,29 @@ func TestShortLivedTokenIsNotRefreshedEachTime(t *testing.T) {
 	if n := w.as.count(&w.as.refreshes); n != 0 {
 		t.Errorf("%d refreshes of a new token", n)
 	}
+}
+
+func TestValidTokenDoesNotWaitForALogin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, err := New(Options{Server: "https://mcp.example/mcp"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.keep(&record{Access: "old", Refresh: "r", Issued: time.Now(), Expires: time.Now().Add(time.Minute)})
+		time.Sleep(55 * time.Second) // the refresh is due
+		leave, err := a.enter(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer leave() // a login that lasts
+		begin := time.Now()
+		if token, err := a.Token(t.Context()); token != "old" || err != nil {
+			t.Errorf("token %q, error %v", token, err)
+		}
+		if waited := time.Since(begin); waited > refreshWait {
+			t.Errorf("waited %s", waited)
+		}
+	})
 }
 
 func TestEndedGrantMeansNewLogin(t *testing.T) {

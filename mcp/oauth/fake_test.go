@@ -494,7 +494,8 @@ func newWorld(t *testing.T) *world {
 	as := newAS(t)
 	rs := newRS(t, as)
 	return &world{t: t, as: as, rs: rs, o: Options{
-		Server: rs.url, Store: MemoryStore(), Browser: browser, Redirect: Loopback{Ports: []int{freePort(t)}}.Listen,
+		Server: rs.url, Store: MemoryStore(), Browser: browser, LoginTimeout: 10 * time.Second,
+		Redirect: Loopback{Ports: []int{freePort(t)}}.Listen,
 	}}
 }
 

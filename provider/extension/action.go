@@ -148,7 +148,7 @@ const (
 	// are on, whether there are a model and an encoder, and the names of live values. The
 	// values themselves are in [Runtime].
 	layerRuntime = "runtime"
-	// layerApp and LayerBase are what the application supplies about itself and its base
+	// layerApp and layerBase are what the application supplies about itself and its base
 	// configuration.
 	layerApp  = "app"
 	layerBase = "base_config"
@@ -280,9 +280,9 @@ func (r *Resolution) layers(a Action, moment string, in ActionInput) map[string]
 }
 
 // layer marshals strings, numbers and lists of strings, which cannot fail.
-func layer(members map[string]any) json.RawMessage {
-	raw, err := encode(members)
-	if err != nil || members == nil {
+func layer(fields map[string]any) json.RawMessage {
+	raw, err := encode(fields)
+	if err != nil || fields == nil {
 		return json.RawMessage("{}")
 	}
 	return raw

@@ -79,8 +79,8 @@ func (Compact) Elements(Env) []Element {
 // Idle reports that it changes neither requests nor responses.
 func (Compact) Idle(json.RawMessage) bool { return true }
 
-// with returns the defaults with the settings of the extension.
-func (c Compact) with(settings json.RawMessage) (Compact, error) {
+// withSettings returns the defaults with the settings of the extension.
+func (c Compact) withSettings(settings json.RawMessage) (Compact, error) {
 	c.Summarize = c.Summarize || c.Instructions != ""
 	if len(settings) == 0 {
 		return c, nil
@@ -120,7 +120,7 @@ func (c Compact) Actions(env Env) []Action {
 		Run:    c.run,
 	}
 	// If the settings are invalid, the action itself reports the error.
-	if set, err := c.with(env.Config); err != nil || set.OnSave {
+	if set, err := c.withSettings(env.Config); err != nil || set.OnSave {
 		a.Triggers = []string{BeforeSave}
 	}
 	return []Action{a}
@@ -128,8 +128,8 @@ func (c Compact) Actions(env Env) []Action {
 
 // The codes of the errors of [CompactID].
 const (
-	// codeUneven: the native history does not match the session's messages.
-	codeUneven = "not_aligned"
+	// codeNotAligned: the native history does not match the session's messages.
+	codeNotAligned = "not_aligned"
 	// codeNoModel: a summary was requested, but the session is not connected to a model.
 	codeNoModel = "no_model"
 	// codeNoSummary: the model wrote no summary.
@@ -139,7 +139,7 @@ const (
 const metadataKey = CompactName
 
 func (c Compact) run(ctx context.Context, in ActionInput) (ActionResult, error) {
-	c, err := c.with(in.Context[layerConfig])
+	c, err := c.withSettings(in.Context[layerConfig])
 	if err != nil {
 		return ActionResult{}, &ActionError{codeParams, err.Error()}
 	}
@@ -161,7 +161,7 @@ func (c Compact) run(ctx context.Context, in ActionInput) (ActionResult, error) 
 		messages = in.Session.Messages()
 	}
 	if len(messages) != len(in.Native) {
-		return ActionResult{}, &ActionError{codeUneven, fmt.Sprintf("the native history has %d messages, but the session has %d, so it cannot be shortened", len(in.Native), len(messages))}
+		return ActionResult{}, &ActionError{codeNotAligned, fmt.Sprintf("the native history has %d messages, but the session has %d, so it cannot be shortened", len(in.Native), len(messages))}
 	}
 	head := 0 // instructions stay
 	for head < len(messages) && (messages[head].Role == dragoman.RoleSystem || messages[head].Role == dragoman.RoleDeveloper) {

@@ -15,15 +15,15 @@ import (
 // Object is a JSON object that is edited in place: all bytes that are not edited stay
 // unchanged, in their order. The zero value is {}.
 //
-// Places are field names, or JSON Pointers, which begin with a slash: "think",
+// Paths are field names, or JSON Pointers, which begin with a slash: "think",
 // "/options/num_ctx", "/messages/0/prefix". A missing element of an array is an error; "-" is
-// the place after the last element.
+// the position after the last element.
 type Object struct {
 	raw json.RawMessage
 }
 
-// ErrNoPath reports that a place of an object does not exist.
-var ErrNoPath = errors.New("extension: unknown place")
+// ErrNoPath reports that a path does not exist in an object.
+var ErrNoPath = errors.New("extension: unknown path")
 
 // NewObject parses an object. Its own field names must be unique. Objects inside it may repeat
 // a name, as the arguments of a call may (requirement R7): they stay unchanged.
@@ -79,13 +79,13 @@ func (o *Object) UnmarshalJSON(b []byte) (err error) {
 	return err
 }
 
-// Get returns the value at a place, or nil if there is none.
-func (o *Object) Get(place string) json.RawMessage {
-	if o.isEmpty() && place != "" {
+// Get returns the value at a path, or nil if there is none.
+func (o *Object) Get(path string) json.RawMessage {
+	if o.isEmpty() && path != "" {
 		return nil
 	}
 	raw := o.JSON()
-	for _, token := range tokens(place) {
+	for _, token := range tokens(path) {
 		if raw = child(raw, token); raw == nil {
 			return nil
 		}
@@ -93,39 +93,39 @@ func (o *Object) Get(place string) json.RawMessage {
 	return raw
 }
 
-// Read decodes the value at a place into v. It reports whether there is one.
-func (o *Object) Read(place string, v any) (found bool, err error) {
-	raw := o.Get(place)
+// Read decodes the value at a path into v. It reports whether there is one.
+func (o *Object) Read(path string, v any) (found bool, err error) {
+	raw := o.Get(path)
 	if raw == nil {
 		return false, nil
 	}
 	return true, json.Unmarshal(raw, v)
 }
 
-// Set writes a value; a json.RawMessage is written unchanged. Missing objects on the path to
-// the place are created.
-func (o *Object) Set(place string, value any) error {
+// Set writes a value; a json.RawMessage is written unchanged. Missing objects on the path
+// are created.
+func (o *Object) Set(path string, value any) error {
 	raw, err := encode(value)
 	if err != nil {
-		return fmt.Errorf("extension: the value of %s: %w", place, err)
+		return fmt.Errorf("extension: the value of %s: %w", path, err)
 	}
-	return o.edit(place, func(json.RawMessage) (json.RawMessage, error) { return raw, nil })
+	return o.edit(path, func(json.RawMessage) (json.RawMessage, error) { return raw, nil })
 }
 
 // SetDefault is like Set but keeps an existing value.
-func (o *Object) SetDefault(place string, value any) error {
-	if o.Get(place) != nil {
+func (o *Object) SetDefault(path string, value any) error {
+	if o.Get(path) != nil {
 		return nil
 	}
-	return o.Set(place, value)
+	return o.Set(path, value)
 }
 
-// Delete removes the value at a place, if there is one.
-func (o *Object) Delete(place string) error {
-	if o.Get(place) == nil {
+// Delete removes the value at a path, if there is one.
+func (o *Object) Delete(path string) error {
+	if o.Get(path) == nil {
 		return nil
 	}
-	return o.edit(place, func(json.RawMessage) (json.RawMessage, error) { return nil, nil })
+	return o.edit(path, func(json.RawMessage) (json.RawMessage, error) { return nil, nil })
 }
 
 // Merge merges the fields of a patch into the object: objects are merged field by field, any
@@ -161,32 +161,32 @@ func merge(into, patch json.RawMessage) (json.RawMessage, error) {
 	return into, r.End()
 }
 
-func (o *Object) edit(place string, f func(old json.RawMessage) (json.RawMessage, error)) error {
-	path := tokens(place)
-	if len(path) == 0 {
-		return fmt.Errorf("%w: the name is empty", ErrNoPath)
+func (o *Object) edit(path string, f func(old json.RawMessage) (json.RawMessage, error)) error {
+	keys := tokens(path)
+	if len(keys) == 0 {
+		return fmt.Errorf("%w: the path is empty", ErrNoPath)
 	}
-	raw, err := edit(o.JSON(), path, f)
+	raw, err := edit(o.JSON(), keys, f)
 	if err != nil {
-		return fmt.Errorf("%s: %w", place, err)
+		return fmt.Errorf("%s: %w", path, err)
 	}
 	o.raw = raw
 	return nil
 }
 
-// edit returns raw with one place changed. f gets the value there, or nil; its result is
+// edit returns raw with the value at a path changed. f gets the value there, or nil; its result is
 // written, and nil deletes the value.
-func edit(raw json.RawMessage, path []string, f func(json.RawMessage) (json.RawMessage, error)) (json.RawMessage, error) {
-	if len(path) == 0 {
+func edit(raw json.RawMessage, keys []string, f func(json.RawMessage) (json.RawMessage, error)) (json.RawMessage, error) {
+	if len(keys) == 0 {
 		return f(raw)
 	}
 	switch {
 	case raw == nil:
 		raw = json.RawMessage("{}")
 	case isArray(raw):
-		return editArray(raw, path, f)
+		return editArray(raw, keys, f)
 	case !isObject(raw):
-		return nil, fmt.Errorf("%w: the parent of %q is not an object", ErrNoPath, path[0])
+		return nil, fmt.Errorf("%w: the parent of %q is not an object", ErrNoPath, keys[0])
 	}
 	var w jsonwire.Writer
 	w.BeginObject()
@@ -194,9 +194,9 @@ func edit(raw json.RawMessage, path []string, f func(json.RawMessage) (json.RawM
 	found := false
 	for key := range r.Object() {
 		name, value := string(key), r.Raw()
-		if name == path[0] && !found {
+		if name == keys[0] && !found {
 			found = true
-			changed, err := edit(value, path[1:], f)
+			changed, err := edit(value, keys[1:], f)
 			if err != nil {
 				return nil, err
 			}
@@ -209,12 +209,12 @@ func edit(raw json.RawMessage, path []string, f func(json.RawMessage) (json.RawM
 		w.Raw(value)
 	}
 	if !found {
-		added, err := edit(nil, path[1:], f)
+		added, err := edit(nil, keys[1:], f)
 		if err != nil {
 			return nil, err
 		}
 		if added != nil {
-			w.QuotedKey(path[0])
+			w.QuotedKey(keys[0])
 			w.Raw(added)
 		}
 	}
@@ -222,16 +222,16 @@ func edit(raw json.RawMessage, path []string, f func(json.RawMessage) (json.RawM
 	return w.Buf, errors.Join(r.End(), w.Err())
 }
 
-func editArray(raw json.RawMessage, path []string, f func(json.RawMessage) (json.RawMessage, error)) (json.RawMessage, error) {
+func editArray(raw json.RawMessage, keys []string, f func(json.RawMessage) (json.RawMessage, error)) (json.RawMessage, error) {
 	var w jsonwire.Writer
 	w.BeginArray()
 	r := jsonwire.NewReader(raw)
 	n, found := 0, false
 	for range r.Array() {
 		value := json.RawMessage(r.Raw())
-		if path[0] == strconv.Itoa(n) {
+		if keys[0] == strconv.Itoa(n) {
 			found = true
-			changed, err := edit(value, path[1:], f)
+			changed, err := edit(value, keys[1:], f)
 			if err != nil {
 				return nil, err
 			}
@@ -242,9 +242,9 @@ func editArray(raw json.RawMessage, path []string, f func(json.RawMessage) (json
 		}
 		n++
 	}
-	if path[0] == "-" {
+	if keys[0] == "-" {
 		found = true
-		added, err := edit(nil, path[1:], f)
+		added, err := edit(nil, keys[1:], f)
 		if err != nil {
 			return nil, err
 		}
@@ -254,7 +254,7 @@ func editArray(raw json.RawMessage, path []string, f func(json.RawMessage) (json
 	}
 	w.EndArray()
 	if !found {
-		return nil, fmt.Errorf("%w: the array has %d elements, but no element %q", ErrNoPath, n, path[0])
+		return nil, fmt.Errorf("%w: the array has %d elements, but no element %q", ErrNoPath, n, keys[0])
 	}
 	return w.Buf, errors.Join(r.End(), w.Err())
 }
@@ -283,15 +283,15 @@ func child(raw json.RawMessage, token string) json.RawMessage {
 	return nil
 }
 
-// tokens returns the steps of the path to a place.
-func tokens(place string) []string {
+// tokens returns the keys of a path.
+func tokens(path string) []string {
 	switch {
-	case place == "":
+	case path == "":
 		return nil
-	case place[0] != '/':
-		return []string{place}
+	case path[0] != '/':
+		return []string{path}
 	}
-	parts := strings.Split(place[1:], "/")
+	parts := strings.Split(path[1:], "/")
 	for i, p := range parts {
 		parts[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(p)
 	}

@@ -38,10 +38,10 @@ func (n *notes) exec(ctx context.Context, sql string, args ...any) (rows int64, 
 	for range 100 {
 		done, err := n.store.pool.Exec(ctx, sql, args...)
 		if !failedWith(err, serializationFailure) {
-			return done.RowsAffected(), n.store.about(err)
+			return done.RowsAffected(), n.store.wrapErr(err)
 		}
 	}
-	return 0, n.store.about(errors.New("too many concurrent changes to a note; try again"))
+	return 0, n.store.wrapErr(errors.New("too many concurrent changes to a note; try again"))
 }
 
 // Put stores a value.
@@ -97,7 +97,7 @@ func (n *notes) Get(ctx context.Context, key string) (value []byte, found bool, 
 func (n *notes) GetAll(ctx context.Context, keys []string) ([][]byte, error) {
 	rows, err := n.store.pool.Query(ctx, `SELECT key, value FROM dragoman_notes WHERE key = ANY ($1) AND expires > $2`, keys, n.clock())
 	if err != nil {
-		return nil, n.store.about(err)
+		return nil, n.store.wrapErr(err)
 	}
 	found := make(map[string][]byte, len(keys))
 	var key string
@@ -107,7 +107,7 @@ func (n *notes) GetAll(ctx context.Context, keys []string) ([][]byte, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, n.store.about(err)
+		return nil, n.store.wrapErr(err)
 	}
 	return storekit.InOrder(keys, found), nil
 }

@@ -77,7 +77,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 		return nil, fmt.Errorf("postgres: %w", err)
 	}
 	if err := s.migrate(ctx); err != nil {
-		return nil, errors.Join(s.about(err), s.Close())
+		return nil, errors.Join(s.wrapErr(err), s.Close())
 	}
 	return s, nil
 }
@@ -89,7 +89,7 @@ func durable(ctx context.Context, c *pgx.Conn) error {
 	return err
 }
 
-func (s *Store) about(err error) error {
+func (s *Store) wrapErr(err error) error {
 	var conflict *storage.Conflict
 	switch {
 	case err == nil, errors.As(err, &conflict):
@@ -157,7 +157,7 @@ func (s *Store) Create(ctx context.Context, info session.Info, entries iter.Seq2
 	case failedWith(err, uniqueViolation):
 		return session.ErrExists
 	default:
-		return s.about(err)
+		return s.wrapErr(err)
 	}
 }
 
@@ -215,7 +215,7 @@ func (s *Store) Append(ctx context.Context, id string, head int64, entries []ses
 			FROM moved, unnest($5::timestamptz[], $6::text[], $7::text[], $8::text[]) WITH ORDINALITY AS e (time, kind, key, body, ord)`,
 			id, head, int64(n), times[n-1], times, kinds, keys, bodies)
 		if lost := failedWith(err, serializationFailure); !lost && (err != nil || done.RowsAffected() > 0) {
-			return s.about(err)
+			return s.wrapErr(err)
 		}
 	}
 	info, err := s.Info(ctx, id)
@@ -234,5 +234,5 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 	if err == nil && done.RowsAffected() == 0 {
 		return session.ErrNotFound
 	}
-	return s.about(err)
+	return s.wrapErr(err)
 }

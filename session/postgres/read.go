@@ -23,13 +23,13 @@ func scanInfo(row pgx.CollectableRow) (i session.Info, err error) {
 func (s *Store) Info(ctx context.Context, id string) (session.Info, error) {
 	rows, err := s.pool.Query(ctx, `SELECT `+infoColumns+` FROM dragoman_sessions WHERE id = $1`, id)
 	if err != nil {
-		return session.Info{}, s.about(err)
+		return session.Info{}, s.wrapErr(err)
 	}
 	i, err := pgx.CollectExactlyOneRow(rows, scanInfo)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return session.Info{}, session.ErrNotFound
 	}
-	return i, s.about(err)
+	return i, s.wrapErr(err)
 }
 
 // List yields the sessions as of the start of the loop.
@@ -42,7 +42,7 @@ func (s *Store) List(ctx context.Context) iter.Seq2[session.Info, error] {
 			all, err = pgx.CollectRows(rows, scanInfo)
 		}
 		if err != nil {
-			yield(session.Info{}, s.about(err))
+			yield(session.Info{}, s.wrapErr(err))
 			return
 		}
 		for _, i := range all {
@@ -69,13 +69,13 @@ func (s *Store) Read(ctx context.Context, id string, q session.Query) iter.Seq2[
 		}
 		storekit.Pages(ctx, q, func(ctx context.Context, q session.Query) ([]session.Entry, bool, error) {
 			page, more, err := s.page(ctx, no, q)
-			return page, more, s.about(err)
+			return page, more, s.wrapErr(err)
 		})(yield)
 	}
 }
 
-// where returns the condition for the entries that a query selects.
-func where(no int64, q session.Query) (condition string, args []any) {
+// whereClause returns the condition for the entries that a query selects.
+func whereClause(no int64, q session.Query) (condition string, args []any) {
 	kinds := append([]string(nil), q.Kinds...) // nil means NULL: all kinds
 	condition = ` session = $1 AND seq > $2 AND seq <= $3 AND ($4::text[] IS NULL OR kind = ANY ($4)) `
 	args = []any{no, q.After, q.Until, kinds}
@@ -94,27 +94,27 @@ func (s *Store) settle(ctx context.Context, id string, q session.Query) (no int6
 		return 0, q, session.ErrNotFound
 	}
 	if err != nil {
-		return 0, q, s.about(err)
+		return 0, q, s.wrapErr(err)
 	}
 	if q.Until <= 0 || q.Until > head {
 		q.Until = head
 	}
 	if q.Last > 0 {
-		condition, args := where(no, q)
+		condition, args := whereClause(no, q)
 		var first int64
 		err := s.pool.QueryRow(ctx, `SELECT seq FROM dragoman_entries WHERE`+condition+`ORDER BY seq DESC LIMIT 1 OFFSET `+strconv.Itoa(q.Last-1), args...).Scan(&first)
 		switch {
 		case err == nil:
 			q.After = first - 1
 		case !errors.Is(err, pgx.ErrNoRows):
-			return 0, q, s.about(err)
+			return 0, q, s.wrapErr(err)
 		}
 	}
 	return no, q, nil
 }
 
 func (s *Store) page(ctx context.Context, no int64, q session.Query) (page []session.Entry, more bool, err error) {
-	condition, args := where(no, q)
+	condition, args := whereClause(no, q)
 	rows, err := s.pool.Query(ctx, `SELECT seq, time, kind, key, body FROM dragoman_entries WHERE`+condition+`ORDER BY seq LIMIT `+strconv.Itoa(pageEntries), args...)
 	if err != nil {
 		return nil, false, err

@@ -37,10 +37,10 @@ func (t tickets) Update(ctx context.Context, id string, change func(*tool.Stored
 		case failedWith(err, uniqueViolation), failedWith(err, serializationFailure):
 			continue // another process opened the same ticket, or changed it
 		default:
-			return t.store.about(err)
+			return t.store.wrapErr(err)
 		}
 	}
-	return t.store.about(errors.New("too many concurrent changes to ticket " + id + "; try again"))
+	return t.store.wrapErr(errors.New("too many concurrent changes to ticket " + id + "; try again"))
 }
 
 func (t tickets) update(ctx context.Context, tx pgx.Tx, id string, change func(*tool.StoredTicket) error, refused *error) error {
@@ -69,7 +69,7 @@ func (t tickets) update(ctx context.Context, tx pgx.Tx, id string, change func(*
 func (t tickets) List(ctx context.Context, run string) ([]tool.StoredTicket, error) {
 	rows, err := t.store.pool.Query(ctx, `SELECT id, body FROM dragoman_tickets WHERE run = $1 AND NOT delivered ORDER BY no`, run)
 	if err != nil {
-		return nil, t.store.about(err)
+		return nil, t.store.wrapErr(err)
 	}
 	var out []tool.StoredTicket
 	var id, body string
@@ -86,5 +86,5 @@ func (t tickets) List(ctx context.Context, run string) ([]tool.StoredTicket, err
 	if corrupt != nil {
 		return nil, corrupt
 	}
-	return out, t.store.about(err)
+	return out, t.store.wrapErr(err)
 }

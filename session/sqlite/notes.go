@@ -42,7 +42,7 @@ func (n *notes) Put(ctx context.Context, key string, value []byte, expires time.
 	return n.store.change(ctx, func(tx *sql.Tx) error {
 		if until <= now {
 			_, err := tx.ExecContext(ctx, `DELETE FROM notes WHERE key = ?`, key)
-			return n.store.about(err)
+			return n.store.wrapErr(err)
 		}
 		if value == nil {
 			value = []byte{}
@@ -52,7 +52,7 @@ func (n *notes) Put(ctx context.Context, key string, value []byte, expires time.
 		if err == nil && n.puts.Add(1)%storage.SweepEvery == 0 {
 			_, err = sweep(ctx, tx, now)
 		}
-		return n.store.about(err)
+		return n.store.wrapErr(err)
 	})
 }
 
@@ -72,14 +72,14 @@ func (n *notes) PutNew(ctx context.Context, key string, value []byte, expires ti
 		res, err := tx.ExecContext(ctx, `INSERT INTO notes (key, value, expires) VALUES (?, ?, ?)
 			ON CONFLICT (key) DO UPDATE SET value = excluded.value, expires = excluded.expires WHERE notes.expires <= ?`, key, value, until, now)
 		if err != nil {
-			return n.store.about(err)
+			return n.store.wrapErr(err)
 		}
 		rows, err := res.RowsAffected()
 		stored = rows == 1
 		if err == nil && n.puts.Add(1)%storage.SweepEvery == 0 {
 			_, err = sweep(ctx, tx, now)
 		}
-		return n.store.about(err)
+		return n.store.wrapErr(err)
 	})
 	return stored && err == nil, err
 }
@@ -91,7 +91,7 @@ func (n *notes) Get(ctx context.Context, key string) (value []byte, found bool, 
 		return nil, false, nil
 	}
 	if err != nil {
-		return nil, false, n.store.about(err)
+		return nil, false, n.store.wrapErr(err)
 	}
 	return notNil(value), true, nil
 }
@@ -112,7 +112,7 @@ func (n *notes) GetAll(ctx context.Context, keys []string) ([][]byte, error) {
 	}
 	rows, err := n.store.read.QueryContext(ctx, `SELECT key, value FROM notes WHERE key IN (SELECT value FROM json_each(?)) AND expires > ?`, string(list), n.clock())
 	if err != nil {
-		return nil, n.store.about(err)
+		return nil, n.store.wrapErr(err)
 	}
 	defer rows.Close() //nolint:errcheck // rows.Err has the error
 	found := make(map[string][]byte, len(keys))
@@ -120,12 +120,12 @@ func (n *notes) GetAll(ctx context.Context, keys []string) ([][]byte, error) {
 		var key string
 		var value []byte
 		if err := rows.Scan(&key, &value); err != nil {
-			return nil, n.store.about(err)
+			return nil, n.store.wrapErr(err)
 		}
 		found[key] = notNil(value)
 	}
 	if err := rows.Err(); err != nil {
-		return nil, n.store.about(err)
+		return nil, n.store.wrapErr(err)
 	}
 	return storekit.InOrder(keys, found), nil
 }
@@ -134,7 +134,7 @@ func (n *notes) GetAll(ctx context.Context, keys []string) ([][]byte, error) {
 func (n *notes) Delete(ctx context.Context, key string) error {
 	return n.store.change(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `DELETE FROM notes WHERE key = ?`, key)
-		return n.store.about(err)
+		return n.store.wrapErr(err)
 	})
 }
 
@@ -142,7 +142,7 @@ func (n *notes) Delete(ctx context.Context, key string) error {
 func (n *notes) Sweep(ctx context.Context, now time.Time) (swept int, err error) {
 	err = n.store.change(ctx, func(tx *sql.Tx) error {
 		swept, err = sweep(ctx, tx, now.UnixMicro())
-		return n.store.about(err)
+		return n.store.wrapErr(err)
 	})
 	if err != nil {
 		return 0, err

@@ -27,7 +27,7 @@ func (s *Store) Info(ctx context.Context, id string) (session.Info, error) {
 	if errors.Is(err, sql.ErrNoRows) {
 		return session.Info{}, session.ErrNotFound
 	}
-	return i, s.about(err)
+	return i, s.wrapErr(err)
 }
 
 // List yields the sessions as of the start of the loop.
@@ -35,7 +35,7 @@ func (s *Store) List(ctx context.Context) iter.Seq2[session.Info, error] {
 	return func(yield func(session.Info, error) bool) {
 		all, err := s.infos(ctx)
 		if err != nil {
-			yield(session.Info{}, s.about(err))
+			yield(session.Info{}, s.wrapErr(err))
 			return
 		}
 		for _, i := range all {
@@ -78,7 +78,7 @@ func (s *Store) Read(ctx context.Context, id string, q session.Query) iter.Seq2[
 		}
 		storekit.Pages(ctx, q, func(ctx context.Context, q session.Query) ([]session.Entry, bool, error) {
 			page, more, err := s.page(ctx, no, q)
-			return page, more, s.about(err)
+			return page, more, s.wrapErr(err)
 		})(yield)
 	}
 }
@@ -91,26 +91,26 @@ func (s *Store) settle(ctx context.Context, id string, q session.Query) (no int6
 		return 0, q, session.ErrNotFound
 	}
 	if err != nil {
-		return 0, q, s.about(err)
+		return 0, q, s.wrapErr(err)
 	}
 	if q.Until <= 0 || q.Until > head {
 		q.Until = head
 	}
 	if q.Last > 0 {
-		where, args := where(no, q)
+		where, args := whereClause(no, q)
 		var first int64
 		err := s.read.QueryRowContext(ctx, `SELECT seq FROM entries WHERE `+where+` ORDER BY seq DESC LIMIT 1 OFFSET ?`, append(args, q.Last-1)...).Scan(&first)
 		switch {
 		case err == nil:
 			q.After = first - 1
 		case !errors.Is(err, sql.ErrNoRows):
-			return 0, q, s.about(err)
+			return 0, q, s.wrapErr(err)
 		}
 	}
 	return no, q, nil
 }
 
-func where(no int64, q session.Query) (where string, args []any) {
+func whereClause(no int64, q session.Query) (where string, args []any) {
 	where, args = `session = ? AND seq > ? AND seq <= ?`, []any{no, q.After, q.Until}
 	if q.Key != "" {
 		where += ` AND key = ? AND key <> ''` // the index has no empty keys
@@ -126,7 +126,7 @@ func where(no int64, q session.Query) (where string, args []any) {
 }
 
 func (s *Store) page(ctx context.Context, no int64, q session.Query) (page []session.Entry, more bool, err error) {
-	where, args := where(no, q)
+	where, args := whereClause(no, q)
 	rows, err := s.read.QueryContext(ctx, `SELECT seq, time, kind, key, body FROM entries WHERE `+where+` ORDER BY seq LIMIT ?`, append(args, pageEntries)...)
 	if err != nil {
 		return nil, false, err

@@ -77,7 +77,7 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 		}
 	}
 	if err != nil {
-		return nil, errors.Join(s.about(err), s.Close())
+		return nil, errors.Join(s.wrapErr(err), s.Close())
 	}
 	return s, nil
 }
@@ -119,8 +119,8 @@ func (o Options) dsn(path string, more ...string) string {
 	return "file:" + (&url.URL{Path: name}).EscapedPath() + "?" + v.Encode()
 }
 
-// about wraps errors of SQLite, and says what to do about common ones.
-func (s *Store) about(err error) error {
+// wrapErr wraps errors of SQLite, and says what to do about common ones.
+func (s *Store) wrapErr(err error) error {
 	var e *driver.Error
 	switch {
 	case err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
@@ -170,13 +170,13 @@ func (s *Store) change(ctx context.Context, do func(tx *sql.Tx) error) error {
 	}
 	tx, err := s.write.BeginTx(ctx, nil)
 	if err != nil {
-		return s.about(err)
+		return s.wrapErr(err)
 	}
 	if err := do(tx); err != nil {
 		_ = tx.Rollback() // err has the cause
 		return err
 	}
-	return s.about(tx.Commit())
+	return s.wrapErr(tx.Commit())
 }
 
 // Create creates a session. It locks the file for other writers until all entries are read.
@@ -193,7 +193,7 @@ func (s *Store) Create(ctx context.Context, info session.Info, entries iter.Seq2
 			return session.ErrExists
 		}
 		if err != nil || entries == nil {
-			return s.about(err)
+			return s.wrapErr(err)
 		}
 		in, err := s.inserter(ctx, tx, no, 0)
 		if err != nil {
@@ -230,7 +230,7 @@ type inserter struct {
 func (s *Store) inserter(ctx context.Context, tx *sql.Tx, no, head int64) (*inserter, error) {
 	stmt, err := tx.PrepareContext(ctx, `INSERT INTO entries (session, seq, time, kind, key, body) VALUES (?, ?, ?, ?, ?, ?)`)
 	if err != nil {
-		return nil, s.about(err)
+		return nil, s.wrapErr(err)
 	}
 	return &inserter{s: s, stmt: stmt, no: no, seq: head}, nil
 }
@@ -241,12 +241,12 @@ func (in *inserter) add(ctx context.Context, e *session.Entry) error {
 	in.seq++
 	in.last = e.Time.UnixMicro()
 	_, err := in.stmt.ExecContext(ctx, in.no, in.seq, in.last, e.Kind, e.Key, string(e.Body))
-	return in.s.about(err)
+	return in.s.wrapErr(err)
 }
 
 func (in *inserter) done(ctx context.Context, tx *sql.Tx) error {
 	_, err := tx.ExecContext(ctx, `UPDATE sessions SET head = ?, updated = ? WHERE no = ?`, in.seq, in.last, in.no)
-	return in.s.about(err)
+	return in.s.wrapErr(err)
 }
 
 // Append adds entries.
@@ -263,7 +263,7 @@ func (s *Store) Append(ctx context.Context, id string, head int64, entries []ses
 		case errors.Is(err, sql.ErrNoRows):
 			return session.ErrNotFound
 		case err != nil:
-			return s.about(err)
+			return s.wrapErr(err)
 		case actual != head:
 			return &storage.Conflict{ID: id, Head: head, Actual: actual}
 		case len(entries) == 0:
@@ -288,11 +288,11 @@ func (s *Store) Append(ctx context.Context, id string, head int64, entries []ses
 func (s *Store) Delete(ctx context.Context, id string) error {
 	return s.change(ctx, func(tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, `DELETE FROM entries WHERE session = (SELECT no FROM sessions WHERE id = ?)`, id); err != nil {
-			return s.about(err)
+			return s.wrapErr(err)
 		}
 		res, err := tx.ExecContext(ctx, `DELETE FROM sessions WHERE id = ?`, id)
 		if err != nil {
-			return s.about(err)
+			return s.wrapErr(err)
 		}
 		if n, err := res.RowsAffected(); err != nil || n == 0 {
 			return session.ErrNotFound

@@ -27,7 +27,7 @@ func (t tickets) Update(ctx context.Context, id string, change func(*tool.Stored
 		err := tx.QueryRowContext(ctx, `SELECT body FROM tickets WHERE id = ?`, id).Scan(&body)
 		known := err == nil
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
-			return t.store.about(err)
+			return t.store.wrapErr(err)
 		}
 		after, raw, err := storekit.ChangeTicket(id, body, change)
 		if err != nil || raw == nil {
@@ -36,12 +36,12 @@ func (t tickets) Update(ctx context.Context, id string, change func(*tool.Stored
 		expires := after.Ticket.Expires.UnixMicro()
 		if known {
 			_, err = tx.ExecContext(ctx, `UPDATE tickets SET run = ?, delivered = ?, expires = ?, body = ? WHERE id = ?`, after.Ticket.Run, after.Delivered, expires, string(raw), id)
-			return t.store.about(err)
+			return t.store.wrapErr(err)
 		}
 		if _, err = tx.ExecContext(ctx, `INSERT INTO tickets (id, run, delivered, expires, body) VALUES (?, ?, ?, ?, ?)`, id, after.Ticket.Run, after.Delivered, expires, string(raw)); err == nil {
 			_, err = tx.ExecContext(ctx, `DELETE FROM tickets WHERE delivered = 1 AND expires < ?`, t.store.notes.clock()-storage.TicketRetention.Microseconds())
 		}
-		return t.store.about(err)
+		return t.store.wrapErr(err)
 	})
 }
 
@@ -49,14 +49,14 @@ func (t tickets) Update(ctx context.Context, id string, change func(*tool.Stored
 func (t tickets) List(ctx context.Context, run string) ([]tool.StoredTicket, error) {
 	rows, err := t.store.read.QueryContext(ctx, `SELECT id, body FROM tickets WHERE run = ? AND delivered = 0 ORDER BY no`, run)
 	if err != nil {
-		return nil, t.store.about(err)
+		return nil, t.store.wrapErr(err)
 	}
 	defer rows.Close() //nolint:errcheck // rows.Err has the error
 	var out []tool.StoredTicket
 	for rows.Next() {
 		var id, body string
 		if err := rows.Scan(&id, &body); err != nil {
-			return nil, t.store.about(err)
+			return nil, t.store.wrapErr(err)
 		}
 		var s tool.StoredTicket
 		if err := json.Unmarshal([]byte(body), &s); err != nil {
@@ -64,5 +64,5 @@ func (t tickets) List(ctx context.Context, run string) ([]tool.StoredTicket, err
 		}
 		out = append(out, s)
 	}
-	return out, t.store.about(rows.Err())
+	return out, t.store.wrapErr(rows.Err())
 }

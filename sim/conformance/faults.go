@@ -13,7 +13,7 @@ import (
 // faults checks that, whatever goes wrong, the client gets the intended response or an error,
 // and never runs an incomplete call.
 func faults(t *testing.T, s *session) {
-	req := request("What's the weather in Oslo and Bergen?", weather())
+	req := request("What's the weather in Oslo and Bergen?", weatherTool())
 	want, err := s.try(context.Background(), req)
 	if err != nil {
 		t.Fatal(err)

@@ -178,7 +178,7 @@ func request(prompt string, tools ...dragoman.ToolSpec) *dragoman.Request {
 	return &dragoman.Request{Model: "sim/planner", StreamUsage: true, Messages: []dragoman.Message{dragoman.UserText(prompt)}, Tools: tools}
 }
 
-func weather() dragoman.ToolSpec {
+func weatherTool() dragoman.ToolSpec {
 	return dragoman.ToolSpec{
 		Name: "get_weather", Description: "Current weather in a city.",
 		Parameters: json.RawMessage(`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}`),
@@ -230,14 +230,14 @@ func text(t *testing.T, s *session) {
 }
 
 func call(t *testing.T, s *session) {
-	req := request("What's the weather in Oslo?", weather())
+	req := request("What's the weather in Oslo?", weatherTool())
 	got := calls(t, s.ask(t, req), "get_weather", `{"city":"Oslo"}`)
 	req.Messages = append(req.Messages, dragoman.ToolResults(got[0].ResultText("4 °C")))
 	checkText(t, s.ask(t, req), "get_weather says: 4 °C")
 }
 
 func parallelCalls(t *testing.T, s *session) {
-	req := request("What's the weather in Oslo and Bergen?", weather())
+	req := request("What's the weather in Oslo and Bergen?", weatherTool())
 	got := calls(t, s.ask(t, req), "get_weather", `{"city":"Oslo"}`, "get_weather", `{"city":"Bergen"}`)
 	req.Messages = append(req.Messages, dragoman.ToolResults(got[0].ResultText("4 °C"), got[1].ResultText("8 °C")))
 	checkText(t, s.ask(t, req), "get_weather says: 4 °C\nget_weather says: 8 °C")
@@ -258,7 +258,7 @@ func freeform(t *testing.T, s *session) {
 }
 
 func namespaced(t *testing.T, s *session) {
-	tool := weather()
+	tool := weatherTool()
 	tool.Namespace, tool.NamespaceDescription = "meteo", "About the weather."
 	req := request("What's the weather in Oslo?", tool)
 	got := calls(t, s.ask(t, req), "meteo.get_weather", `{"city":"Oslo"}`)
@@ -304,7 +304,7 @@ func reasoning(t *testing.T, s *session) {
 }
 
 func reasoningReplay(t *testing.T, s *session) {
-	req := request("What's the weather in Oslo?", weather())
+	req := request("What's the weather in Oslo?", weatherTool())
 	thinking(req)
 	resp := s.ask(t, req)
 	thoughts := reasonings(resp)
@@ -330,7 +330,7 @@ func reasoningReplay(t *testing.T, s *session) {
 func imagesInResults(t *testing.T, s *session) {
 	pixel := []byte("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89")
 	image := dragoman.Image("image/png", pixel)
-	req := request("What's the weather in Oslo?", weather())
+	req := request("What's the weather in Oslo?", weatherTool())
 	got := calls(t, s.ask(t, req), "get_weather", `{"city":"Oslo"}`)
 	req.Messages = append(req.Messages, dragoman.ToolResults(got[0].Result(&dragoman.Text{Text: "a photo:"}, image)))
 	if resp := s.ask(t, req); len(resp.ToolCalls()) > 0 || resp.Text() == "" {
@@ -342,7 +342,7 @@ func imagesInResults(t *testing.T, s *session) {
 }
 
 func failedResults(t *testing.T, s *session) {
-	req := request("What's the weather in Oslo?", weather())
+	req := request("What's the weather in Oslo?", weatherTool())
 	got := calls(t, s.ask(t, req), "get_weather", `{"city":"Oslo"}`)
 	req.Messages = append(req.Messages, dragoman.ToolResults(got[0].Fail("no such city")))
 	resp := s.ask(t, req)
@@ -362,7 +362,7 @@ func structuredOutput(t *testing.T, s *session) {
 }
 
 func outputLimit(t *testing.T, s *session) {
-	req := request("What's the weather in Oslo, Bergen and Paris?", weather())
+	req := request("What's the weather in Oslo, Bergen and Paris?", weatherTool())
 	limit := int64(18) // two calls and part of the third
 	req.MaxOutputTokens = &limit
 	resp, err := s.try(context.Background(), req)
@@ -409,7 +409,7 @@ func errorsOfEachClass(t *testing.T, s *session) {
 }
 
 func errorMidway(t *testing.T, s *session) {
-	req := request("midway", weather())
+	req := request("midway", weatherTool())
 	req.Model = "sim/scenario"
 	resp, err := s.try(context.Background(), req)
 	var e *dragoman.APIError

@@ -45,7 +45,7 @@ func NewAudit(w io.Writer) *Audit { return &Audit{w: w} }
 func OpenAudit(name string) (*Audit, io.Closer, error) {
 	f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
-		return nil, nil, fmt.Errorf("policy: the audit log: %w", err)
+		return nil, nil, fmt.Errorf("policy: opening the audit log: %w", err)
 	}
 	a := NewAudit(f)
 	if info, err := f.Stat(); err == nil && info.Size() > 0 {
@@ -235,7 +235,7 @@ func (a *Audit) write(e Entry) error {
 		err = a.append(append(line, '\n'))
 	}
 	if err != nil {
-		err = fmt.Errorf("policy: the audit log: %w", err)
+		err = fmt.Errorf("policy: writing the audit log: %w", err)
 		if a.err == nil {
 			a.err = err
 		}

@@ -225,14 +225,14 @@ func (r *reader) rule(n *node) Rule {
 		"enabled":  mark("enabled", func(n *node) { rule.Disabled = !r.boolean(n, "enabled") }),
 		"subjects": mark("subjects", func(n *node) { rule.Subjects = r.texts(n, "subjects") }),
 		"reason":   mark("reason", func(n *node) { rule.Reason = r.String(n, "reason") }),
-		"when":     mark("when", func(n *node) { r.when(n, &rule.When, mark) }),
+		"when":     mark("when", func(n *node) { r.readWhen(n, &rule.When, mark) }),
 		"edits":    mark("edits", func(n *node) { rule.Edits = r.edits(n) }),
 		"input":    mark("input", func(n *node) { rule.Input = r.input(n) }),
 	})
 	return rule
 }
 
-func (r *reader) when(n *node, w *When, mark func(string, func(*node)) func(*node)) {
+func (r *reader) readWhen(n *node, w *When, mark func(string, func(*node)) func(*node)) {
 	texts := func(name string, to *[]string) func(*node) {
 		return mark("when."+name, func(n *node) { *to = r.texts(n, name) })
 	}

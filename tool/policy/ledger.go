@@ -50,7 +50,7 @@ func stickyOf(b tool.Binding) sticky {
 }
 
 // ErrDecision is wrapped by every error about an answer that cannot be recorded.
-var ErrDecision = errors.New("policy: invalid answer")
+var ErrDecision = errors.New("policy: invalid decision")
 
 // Decide records a decision on one call, which replaces an earlier one, and, if it is sticky,
 // on the later calls of the tool. Undecided removes the decision.
@@ -157,7 +157,7 @@ func checkAnswer(a tool.Answer) error {
 	case a.Verdict != tool.Approved && (a.Edited != nil || a.Value != nil):
 		return fmt.Errorf("%w: only an approval has an edited input or a value", ErrDecision)
 	case a.Verdict == tool.Undecided && a.Sticky:
-		return fmt.Errorf("%w: only a verdict is sticky", ErrDecision)
+		return fmt.Errorf("%w: without a verdict, it cannot be sticky", ErrDecision)
 	case a.Value != nil && !json.Valid(a.Value):
 		return fmt.Errorf("%w: the value is not JSON", ErrDecision)
 	case a.Edited != nil && a.Edited.Arguments != nil && !json.Valid(a.Edited.Arguments):
@@ -239,7 +239,7 @@ func (l *Ledger) UnmarshalJSON(data []byte) error {
 		Version int `json:"version"`
 	}
 	if err := json.Unmarshal(data, &version); err != nil {
-		return fmt.Errorf("policy: the ledger: %w", err)
+		return fmt.Errorf("policy: reading the ledger: %w", err)
 	}
 	if version.Version > ledgerVersion {
 		return fmt.Errorf("%w: the ledger has version %d, but this program supports versions up to %d", errNewerVersion, version.Version, ledgerVersion)
@@ -251,18 +251,18 @@ func (l *Ledger) UnmarshalJSON(data []byte) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&in); err != nil {
-		return fmt.Errorf("policy: the ledger: %w", err)
+		return fmt.Errorf("policy: reading the ledger: %w", err)
 	}
 	calls, sticky := map[tool.Binding]tool.Answer{}, map[sticky]tool.Answer{}
 	for _, c := range in.Calls {
 		if err := checkAnswer(c.Answer); err != nil || c.Answer.Verdict == tool.Undecided {
-			return fmt.Errorf("policy: the ledger: %w: %q", ErrDecision, c.Answer.Verdict)
+			return fmt.Errorf("policy: reading the ledger: %w: %q", ErrDecision, c.Answer.Verdict)
 		}
 		calls[c.Binding] = c.Answer
 	}
 	for _, s := range in.Sticky {
 		if s.Verdict != tool.Approved && s.Verdict != tool.Rejected {
-			return fmt.Errorf("policy: the ledger: %w: %q", ErrDecision, s.Verdict)
+			return fmt.Errorf("policy: reading the ledger: %w: %q", ErrDecision, s.Verdict)
 		}
 		sticky[s.sticky] = tool.Answer{Verdict: s.Verdict, Message: s.Message}
 	}

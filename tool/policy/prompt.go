@@ -160,7 +160,7 @@ func (p *Prompt) ask(text string) error {
 		_, err = io.WriteString(p.out, "> ")
 	}
 	if err != nil {
-		return fmt.Errorf("policy: the prompt: %w", err)
+		return fmt.Errorf("policy: writing the prompt: %w", err)
 	}
 	return nil
 }

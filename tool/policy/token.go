@@ -92,7 +92,7 @@ var (
 	// ErrTokenReplayed is a token that was redeemed before.
 	ErrTokenReplayed = fmt.Errorf("%w: it was used before", ErrToken)
 	// errTokenNonces reports that it is unknown whether a token was used.
-	errTokenNonces = fmt.Errorf("%w: whether it was used before is not known", ErrToken)
+	errTokenNonces = fmt.Errorf("%w: cannot check whether it was used before", ErrToken)
 )
 
 // mismatchError is a token for another call than the one it was redeemed for.

@@ -43,7 +43,8 @@ type staged struct {
 	edit
 	dir  *os.Root
 	base string
-	// newFile is the file with the new content, kept the one with the old; "" if there is none.
+	// newFile names the file with the new content, and oldFile the one with the old; "" if
+	// there is none.
 	newFile, oldFile string
 }
 

@@ -86,8 +86,8 @@ func applyHunks(ctx context.Context, rel string, data []byte, hunks []hunk) ([]b
 	return b.Bytes(), nil
 }
 
-// old returns the lines that the file must contain: those kept and those removed.
-func (h *hunk) old() []string {
+// oldLines returns the lines that the file must contain: those kept and those removed.
+func (h *hunk) oldLines() []string {
 	var old []string
 	for _, l := range h.lines {
 		if l.op != '+' {
@@ -111,7 +111,7 @@ func (h *hunk) find(ctx context.Context, rel string, lines []textLine, from int)
 		}
 		from, after = at, at+1 // a hunk may repeat its anchor as its first line
 	}
-	old := h.old()
+	old := h.oldLines()
 	switch {
 	case len(old) == 0 && h.eof:
 		return len(lines), nil

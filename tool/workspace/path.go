@@ -98,7 +98,7 @@ func (w *Workspace) resolveChange(name string) (string, error) {
 	case rel == "." || strings.HasSuffix(name, "/"):
 		return "", refuse(name, "is a folder")
 	}
-	if p := w.protected.in(rel); p != "" {
+	if p := w.protected.protectedElement(rel); p != "" {
 		return "", refuse(name, "is in %s, which is write-protected", p)
 	}
 	return rel, nil

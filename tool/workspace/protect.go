@@ -25,8 +25,8 @@ func newProtection(names []string) (protection, error) {
 	return p, nil
 }
 
-// in returns the element of a path that may not be written to, or "".
-func (p protection) in(rel string) string {
+// protectedElement returns the element of a path that may not be written to, or "".
+func (p protection) protectedElement(rel string) string {
 	for element := range strings.SplitSeq(rel, "/") {
 		if p.covers(element) {
 			return element

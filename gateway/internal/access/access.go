@@ -138,7 +138,7 @@ func (k *Keys) Visit(presented string) error {
 	if err != nil || i < 0 {
 		return err
 	}
-	if refused := t.accounts[i].visit(k.now()); refused != nil {
+	if refused := t.accounts[i].countRequest(k.now()); refused != nil {
 		refused.Key = t.keys[i].Name
 		return refused
 	}
@@ -161,7 +161,7 @@ func (k *Keys) Use(name string) (release func(), err error) {
 		a := t.accounts[i]
 		refused := a.enter()
 		if refused == nil {
-			if refused = a.visit(k.now()); refused == nil {
+			if refused = a.countRequest(k.now()); refused == nil {
 				return sync.OnceFunc(func() { a.release(0) }), nil
 			}
 			a.release(0)

@@ -125,8 +125,8 @@ func (a *account) exhausted(now time.Time) *RefusedError {
 	}
 }
 
-// visit counts a request that only the requests per minute limit.
-func (a *account) visit(now time.Time) *RefusedError {
+// countRequest counts a request that only the requests per minute limit.
+func (a *account) countRequest(now time.Time) *RefusedError {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.request(now)

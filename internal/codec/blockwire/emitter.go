@@ -215,7 +215,7 @@ func (e *Emitter) Advance(dst []byte, all bool) ([]byte, error) {
 		if !all && (p.Final == nil || truncated(p.Final)) {
 			return dst, nil
 		}
-		if p.Opened() && p.contradicted() {
+		if p.Opened() && p.differsFromSent() {
 			return e.spliced(dst, p), nil
 		}
 		final := p.Final

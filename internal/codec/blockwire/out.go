@@ -64,10 +64,10 @@ func (p *Out) WholeArguments(c *dragoman.ToolCall) string {
 	}
 }
 
-// contradicted reports whether the end of a part has a different call than its block on
+// differsFromSent reports whether the end of a part has a different call than its block on
 // the wire. Such a block is not closed, because clients run calls whose blocks are
 // closed.
-func (p *Out) contradicted() bool {
+func (p *Out) differsFromSent() bool {
 	start, was := p.Skeleton.(*dragoman.ToolCall)
 	if p.Final == nil {
 		return false

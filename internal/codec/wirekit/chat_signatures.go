@@ -185,7 +185,7 @@ func withoutSignature(c *dragoman.ToolCall, signature string) *dragoman.ToolCall
 	for _, f := range c.Extra.Fields {
 		for _, m := range signedFields {
 			if f.Path == m.path {
-				f.Value = without(f.Value, m.keys, signature)
+				f.Value = withoutText(f.Value, m.keys, signature)
 			}
 		}
 		if f.Value != nil {
@@ -195,8 +195,8 @@ func withoutSignature(c *dragoman.ToolCall, signature string) *dragoman.ToolCall
 	return &bare
 }
 
-// without returns a value without the text at the path keys, or nil if nothing is left.
-func without(raw []byte, keys []string, text string) []byte {
+// withoutText returns a value without the text at the path keys, or nil if nothing is left.
+func withoutText(raw []byte, keys []string, text string) []byte {
 	r := jsonwire.NewReader(raw)
 	switch {
 	case textAt(raw, keys) != text:
@@ -211,7 +211,7 @@ func without(raw []byte, keys []string, text string) []byte {
 		k := string(key)
 		value := r.Raw()
 		if k == keys[0] {
-			value = without(value, keys[1:], text)
+			value = withoutText(value, keys[1:], text)
 		}
 		if value != nil {
 			left = true

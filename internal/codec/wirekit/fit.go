@@ -49,7 +49,7 @@ func fitReasoning(req *dragoman.Request, caps *targets.Capabilities, rep *dragom
 		s.Mode, s.BudgetTokens = codes.ReasoningAdaptive, nil
 		rep.Addf(dragoman.Lowered, dragoman.Info, "/reasoning/budget_tokens", "the model accepts no budget; effort %s is sent", s.Effort)
 	}
-	if caps.NoReasoningWithTools && len(req.Tools) > 0 && !off(&s) {
+	if caps.NoReasoningWithTools && len(req.Tools) > 0 && !reasoningOff(&s) {
 		s = dragoman.ReasoningSettings{Mode: codes.ReasoningOff}
 		if req.Reasoning != nil {
 			rep.Add(dragoman.Dropped, dragoman.Warn, "/reasoning", "the model cannot call tools while it reasons; reasoning is switched off")
@@ -57,7 +57,7 @@ func fitReasoning(req *dragoman.Request, caps *targets.Capabilities, rep *dragom
 			rep.Add(dragoman.Synthesized, dragoman.Info, "/reasoning", "the model cannot call tools while it reasons; reasoning is switched off")
 		}
 	}
-	if off(&s) && listed(caps.Refuses, effortNone) && caps.ReasoningOff == "" {
+	if reasoningOff(&s) && listed(caps.Refuses, effortNone) && caps.ReasoningOff == "" {
 		if !caps.ThinkingBudgets || caps.MinThinkingBudget <= 0 {
 			rep.Add(dragoman.Dropped, dragoman.Warn, "/reasoning", "the model does not accept effort none; the model decides whether to reason")
 			fitted.Reasoning = nil
@@ -72,7 +72,7 @@ func fitReasoning(req *dragoman.Request, caps *targets.Capabilities, rep *dragom
 		s.Effort = "high"
 	}
 	fitBudget(&s, caps, rep)
-	if caps.Efforts != "" && (!off(&s) || caps.ReasoningOff == "") {
+	if caps.Efforts != "" && (!reasoningOff(&s) || caps.ReasoningOff == "") {
 		fitEffort(&s, strings.Fields(caps.Efforts), rep)
 	}
 	if s == before {
@@ -89,7 +89,7 @@ func dropReasoning(s *dragoman.ReasoningSettings, caps *targets.Capabilities, re
 	if caps.ThinksByDefault {
 		why = "the model accepts no reasoning settings"
 	}
-	if off(s) {
+	if reasoningOff(s) {
 		if caps.ReasoningOff != "" {
 			*s = dragoman.ReasoningSettings{Mode: codes.ReasoningOff}
 			return false
@@ -115,7 +115,7 @@ func fitBudget(s *dragoman.ReasoningSettings, caps *targets.Capabilities, rep *d
 		}
 		return
 	}
-	if off(s) {
+	if reasoningOff(s) {
 		return
 	}
 	n := *s.BudgetTokens
@@ -131,8 +131,8 @@ func fitBudget(s *dragoman.ReasoningSettings, caps *targets.Capabilities, rep *d
 	s.BudgetTokens = &n
 }
 
-// off reports whether reasoning is switched off.
-func off(s *dragoman.ReasoningSettings) bool {
+// reasoningOff reports whether reasoning is switched off.
+func reasoningOff(s *dragoman.ReasoningSettings) bool {
 	return s.Mode == codes.ReasoningOff || s.Mode == codes.ReasoningDefault && s.Effort == "none"
 }
 
@@ -148,7 +148,7 @@ func Efforts() []string { return append(efforts[:], "default") }
 // other effort.
 func fitEffort(s *dragoman.ReasoningSettings, takes []string, rep *dragoman.Report) {
 	want := s.Effort
-	if off(s) {
+	if reasoningOff(s) {
 		want = "none"
 	}
 	if want == "" || slices.Contains(takes, want) {
@@ -172,7 +172,7 @@ func fitEffort(s *dragoman.ReasoningSettings, takes []string, rep *dragoman.Repo
 	if nearest == "" {
 		return
 	}
-	if off(s) {
+	if reasoningOff(s) {
 		s.Mode = codes.ReasoningDefault
 	}
 	s.Effort = nearest

@@ -58,7 +58,7 @@ func Reasons(req *dragoman.Request, caps *targets.Capabilities) bool {
 	switch {
 	case s == nil || caps.NoThinking:
 		return caps.ThinksByDefault
-	case off(s):
+	case reasoningOff(s):
 		return false
 	case s.Mode == codes.ReasoningDefault && s.Effort == "" && s.BudgetTokens == nil:
 		return caps.ThinksByDefault

@@ -26,15 +26,15 @@ var anthropicDeltas = map[string]map[string]string{
 func anthropicError(r object) {
 	r.is("type", "error")
 	e := r.obj("error")
-	e.filled("type")
-	e.filled("message")
+	e.nonEmptyText("type")
+	e.nonEmptyText("message")
 	r.maybe("request_id")
 }
 
 // anthropicMessage checks the fields that a message has both whole and at the start of a
 // stream.
 func anthropicMessage(m object) {
-	m.filled("id")
+	m.nonEmptyText("id")
 	m.is("type", "message")
 	m.is("role", "assistant")
 	m.named("model")
@@ -110,7 +110,7 @@ func anthropicRefusal(d object) {
 
 // anthropicBlock checks the fields that a block has from its start.
 func anthropicBlock(b object, uses *ids) string {
-	typ := b.filled("type")
+	typ := b.nonEmptyText("type")
 	switch typ {
 	case "server_tool_use", "mcp_tool_use":
 		if b.c.passThrough {
@@ -124,7 +124,7 @@ func anthropicBlock(b object, uses *ids) string {
 		b.called()
 		b.obj("input")
 	case "redacted_thinking":
-		b.filled("data")
+		b.nonEmptyText("data")
 	}
 	return typ
 }
@@ -154,7 +154,7 @@ func (s *anthropicStream) next(n int, name string, data []byte) error {
 	c := s.check("event", n, name)
 	s.base.open(c)
 	e := c.root(data)
-	if typ := e.filled("type"); typ != name {
+	if typ := e.nonEmptyText("type"); typ != name {
 		e.bad("type", "%q under the name %q", typ, name)
 	}
 	switch {
@@ -255,7 +255,7 @@ func (s *anthropicStream) blockStart(e object) {
 }
 
 func (s *anthropicStream) delta(d object) {
-	kind := d.filled("type")
+	kind := d.nonEmptyText("type")
 	field, fits := anthropicDeltas[s.open.typ][kind]
 	if !fits {
 		d.bad("type", "%s in a %s block", kind, s.open.typ)
@@ -268,12 +268,12 @@ func (s *anthropicStream) delta(d object) {
 	switch field {
 	case "":
 	case "partial_json":
-		s.open.input = append(s.open.input, d.filled(field)...)
+		s.open.input = append(s.open.input, d.nonEmptyText(field)...)
 	default:
-		d.filled(field)
+		d.nonEmptyText(field)
 	}
 	if kind == "citations_delta" {
-		d.obj("citation").filled("type")
+		d.obj("citation").nonEmptyText("type")
 	}
 }
 

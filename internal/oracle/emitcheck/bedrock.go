@@ -21,7 +21,7 @@ func bedrockWhole(r object) {
 			u.obj("input")
 		}
 	}
-	r.filled("stopReason")
+	r.nonEmptyText("stopReason")
 	bedrockUsage(r)
 	r.obj("metrics").count("latencyMs")
 }
@@ -121,7 +121,7 @@ func (s *bedrockStream) event(e object, typ string) {
 		}
 		s.open = -1
 	case "messageStop":
-		e.filled("stopReason")
+		e.nonEmptyText("stopReason")
 		if s.open >= 0 {
 			e.bad("", "while a block is open")
 		}
@@ -171,7 +171,7 @@ func (s *bedrockStream) start(e object) {
 		start.bad("", "no kind of block that has a start event")
 	case "toolUse":
 		u := start.obj(kind)
-		u.filled("toolUseId")
+		u.nonEmptyText("toolUseId")
 		u.called()
 		if u.has("input") {
 			u.bad("input", "not allowed at the start")

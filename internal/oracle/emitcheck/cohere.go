@@ -33,13 +33,13 @@ func cohereStop(o object, calls int) {
 }
 
 func cohereWhole(r object) {
-	r.filled("id")
+	r.nonEmptyText("id")
 	m := r.obj("message")
 	m.is("role", "assistant")
 	m.text("tool_plan")
 	if m.has("content") {
 		for _, b := range m.objects("content") {
-			switch b.filled("type") {
+			switch b.nonEmptyText("type") {
 			case "text":
 				b.str("text")
 			case "thinking":
@@ -81,7 +81,7 @@ func (s *cohereStream) next(n int, name string, data []byte) error {
 		return c.err
 	}
 	e := c.root(data)
-	if typ := e.filled("type"); typ != name {
+	if typ := e.nonEmptyText("type"); typ != name {
 		e.bad("type", "%q under the name %q", typ, name)
 	}
 	switch {
@@ -93,7 +93,7 @@ func (s *cohereStream) next(n int, name string, data []byte) error {
 			e.bad("", "a second message-start")
 		}
 		s.started = true
-		e.filled("id")
+		e.nonEmptyText("id")
 		e.obj("delta").obj("message").is("role", "assistant")
 	case !s.started:
 		e.bad("", "before message-start")

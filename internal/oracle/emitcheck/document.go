@@ -97,7 +97,7 @@ func (d *Document) Whole(body []byte) error {
 	if r, ok := doc.(map[string]any); ok && r["object"] == "response.compaction" {
 		return d.compaction.Validate(doc)
 	}
-	forgive(doc)
+	removeKnownDifferences(doc)
 	return d.response.Validate(doc)
 }
 
@@ -113,7 +113,7 @@ func (d *Document) event(typ string, data []byte) error {
 	}
 	e, _ := doc.(map[string]any)
 	if r, ok := e["response"]; ok {
-		forgive(r)
+		removeKnownDifferences(r)
 	}
 	if item, ok := e["item"].(map[string]any); ok {
 		if !knownItem(item) {
@@ -159,9 +159,9 @@ func (d *Document) end(event []byte) error {
 	return nil
 }
 
-// forgive removes fields of a response object in which the document differs from the API that
-// it describes. Each line has the reason.
-func forgive(doc any) {
+// removeKnownDifferences removes fields of a response object in which the document differs from
+// the API that it describes. Each line has the reason.
+func removeKnownDifferences(doc any) {
 	r, _ := doc.(map[string]any)
 	if _, list := r["instructions"].([]any); list {
 		r["instructions"] = nil // the document allows only text, the API also a list of items

@@ -76,9 +76,9 @@ func Error(d dragoman.Dialect, status int, header http.Header, body []byte) erro
 	case dialectname.Anthropic:
 		anthropicError(root)
 	case dialectname.Ollama:
-		root.filled("error")
+		root.nonEmptyText("error")
 	case dialectname.Bedrock, "cohere.chat":
-		root.filled("message")
+		root.nonEmptyText("message")
 	default:
 		return fmt.Errorf("no rules for dialect %s", d)
 	}

@@ -177,7 +177,7 @@ func (a *expectation) take(body []byte) bool {
 		Usage json.RawMessage `json:"include_usage"`
 	}
 	_ = json.Unmarshal(request.Options, &options) // absent or invalid options mean no usage
-	a.legacy = a.dialect == dialectname.OpenAIChat && filled(request.Functions) && !filled(request.Tools)
+	a.legacy = a.dialect == dialectname.OpenAIChat && nonEmptyList(request.Functions) && !nonEmptyList(request.Tools)
 	a.usage = string(options.Usage) == "true"
 	stream := string(request.Stream) == "true"
 	if a.dialect == dialectname.Ollama { // Ollama streams by default
@@ -189,8 +189,8 @@ func (a *expectation) take(body []byte) bool {
 	return true
 }
 
-// filled reports whether a field is a non-empty list.
-func filled(list json.RawMessage) bool {
+// nonEmptyList reports whether a field is a non-empty list.
+func nonEmptyList(list json.RawMessage) bool {
 	var elements []json.RawMessage
 	return json.Unmarshal(list, &elements) == nil && len(elements) > 0
 }

@@ -87,13 +87,13 @@ func geminiError(e object, status int) {
 	if code := e.count("code"); status != 0 && code != status {
 		e.bad("code", "%d, but the HTTP status is %d", code, status)
 	}
-	e.filled("message")
-	if s := e.filled("status"); strings.ToUpper(s) != s {
+	e.nonEmptyText("message")
+	if s := e.nonEmptyText("status"); strings.ToUpper(s) != s {
 		e.bad("status", "%q is not the name of a status", s)
 	}
 	if e.has("details") {
 		for _, d := range e.objects("details") {
-			d.filled("@type")
+			d.nonEmptyText("@type")
 		}
 	}
 }
@@ -174,7 +174,7 @@ func (s *geminiStream) chunk(r object) {
 		geminiUsage(u)
 	}
 	if f, ok := r.objOrNull("promptFeedback"); ok && f.has("blockReason") {
-		f.filled("blockReason")
+		f.nonEmptyText("blockReason")
 		s.finished = "a blocked prompt"
 		if r.has("candidates") || len(s.candidates) > 0 {
 			r.value("candidates", "together with a blocked prompt")
@@ -272,7 +272,7 @@ func (s *geminiStream) part(state *geminiCandidate, p object) {
 		p.flag("thought")
 	}
 	if p.has("thoughtSignature") {
-		if _, err := base64.StdEncoding.DecodeString(p.filled("thoughtSignature")); err != nil {
+		if _, err := base64.StdEncoding.DecodeString(p.nonEmptyText("thoughtSignature")); err != nil {
 			p.value("thoughtSignature", "not base64: %v", err)
 		}
 	}
@@ -290,8 +290,8 @@ func (s *geminiStream) part(state *geminiCandidate, p object) {
 		s.call(state, p.obj("functionCall"))
 	case "inlineData":
 		d := p.obj("inlineData")
-		d.filled("mimeType")
-		d.filled("data")
+		d.nonEmptyText("mimeType")
+		d.nonEmptyText("data")
 	default:
 		p.obj(data)
 	}

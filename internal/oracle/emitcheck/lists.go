@@ -26,10 +26,10 @@ func openaiModels(r object) {
 }
 
 func openaiModel(m object) {
-	m.filled("id")
+	m.nonEmptyText("id")
 	m.is("object", "model")
 	m.count("created")
-	m.filled("owned_by")
+	m.nonEmptyText("owned_by")
 }
 
 func anthropicModels(r object) {
@@ -52,7 +52,7 @@ func anthropicModels(r object) {
 func responsesItems(r object) {
 	r.is("object", "list")
 	for _, item := range r.objects("data") {
-		item.filled("type")
+		item.nonEmptyText("type")
 	}
 	r.flag("has_more")
 	r.textOrNull("first_id")
@@ -61,8 +61,8 @@ func responsesItems(r object) {
 
 func anthropicModel(m object) {
 	m.is("type", "model")
-	m.filled("id")
-	m.filled("display_name")
+	m.nonEmptyText("id")
+	m.nonEmptyText("display_name")
 	m.time("created_at")
 }
 
@@ -73,7 +73,7 @@ func geminiModels(r object) {
 }
 
 func geminiModel(m object) {
-	if name := m.filled("name"); !strings.HasPrefix(name, "models/") {
+	if name := m.nonEmptyText("name"); !strings.HasPrefix(name, "models/") {
 		m.bad("name", "%q does not begin with models/", name)
 	}
 	m.list("supportedGenerationMethods")
@@ -81,11 +81,11 @@ func geminiModel(m object) {
 
 func ollamaModels(r object) {
 	for _, m := range r.objects("models") {
-		m.filled("name")
-		m.filled("model")
+		m.nonEmptyText("name")
+		m.nonEmptyText("model")
 		m.time("modified_at")
 		m.count("size")
-		m.filled("digest")
+		m.nonEmptyText("digest")
 		m.obj("details")
 	}
 }
@@ -99,7 +99,7 @@ func ollamaShown(r object) {
 func ollamaVersion(r object) { r.str("version") }
 
 func deletedResponse(r object) {
-	r.filled("id")
+	r.nonEmptyText("id")
 	r.is("object", "response")
 	if !r.flag("deleted") {
 		r.bad("deleted", "false in a successful response")

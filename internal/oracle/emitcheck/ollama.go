@@ -24,7 +24,7 @@ func (s *ollamaStream) next(n int, _ string, data []byte) error {
 	switch {
 	case c.err != nil:
 	case r.has("error"):
-		r.filled("error")
+		r.nonEmptyText("error")
 		s.finished = "an error"
 	default:
 		s.line(r)
@@ -57,7 +57,7 @@ func (s *ollamaStream) line(r object) {
 		}
 	}
 	if r.flag("done") {
-		r.filled("done_reason") // an open string; Ollama uses four values
+		r.nonEmptyText("done_reason") // an open string; Ollama uses four values
 		r.counts(ollamaCounters...)
 		if r.has("prompt_eval_count") {
 			r.partOf("prompt_eval_cached_count", r.tokens("prompt_eval_count"), "prompt")

@@ -3,8 +3,8 @@ package emitcheck
 // openaiError checks the error object of both OpenAI dialects. It has all four fields, null if
 // there is no value.
 func openaiError(e object) {
-	e.filled("message")
-	e.filled("type")
+	e.nonEmptyText("message")
+	e.nonEmptyText("type")
 	e.textOrNull("param")
 	e.textOrNull("code")
 }

@@ -44,7 +44,7 @@ func completeItems(r object, status string) {
 
 // responseObject checks the fields that every response object has, and returns its status.
 func responseObject(r object) string {
-	if id := r.filled("id"); !responseID.MatchString(id) || len(id) > 64 {
+	if id := r.nonEmptyText("id"); !responseID.MatchString(id) || len(id) > 64 {
 		r.value("id", "%q does not match %s, or has more than 64 bytes", id, responseID)
 	}
 	r.is("object", "response")
@@ -59,7 +59,7 @@ func responseObject(r object) string {
 	r.numberOrNull("top_p")
 	r.list("tools")
 	if _, named := r.m["tool_choice"].(string); !named {
-		r.obj("tool_choice").filled("type")
+		r.obj("tool_choice").nonEmptyText("type")
 	}
 	r.list("output")
 	return r.oneOf("status", "completed", "failed", "in_progress", "cancelled", "queued", "incomplete")
@@ -73,8 +73,8 @@ func responseEnd(r object, status string) {
 	}
 	if failed {
 		if !e.c.passThrough {
-			e.filled("code")
-			e.filled("message")
+			e.nonEmptyText("code")
+			e.nonEmptyText("message")
 		}
 	}
 	d, incomplete := r.objOrNull("incomplete_details")
@@ -119,7 +119,7 @@ var (
 
 // responseItem checks an item.
 func responseItem(item object, calls *ids, at stage) {
-	typ := item.filled("type")
+	typ := item.nonEmptyText("type")
 	if id, _ := item.m["id"].(string); !strings.HasPrefix(id, itemPrefixes[typ]) || len(id) > 64 {
 		item.value("id", "%q does not begin with %q, or has more than 64 bytes", id, itemPrefixes[typ])
 	} else if itemPrefixes[typ] != "" && !itemID.MatchString(id) {
@@ -242,7 +242,7 @@ func (s *responsesStream) next(n int, name string, data []byte) error {
 		return c.err
 	}
 	e := c.root(data)
-	if typ := e.filled("type"); typ != name {
+	if typ := e.nonEmptyText("type"); typ != name {
 		e.bad("type", "%q under the name %q", typ, name)
 	}
 	if seq := e.count("sequence_number"); seq != s.seq {
@@ -280,7 +280,7 @@ func (s *responsesStream) event(e object, name string) {
 		s.begins(e, name)
 		return
 	case "error":
-		e.filled("message")
+		e.nonEmptyText("message")
 		e.textOrNull("code")
 		e.textOrNull("param")
 		if s.failed {
@@ -302,7 +302,7 @@ func (s *responsesStream) event(e object, name string) {
 	case "response.output_item.done":
 		s.itemDone(e)
 	case "response.audio.delta", "response.audio.transcript.delta":
-		e.filled("delta") // belongs to no item
+		e.nonEmptyText("delta") // belongs to no item
 	case "response.audio.done", "response.audio.transcript.done":
 	default:
 		if it := s.item(e); it != nil {
@@ -335,7 +335,7 @@ func (s *responsesStream) begins(e object, name string) {
 }
 
 func (s *responsesStream) sameID(r object) {
-	id := r.filled("id")
+	id := r.nonEmptyText("id")
 	if s.id == "" {
 		s.id = id
 	}
@@ -397,7 +397,7 @@ func (s *responsesStream) added(e object) {
 		e.bad("output_index", "%d, want %d", n, len(s.items))
 	}
 	item := e.obj("item")
-	it := &streamedItem{id: s.itemIDs.add(item, "id"), typ: item.filled("type")}
+	it := &streamedItem{id: s.itemIDs.add(item, "id"), typ: item.nonEmptyText("type")}
 	it.callID, _ = item.maybe("call_id")
 	it.name, _ = item.m["name"].(string)
 	s.items = append(s.items, it)
@@ -443,7 +443,7 @@ func (s *responsesStream) itemDone(e object) {
 		return
 	}
 	item := e.obj("item")
-	if id, _ := item.m["id"].(string); id != it.id || item.filled("type") != it.typ {
+	if id, _ := item.m["id"].(string); id != it.id || item.nonEmptyText("type") != it.typ {
 		item.bad("", "the item was added as %s %q", it.typ, it.id)
 	}
 	// The call_id of a tool search is generated again each time.
@@ -458,11 +458,11 @@ func (s *responsesStream) itemDone(e object) {
 	it.done, it.item = true, any(item.m)
 	switch it.typ {
 	case "message":
-		it.whole(item, "content", it.parts)
+		it.compareParts(item, "content", it.parts)
 	case "reasoning":
-		it.whole(item, "summary", it.sums)
+		it.compareParts(item, "summary", it.sums)
 		if item.m["content"] != nil || len(it.parts) > 0 {
-			it.whole(item, "content", it.parts)
+			it.compareParts(item, "content", it.parts)
 		}
 	case "function_call":
 		it.payloadDone(item, "arguments")
@@ -471,8 +471,8 @@ func (s *responsesStream) itemDone(e object) {
 	}
 }
 
-// whole compares the parts of a done item with the streamed parts.
-func (it *streamedItem) whole(item object, key string, streamed []*streamedPart) {
+// compareParts compares the parts of a done item with the streamed parts.
+func (it *streamedItem) compareParts(item object, key string, streamed []*streamedPart) {
 	parts := item.objects(key)
 	if len(parts) != len(streamed) {
 		item.bad(key, "%d parts, %d were streamed", len(parts), len(streamed))
@@ -510,7 +510,7 @@ func (it *streamedItem) event(e object, name string) {
 	if what == "shell_call_command" { // identifies its item only by index
 		e.count("command_index")
 	} else {
-		e.filled("item_id")
+		e.nonEmptyText("item_id")
 	}
 	if typ, ok := textEvents[what]; ok {
 		it.text(e, typ, step)
@@ -526,7 +526,7 @@ func (it *streamedItem) event(e object, name string) {
 	case "output_text.annotation":
 		if p := it.open(e, "output_text"); p != nil {
 			e.count("annotation_index")
-			e.obj("annotation").filled("type")
+			e.obj("annotation").nonEmptyText("type")
 		}
 	default:
 		it.serverToolEvent(e, what)
@@ -624,7 +624,7 @@ func (it *streamedItem) text(e object, typ, step string) {
 		e.list("logprobs")
 	}
 	if step == "delta" {
-		p.text.WriteString(e.filled("delta"))
+		p.text.WriteString(e.nonEmptyText("delta"))
 		return
 	}
 	p.textDone = true
@@ -645,7 +645,7 @@ func (it *streamedItem) payloadEvent(e object, typ, key, step string) {
 		e.bad("", "the %s is done", key)
 	}
 	if step == "delta" {
-		it.payload.WriteString(e.filled("delta"))
+		it.payload.WriteString(e.nonEmptyText("delta"))
 		return
 	}
 	s := e.str(key)

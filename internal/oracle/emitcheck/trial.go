@@ -67,7 +67,7 @@ func (t *trial) judge() (responseCheck, error) {
 	}
 	switch a.form {
 	case whole:
-		return t.inOne(t.whole), nil
+		return t.inOne(t.checkBody), nil
 	case streamed:
 		return t.stream()
 	case listed:
@@ -84,12 +84,12 @@ func (t *trial) failure(body []byte) error {
 		return err
 	}
 	if inArray := bytes.HasPrefix(bytes.TrimSpace(body), []byte{'['}); inArray != t.expected.array {
-		return fmt.Errorf("error in an array: %v, but the request asks for an array: %v", inArray, t.expected.array)
+		return fmt.Errorf("the error is in an array: %v; want %v, as in the stream of the request", inArray, t.expected.array)
 	}
 	return nil
 }
 
-func (t *trial) whole(body []byte) error {
+func (t *trial) checkBody(body []byte) error {
 	err := Whole(t.expected.dialect, t.status, t.header, body)
 	if err == nil && t.expected.legacy {
 		err = legacyClient(body)

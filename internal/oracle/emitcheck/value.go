@@ -159,8 +159,8 @@ func (o object) str(key string) string {
 	return s
 }
 
-// filled returns a string that must not be empty.
-func (o object) filled(key string) string {
+// nonEmptyText returns a string that must not be empty.
+func (o object) nonEmptyText(key string) string {
 	s := o.str(key)
 	if s == "" {
 		o.value(key, "empty")
@@ -235,14 +235,14 @@ func (o object) named(key string) string {
 	if o.c.passThrough {
 		return o.str(key)
 	}
-	return o.filled(key)
+	return o.nonEmptyText(key)
 }
 
 // called checks the name of a tool. A codec keeps a call without a name, so that it does not
 // run.
 func (o object) called() {
 	if !o.c.passThrough {
-		o.filled("name")
+		o.nonEmptyText("name")
 	}
 }
 
@@ -344,7 +344,7 @@ func (s *ids) add(o object, key string) string {
 		id, _ := o.m[key].(string)
 		return id
 	}
-	id := o.filled(key)
+	id := o.nonEmptyText(key)
 	if *s == nil {
 		*s = ids{}
 	}

@@ -39,7 +39,7 @@ func gatewayRequests() section {
 			},
 			{
 				title: "Requests per minute", from: "the second request of a key with `requests_per_minute: 1`", run: requestedTwice("requests_per_minute: 1"),
-				means: "The key has used up its requests for this minute. The header `Retry-After` says when to try again.", fix: "Wait; official SDKs do so by themselves. Or raise the limit.",
+				means: "The key has used up its requests for this minute. The header `Retry-After` says when to try again.", fix: "Wait, as official SDKs do by themselves, or raise the limit.",
 			},
 			{
 				title: "Budget is spent", from: "a request after `budget: {tokens: 1, per: day}` is used", run: requestedTwice("budget: {tokens: 1, per: day, reserve: 1}"),

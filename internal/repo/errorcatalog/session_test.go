@@ -21,7 +21,7 @@ const (
 func sessions() section {
 	return section{
 		title: "From a session",
-		intro: "A session is never damaged by an error: what was acknowledged stays, and what was not is stored completely or not at all.",
+		intro: "An error does not damage a session: a confirmed write stays, and any other write is stored completely or not at all.",
 		entries: []entry{
 			{
 				title: "Unknown session", command: `dragoman sessions show trip`, before: newTrip + `; dragoman sessions delete trip`,

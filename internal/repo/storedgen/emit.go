@@ -66,7 +66,7 @@ func (e *emitter) union(u *union) {
 
 	e.linef("func store%[1]sMembers(v %[1]s, out *storer) {\nswitch v := v.(type) {", u.iface)
 	for _, s := range u.members {
-		e.linef("case *%s:\nv.members(out)", s.name)
+		e.linef("case *%s:\nv.storeFields(out)", s.name)
 	}
 	e.linef("default:\nout.fail(fmt.Errorf(\"a %%T has no stored form\", v))\n}\n}\n")
 
@@ -125,17 +125,17 @@ func (e *emitter) structType(s *structType) {
 		iface := s.union.iface
 		e.linef("// MarshalJSON is [Marshal%[1]s].\nfunc (%[2]s %[3]s) MarshalJSON() ([]byte, error) { return Marshal%[1]s(&%[2]s) }\n", iface, recv, s.name)
 		e.linef("// UnmarshalJSON reads a stored %[1]s of this type.\nfunc (%[2]s *%[3]s) UnmarshalJSON(b []byte) error { return load%[4]sInto(b, %[2]s) }\n", strings.ToLower(iface), recv, s.name, iface)
-		e.members(s, recv)
+		e.storeFieldsMethod(s, recv)
 	} else {
 		e.marshal(s, recv)
 		e.linef("// UnmarshalJSON reads a stored %[1]s.\nfunc (%[2]s *%[3]s) UnmarshalJSON(b []byte) error { return load(b, %[1]q, %[4]v, %[2]s, load%[3]s) }\n", s.label, recv, s.name, s.top)
 		if s.top {
-			e.members(s, recv)
+			e.storeFieldsMethod(s, recv)
 		}
 		if s.inside || !s.top {
 			e.linef("func (%s *%s) store(out *storer) {\nout.w.BeginObject()", recv, s.name)
 			if s.top {
-				e.linef("%s.members(out)", recv)
+				e.linef("%s.storeFields(out)", recv)
 			} else {
 				e.storeFields(s, recv)
 			}
@@ -164,15 +164,15 @@ func (e *emitter) marshal(s *structType, recv string) {
 	}
 	e.linef("// MarshalJSON writes the %s as stored JSON%s.\nfunc (%s %s) MarshalJSON() ([]byte, error) {\nout := newStorer(%s)", s.label, with, recv, s.name, size)
 	if s.top {
-		e.linef("out.top(%q)\n%s.members(&out)\nout.w.EndObject()", s.label, recv)
+		e.linef("out.top(%q)\n%s.storeFields(&out)\nout.w.EndObject()", s.label, recv)
 	} else {
 		e.linef("%s.store(&out)", recv)
 	}
 	e.linef("return out.done(%q)\n}\n", s.label)
 }
 
-func (e *emitter) members(s *structType, recv string) {
-	e.linef("func (%s *%s) members(out *storer) {", recv, s.name)
+func (e *emitter) storeFieldsMethod(s *structType, recv string) {
+	e.linef("func (%s *%s) storeFields(out *storer) {", recv, s.name)
 	e.storeFields(s, recv)
 	e.linef("}\n")
 }

@@ -18,8 +18,8 @@ func bounded(id string) string {
 	return id
 }
 
-// advised appends advice to the message of an error.
-func advised(message, advice string) string {
+// withAdvice appends advice to the message of an error.
+func withAdvice(message, advice string) string {
 	if advice == "" {
 		return message
 	}
@@ -42,23 +42,23 @@ func UnknownResponse(id string) *dragoman.APIError {
 func UnknownPrevious(id, advice string) *dragoman.APIError {
 	return serving.WithOpenAICode(openairesponses.Codec{}, "previous_response_not_found", &dragoman.APIError{
 		Class: dragoman.ErrorBadRequest, Param: "previous_response_id",
-		Message: advised(fmt.Sprintf("Previous response with id '%s' not found.", bounded(id)), advice),
+		Message: withAdvice(fmt.Sprintf("Previous response with id '%s' not found.", bounded(id)), advice),
 	})
 }
 
 // UnknownItem returns the error for a reference to an item that is not stored.
 func UnknownItem(id, advice string) *dragoman.APIError {
-	return notFound("input", advised(fmt.Sprintf("Item with id '%s' not found.", bounded(id)), advice))
+	return notFound("input", withAdvice(fmt.Sprintf("Item with id '%s' not found.", bounded(id)), advice))
 }
 
 // UnknownConversation returns the error for a conversation that is not stored.
 func UnknownConversation(id, advice string) *dragoman.APIError {
-	return notFound("conversation", advised(fmt.Sprintf("Conversation with id '%s' not found.", bounded(id)), advice))
+	return notFound("conversation", withAdvice(fmt.Sprintf("Conversation with id '%s' not found.", bounded(id)), advice))
 }
 
 // UnknownPrompt returns the error for a prompt that is not stored.
 func UnknownPrompt(id, advice string) *dragoman.APIError {
-	return notFound("prompt", advised(fmt.Sprintf("Prompt with id '%s' not found.", bounded(id)), advice))
+	return notFound("prompt", withAdvice(fmt.Sprintf("Prompt with id '%s' not found.", bounded(id)), advice))
 }
 
 // DuplicateItem returns the error for an item that occurs twice in the input.

@@ -52,8 +52,8 @@ func notChat(m wire.Object) error {
 	return nil
 }
 
-// other describes a document of an API that is not a chat API.
-type other struct {
+// otherAPI describes a document of an API that is not a chat API.
+type otherAPI struct {
 	what, because string
 	holds         func(wire.Object) bool
 }
@@ -65,15 +65,15 @@ const (
 )
 
 // others are recognized by properties that no chat API has in that position.
-var others = []other{
+var others = []otherAPI{
 	{embeddings, `it has "input" together with "encoding_format", "dimensions", "input_type" or "truncate"`, func(m wire.Object) bool {
-		return m.Has("input") && m.Has("encoding_format", "dimensions", "input_type", "output_dimension", "truncate") && !converses(m)
+		return m.Has("input") && m.Has("encoding_format", "dimensions", "input_type", "output_dimension", "truncate") && !isChatRequest(m)
 	}},
 	{embeddings, `its "input" is a list of texts or tokens`, func(m wire.Object) bool {
-		return m.IsScalars("input") && !converses(m)
+		return m.IsScalars("input") && !isChatRequest(m)
 	}},
 	{embeddings, `it has only "input" and an embedding model`, func(m wire.Object) bool {
-		return m.Has("input") && strings.Contains(string(m["model"]), "embed") && !converses(m)
+		return m.Has("input") && strings.Contains(string(m["model"]), "embed") && !isChatRequest(m)
 	}},
 	{embeddings, `it has "content" with parts, and no "contents"`, func(m wire.Object) bool {
 		return m.In("content").Has("parts") && !m.Has("contents", "candidates", "finishReason")
@@ -97,7 +97,7 @@ var others = []other{
 	}},
 }
 
-// converses reports whether a request with an input is a chat request.
-func converses(m wire.Object) bool {
+// isChatRequest reports whether a request with an input is a chat request.
+func isChatRequest(m wire.Object) bool {
 	return m.Has("messages", "instructions", "tools", "previous_response_id", "max_output_tokens", "reasoning", "text", "stream", "conversation")
 }

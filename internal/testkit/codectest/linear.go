@@ -25,6 +25,6 @@ func Linear(t testing.TB, name string, n int, work func(n int) error) {
 		quarter, whole = min(quarter, took(n/4)), min(whole, took(n))
 	}
 	if whole > 12*quarter {
-		t.Errorf("%s: %v, but %v for four times as much", name, quarter, whole)
+		t.Errorf("%s is not linear: %v, but %v for four times the input", name, quarter, whole)
 	}
 }

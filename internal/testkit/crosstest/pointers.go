@@ -81,7 +81,7 @@ func pointsTo(doc any, l dragoman.Loss) (there any, err error) {
 		name, after, more := strings.Cut(rest, "/")
 		next, ok := fieldAt(doc, unescaped(name))
 		if !ok {
-			if native(doc, "/"+rest) || l.Kind == dragoman.Synthesized && !more {
+			if isNativeField(doc, "/"+rest) || l.Kind == dragoman.Synthesized && !more {
 				return nil, nil
 			}
 			return nil, fmt.Errorf("no value at %s of %q", "/"+rest, at)
@@ -118,9 +118,9 @@ func fieldAt(doc any, name string) (any, bool) {
 	}
 }
 
-// native reports whether an object has a native field at a pointer, or one that contains
+// isNativeField reports whether an object has a native field at a pointer, or one that contains
 // it.
-func native(doc any, path string) bool {
+func isNativeField(doc any, path string) bool {
 	extra, _ := fieldAt(doc, "extra")
 	fields, _ := fieldAt(extra, "fields")
 	list, _ := fields.([]any)

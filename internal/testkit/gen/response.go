@@ -28,15 +28,15 @@ func (o Options) Usage() *rapid.Generator[dragoman.Usage] {
 			u.Reasoning = dragoman.Counted(u.Output.N + 1)
 		}
 		if o.Tidy {
-			u.CacheRead, u.CacheWrite = within(u.CacheRead, u.Input.N), within(u.CacheWrite, u.Input.N-u.CacheRead.N)
+			u.CacheRead, u.CacheWrite = atMost(u.CacheRead, u.Input.N), atMost(u.CacheWrite, u.Input.N-u.CacheRead.N)
 			u.Input.Known = u.Input.Known || u.CacheRead.Known || u.CacheWrite.Known
 		}
 		return u
 	})
 }
 
-// within limits a count to at most n; an unknown count stays unknown.
-func within(c dragoman.Count, n int64) dragoman.Count {
+// atMost limits a count to at most n; an unknown count stays unknown.
+func atMost(c dragoman.Count, n int64) dragoman.Count {
 	c.N = min(c.N, max(n, 0))
 	return c
 }

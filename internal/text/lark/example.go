@@ -97,7 +97,7 @@ func shortest(prog *syntax.Prog) (string, bool) {
 				now = slices.Insert(now, 0, state{in.Out, s.text})
 			case syntax.InstFail:
 			default:
-				if r, ok := typical(in); ok {
+				if r, ok := exampleChar(in); ok {
 					later = append(later, state{in.Out, s.text + string(r)})
 				}
 			}
@@ -107,9 +107,9 @@ func shortest(prog *syntax.Prog) (string, bool) {
 	return "", false
 }
 
-// typical returns a character that an instruction matches: a letter or a digit if
+// exampleChar returns a character that an instruction matches: a letter or a digit if
 // possible.
-func typical(in *syntax.Inst) (rune, bool) {
+func exampleChar(in *syntax.Inst) (rune, bool) {
 	for _, r := range "aA0x- _./\n" {
 		if in.MatchRune(r) {
 			return r, true

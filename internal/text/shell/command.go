@@ -127,7 +127,7 @@ func parse(text string, lang syntax.LangVariant, depth int) (c Command, err erro
 	defer func() {
 		// The parser gets untrusted text: a panic must not propagate.
 		if v := recover(); v != nil {
-			err = fmt.Errorf("%w: the parser gave up", ErrUnreadable)
+			err = fmt.Errorf("%w: the parser failed", ErrUnreadable)
 		}
 		if err != nil {
 			c = Command{Text: text, Programs: []string{unknown}, ParseError: err.Error(), needs: err}
@@ -137,7 +137,7 @@ func parse(text string, lang syntax.LangVariant, depth int) (c Command, err erro
 	case len(text) > MaxCommand:
 		return c, fmt.Errorf("%w: it is longer than %d bytes", ErrUnreadable, MaxCommand)
 	case depth > maxDepth:
-		return c, fmt.Errorf("%w: there are commands in commands, more than %d deep", ErrUnreadable, maxDepth)
+		return c, fmt.Errorf("%w: commands are nested more than %d deep", ErrUnreadable, maxDepth)
 	case strings.ContainsRune(text, 0):
 		return c, fmt.Errorf("%w: it has a NUL byte", ErrUnreadable)
 	case strings.Contains(text, "\r"), strings.Contains(text, "\\\n"):

@@ -87,7 +87,7 @@ func (l *List) Allows(c *Command) error {
 func (l *List) judge(c *Command) error {
 	switch {
 	case l == nil || len(l.rules) == 0:
-		return errors.New("no command is")
+		return errors.New("the list of allowed commands is empty")
 	case c.ParseError != "":
 		return errors.New(c.ParseError)
 	case !c.read:

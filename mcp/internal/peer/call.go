@@ -17,7 +17,7 @@ import (
 // Options configure a call.
 type Options struct {
 	// Progress receives the reports of the server on progress, one at a time. Reports that
-	// arrive while it runs may be dropped.
+	// arrive while it runs, and more than 10 in a second, may be dropped.
 	Progress func(Progress)
 	// Input answers requests of the server during the call; nil means [Config.Input].
 	Input InputFunc
@@ -68,8 +68,9 @@ func (o *Offer) refuses(q InputRequest) string {
 type Continuation struct {
 	// RequestState is the raw JSON of the server; nil if it sent none.
 	RequestState json.RawMessage
-	// TaskID is set if a task asked.
+	// TaskID is set if a task asked, and Asked are then the keys of its earlier questions.
 	TaskID string
+	Asked  []string
 	// Repeat has the meaning of the field of [Parked].
 	Repeat    bool
 	Responses map[string]Response
@@ -90,6 +91,7 @@ type Parked struct {
 	Answered     map[string]Response
 	RequestState json.RawMessage
 	TaskID       string
+	Asked        []string
 	// Repeat says that the call is sent again without the answers, if all of them accept: the
 	// server asks for pages to be opened first.
 	Repeat bool
@@ -115,6 +117,8 @@ type call struct {
 	token  string
 	input  InputFunc
 	timer  *timer
+	// slot says that the call counts among those in progress.
+	slot bool
 	// progress is nil if no caller wants reports.
 	progress chan Progress
 	offer    *Offer
@@ -124,6 +128,9 @@ type call struct {
 	mu   sync.Mutex
 	sent *rpc.Request
 	task string
+	// reports is the number of reports on progress that may be passed on, as of reported.
+	reports  float64
+	reported time.Time
 	// remedies are the codes of errors for which a remedy was tried.
 	remedies []int64
 }
@@ -175,7 +182,7 @@ func (p *Peer) Call(ctx context.Context, method string, params json.RawMessage, 
 	defer stop()
 	p.mu.Lock()
 	p.tokens++
-	c := &call{method: method, token: fmt.Sprintf("t%d", p.tokens), input: o.Input, timer: t, offer: o.Offer, fail: t.expired}
+	c := &call{method: method, token: fmt.Sprintf("t%d", p.tokens), input: o.Input, timer: t, slot: true, offer: o.Offer, fail: t.expired}
 	p.mu.Unlock()
 	if c.input == nil {
 		c.input = p.cfg.Input
@@ -280,6 +287,8 @@ func (p *Peer) run(ctx context.Context, c *call, params json.RawMessage, o *Opti
 		switch {
 		case err != nil:
 			return nil, p.errorf("%s: %w", c.method, err)
+		case len(state) > maxState:
+			return nil, p.errorf("%s: %w: its requestState is larger than %d bytes", c.method, ErrResult, maxState)
 		case round >= maxRounds && len(requests) > 0:
 			return nil, p.errorf("%s: %w: it asked for input more than %d times", c.method, ErrResult, maxRounds)
 		case len(requests) == 0 && len(state) == 0:
@@ -416,7 +425,7 @@ func (p *Peer) afterError(ctx context.Context, c *call, l *link, err error) (aga
 		p.dropLink(l, err)
 		return true, nil
 	case coded.Code == rpc.CodeURLElicitation && !l.modern():
-		return p.urlElicitations(ctx, c, coded)
+		return p.urlElicitations(ctx, c, l, coded)
 	default:
 		return false, nil
 	}

@@ -23,8 +23,8 @@ var (
 	legacyRevisions = []string{rpc.Revision20251125, rpc.Revision20250618, rpc.Revision20250326, rpc.Revision20241105}
 )
 
-// unauthorized reports whether an error is about authorization. Such an error says nothing
-// about the revision of a server (pitfall K2).
+// unauthorized reports whether an error is about authorization, which does not depend on the
+// revision of a server (pitfall K2).
 func unauthorized(err error) bool {
 	var e *rpc.HTTPError
 	return errors.As(err, &e) && (e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden)
@@ -33,22 +33,43 @@ func unauthorized(err error) bool {
 // connected returns the current connection, or opens one. All callers share an attempt (quirk
 // H5, pitfall K8).
 func (p *Peer) connected(ctx context.Context) (*link, error) {
+	for {
+		l, pause, err := p.share(ctx)
+		if pause == 0 {
+			return l, err
+		}
+		if !sleep(ctx, pause) {
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// longestWait limits how long a call waits before a server is started again. If it takes
+// longer, the call fails.
+const longestWait = 5 * time.Second
+
+// share returns the current connection, or waits for the attempt that all callers share. With
+// a pause, the caller tries again after it.
+func (p *Peer) share(ctx context.Context) (_ *link, pause time.Duration, _ error) {
 	p.mu.Lock()
 	switch {
 	case p.closed:
 		p.mu.Unlock()
-		return nil, p.errorf("%w", ErrClosed)
+		return nil, 0, p.errorf("%w", ErrClosed)
 	case p.link != nil && !p.link.over():
 		l := p.link
 		p.mu.Unlock()
-		return l, nil
+		return l, 0, nil
 	}
 	a := p.attempt
 	if a == nil {
 		if wait := time.Until(p.notBefore); wait > 0 {
-			err := p.lastErr
+			err, deaths := p.lastErr, p.deaths
 			p.mu.Unlock()
-			return nil, p.errorf("it ended %d times in a row and is not started again for %v: %w", p.deaths, wait.Round(time.Millisecond), err)
+			if wait <= longestWait {
+				return nil, wait, nil
+			}
+			return nil, 0, p.errorf("it ended %d times in a row and is not started again for %v: %w", deaths, wait.Round(time.Millisecond), err)
 		}
 		a = &attempt{done: make(chan struct{})}
 		p.attempt = a
@@ -61,9 +82,9 @@ func (p *Peer) connected(ctx context.Context) (*link, error) {
 	p.mu.Unlock()
 	select {
 	case <-a.done:
-		return a.link, a.err
+		return a.link, 0, a.err
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return nil, 0, context.Cause(ctx)
 	}
 }
 
@@ -77,7 +98,7 @@ func (p *Peer) connect(a *attempt) {
 	p.link = nil
 	p.mu.Unlock()
 	if old != nil {
-		_ = old.end()
+		old.drain()
 	}
 	l, err := p.dial(ctx, era)
 	if err == nil {
@@ -160,7 +181,7 @@ func (p *Peer) dropLink(l *link, err error) {
 	if !current {
 		return
 	}
-	_ = l.end()
+	l.drain()
 	if p.cfg.Lost != nil && p.ctx.Err() == nil {
 		p.cfg.Lost(err)
 	}
@@ -384,6 +405,7 @@ func (p *Peer) afterConnect(ctx context.Context, l *link) error {
 		for _, uri := range uris {
 			_, _ = l.conn.Call(ctx, &rpc.Request{Method: "resources/subscribe", Params: jsonwire.With([]byte("{}"), "uri", jsonwire.Quote(uri))})
 		}
+		p.start(func() { p.keepAlive(l) })
 	} else {
 		p.startListening(l)
 	}

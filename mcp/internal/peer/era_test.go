@@ -44,7 +44,7 @@ func TestPitfallK2_AnyOtherAnswerToTheProbeMeansLegacy(t *testing.T) {
 	}
 }
 
-func TestPitfallK2_AuthorizationSaysNothingAboutTheEra(t *testing.T) {
+func TestPitfallK2_AuthorizationErrorsDoNotDecideTheEra(t *testing.T) {
 	s := &server{handle: func(context.Context, *conn, *rpc.Request) (string, error) {
 		return "", &rpc.HTTPError{Status: 401}
 	}}

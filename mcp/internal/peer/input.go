@@ -52,6 +52,13 @@ type InputFunc func(ctx context.Context, r Round) (map[string]Response, error)
 // maxRequests limits the questions of a round.
 const maxRequests = 16
 
+// maxQuestions limits the questions of a round, and maxState the state that the server wants
+// back, in bytes: a run stores both.
+const (
+	maxQuestions = 4 << 20
+	maxState     = 1 << 20
+)
+
 // readInputRequests reads the questions of a result, in order.
 func readInputRequests(raw json.RawMessage) ([]InputRequest, error) {
 	if len(raw) == 0 || string(raw) == "null" {
@@ -62,6 +69,9 @@ func readInputRequests(raw json.RawMessage) ([]InputRequest, error) {
 	}
 	var out []InputRequest
 	r := jsonwire.NewReader(raw)
+	if len(raw) > maxQuestions {
+		return nil, fmt.Errorf("%w: its inputRequests are larger than %d bytes", ErrResult, maxQuestions)
+	}
 	for key := range r.Object() {
 		q := InputRequest{Key: string(key)}
 		m := fields(slices.Clone(r.Raw()))
@@ -135,8 +145,14 @@ func (p *Peer) ask(ctx context.Context, c *call, r Round) (map[string]Response, 
 	f := p.cfg.Input
 	if c != nil {
 		f = c.input
-		c.timer.pause()
-		defer c.timer.resume()
+		if c.timer.pause() && c.slot { // others may call meanwhile
+			<-p.slots
+		}
+		defer func() {
+			if c.timer.resume() && c.slot {
+				p.slots <- struct{}{}
+			}
+		}()
 	}
 	if f != nil {
 		r.Requests = human
@@ -242,6 +258,8 @@ func (l *link) serve(ctx context.Context, c *call, in rpc.Incoming) Response {
 	case in.Method == MethodRoots && p.cfg.AskRoots:
 	case in.Method == MethodRoots && p.cfg.Roots != nil:
 		return Response{Result: p.roots()}
+	case len(in.Params) > maxQuestions:
+		return Response{Error: &rpc.Error{Code: rpc.CodeInvalidParams, Message: fmt.Sprintf("the question is larger than %d bytes", maxQuestions)}}
 	case in.Method == MethodElicit && p.cfg.Elicitation, in.Method == MethodSample && p.cfg.Sampling:
 	default:
 		return notOffered
@@ -275,7 +293,7 @@ func (l *link) busy() int {
 
 // urlElicitations asks for the consent to open pages that a call needs before it can run, as
 // servers of revision 2025-11-25 do with an error.
-func (p *Peer) urlElicitations(ctx context.Context, c *call, e *rpc.Error) (again bool, err error) {
+func (p *Peer) urlElicitations(ctx context.Context, c *call, l *link, e *rpc.Error) (again bool, err error) {
 	list := fields(e.Data)["elicitations"]
 	if len(list) == 0 || list[0] != '[' {
 		return false, nil
@@ -290,6 +308,8 @@ func (p *Peer) urlElicitations(ctx context.Context, c *call, e *rpc.Error) (agai
 	if len(requests) == 0 {
 		return false, nil
 	}
+	pages := l.pagesOf(requests)
+	defer l.forgetPages(pages)
 	answers, err := p.ask(ctx, c, Round{Requests: requests, Call: c.method})
 	if parked := (*Parked)(nil); errors.As(err, &parked) {
 		parked.Repeat = true
@@ -302,5 +322,6 @@ func (p *Peer) urlElicitations(ctx context.Context, c *call, e *rpc.Error) (agai
 			return false, nil
 		}
 	}
+	p.awaitPages(ctx, c, l, pages)
 	return true, nil
 }

@@ -36,6 +36,11 @@ type link struct {
 	asked   map[rpc.ID]context.CancelFunc
 	serving chan struct{}
 	listen  listener
+	// idle is set once the connection is dropped, and closed when its last call has ended.
+	idle chan struct{}
+	// pages has a channel for each page that a call waits for; it is closed when the user has
+	// finished with the page.
+	pages map[string]chan struct{}
 
 	once sync.Once
 	err  error
@@ -102,6 +107,10 @@ func (l *link) Notification(in rpc.Incoming) {
 		if cancel != nil {
 			cancel()
 		}
+	case "notifications/tasks", "notifications/tasks/status":
+		p.taskChanged(jsonwire.Unquote(fields(in.Params)["taskId"]))
+	case "notifications/elicitation/complete":
+		l.pageDone(jsonwire.Unquote(fields(in.Params)["elicitationId"]))
 	case "notifications/subscriptions/acknowledged":
 		l.acknowledged(in.Params)
 	}
@@ -117,7 +126,7 @@ func (l *link) progress(params json.RawMessage) {
 		return // of a call that has ended
 	}
 	c.timer.restart()
-	if c.progress == nil {
+	if c.progress == nil || !c.mayReport() {
 		return
 	}
 	number := func(raw json.RawMessage) float64 {
@@ -128,6 +137,31 @@ func (l *link) progress(params json.RawMessage) {
 	case c.progress <- Progress{Done: number(m["progress"]), Total: number(m["total"]), Message: jsonwire.Unquote(m["message"])}:
 	default: // the reader is slow: a later report says more
 	}
+}
+
+// A call may report maxReports times at once, and then reportsPerSecond.
+const (
+	maxReports       = 50
+	reportsPerSecond = 10
+)
+
+// mayReport reports whether a report on progress may be passed on: a flood of them must not keep
+// observers busy.
+func (c *call) mayReport() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	if c.reported.IsZero() {
+		c.reports = maxReports
+	} else {
+		c.reports = min(maxReports, c.reports+now.Sub(c.reported).Seconds()*reportsPerSecond)
+	}
+	c.reported = now
+	if c.reports < 1 {
+		return false
+	}
+	c.reports--
+	return true
 }
 
 // add registers a call on the connection.
@@ -141,6 +175,40 @@ func (l *link) remove(c *call) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.calls, c.token)
+	if len(l.calls) == 0 && l.idle != nil {
+		close(l.idle)
+		l.idle = nil
+	}
+}
+
+// drainTime limits how long calls on a dropped connection are waited for.
+const drainTime = 10 * time.Second
+
+// drain closes a connection once its calls have ended: each of them learns by itself whether
+// the server got it.
+func (l *link) drain() {
+	l.mu.Lock()
+	var idle chan struct{}
+	if len(l.calls) > 0 {
+		idle = make(chan struct{})
+		l.idle = idle
+	}
+	l.mu.Unlock()
+	ended := func() {
+		if idle != nil {
+			t := time.NewTimer(drainTime)
+			defer t.Stop()
+			select {
+			case <-idle:
+			case <-t.C:
+			case <-l.peer.ctx.Done():
+			}
+		}
+		_ = l.end()
+	}
+	if !l.peer.start(ended) {
+		_ = l.end()
+	}
 }
 
 // attribute returns the call that a request of the server belongs to, or nil: the call on whose

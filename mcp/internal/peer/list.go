@@ -337,7 +337,7 @@ func (p *Peer) Announced(which List) bool {
 	return s.read && s.stale
 }
 
-// Stored returns the list as it was last read; ok is false if it was not. It never waits.
+// Stored returns the list that was read last; ok is false if none was. It never waits.
 func (p *Peer) Stored(which List) (list Listing, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

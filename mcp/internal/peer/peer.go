@@ -61,6 +61,12 @@ type Config struct {
 	// 300 ms. Backoff is the first pause before a subscription is opened again and before a
 	// server that dies repeatedly is started again: one second.
 	Debounce, Backoff time.Duration
+	// KeepAlive is the interval of pings to idle servers of older revisions that answer them:
+	// 30 s.
+	KeepAlive time.Duration
+	// PageTime limits how long a call waits until the server says that the user has finished
+	// with a page: 15 s. Then it is sent again anyway.
+	PageTime time.Duration
 }
 
 // Root is a folder that the server may work in.
@@ -90,7 +96,7 @@ var (
 	ErrUnsupported = errors.New("the server does not support this method")
 	// ErrOutcomeUnknown reports a call whose connection was lost: it may or may not have run.
 	ErrOutcomeUnknown = errors.New("the connection to the server was lost during the call, which may or may not have run")
-	// ErrTimeout reports a call that took too long. The server was told to stop.
+	// ErrTimeout reports a call that took too long and was canceled.
 	ErrTimeout = errors.New("the server did not answer in time")
 	// ErrResult reports a result that this client cannot handle.
 	ErrResult = errors.New("the result of the server is invalid")
@@ -122,7 +128,10 @@ type Peer struct {
 	unsupported map[string]bool
 	lists       map[List]*listing
 	watched     map[string]int
-	headers     map[string][]headerArgument
+	// tasks are the tasks that are being waited for; a value in the channel says that the
+	// server announced a change.
+	tasks   map[string]chan struct{}
+	headers map[string][]headerArgument
 }
 
 // attempt is one connection attempt, which all callers share.
@@ -148,6 +157,8 @@ func New(cfg Config) *Peer {
 	set(&cfg.MaxCallTime, 10*time.Minute)
 	set(&cfg.Debounce, 300*time.Millisecond)
 	set(&cfg.Backoff, time.Second)
+	set(&cfg.KeepAlive, 30*time.Second)
+	set(&cfg.PageTime, 15*time.Second)
 	if cfg.Parallel <= 0 {
 		cfg.Parallel = 16
 	}
@@ -156,7 +167,7 @@ func New(cfg Config) *Peer {
 	}
 	p := &Peer{
 		cfg: cfg, slots: make(chan struct{}, cfg.Parallel),
-		unsupported: map[string]bool{}, lists: map[List]*listing{}, watched: map[string]int{},
+		unsupported: map[string]bool{}, lists: map[List]*listing{}, watched: map[string]int{}, tasks: map[string]chan struct{}{},
 	}
 	p.ctx, p.stop = context.WithCancelCause(context.Background())
 	for _, l := range allLists {

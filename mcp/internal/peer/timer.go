@@ -44,8 +44,8 @@ func (t *timer) restart() {
 	}
 }
 
-// pause stops both limits until resume.
-func (t *timer) pause() {
+// pause stops both limits until resume. It reports whether they ran.
+func (t *timer) pause() (first bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.paused++
@@ -54,15 +54,18 @@ func (t *timer) pause() {
 		t.long.Stop()
 		t.left = max(0, t.left-time.Since(t.since))
 	}
+	return t.paused == 1
 }
 
-func (t *timer) resume() {
+// resume ends a pause, and reports whether it was the last one.
+func (t *timer) resume() (last bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.paused--
 	if t.paused == 0 && !t.ended {
 		t.run()
 	}
+	return t.paused == 0
 }
 
 // stop ends the limits and the context.

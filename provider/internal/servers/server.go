@@ -33,9 +33,9 @@ type Server struct {
 
 // Knob is a setting that is written into the payload if the configuration sets it.
 type Knob struct {
-	// Setting is its name in the configuration, Place its path in the payload.
-	Setting, Place string
-	Label          string
+	// Setting is its name in the configuration, and Path its path in the payload.
+	Setting, Path string
+	Label         string
 	// Type is the type of its values: "boolean", "integer", "string", "object".
 	Type string
 	// Choices are the allowed values of a string; none means any.
@@ -71,11 +71,11 @@ func (s Server) Decorate(_ context.Context, x *extension.Exchange) error {
 			wrong = append(wrong, fmt.Errorf("the setting %s: %w", k.Setting, err))
 			continue
 		}
-		if slices.Contains(strings.Fields(x.Target.Caps.Refuses), k.Place) {
-			x.Report.Addf(dragoman.Dropped, dragoman.Warn, "/"+k.Place, "the model does not support %s", k.Place)
+		if slices.Contains(strings.Fields(x.Target.Caps.Refuses), k.Path) {
+			x.Report.Addf(dragoman.Dropped, dragoman.Warn, "/"+k.Path, "the model does not support %s", k.Path)
 			continue
 		}
-		wrong = append(wrong, x.Payload.Set(k.Place, value))
+		wrong = append(wrong, x.Payload.Set(k.Path, value))
 	}
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		if !slices.ContainsFunc(s.Knobs, func(k Knob) bool { return k.Setting == name }) {

@@ -262,7 +262,7 @@ func TestX11_SettingsMatchTheirSchema(t *testing.T) {
 			}
 		}
 	}
-	one := servers.Server{Name: "s", Knobs: []servers.Knob{{Setting: "a", Place: "a", Type: "boolean"}}}
+	one := servers.Server{Name: "s", Knobs: []servers.Knob{{Setting: "a", Path: "a", Type: "boolean"}}}
 	x := extension.NewExchange(extension.Options{
 		Resolution: &extension.Resolution{On: []extension.Extension{one}}, Config: map[string]json.RawMessage{"s": json.RawMessage(`{"b":1,"a":2}`)},
 	})

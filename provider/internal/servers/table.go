@@ -21,12 +21,12 @@ func served(name string) []extension.Tag {
 
 // thinking returns the thinking setting that several servers have.
 func thinking(choices ...string) Knob {
-	return Knob{Setting: "thinking", Place: "/thinking/type", Label: "whether the model reasons before it responds", Type: "string", Choices: choices}
+	return Knob{Setting: "thinking", Path: "/thinking/type", Label: "whether the model reasons before it responds", Type: "string", Choices: choices}
 }
 
 // templated is the setting of servers that run the model's own template.
 var templated = Knob{
-	Setting: "enable_thinking", Place: "/chat_template_kwargs/enable_thinking", Label: "whether the model reasons before it responds", Type: "boolean",
+	Setting: "enable_thinking", Path: "/chat_template_kwargs/enable_thinking", Label: "whether the model reasons before it responds", Type: "boolean",
 }
 
 // All returns an extension for each server that this package knows. The order matters if
@@ -67,7 +67,7 @@ func All() []extension.Extension {
 				c.TopK = false
 				accept(c, "seed") // as random_seed
 			},
-			Knobs: []Knob{{Setting: "safe_prompt", Place: "safe_prompt", Label: "whether Mistral adds its safety prompt", Type: "boolean"}},
+			Knobs: []Knob{{Setting: "safe_prompt", Path: "safe_prompt", Label: "whether Mistral adds its safety prompt", Type: "boolean"}},
 			Fix:   fixMistral,
 		},
 		Server{
@@ -91,8 +91,8 @@ func All() []extension.Extension {
 				c.ReasoningField, c.ToolResultName = "reasoning_content", true
 			},
 			Knobs: []Knob{
-				{Setting: "enable_thinking", Place: "enable_thinking", Label: "whether the model reasons before it responds", Type: "boolean"},
-				{Setting: "thinking_budget", Place: "thinking_budget", Label: "the maximum of reasoning tokens", Type: "integer"},
+				{Setting: "enable_thinking", Path: "enable_thinking", Label: "whether the model reasons before it responds", Type: "boolean"},
+				{Setting: "thinking_budget", Path: "thinking_budget", Label: "the maximum of reasoning tokens", Type: "integer"},
 			},
 		},
 		Server{
@@ -100,8 +100,8 @@ func All() []extension.Extension {
 			Requires:     served("openrouter"),
 			Capabilities: func(c *targets.Capabilities, _ string) { c.ReasoningField = "reasoning" },
 			Knobs: []Knob{
-				{Setting: "provider", Place: "provider", Label: "which providers may serve the request, in the form of OpenRouter", Type: "object"},
-				{Setting: "exclude_reasoning", Place: "/reasoning/exclude", Label: "whether the response leaves out the reasoning", Type: "boolean"},
+				{Setting: "provider", Path: "provider", Label: "which providers may serve the request, in the form of OpenRouter", Type: "object"},
+				{Setting: "exclude_reasoning", Path: "/reasoning/exclude", Label: "whether the response leaves out the reasoning", Type: "boolean"},
 			},
 			Fix: func(x *extension.Exchange) error { return move(x, "reasoning_effort", "/reasoning/effort") },
 		},
@@ -111,8 +111,8 @@ func All() []extension.Extension {
 				c.ReasoningField, c.LegacyMaxTokens, c.TopK = "reasoning", false, false
 			},
 			Knobs: []Knob{
-				{Setting: "reasoning_format", Place: "reasoning_format", Label: "where the response has the reasoning", Type: "string", Choices: []string{"parsed", "raw", "hidden"}},
-				{Setting: "service_tier", Place: "service_tier", Label: "the service tier", Type: "string", Choices: []string{"auto", "on_demand", "flex", "performance"}},
+				{Setting: "reasoning_format", Path: "reasoning_format", Label: "where the response has the reasoning", Type: "string", Choices: []string{"parsed", "raw", "hidden"}},
+				{Setting: "service_tier", Path: "service_tier", Label: "the service tier", Type: "string", Choices: []string{"auto", "on_demand", "flex", "performance"}},
 			},
 		},
 		Server{
@@ -122,8 +122,8 @@ func All() []extension.Extension {
 			},
 			Knobs: []Knob{
 				templated,
-				{Setting: "include_reasoning", Place: "include_reasoning", Label: "whether the response has the reasoning", Type: "boolean"},
-				{Setting: "thinking_token_budget", Place: "thinking_token_budget", Label: "the maximum of reasoning tokens", Type: "integer"},
+				{Setting: "include_reasoning", Path: "include_reasoning", Label: "whether the response has the reasoning", Type: "boolean"},
+				{Setting: "thinking_token_budget", Path: "thinking_token_budget", Label: "the maximum of reasoning tokens", Type: "integer"},
 			},
 		},
 		Server{
@@ -133,13 +133,13 @@ func All() []extension.Extension {
 			},
 			Knobs: []Knob{
 				templated,
-				{Setting: "reasoning_format", Place: "reasoning_format", Label: "where the response has the reasoning", Type: "string", Choices: []string{"none", "deepseek", "deepseek-legacy", "auto"}},
+				{Setting: "reasoning_format", Path: "reasoning_format", Label: "where the response has the reasoning", Type: "string", Choices: []string{"none", "deepseek", "deepseek-legacy", "auto"}},
 			},
 		},
 		Server{
 			Name: "lmstudio", Description: "LM Studio: sends only the tool that the tool choice names, and an output schema with tools in the instructions.", Requires: served("lmstudio"),
 			Capabilities: func(c *targets.Capabilities, _ string) { c.ToolSchema, c.NoOutputWithTools = "compat.tool", true },
-			Fix:          func(x *extension.Exchange) error { return demand(x, "required") },
+			Fix:          func(x *extension.Exchange) error { return requireCall(x, "required") },
 		},
 		Server{
 			Name: "glm", Description: "GLM on Z.ai: sends reasoning back as reasoning_content.", Requires: served("zai"),
@@ -148,8 +148,8 @@ func All() []extension.Extension {
 			},
 			Knobs: []Knob{
 				thinking("enabled", "disabled"),
-				{Setting: "clear_thinking", Place: "/thinking/clear_thinking", Label: "whether reasoning of earlier turns is left out", Type: "boolean"},
-				{Setting: "tool_stream", Place: "tool_stream", Label: "whether arguments are streamed", Type: "boolean"},
+				{Setting: "clear_thinking", Path: "/thinking/clear_thinking", Label: "whether reasoning of earlier turns is left out", Type: "boolean"},
+				{Setting: "tool_stream", Path: "tool_stream", Label: "whether arguments are streamed", Type: "boolean"},
 			},
 		},
 		Server{
@@ -164,22 +164,22 @@ func All() []extension.Extension {
 				c.ReasoningField, c.ToolSchema = "reasoning_content", "fireworks.tool"
 			},
 			Knobs: []Knob{{
-				Setting: "reasoning_history", Place: "reasoning_history", Label: "what happens to reasoning of earlier turns", Type: "string",
+				Setting: "reasoning_history", Path: "reasoning_history", Label: "what happens to reasoning of earlier turns", Type: "string",
 				Choices: []string{"disabled", "interleaved", "preserved"},
 			}},
 		},
 		Server{
 			Name: "cerebras", Description: "Cerebras: sends reasoning back in the field reasoning, and no parallel_tool_calls.", Requires: served("cerebras"),
 			Capabilities: func(c *targets.Capabilities, _ string) { c.ReasoningField, c.NoParallelFlag = "reasoning", true },
-			Knobs:        []Knob{{Setting: "disable_reasoning", Place: "disable_reasoning", Label: "whether reasoning is off", Type: "boolean"}},
+			Knobs:        []Knob{{Setting: "disable_reasoning", Path: "disable_reasoning", Label: "whether reasoning is off", Type: "boolean"}},
 		},
 		Server{
 			Name: "ollama", Description: "Ollama servers, by their own API.", Requires: []extension.Tag{DialectTag(dialectname.Ollama)},
 			Knobs: []Knob{
-				{Setting: "think", Place: "think", Label: "whether the model reasons before it responds", Type: "boolean"},
-				{Setting: "think_level", Place: "think", Label: "the reasoning effort", Type: "string", Choices: []string{"low", "medium", "high"}},
-				{Setting: "num_ctx", Place: "/options/num_ctx", Label: "the length of the context in tokens", Type: "integer"},
-				{Setting: "keep_alive", Place: "keep_alive", Label: "how long the model stays loaded", Type: "string"},
+				{Setting: "think", Path: "think", Label: "whether the model reasons before it responds", Type: "boolean"},
+				{Setting: "think_level", Path: "think", Label: "the reasoning effort", Type: "string", Choices: []string{"low", "medium", "high"}},
+				{Setting: "num_ctx", Path: "/options/num_ctx", Label: "the length of the context in tokens", Type: "integer"},
+				{Setting: "keep_alive", Path: "keep_alive", Label: "how long the model stays loaded", Type: "string"},
 			},
 		},
 	}
@@ -199,7 +199,7 @@ func accept(c *targets.Capabilities, word string) {
 
 // fixMistral uses Mistral's names for the tool choice "required" and for the seed.
 func fixMistral(x *extension.Exchange) error {
-	return errors.Join(demand(x, "any"), move(x, "seed", "random_seed"),
+	return errors.Join(requireCall(x, "any"), move(x, "seed", "random_seed"),
 		drop(x, "store", "service_tier", "logprobs", "top_logprobs", "logit_bias", "user", "safety_identifier", "prompt_cache_key", "verbosity"))
 }
 
@@ -224,9 +224,9 @@ func move(x *extension.Exchange, from, to string) error {
 	return errors.Join(x.Payload.Set(to, value), x.Payload.Delete(from))
 }
 
-// demand writes the server's word for "a tool must be called". If the request names the tool
+// requireCall writes the server's word for "a tool must be called". If the request names the tool
 // and the server cannot express that, the server gets only that tool.
-func demand(x *extension.Exchange, word string) error {
+func requireCall(x *extension.Exchange, word string) error {
 	if string(x.Payload.Get("tool_choice")) == `"required"` {
 		return x.Payload.Set("tool_choice", word)
 	}

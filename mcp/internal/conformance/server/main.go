@@ -1,6 +1,8 @@
 // Command server is the fixture of the official conformance suite for servers. It uses only what
 // any program can use, with the steps of package tool on every call.
 //
+// It prints its URL.
+//
 //	go run ./mcp/internal/conformance/server -addr 127.0.0.1:3000
 package main
 
@@ -10,6 +12,7 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"os/signal"
@@ -62,10 +65,14 @@ func run(ctx context.Context, addr string) error {
 	}()
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", s.Handler())
-	web := &http.Server{Addr: addr, Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	web := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	context.AfterFunc(ctx, func() { _ = web.Close() })
-	fmt.Fprintln(os.Stderr, "listening on", addr)
-	if err := web.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("http://%s/mcp\n", l.Addr())
+	if err := web.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil

@@ -10,9 +10,9 @@ import (
 // counts as disconnected.
 const writeTime = 5 * time.Minute
 
-// sink writes a response to the client. It fills pauses of a stream with heartbeats, so that
+// clientWriter writes a response to the client. It fills pauses of a stream with heartbeats, so that
 // proxies do not close it as idle (quirk J1).
-type sink struct {
+type clientWriter struct {
 	w    http.ResponseWriter
 	conn *http.ResponseController
 	// header sets the headers of a stream that begins with a heartbeat.
@@ -23,8 +23,8 @@ type sink struct {
 
 	mu    sync.Mutex
 	timer *time.Timer
-	// started reports that the status was sent; at is the time of the first byte and last that of
-	// the last one.
+	// started reports that the status was sent. firstByte and lastByte are the times of these
+	// bytes.
 	started, ended bool
 	// beganWithHeartbeat reports that the stream began with a heartbeat, before the response was
 	// known.
@@ -35,12 +35,12 @@ type sink struct {
 	err                 error
 }
 
-func newSink(w http.ResponseWriter) *sink {
-	return &sink{w: w, conn: http.NewResponseController(w)}
+func newClientWriter(w http.ResponseWriter) *clientWriter {
+	return &clientWriter{w: w, conn: http.NewResponseController(w)}
 }
 
 // startHeartbeat starts the heartbeat of a stream.
-func (s *sink) startHeartbeat(ping []byte, every time.Duration, header func(http.Header)) {
+func (s *clientWriter) startHeartbeat(ping []byte, every time.Duration, header func(http.Header)) {
 	if len(ping) == 0 || every <= 0 {
 		return
 	}
@@ -52,7 +52,7 @@ func (s *sink) startHeartbeat(ping []byte, every time.Duration, header func(http
 }
 
 // heartbeat writes a heartbeat if nothing was written for one interval.
-func (s *sink) heartbeat() {
+func (s *clientWriter) heartbeat() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended || s.err != nil {
@@ -73,7 +73,7 @@ func (s *sink) heartbeat() {
 }
 
 // begin sends the status and the headers, unless a heartbeat already did.
-func (s *sink) begin(status int, header func(http.Header)) {
+func (s *clientWriter) begin(status int, header func(http.Header)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.started {
@@ -82,14 +82,14 @@ func (s *sink) begin(status int, header func(http.Header)) {
 	}
 }
 
-func (s *sink) writeStatus(status int) {
+func (s *clientWriter) writeStatus(status int) {
 	s.started = true
 	s.w.WriteHeader(status)
 }
 
 // write writes a chunk: whole events of a stream. It blocks while the client is slow, which
 // also slows down the upstream.
-func (s *sink) write(p []byte) error {
+func (s *clientWriter) write(p []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.writeLocked(p)
@@ -97,7 +97,7 @@ func (s *sink) write(p []byte) error {
 }
 
 // send is write followed by a flush.
-func (s *sink) send(p []byte) error {
+func (s *clientWriter) send(p []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.writeLocked(p); len(p) > 0 {
@@ -106,7 +106,7 @@ func (s *sink) send(p []byte) error {
 	return s.err
 }
 
-func (s *sink) writeLocked(p []byte) {
+func (s *clientWriter) writeLocked(p []byte) {
 	if s.err != nil || len(p) == 0 {
 		return
 	}
@@ -123,7 +123,7 @@ func (s *sink) writeLocked(p []byte) {
 	s.err = err
 }
 
-func (s *sink) flushLocked() {
+func (s *clientWriter) flushLocked() {
 	if s.err == nil {
 		s.err = s.conn.Flush()
 	}
@@ -131,7 +131,7 @@ func (s *sink) flushLocked() {
 
 // setHeader replaces the function that sets the headers of a stream that begins with a heartbeat.
 // The function is called concurrently and must not read what the handler changes.
-func (s *sink) setHeader(header func(http.Header)) {
+func (s *clientWriter) setHeader(header func(http.Header)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.header = header
@@ -139,7 +139,7 @@ func (s *sink) setHeader(header func(http.Header)) {
 
 // stopHeartbeat stops the heartbeat of a stream that has ended (quirk J1), and reports whether it
 // was still running.
-func (s *sink) stopHeartbeat() bool {
+func (s *clientWriter) stopHeartbeat() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	first := !s.ended
@@ -149,7 +149,7 @@ func (s *sink) stopHeartbeat() bool {
 
 // end stops the heartbeat, and reports whether the status was sent. After it returns no
 // heartbeat is being written: the caller owns the headers and the output.
-func (s *sink) end() (begun bool) {
+func (s *clientWriter) end() (begun bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended = true
