@@ -76,6 +76,11 @@ func forwarded(q peer.InputRequest, a tool.Answer) (r peer.Response, ok bool) {
 	return peer.Response{Result: a.Value}, ok && a.Verdict != tool.Undecided
 }
 
+// rawOutcome returns the outcome of a task in its raw form. Outcomes of tickets have no envelope.
+func rawOutcome(failed bool, raw json.RawMessage) tool.Output {
+	return tool.Output{Failed: failed, Content: []dragoman.Part{&dragoman.Data{JSON: jsonwire.With([]byte("{}"), "dragoman/mcp_result", raw)}}}
+}
+
 // numbers returns a report on progress as data, so that it keeps its numbers.
 func numbers(p peer.Progress) dragoman.Part {
 	w := jsonwire.Writer{}

@@ -198,9 +198,8 @@ func (t *remoteTool) await(ticket *tool.Ticket, task peer.Task) (out tool.Output
 			}
 			continue
 		case err == nil:
-			out, err = t.output(raw)
-			if err == nil && s.all.opts.Forward { // outcomes of tickets have no envelope
-				out = tool.Output{Failed: out.Failed, Content: []dragoman.Part{&dragoman.Data{JSON: jsonwire.With([]byte("{}"), "dragoman/mcp_result", raw)}}}
+			if out, err = t.output(raw); err == nil && s.all.opts.Forward {
+				out = rawOutcome(out.Failed, raw)
 			}
 		}
 		if err != nil {

@@ -216,7 +216,7 @@ func (st *state) answer(responses map[string]json.RawMessage) {
 		if q.Binding != "" {
 			verdict, ok := tool.Answer{}, true
 			if q.Own {
-				verdict = q.decideOwn(a)
+				verdict = q.decidePassed(a)
 			} else {
 				verdict, ok = q.decide(a)
 			}
@@ -245,8 +245,8 @@ func (st *state) answer(responses map[string]json.RawMessage) {
 // call cannot continue.
 func (s *Server) openQuestions(c *call, st *state) (mcp.Result, error) {
 	p := st.Pending
-	if own := ownQuestions(p); len(own) > 0 {
-		return s.openOwn(c, st, own)
+	if questions := passedQuestions(p); len(questions) > 0 {
+		return s.openPassed(c, st, questions)
 	}
 	var mine askState
 	c.mu.Lock()

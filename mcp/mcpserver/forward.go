@@ -200,59 +200,41 @@ func missingFor(cause error) *missingCapability {
 	return &missingCapability{need: e.Need}
 }
 
-// ownQuestion returns a question of a tool itself, which the client answers in the form of the
+// passedQuestion returns a question of another server, which the client answers in the form of the
 // protocol.
-func ownQuestion(p *tool.Pending) asked {
+func passedQuestion(p *tool.Pending) asked {
 	w := p.Wanted
-	q := asked{Binding: bindingKey(p.Binding), Wanted: w, Own: true}
-	from := ""
-	if w.From != "" {
-		from = visible(w.From) + ": " // the user must know who asks (pitfall K28)
-	}
-	if r := w.Request; r != nil && r.Format == formatMCP {
-		m := fieldsOf(r.JSON)
-		q.Question = Question{Method: jsonwire.Unquote(m["method"]), Params: m["params"]}
-		if q.Method == methodElicit {
-			params := jsonwire.Without(q.Params, "elicitationId", "_meta")
-			text := jsonwire.Unquote(fieldsOf(params)["message"])
-			q.Params = jsonwire.With(params, "message", jsonwire.Quote(from+text))
-		}
+	m := fieldsOf(w.Request.JSON)
+	q := asked{Binding: bindingKey(p.Binding), Wanted: w, Own: true, Question: Question{Method: jsonwire.Unquote(m["method"]), Params: m["params"]}}
+	if q.Method != methodElicit {
 		return q
 	}
-	switch prompt := from + w.Prompt; {
-	case w.URL != "":
-		q.Question = OpenURL(prompt, w.URL)
-	case w.Schema != nil:
-		q.Question = Form(prompt, w.Schema)
-	default:
-		q.Question = Form(prompt, json.RawMessage(`{"type":"object","properties":{}}`))
+	text := jsonwire.Unquote(fieldsOf(q.Params)["message"])
+	if w.From != "" {
+		text = visible(w.From) + ": " + text // the user must know who asks (pitfall K28)
 	}
+	if len(w.Secrets) > 0 {
+		text += "\nCareful: it asks for what looks like a secret: " + visible(strings.Join(w.Secrets, ", ")) + ". Do not enter passwords or keys."
+	}
+	q.Params = jsonwire.With(jsonwire.Without(q.Params, "elicitationId", "_meta"), "message", jsonwire.Quote(text))
 	return q
 }
 
-// decideOwn reads the answer to a question of a tool.
-func (q *asked) decideOwn(answer json.RawMessage) tool.Answer {
-	a := tool.Answer{Verdict: tool.Approved}
-	m := fieldsOf(answer)
-	if q.Method == methodElicit && jsonwire.Unquote(m["action"]) != "accept" {
+// decidePassed reads the answer to a question of another server.
+func (q *asked) decidePassed(answer json.RawMessage) tool.Answer {
+	a := tool.Answer{Verdict: tool.Approved, Value: answer}
+	if q.Method == methodElicit && jsonwire.Unquote(fieldsOf(answer)["action"]) != "accept" {
 		a.Verdict = tool.Rejected
-	}
-	switch {
-	case q.Wanted.Request != nil:
-		a.Value = answer
-	case a.Verdict == tool.Approved:
-		a.Value = m["content"]
 	}
 	return a
 }
 
-// openOwn puts the questions of a tool into the state. They have the names that the tool gave
-// them.
-func (s *Server) openOwn(c *call, st *state, questions []tool.Pending) (mcp.Result, error) {
+// openPassed puts the questions of another server into the state, under their names.
+func (s *Server) openPassed(c *call, st *state, questions []tool.Pending) (mcp.Result, error) {
 	st.Open = map[string]asked{}
 	var need []string
 	for i := range questions {
-		q := ownQuestion(&questions[i])
+		q := passedQuestion(&questions[i])
 		if _, given := st.Granted[q.Binding]; given {
 			continue
 		}
@@ -291,11 +273,11 @@ func keys[V any](m map[string]V) func(yield func(string) bool) {
 	}
 }
 
-// ownQuestions returns the questions of the tool itself that a pending call waits for.
-func ownQuestions(p *tool.Pending) []tool.Pending {
+// passedQuestions returns the questions of another server that a pending call waits for.
+func passedQuestions(p *tool.Pending) []tool.Pending {
 	var out []tool.Pending
 	for _, inner := range p.Inner {
-		if w := inner.Wanted; w != nil && w.Name != "" && inner.Binding.CallID == p.Binding.CallID && inner.Binding.Run == p.Binding.Run {
+		if w := inner.Wanted; w != nil && w.Name != "" && w.Request != nil && w.Request.Format == formatMCP && inner.Binding.CallID == p.Binding.CallID && inner.Binding.Run == p.Binding.Run {
 			out = append(out, inner)
 		}
 	}
