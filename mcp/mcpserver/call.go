@@ -252,7 +252,7 @@ func (s *Server) openQuestions(c *call, st *state) mcp.Result {
 		if len(waiting) > 1 {
 			key = fmt.Sprintf("approval_%d", i+1)
 		}
-		if _, given := st.Granted[bindingKey(waiting[i].Binding)]; given {
+		if _, given := st.Granted[bindingKey(waiting[i].Binding)]; given && waiting[i].Problem == "" {
 			continue
 		}
 		st.Open[key] = s.approvalForm(c, &waiting[i])
