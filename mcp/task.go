@@ -196,7 +196,9 @@ func (t *remoteTool) await(ticket *tool.Ticket, task peer.Task) (out tool.Output
 			}
 			continue
 		case err == nil:
-			out, err = t.output(raw)
+			if out, err = t.output(raw); err == nil && s.all.opts.Forward {
+				out = rawOutcome(out.Failed, raw)
+			}
 		}
 		if err != nil {
 			text := t.explain(err).Error()

@@ -96,6 +96,10 @@ type InputRequest struct {
 	// Secrets names the fields of the value that appear to ask for a secret, such as a
 	// password. Warn about them.
 	Secrets []string `json:"secrets,omitempty"`
+	// Request is the question in the protocol of the server that asks, for approvers that pass
+	// it on instead of showing it: in the format "mcp", an object with method and params. The
+	// value of the answer is then the result of the protocol. Nil means that there is none.
+	Request *dragoman.Native `json:"request,omitempty"`
 }
 
 // wantsValue reports whether an approval needs a value.

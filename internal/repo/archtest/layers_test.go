@@ -116,6 +116,7 @@ var layers = []layer{
 	{path: "gateway/access", only: []string{"internal/textkit"}, pure: true},
 	{path: "gateway/internal/access", only: []string{"", "gateway/access", "internal/dialects", "internal/textkit"}, third: []string{"golang.org/x/time/rate"}},
 	{path: "gateway/internal/recall"},
+	{path: "gateway/internal/mcpgate", only: []string{"", "internal/jsonwire", "internal/textkit", "mcp", "mcp/mcpserver", "tool", "tool/policy"}},
 	{path: "gateway", files: true},
 	{path: "console"},
 	{path: "internal/serving/sniff", only: []string{"", "dialect", "internal/dialects", "internal/framing", "internal/jsonwire", "internal/codec/wire"}, pure: true},

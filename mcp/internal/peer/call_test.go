@@ -464,21 +464,41 @@ func TestQuirkH12_ParallelCallsAreLimited(t *testing.T) {
 	}
 }
 
-func TestURLElicitationErrorAsksAndRepeatsTheCall(t *testing.T) {
-	var calls atomic.Int32
-	s := &server{}
-	s.handle = older(func(context.Context, *conn, *rpc.Request) (string, error) {
-		if calls.Add(1) == 1 {
-			return "", &rpc.Error{Code: rpc.CodeURLElicitation, Message: "log in", Data: []byte(`{"elicitations":[{"mode":"url","elicitationId":"e1","url":"https://x.example/a","message":"Log in"}]}`)}
+func TestURLElicitationErrorAsksAndRepeatsTheCallWhenThePageIsDone(t *testing.T) {
+	for name, says := range map[string]bool{"the server says so": true, "the server says nothing": false} {
+		var calls atomic.Int32
+		s := &server{}
+		asked := make(chan Round, 1)
+		complete := make(chan struct{})
+		s.handle = older(func(_ context.Context, c *conn, _ *rpc.Request) (string, error) {
+			if calls.Add(1) == 1 {
+				go func() {
+					<-complete
+					c.notify("notifications/elicitation/complete", `{"elicitationId":"unknown"}`, nil)
+					if says {
+						c.notify("notifications/elicitation/complete", `{"elicitationId":"e1"}`, nil)
+					}
+				}()
+				return "", &rpc.Error{Code: rpc.CodeURLElicitation, Message: "log in", Data: []byte(`{"elicitations":[{"mode":"url","elicitationId":"e1","url":"https://x.example/a","message":"Log in"}]}`)}
+			}
+			return done, nil
+		})
+		p := connect(t, s, func(c *Config) {
+			c.CallTimeout = 100 * time.Millisecond // does not count while the user reads
+			if c.PageTime = time.Minute; !says {
+				c.PageTime = 300 * time.Millisecond
+			}
+		})
+		raw, err := callTool(t, p, Options{Input: func(ctx context.Context, r Round) (map[string]Response, error) {
+			asked <- r
+			close(complete)
+			return accept(ctx, r)
+		}})
+		if err != nil || raw != done {
+			t.Fatal(name, raw, err)
 		}
-		return done, nil
-	})
-	var asked Round
-	raw, err := callTool(t, connect(t, s), Options{Input: func(ctx context.Context, r Round) (map[string]Response, error) {
-		asked = r
-		return accept(ctx, r)
-	}})
-	if err != nil || raw != done || len(asked.Requests) != 1 || !strings.Contains(string(asked.Requests[0].Params), "https://x.example/a") {
-		t.Error(raw, err, asked)
+		if r := <-asked; len(r.Requests) != 1 || !strings.Contains(string(r.Requests[0].Params), "https://x.example/a") {
+			t.Errorf("%s: %+v", name, r)
+		}
 	}
 }

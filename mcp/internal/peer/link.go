@@ -38,6 +38,9 @@ type link struct {
 	listen  listener
 	// idle is set once the connection is dropped, and closed when its last call has ended.
 	idle chan struct{}
+	// pages has a channel for each page that a call waits for; it is closed when the user has
+	// finished with the page.
+	pages map[string]chan struct{}
 
 	once sync.Once
 	err  error
@@ -107,6 +110,10 @@ func (l *link) Notification(in rpc.Incoming) {
 		if cancel != nil {
 			cancel()
 		}
+	case "notifications/tasks", "notifications/tasks/status":
+		p.taskChanged(jsonwire.Unquote(fields(in.Params)["taskId"]))
+	case "notifications/elicitation/complete":
+		l.pageDone(jsonwire.Unquote(fields(in.Params)["elicitationId"]))
 	case "notifications/subscriptions/acknowledged":
 		l.acknowledged(in.Params)
 	}

@@ -23,6 +23,9 @@ type listener struct {
 	agreed  map[string]json.RawMessage
 }
 
+// maxListenTasks limits the tasks of a subscription.
+const maxListenTasks = 100
+
 // longestBackoff limits the pause before a subscription is opened again.
 const longestBackoff = time.Minute
 
@@ -73,9 +76,14 @@ func (l *link) acknowledged(params json.RawMessage) {
 // subscribe to.
 func (p *Peer) listenParams(l *link) json.RawMessage {
 	p.mu.Lock()
-	uris := p.watchedURIs()
+	uris, tasks := p.watchedURIs(), slices.Sorted(maps.Keys(p.tasks))
 	p.mu.Unlock()
 	set := []byte("{}")
+	if len(tasks) > 0 && l.hasTasks() {
+		if list, err := json.Marshal(tasks[:min(len(tasks), maxListenTasks)]); err == nil {
+			set = jsonwire.With(set, "taskIds", list)
+		}
+	}
 	for _, c := range changeFields {
 		if l.declares(c.capability, "listChanged") {
 			set = jsonwire.With(set, c.field, []byte("true"))
@@ -133,7 +141,7 @@ func (p *Peer) listenLoop(l *link) {
 			p.missed(l)
 		}
 		began := time.Now()
-		_, err := l.conn.Call(ctx, l.request(rpc.MethodListen, params, ""))
+		_, err := l.conn.Call(ctx, l.request(rpc.MethodListen, params, "", nil))
 		again := errors.Is(context.Cause(ctx), errListenAgain)
 		cancel(nil)
 		l.mu.Lock()

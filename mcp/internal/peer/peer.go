@@ -29,6 +29,8 @@ type Config struct {
 	// servers that ask for them; nil declares no roots.
 	Elicitation, Sampling, Tasks bool
 	Roots                        []Root
+	// AskRoots declares roots and gets the folders of each call from its InputFunc.
+	AskRoots bool
 	// LogLevel asks the server for its log messages from this level on; empty asks for none.
 	LogLevel string
 
@@ -59,6 +61,12 @@ type Config struct {
 	// 300 ms. Backoff is the first pause before a subscription is opened again and before a
 	// server that dies repeatedly is started again: one second.
 	Debounce, Backoff time.Duration
+	// KeepAlive is the interval of pings to idle servers of older revisions that answer them:
+	// 30 s.
+	KeepAlive time.Duration
+	// PageTime limits how long a call waits until the server says that the user has finished
+	// with a page: 15 s. Then it is sent again anyway.
+	PageTime time.Duration
 }
 
 // Root is a folder that the server may work in.
@@ -120,7 +128,10 @@ type Peer struct {
 	unsupported map[string]bool
 	lists       map[List]*listing
 	watched     map[string]int
-	headers     map[string][]headerArgument
+	// tasks are the tasks that are being waited for; a value in the channel says that the
+	// server announced a change.
+	tasks   map[string]chan struct{}
+	headers map[string][]headerArgument
 }
 
 // attempt is one connection attempt, which all callers share.
@@ -146,6 +157,8 @@ func New(cfg Config) *Peer {
 	set(&cfg.MaxCallTime, 10*time.Minute)
 	set(&cfg.Debounce, 300*time.Millisecond)
 	set(&cfg.Backoff, time.Second)
+	set(&cfg.KeepAlive, 30*time.Second)
+	set(&cfg.PageTime, 15*time.Second)
 	if cfg.Parallel <= 0 {
 		cfg.Parallel = 16
 	}
@@ -154,7 +167,7 @@ func New(cfg Config) *Peer {
 	}
 	p := &Peer{
 		cfg: cfg, slots: make(chan struct{}, cfg.Parallel),
-		unsupported: map[string]bool{}, lists: map[List]*listing{}, watched: map[string]int{},
+		unsupported: map[string]bool{}, lists: map[List]*listing{}, watched: map[string]int{}, tasks: map[string]chan struct{}{},
 	}
 	p.ctx, p.stop = context.WithCancelCause(context.Background())
 	for _, l := range allLists {
