@@ -8,7 +8,6 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/mcp/internal/catalog"
 	"github.com/dragoman-go/dragoman/mcp/internal/peer"
 	"github.com/dragoman-go/dragoman/mcp/internal/rpc"
