@@ -15,6 +15,7 @@ import (
 	"github.com/dragoman-go/dragoman/agent"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/anthropic"
+	"github.com/dragoman-go/dragoman/dialect/cohere"
 	"github.com/dragoman-go/dragoman/dialect/gemini"
 	"github.com/dragoman-go/dragoman/dialect/ollama"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
@@ -186,6 +187,13 @@ func TestX6_StreamedAndWholeResponsesAreStoredAlike(t *testing.T) {
 				`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`, `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Os"}}`,
 				`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"lo: yes."}}`, `{"type":"content_block_stop","index":0}`,
 				`{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":2}}`, `{"type":"message_stop"}`),
+		}}, []string{`"sure"`, `"OSLO: yes."`, `"true"`}},
+		"cohere": {cohere.Codec{}, [][2]string{{
+			`{"id":"1","finish_reason":"COMPLETE","message":{"role":"assistant","mood":"sure","content":[{"type":"text","text":"Oslo: yes."}],"citations":[{"start":0,"end":4,"text":"Oslo","sources":[]}]}}`,
+			sse(`{"type":"message-start","id":"1","delta":{"message":{"role":"assistant","mood":"sure","content":[],"tool_plan":"","tool_calls":[],"citations":[]}}}`,
+				`{"type":"content-start","index":0,"delta":{"message":{"content":{"type":"text","text":""}}}}`, `{"type":"content-delta","index":0,"delta":{"message":{"content":{"text":"Oslo: yes."}}}}`,
+				`{"type":"citation-start","index":0,"delta":{"message":{"citations":{"start":0,"end":4,"text":"Oslo","sources":[]}}}}`, `{"type":"citation-end","index":0}`,
+				`{"type":"content-end","index":0}`, `{"type":"message-end","delta":{"finish_reason":"COMPLETE","usage":{"tokens":{"input_tokens":1,"output_tokens":1}}}}`),
 		}}, []string{`"sure"`, `"OSLO: yes."`, `"true"`}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -84,7 +84,8 @@ func (r *Registry) expand(tools []dragoman.ToolSpec, rep *dragoman.Report) []dra
 	var out []dragoman.ToolSpec
 	for i := range tools {
 		s := &tools[i]
-		if !onlySource(s) || r.direct(s.Source.Format) || !r.ReadsSchema(s.Source.Format) {
+		contributed := r.readsHosted(s)
+		if !contributed && !onlySource(s) || r.direct(s.Source.Format) || !r.ReadsSchema(s.Source.Format) {
 			if out != nil {
 				out = append(out, *s)
 			}
@@ -102,7 +103,7 @@ func (r *Registry) expand(tools []dragoman.ToolSpec, rep *dragoman.Report) []dra
 			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "a tool of format %s could not be read: %v", s.Source.Format, err)
 			continue
 		}
-		if s.Name != "" && len(specs) == 1 {
+		if s.Name != "" && len(specs) == 1 && !contributed {
 			specs = []dragoman.ToolSpec{completed(s, &specs[0])}
 		}
 		out = append(out, specs...)
@@ -111,6 +112,16 @@ func (r *Registry) expand(tools []dragoman.ToolSpec, rep *dragoman.Report) []dra
 		return tools
 	}
 	return out
+}
+
+// readsHosted reports whether a tool that another API would run is read by a contributed
+// accessor: the type is that of a plugin, and only decoded as one of the provider.
+func (r *Registry) readsHosted(s *dragoman.ToolSpec) bool {
+	if s.Kind != codes.ToolHosted || s.Source == nil || r.ownCodec == nil || r.ownCodec.Traits().Hosts(s.Source.Format) {
+		return false
+	}
+	_, ok := r.schemas[s.Source.Format]
+	return ok && (s.Source.Mirror == dragoman.Fingerprint{} || s.Source.Mirror == s.Fingerprint())
 }
 
 // completed returns a named tool with the fields of its source that the tool itself leaves out.

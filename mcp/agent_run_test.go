@@ -52,8 +52,13 @@ var dialects = []struct {
 	codec dialect.Codec
 	base  string
 }{
-	{openaichat.Codec{}, "/v1"}, {openairesponses.Codec{}, "/v1"}, {anthropic.Codec{}, ""}, {gemini.Codec{}, ""},
-	{ollama.Codec{}, ""}, {bedrock.Codec{}, ""}, {cohere.Codec{}, ""},
+	{openaichat.Codec{}, "/v1"},
+	{openairesponses.Codec{}, "/v1"},
+	{anthropic.Codec{}, ""},
+	{gemini.Codec{}, ""},
+	{ollama.Codec{}, ""},
+	{bedrock.Codec{}, ""},
+	{cohere.Codec{}, ""},
 }
 
 func TestAgentUsesTwoServersOnEveryDialectWithAProviderSwitchMidway(t *testing.T) {

@@ -30,10 +30,11 @@ type waiting struct {
 	Requests []peer.InputRequest `json:"requests,omitempty"`
 	// RequestState is the raw JSON of the server, as a string, so that storing it changes no
 	// byte.
-	RequestState string `json:"request_state,omitempty"`
-	TaskID       string `json:"task_id,omitempty"`
-	Repeat       bool   `json:"repeat,omitempty"`
-	Handle       string `json:"handle,omitempty"`
+	RequestState string   `json:"request_state,omitempty"`
+	TaskID       string   `json:"task_id,omitempty"`
+	Asked        []string `json:"asked,omitempty"`
+	Repeat       bool     `json:"repeat,omitempty"`
+	Handle       string   `json:"handle,omitempty"`
 	// Tries counts the answers that did not fit the form. Answers are those of other
 	// questions of the round, by key.
 	Tries   int                        `json:"tries,omitempty"`
@@ -130,7 +131,7 @@ func (t *remoteTool) run(ctx context.Context, params json.RawMessage, current st
 			f.report(ctx)
 			f.give(ctx, number, responses)
 		} else {
-			o.Continue = &peer.Continuation{TaskID: w.TaskID, Repeat: w.Repeat, Responses: responses}
+			o.Continue = &peer.Continuation{TaskID: w.TaskID, Asked: w.Asked, Repeat: w.Repeat, Responses: responses}
 			if w.RequestState != "" {
 				o.Continue.RequestState = json.RawMessage(w.RequestState)
 			}
@@ -307,26 +308,32 @@ func (t *remoteTool) wait(ctx context.Context, f *inFlight, current string, decl
 		return tool.Output{}, context.Cause(ctx)
 	}
 	f.cancel(context.Canceled) // releases its context
-	var parked *peer.Parked
 	var started *peer.TaskStarted
+	if errors.As(f.err, &started) {
+		return t.background(ctx, f.params, started.Task, current, declined)
+	}
+	return t.ended(ctx, f.params, f.result, f.err, current, declined)
+}
+
+// ended returns the output of a call that has ended, or leaves it pending.
+func (t *remoteTool) ended(ctx context.Context, params, result json.RawMessage, err error, current string, declined int) (tool.Output, error) {
+	var parked *peer.Parked
 	switch {
-	case errors.As(f.err, &parked):
-		w := &waiting{Tool: t.def.Name, Definition: current, Requests: parked.Requests, RequestState: string(parked.RequestState), TaskID: parked.TaskID, Repeat: parked.Repeat}
+	case errors.As(err, &parked):
+		w := &waiting{Tool: t.def.Name, Definition: current, Requests: parked.Requests, RequestState: string(parked.RequestState), TaskID: parked.TaskID, Asked: parked.Asked, Repeat: parked.Repeat}
 		w.keep(parked.Answered)
 		asks := t.questions(w)
 		if len(asks) == 0 { // all of them are declined without a human
 			if declined++; declined > maxTries {
 				return tool.Output{}, t.explain(peer.ErrDeclined)
 			}
-			return t.run(ctx, f.params, current, w, nil, declined)
+			return t.run(ctx, params, current, w, nil, declined)
 		}
 		return tool.Output{}, w.suspend(asks)
-	case errors.As(f.err, &started):
-		return t.background(ctx, started.Task)
-	case f.err != nil:
-		return tool.Output{}, t.explain(f.err)
+	case err != nil:
+		return tool.Output{}, t.explain(err)
 	default:
-		return t.output(f.result)
+		return t.output(result)
 	}
 }
 
@@ -371,56 +378,4 @@ func (s *Servers) takeParked(handle string) (f *inFlight, number int) {
 	default:
 		return p.call, p.number
 	}
-}
-
-// minTicket is the shortest life of a ticket for a task, and defaultTicket that of a task whose
-// server does not limit it.
-const (
-	minTicket     = time.Minute
-	defaultTicket = 24 * time.Hour
-)
-
-// background lets a task continue after the call, if the run has a store for its ticket;
-// otherwise the call waits for its end.
-func (t *remoteTool) background(ctx context.Context, task peer.Task) (tool.Output, error) {
-	s := t.server
-	ttl := task.TTL
-	if ttl <= 0 {
-		ttl = defaultTicket
-	}
-	ticket, err := tool.Background(ctx, max(ttl, minTicket))
-	if errors.Is(err, tool.ErrNoTicket) {
-		raw, err := s.peer.Await(ctx, task, peer.Options{Input: s.answerOutside, MaxTime: s.cfg.MaxCallTime})
-		if err != nil {
-			return tool.Output{}, t.explain(err)
-		}
-		return t.output(raw)
-	}
-	if err != nil {
-		return tool.Output{}, err
-	}
-	s.all.mu.Lock()
-	if s.all.closed {
-		s.all.mu.Unlock()
-		return tool.Output{}, t.explain(peer.ErrClosed)
-	}
-	s.all.waiting.Add(1)
-	s.all.mu.Unlock()
-	go func() {
-		defer s.all.waiting.Done()
-		raw, err := s.peer.Await(s.all.ctx, task, peer.Options{Input: s.answerOutside, MaxTime: max(ttl, minTicket)})
-		out := tool.Output{}
-		if err == nil {
-			out, err = t.output(raw)
-		}
-		if err != nil {
-			out = tool.Output{Failed: true, Content: []dragoman.Part{&dragoman.Text{Text: t.explain(err).Error()}}}
-		}
-		keep, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
-		defer cancel()
-		if err := ticket.Resolve(keep, out); err != nil {
-			s.all.log().Warn("the outcome of a task could not be stored", "server", s.label, "tool", t.def.Name, "error", err)
-		}
-	}()
-	return tool.Output{Ticket: ticket}, nil
 }

@@ -230,18 +230,24 @@ func TestFolderVariablesAreThoseOfTheProject(t *testing.T) {
 func TestEditsLeaveTheRestOfTheFile(t *testing.T) {
 	added := Server{Name: "new", Command: "npx", Args: []string{"-y", "srv"}, Env: map[string]string{"K": "v"}}
 	for _, c := range []struct{ name, file, before, after string }{
-		{"indented JSON", "f.json", "{\n  \"theme\": \"dark\",\n  \"mcpServers\": {\n    \"a\": {\"command\": \"x\"}\n  }\n}\n",
-			"{\n  \"theme\": \"dark\",\n  \"mcpServers\": {\n    \"a\": {\"command\": \"x\"},\n    \"new\": {\n      \"command\": \"npx\",\n      \"args\": [\"-y\",\"srv\"],\n      \"env\": {\"K\":\"v\"}\n    }\n  }\n}\n"},
-		{"comments and trailing commas", "f.json", "{\n\t// ours\n\t\"servers\": {\n\t\t\"a\": {\"command\": \"x\"}, // the first\n\t\t/* end */\n\t},\n}\n",
-			"{\n\t// ours\n\t\"servers\": {\n\t\t\"a\": {\"command\": \"x\"}, // the first\n\t\t/* end */\n\t\t\"new\": {\n\t\t\t\"type\": \"stdio\",\n\t\t\t\"command\": \"npx\",\n\t\t\t\"args\": [\"-y\",\"srv\"],\n\t\t\t\"env\": {\"K\":\"v\"}\n\t\t},\n\t},\n}\n"},
+		{
+			"indented JSON", "f.json", "{\n  \"theme\": \"dark\",\n  \"mcpServers\": {\n    \"a\": {\"command\": \"x\"}\n  }\n}\n",
+			"{\n  \"theme\": \"dark\",\n  \"mcpServers\": {\n    \"a\": {\"command\": \"x\"},\n    \"new\": {\n      \"command\": \"npx\",\n      \"args\": [\"-y\",\"srv\"],\n      \"env\": {\"K\":\"v\"}\n    }\n  }\n}\n",
+		},
+		{
+			"comments and trailing commas", "f.json", "{\n\t// ours\n\t\"servers\": {\n\t\t\"a\": {\"command\": \"x\"}, // the first\n\t\t/* end */\n\t},\n}\n",
+			"{\n\t// ours\n\t\"servers\": {\n\t\t\"a\": {\"command\": \"x\"}, // the first\n\t\t/* end */\n\t\t\"new\": {\n\t\t\t\"type\": \"stdio\",\n\t\t\t\"command\": \"npx\",\n\t\t\t\"args\": [\"-y\",\"srv\"],\n\t\t\t\"env\": {\"K\":\"v\"}\n\t\t},\n\t},\n}\n",
+		},
 		{"one line", "f.json", `{"mcpServers":{"a":{"command":"x"}}}`, ""},
 		{"empty section", "f.json", `{"mcpServers": {}, "x": 1}`, ""},
 		{"no section", "f.json", "{\n  \"theme\": \"dark\"\n}\n", ""},
 		{"empty object", "f.json", "{}", ""},
 		{"windows lines", "f.json", "{\r\n  \"mcpServers\": {\r\n    \"a\": {\"command\": \"x\"}\r\n  }\r\n}\r\n", ""},
 		{"settings.json", "settings.json", `{"mcp": {"servers": {"a": {"command": "x"}}}, "z": 1}`, ""},
-		{"YAML", "f.yaml", "version: 1\nmcp_servers:\n  a: # first\n    command: x\n\n# the rest\nother: 1\n",
-			"version: 1\nmcp_servers:\n  a: # first\n    command: x\n  new:\n    command: \"npx\"\n    args: [\"-y\",\"srv\"]\n    env: {\"K\":\"v\"}\n\n# the rest\nother: 1\n"},
+		{
+			"YAML", "f.yaml", "version: 1\nmcp_servers:\n  a: # first\n    command: x\n\n# the rest\nother: 1\n",
+			"version: 1\nmcp_servers:\n  a: # first\n    command: x\n  new:\n    command: \"npx\"\n    args: [\"-y\",\"srv\"]\n    env: {\"K\":\"v\"}\n\n# the rest\nother: 1\n",
+		},
 		{"YAML without the section", "f.yaml", "version: 1", ""},
 		{"YAML with an empty section", "f.yaml", "mcp_servers:\nversion: 1\n", ""},
 		{"YAML with an empty mapping", "f.yaml", "mcp_servers: {}\nversion: 1\n", ""},

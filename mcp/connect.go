@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -85,6 +86,9 @@ type Event struct {
 	// Level is the level of a log.
 	Level string
 	Err   error
+
+	// done is called when the event has left the queue.
+	done func()
 }
 
 // Servers are the connected servers. It is safe for concurrent use.
@@ -99,6 +103,8 @@ type Servers struct {
 	stop    context.CancelFunc
 	waiting sync.WaitGroup
 	events  chan Event
+	// working are the tickets whose tasks this process waits for.
+	working map[string]bool
 	// owners maps the public names of tools to the server that had it first.
 	owners map[string]*server
 }
@@ -137,7 +143,7 @@ type Status struct {
 // error is about the configuration, or about two servers with the same tool name. ctx limits
 // only Connect.
 func Connect(ctx context.Context, o Options, servers ...Server) (*Servers, error) {
-	s := &Servers{opts: o, parked: map[string]parkedRound{}, owners: map[string]*server{}}
+	s := &Servers{opts: o, parked: map[string]parkedRound{}, working: map[string]bool{}, owners: map[string]*server{}}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	if o.Observe != nil {
 		s.events = make(chan Event, maxEvents)
@@ -320,14 +326,35 @@ func (s *Servers) find(label string) (*server, error) {
 	return nil, fmt.Errorf("mcp: unknown server %q%s", label, textkit.Suggest(label, labels))
 }
 
-// maxEvents limits the events that wait for the observer.
-const maxEvents = 1000
+// maxEvents limits the events that wait for the observer, and maxOwnEvents those among them that
+// one server can cause at will: it cannot displace those of others.
+const (
+	maxEvents    = 1000
+	maxOwnEvents = 100
+)
+
+// observe passes on an event that the server can cause at will.
+func (s *server) observe(e Event) {
+	if s.all.events == nil {
+		return
+	}
+	if s.events.Add(1) > maxOwnEvents || len(s.all.events) > maxEvents/2 {
+		s.events.Add(-1)
+		return
+	}
+	e.done = func() { s.events.Add(-1) }
+	if !s.all.observe(e) {
+		e.done()
+	}
+}
 
 // observe passes an event to the observer, which may be slow: connections do not wait for it.
-func (s *Servers) observe(e Event) {
+func (s *Servers) observe(e Event) bool {
 	select {
 	case s.events <- e: // nil without an observer
+		return true
 	default:
+		return false
 	}
 }
 
@@ -336,6 +363,10 @@ func (s *Servers) report() {
 	for {
 		select {
 		case e := <-s.events:
+			if e.done != nil {
+				e.done()
+				e.done = nil
+			}
 			s.opts.Observe(e)
 		case <-s.ctx.Done():
 			return
@@ -352,6 +383,8 @@ type server struct {
 	label    string
 	identity string
 	peer     *peer.Peer
+	// events counts the events in the queue that the server caused at will.
+	events atomic.Int32
 	// lost wakes the supervisor after a connection has ended.
 	lost chan struct{}
 
@@ -368,6 +401,8 @@ type server struct {
 	current  map[string]*catalog.Tool
 	accepted map[string]json.RawMessage
 	held     []ToolStatus
+	// asked are the times of recent questions outside of calls.
+	asked []time.Time
 	// usable are the tools for models, in order.
 	usable []*remoteTool
 	notes  []string
@@ -409,9 +444,13 @@ func (s *Servers) newServer(cfg Server, label string) (*server, error) {
 		Elicitation: !s.opts.NoElicitation, Sampling: s.opts.Sampling != nil, Tasks: true, Roots: roots, LogLevel: s.opts.LogLevel,
 		Input:       one.answerOutside,
 		ListChanged: one.listChanged,
-		Updated:     func(uri string) { s.observe(Event{Server: label, Kind: "resource", URI: uri}) },
+		Updated: func(uri string) {
+			if len(uri) <= maxPrompt {
+				one.observe(Event{Server: label, Kind: "resource", URI: uri})
+			}
+		},
 		Log: func(level string, params json.RawMessage) {
-			s.observe(Event{Server: label, Kind: "log", Level: level, Text: string(params)})
+			one.observe(Event{Server: label, Kind: "log", Level: cutText(level), Text: cutText(string(params))})
 		},
 		Lost:           one.connectionLost,
 		Connected:      one.connected,
@@ -475,7 +514,7 @@ func (s *server) supervise(first func()) {
 				return
 			}
 		}
-		pause := min(longestBackoff, cmp.Or(s.all.opts.backoff, firstBackoff)<<min(failures-1, 6))
+		pause := min(longestBackoff, s.all.backoff()<<min(failures-1, 6))
 		t := time.NewTimer(pause)
 		select {
 		case <-t.C:
@@ -576,7 +615,7 @@ func (s *server) listChanged(list peer.List) {
 		defer cancel()
 		_ = s.read(ctx)
 	}
-	s.all.observe(Event{Server: s.label, Kind: cmp.Or(kind, "resources")})
+	s.observe(Event{Server: s.label, Kind: cmp.Or(kind, "resources")})
 }
 
 // status describes the server.
@@ -603,3 +642,6 @@ func (s *server) status() Status {
 	out.Held, out.Notes = slices.Clone(s.held), append(out.Notes, s.notes...)
 	return out
 }
+
+// backoff returns the first pause before something that failed is tried again.
+func (s *Servers) backoff() time.Duration { return cmp.Or(s.opts.backoff, firstBackoff) }

@@ -392,7 +392,7 @@ type notifying struct {
 func (n *notifying) Update(ctx context.Context, id string, change func(*tool.StoredTicket) error) error {
 	return n.MemoryTickets.Update(ctx, id, func(s *tool.StoredTicket) error {
 		err := change(s)
-		if s.State == "resolved" {
+		if s.State == "resolved" || s.State == "failed" {
 			defer n.once.Do(func() { close(n.settled) })
 		}
 		return err

@@ -2,6 +2,7 @@ package mcp_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"testing"
 )
@@ -12,6 +13,13 @@ const serveEnv = "DRAGOMAN_TEST_MCP_SERVER"
 func TestMain(m *testing.M) {
 	if kind := os.Getenv(serveEnv); kind != "" {
 		serveStdio(context.Background(), kind)
+		return
+	}
+	if os.Getenv(killStore) != "" {
+		if err := killChild(context.Background()); err != nil {
+			fmt.Println("failed", err)
+			os.Exit(1)
+		}
 		return
 	}
 	os.Exit(m.Run())

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
@@ -98,7 +99,7 @@ func (t *remoteTool) responses(ctx context.Context, w *waiting, answers map[stri
 		}
 		response, wrong := t.server.response(ctx, q, answers[q.Key])
 		if wrong != "" && w.Tries < maxTries {
-			ask.Prompt = cutText(ask.Prompt + fmt.Sprintf("\n(Try %d: the answer before did not fit the form: %s)", w.Tries+2, wrong))
+			ask.Prompt = againPrompt(ask.Prompt, w.Tries+2, wrong)
 			again = append(again, ask)
 			continue
 		}
@@ -183,25 +184,83 @@ func formContent(form, value json.RawMessage) (json.RawMessage, error) {
 	return out, nil
 }
 
+// A server may ask maxOutside questions outside of calls in the time outsideTime: no call limits
+// them.
+const (
+	maxOutside  = 20
+	outsideTime = 10 * time.Minute
+)
+
+// mayAsk reports whether the server may ask questions outside of calls now.
+func (s *server) mayAsk(n int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	s.asked = slices.DeleteFunc(s.asked, func(at time.Time) bool { return now.Sub(at) > outsideTime })
+	if len(s.asked)+n > maxOutside {
+		return false
+	}
+	for range n {
+		s.asked = append(s.asked, now)
+	}
+	return true
+}
+
 // answerOutside answers questions that belong to no call of a run, with the approver of the
 // options. Without one they are declined.
 func (s *server) answerOutside(ctx context.Context, r peer.Round) (map[string]peer.Response, error) {
+	if !s.mayAsk(len(r.Requests)) {
+		s.all.log().Warn("a question of an MCP server was declined, because it asks too often", "server", s.label)
+		return nil, nil
+	}
+	return s.answerWith(ctx, r, "", nil), nil
+}
+
+// answerWith answers questions with the first approver that decides: that of a run, which may be
+// nil, and that of the options. toolName is the tool that asks; empty if it is unknown.
+func (s *server) answerWith(ctx context.Context, r peer.Round, toolName string, run func(context.Context, tool.InputRequest) (tool.Answer, error)) map[string]peer.Response {
+	decide := func(ask tool.InputRequest) tool.Answer {
+		if run != nil {
+			if a, err := run(ctx, ask); err == nil && a.Verdict != tool.Undecided {
+				return a
+			}
+		}
+		if s.all.opts.Approver == nil {
+			return tool.Answer{}
+		}
+		a, err := s.all.opts.Approver.Approve(ctx, &tool.ApprovalRequest{
+			Binding: tool.Binding{CallID: s.label + " " + r.Call}, Spec: &dragoman.ToolSpec{Name: s.label}, Reason: ask.From + " asks", Wanted: &ask,
+		})
+		if err != nil {
+			return tool.Answer{}
+		}
+		return a
+	}
 	out := map[string]peer.Response{}
 	for _, q := range r.Requests {
 		out[q.Key] = peer.Decline(q.Method)
-		ask, ok := s.question(q, "")
-		approver := s.all.opts.Approver
-		if !ok || approver == nil {
-			s.all.log().Warn("a question of an MCP server was declined, because no human can be asked", "server", s.label, "method", q.Method)
+		ask, ok := s.question(q, toolName)
+		if !ok {
 			continue
 		}
-		a, err := approver.Approve(ctx, &tool.ApprovalRequest{
-			Binding: tool.Binding{CallID: s.label + " " + r.Call}, Spec: &dragoman.ToolSpec{Name: s.label}, Reason: ask.From + " asks", Wanted: &ask,
-		})
-		if err != nil || a.Verdict == tool.Undecided {
-			continue
+		prompt := ask.Prompt
+		for try := range maxTries + 1 {
+			a := decide(ask)
+			if a.Verdict == tool.Undecided {
+				s.all.log().Warn("a question of an MCP server was declined, because no human decided", "server", s.label, "method", q.Method)
+				break
+			}
+			var wrong string
+			if out[q.Key], wrong = s.response(ctx, q, a); wrong == "" {
+				break
+			}
+			ask.Prompt = againPrompt(prompt, try+2, wrong)
 		}
-		out[q.Key], _ = s.response(ctx, q, a)
 	}
-	return out, nil
+	return out
+}
+
+// againPrompt returns the prompt of a question whose answer did not fit its form.
+func againPrompt(prompt string, try int, wrong string) string {
+	return cutText(prompt + fmt.Sprintf("\n(Try %d: the answer before did not fit the form: %s)", try, wrong))
 }

@@ -10,6 +10,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/mcp/internal/catalog"
 	"github.com/dragoman-go/dragoman/tool"
@@ -18,8 +19,7 @@ import (
 // maxBlocks limits the blocks of a result.
 const maxBlocks = 10_000
 
-// output returns the result of a call for the model. _meta and annotations of blocks stay out
-// of it (quirk H14).
+// output returns the result of a call for the model. The _meta of the result stays out of it.
 func (t *remoteTool) output(raw json.RawMessage) (tool.Output, error) {
 	m := fieldsOf(raw)
 	out := tool.Output{Failed: string(m["isError"]) == "true"}
@@ -101,9 +101,31 @@ func contentParts(raw json.RawMessage) (parts []dragoman.Part, texts []string, e
 	return parts, texts, r.Err()
 }
 
-// contentPart returns a block as a part.
+// maxMeta limits the annotations and the _meta of a block, each.
+const maxMeta = 64 << 10
+
+// contentPart returns a block as a part. Its annotations and _meta are for programs: they are
+// kept in Extra, which no model gets (quirk H14).
 func contentPart(block json.RawMessage) dragoman.Part {
 	m := fieldsOf(block)
+	p := plainPart(block, m)
+	for _, name := range []string{"annotations", "_meta"} {
+		raw := m[name]
+		if len(raw) == 0 || raw[0] != '{' || len(raw) > maxMeta {
+			continue
+		}
+		switch p := p.(type) {
+		case *dragoman.Text:
+			extra.Add(&p.Extra, extra.MCP, "", []byte(name), raw)
+		case *dragoman.Media:
+			extra.Add(&p.Extra, extra.MCP, "", []byte(name), raw)
+		}
+	}
+	return p
+}
+
+// plainPart returns the content of a block.
+func plainPart(block json.RawMessage, m map[string]json.RawMessage) dragoman.Part {
 	str := func(name string) string { return jsonwire.Unquote(m[name]) }
 	switch kind := str("type"); kind {
 	case "text":
@@ -121,8 +143,9 @@ func contentPart(block json.RawMessage) dragoman.Part {
 		return &dragoman.Text{Text: text}
 	case "resource":
 		return resourcePart(m["resource"])
-	default:
-		return &dragoman.Text{Text: string(block)}
+	default: // unknown: the model may read it, but not its metadata
+		rest := jsonwire.Without(block, "_meta", "annotations")
+		return &dragoman.Text{Text: string(rest)}
 	}
 }
 

@@ -108,6 +108,10 @@ func serveStdio(ctx context.Context, kind string) {
 		serveNoise()
 		return
 	}
+	if kind == "pay" || kind == "old_pay" {
+		_ = payServer(kind).Run(ctx, &sdk.StdioTransport{})
+		return
+	}
 	server := sdkServer("stdio_")
 	if kind == "mortal" {
 		server.AddTool(&sdk.Tool{Name: "die", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
@@ -429,8 +433,11 @@ func TestQuirkH13_UntrustedAnnotationsDoNotLowerChecks(t *testing.T) {
 		tool  string
 		asked bool
 	}{
-		{"read-only, not trusted", plain, "echo", true}, {"read-only, trusted", trusted, "echo", false},
-		{"unknown, trusted", trusted, "fail", true}, {"never", never, "echo", false}, {"always", never, "slow", true},
+		{"read-only, not trusted", plain, "echo", true},
+		{"read-only, trusted", trusted, "echo", false},
+		{"unknown, trusted", trusted, "fail", true},
+		{"never", never, "echo", false},
+		{"always", never, "slow", true},
 	} {
 		if got := asked(tc.s, tc.tool, `{"text":"x"}`); got != tc.asked {
 			t.Errorf("%s: asked %v", tc.name, got)

@@ -204,6 +204,7 @@ func (s *server) newTool(def *catalog.Tool) (*remoteTool, error) {
 	}
 	t.tool = tool.Remote(spec, t.call, tool.Set(func(o *tool.Settings) {
 		o.Source, o.Tags, o.From = codes.FromMCP, []string{"mcp:" + s.label}, s.from("")
+		o.Continue = t.continueWork
 		if def.NeedsApproval {
 			o.Approval = "always"
 		}
@@ -314,6 +315,16 @@ func (t *remoteTool) acceptDefinition(fingerprint string) bool {
 // maxPrompt limits the texts of servers in questions.
 const maxPrompt = 8 << 10
 
+// plainText shortens a text of a server and makes characters visible that could change a
+// terminal. Its lines stay.
+func plainText(s string) string {
+	lines := strings.Split(strings.ReplaceAll(cutText(s), "\r\n", "\n"), "\n")
+	for i := range lines {
+		lines[i] = textkit.Visible(lines[i])
+	}
+	return strings.Join(lines, "\n")
+}
+
 func cutText(s string) string {
 	if len(s) <= maxPrompt {
 		return s
@@ -336,7 +347,7 @@ func (t *remoteTool) explain(err error) error {
 	if err == nil {
 		return nil
 	}
-	label := t.server.label
+	label, name := t.server.label, textkit.Visible(t.def.Name)
 	text := ""
 	var coded *rpc.Error
 	var held *serverError
@@ -348,17 +359,17 @@ func (t *remoteTool) explain(err error) error {
 	case errors.Is(err, peer.ErrTimeout):
 		text = fmt.Sprintf("The server %q did not answer in time, so the call was canceled. It may have had an effect.", label)
 	case errors.Is(err, peer.ErrDeclined):
-		text = fmt.Sprintf("The server %q needs an answer from the user to run %s, which was not given.", label, t.def.Name)
+		text = fmt.Sprintf("The server %q needs an answer from the user to run %s, which was not given.", label, name)
 	case errors.As(err, &coded) && coded.Code == rpc.CodeMissingCapability:
-		text = fmt.Sprintf("The server %q cannot run %s, because this client lacks a capability: %s", label, t.def.Name, cutText(coded.Message))
+		text = fmt.Sprintf("The server %q cannot run %s, because this client lacks a capability: %s", label, name, plainText(coded.Message))
 	case errors.As(err, &coded):
-		text = fmt.Sprintf("The server %q refused the call: %s", label, cutText(cmp.Or(coded.Message, "it gave no reason")))
+		text = fmt.Sprintf("The server %q refused the call: %s", label, plainText(cmp.Or(coded.Message, "it gave no reason")))
 	case errors.Is(err, peer.ErrResult):
-		text = fmt.Sprintf("The server %q ran %s, but its result cannot be used: %v", label, t.def.Name, err)
+		text = fmt.Sprintf("The server %q ran %s, but its result cannot be used: %s", label, name, plainText(err.Error()))
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	default:
-		text = fmt.Sprintf("The server %q is not available: %s", label, cutText(err.Error()))
+		text = fmt.Sprintf("The server %q is not available: %s", label, plainText(err.Error()))
 	}
 	return &serverError{text, err}
 }

@@ -3,9 +3,13 @@ package provider
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/provider/extension"
 )
 
@@ -25,7 +29,7 @@ func (x *exchange) toNative(messages []dragoman.Message, body []byte) ([]byte, e
 	}
 	// The wire has the instructions before the conversation.
 	head := len(all) - len(messages)
-	if head < 0 || !areInstructions(all[:head]) {
+	if head < 0 || !areInstructions(all[:head]) || !x.linedUp(messages, all[head:]) {
 		return body, nil
 	}
 	mapped, err := x.extended.ToNative(messages, all[head:])
@@ -39,6 +43,92 @@ func (x *exchange) toNative(messages []dragoman.Message, body []byte) ([]byte, e
 		return nil, err
 	}
 	return payload.JSON(), nil
+}
+
+// linedUp reports whether each native message is the encoded form of the message at the same
+// index. Equal counts do not suffice: a dialect may join two messages and add another one,
+// such as the images of a result.
+func (x *exchange) linedUp(messages []dragoman.Message, native []json.RawMessage) bool {
+	for i := range native {
+		back, err := x.decodedMessage(native[i])
+		if err != nil || !isEncodedFrom(back, &messages[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// decodedMessage decodes one native message. Instructions are a system message.
+func (x *exchange) decodedMessage(native json.RawMessage) (*dragoman.Message, error) {
+	var w jsonwire.Writer
+	w.BeginObject()
+	w.StringField("model", x.model)
+	w.Key(x.wire.Body.Messages)
+	w.Raw(writeList([]json.RawMessage{native}))
+	w.EndObject()
+	if err := w.Err(); err != nil {
+		return nil, err
+	}
+	req, _, err := x.codec.DecodeRequest(w.Buf, dialect.DecodeOptions{})
+	switch {
+	case err != nil:
+		return nil, err
+	case len(req.Messages) == 0 && len(req.Instructions) > 0:
+		return &dragoman.Message{Role: dragoman.RoleSystem, Parts: req.Instructions}, nil
+	case len(req.Messages) != 1:
+		return nil, errNotOneMessage
+	}
+	return &req.Messages[0], nil
+}
+
+var errNotOneMessage = errors.New("provider: a native message is not one message")
+
+// isEncodedFrom reports whether a message that was decoded from the wire has the role, the
+// calls, the results and the texts of another. Some dialects write instructions within the
+// conversation as text of the user, and thinking as text.
+func isEncodedFrom(decoded, m *dragoman.Message) bool {
+	if has, want := instructionRole(decoded.Role), instructionRole(m.Role); has != want &&
+		(want != dragoman.RoleSystem || has != dragoman.RoleUser) {
+		return false
+	}
+	text, empty, calls, results := decoded.Text(), true, 0, 0
+	for _, p := range m.Parts {
+		switch p := p.(type) {
+		case *dragoman.Text:
+			if !strings.Contains(text, strings.TrimSpace(p.Text)) {
+				return false
+			}
+			empty = empty && p.Text == ""
+		case *dragoman.ToolCall:
+			calls++
+		case *dragoman.ToolResult:
+			results++
+		case *dragoman.Reasoning:
+			empty = empty && (p.Text == "" || !strings.Contains(text, p.Text))
+		default:
+			empty = false
+		}
+	}
+	if empty && calls+results == 0 && text != "" {
+		return false // the text is that of another message
+	}
+	for _, p := range decoded.Parts {
+		switch p.(type) {
+		case *dragoman.ToolCall:
+			calls--
+		case *dragoman.ToolResult:
+			results--
+		}
+	}
+	return calls == 0 && results == 0
+}
+
+// instructionRole returns the role, with one role for all instructions.
+func instructionRole(r dragoman.Role) dragoman.Role {
+	if r == dragoman.RoleDeveloper {
+		return dragoman.RoleSystem
+	}
+	return r
 }
 
 // fromNative lets extensions map the native form of a response into its messages.
@@ -79,9 +169,16 @@ func (x *exchange) collectDelta(chunk json.RawMessage) {
 		return
 	}
 	for _, place := range x.wire.Body.Chunk {
-		if delta := o.Get(place); delta != nil {
-			x.deltas = append(x.deltas, bytes.Clone(delta))
+		delta := bytes.Clone(o.Get(place))
+		if delta == nil {
+			continue
 		}
+		if len(x.wire.Body.ChunkReads) > 0 {
+			if delta = withoutFields(delta, x.wire.Body.ChunkReads); delta == nil {
+				continue
+			}
+		}
+		x.deltas = append(x.deltas, delta)
 	}
 }
 
@@ -100,7 +197,7 @@ func (x *exchange) streamedNative(resp *dragoman.Response) ([]json.RawMessage, e
 		default:
 			bare := *m
 			if i == len(out)-1 && len(x.deltas) > 0 {
-				bare.Extra = nil // the deltas have the unknown fields in full
+				bare.Extra = x.extraWithoutDeltas(bare.Extra) // the deltas have the unknown fields in full
 			}
 			enc, err := x.codec.EncodeRequest(&dragoman.Request{Model: x.model, Messages: []dragoman.Message{bare}}, dialect.EncodeOptions{Target: x.target, Registry: x.registry})
 			if err != nil {
@@ -140,6 +237,40 @@ func (x *exchange) streamedNative(resp *dragoman.Response) ([]json.RawMessage, e
 	}
 	out[len(out)-1] = last.JSON()
 	return out, nil
+}
+
+// withoutFields returns an object without some fields, or nil if it is not an object or if none
+// of its fields is left.
+func withoutFields(raw json.RawMessage, names []string) json.RawMessage {
+	o, err := extension.NewObject(raw)
+	if err != nil {
+		return nil
+	}
+	for _, name := range names {
+		if o.Delete(name) != nil {
+			return nil
+		}
+	}
+	if out := o.JSON(); string(out) != "{}" {
+		return out
+	}
+	return nil
+}
+
+// extraWithoutDeltas returns the unknown fields of a message that no delta has.
+func (x *exchange) extraWithoutDeltas(e *dragoman.Extra) *dragoman.Extra {
+	if e == nil {
+		return nil
+	}
+	out := *e
+	out.Fields = slices.DeleteFunc(slices.Clone(e.Fields), func(f dragoman.Field) bool {
+		name, _, _ := strings.Cut(strings.TrimPrefix(f.Path, "/"), "/")
+		return slices.ContainsFunc(x.deltas, func(delta json.RawMessage) bool {
+			o, err := extension.NewObject(delta)
+			return err == nil && o.Get("/"+name) != nil
+		})
+	})
+	return &out
 }
 
 // elements returns the elements of a list; any other value is a list of one.

@@ -152,6 +152,57 @@ func TestX6_MismatchedMessagesAreNotMapped(t *testing.T) {
 	}
 }
 
+// A dialect that joins messages and adds others may write as many as it got. They are not
+// matched by their count.
+func TestX6_EqualCountsAreNotEnough(t *testing.T) {
+	calls := callResponse(`{"city":"Oslo"}`).Output[0]
+	a := calls.ToolCalls()[0]
+	photo := dragoman.ToolResults(a.Result(dragoman.Image("image/png", []byte("x"))))
+	instructions := []dragoman.Part{&dragoman.Text{Text: "Be brief."}}
+	for name, tc := range map[string]struct {
+		instructions []dragoman.Part
+		more         []dragoman.Message
+	}{
+		"joined messages and instructions": {instructions, []dragoman.Message{dragoman.AssistantText("One."), dragoman.AssistantText("Two."), dragoman.UserText("Go on.")}},
+		"joined messages and images":       {nil, []dragoman.Message{dragoman.AssistantText("One."), calls, photo, dragoman.UserText("Go on.")}},
+		"split messages and instructions":  {nil, []dragoman.Message{dragoman.SystemText("Be kind."), dragoman.AssistantText("One."), calls, photo, dragoman.UserText("Go on.")}},
+	} {
+		each(t, func(t *testing.T, codec dialect.Codec) {
+			s := serve(t, codec, respond(textResponse("Yes.")))
+			var wrong string
+			e := pairing{func(m *dragoman.Message, native string) {
+				for _, p := range m.Parts {
+					if text, ok := p.(*dragoman.Text); ok && !strings.Contains(native, text.Text) {
+						wrong = fmt.Sprintf("%s %q is not %s", m.Role, text.Text, native)
+					}
+				}
+			}}
+			req := newRequest()
+			req.Instructions, req.Messages = tc.instructions, append(req.Messages, tc.more...)
+			if _, err := s.client(&provider.Client{Extensions: extensions(t, e)}).Generate(t.Context(), req); err != nil {
+				t.Fatal(err)
+			}
+			if wrong != "" {
+				t.Errorf("%s: %s", name, wrong)
+			}
+		})
+	}
+}
+
+// pairing is an extension that looks at each message and its native form.
+type pairing struct {
+	look func(m *dragoman.Message, native string)
+}
+
+func (pairing) Info() extension.Info { return extension.Info{Name: "pairing"} }
+
+func (p pairing) ToNative(messages []dragoman.Message, native []json.RawMessage) []json.RawMessage {
+	return extension.ToNative(messages, native, func(m *dragoman.Message, o *extension.Object) error {
+		p.look(m, string(o.JSON()))
+		return nil
+	})
+}
+
 // The native message of a stream is accumulated from its chunks.
 func TestX6_StreamedNativeMessageIsAccumulated(t *testing.T) {
 	s := serve(t, openaichat.Codec{}, func(_ *server, w http.ResponseWriter, _ *http.Request, _ received) {

@@ -195,8 +195,9 @@ func orNone(names []string) string {
 }
 
 // BeforeSave runs the actions with the trigger [extension.BeforeSave] on the conversation,
-// including the messages that are about to be saved. Each action gets the result of the one
-// before. BeforeSave does nothing if there are no such actions, if the model has no wire,
+// including the messages that are about to be saved. Each action gets the result of those
+// before it. An action that fails changes nothing, and does not prevent the others; its error
+// is returned after they ran. BeforeSave does nothing if there are no such actions, if the model has no wire,
 // or while calls wait for their results. [Session.Save] of a connected session calls it,
 // and agents do.
 //
@@ -234,8 +235,8 @@ func (s *Session) BeforeSave(ctx context.Context, model dragoman.Model, name str
 		return err
 	}
 	res, err := on.Extensions.Triggered(ctx, extension.BeforeSave, in)
-	if err == nil {
-		err = s.keep(ctx, on, c, res)
+	if kept := s.keep(ctx, on, c, res); kept != nil {
+		err = errors.Join(err, kept)
 	}
 	s.linkMu.Lock()
 	s.prepared = preparedSave{head: s.Head(), messages: len(messages), done: true}

@@ -136,6 +136,75 @@ func TestX9_SecondActionSeesResultOfFirst(t *testing.T) {
 	}
 }
 
+// What a later action sees is what is stored: a field of the metadata replaces the earlier one.
+func TestX9_ChainedMetadataIsStoredAsSeen(t *testing.T) {
+	patch := func(name, metadata string) step {
+		return step{name, func(extension.ActionInput) (extension.ActionResult, error) {
+			return extension.ActionResult{Metadata: json.RawMessage(metadata)}, nil
+		}}
+	}
+	var seen map[string]json.RawMessage
+	look := step{"look", func(in extension.ActionInput) (extension.ActionResult, error) {
+		seen = in.Session.Metadata()
+		return extension.ActionResult{}, nil
+	}}
+	s := created(t, &session.Memory{})
+	if err := s.SetMetadata(t.Context(), json.RawMessage(`{"old":1,"/k":0}`)); err != nil {
+		t.Fatal(err)
+	}
+	w := on(t, openaichat.Codec{}, patch("one", `{"k":{"a":1},"old":null,"/k":1,"":2}`), patch("two", `{"k":{"b":2}}`), look)
+	if err := s.BeforeSave(t.Context(), w, "", pair("q", "r")); err != nil {
+		t.Fatal(err)
+	}
+	stored, err := s.Metadata(t.Context())
+	if err != nil || len(stored) != 3 || string(stored["k"]) != `{"b":2}` || string(stored["/k"]) != "1" || string(stored[""]) != "2" {
+		t.Errorf("stored %s %v", stored, err)
+	}
+	for name, value := range stored {
+		if string(seen[name]) != string(value) || len(seen) != len(stored) {
+			t.Errorf("an action saw %s, but %s is stored", seen, stored)
+		}
+	}
+}
+
+// One extension cannot take away the work of the others, such as a summary by a model.
+func TestX9_FailedActionKeepsTheResultsOfOthers(t *testing.T) {
+	for name, run := range map[string]func(extension.ActionInput) (extension.ActionResult, error){
+		"error": func(extension.ActionInput) (extension.ActionResult, error) {
+			return extension.ActionResult{Native: []json.RawMessage{}}, errors.New("no luck")
+		},
+		"panic": func(extension.ActionInput) (extension.ActionResult, error) { panic("no luck") },
+		"history that is none": func(extension.ActionInput) (extension.ActionResult, error) {
+			return extension.ActionResult{Native: []json.RawMessage{json.RawMessage(`"no luck"`)}, Metadata: json.RawMessage(`{"bad":1}`)}, nil
+		},
+		"metadata that is none": func(extension.ActionInput) (extension.ActionResult, error) {
+			return extension.ActionResult{Native: []json.RawMessage{}, Metadata: json.RawMessage(`"no luck"`)}, nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := created(t, &session.Memory{})
+			var seen int
+			w := on(t, openaichat.Codec{}, step{"drop", dropFirst}, step{"bad", run}, step{"last", func(in extension.ActionInput) (extension.ActionResult, error) {
+				seen = len(in.Native) + 10*len(in.Session.Messages())
+				return extension.ActionResult{Metadata: json.RawMessage(`{"last":true}`)}, nil
+			}})
+			conversation := append(pair("q1", "r1"), pair("q2", "r2")...)
+			var failed *extension.Error
+			if err := s.BeforeSave(t.Context(), w, "", conversation); !errors.As(err, &failed) || failed.Extension != "bad" {
+				t.Errorf("%v", err)
+			}
+			save(t, s, conversation...)
+			if got := forWire(t, s, w); got != "q2 r2" || seen != 22 {
+				t.Errorf("the history is %s; the last action saw %d", got, seen)
+			}
+			meta, err := s.Metadata(t.Context())
+			if err != nil || len(meta) != 2 || string(meta["dropped"]) != "true" || string(meta["last"]) != "true" {
+				t.Errorf("%s %v", meta, err)
+			}
+		})
+	}
+}
+
 func TestX10_ActionsHaveEveryLayerAndTheirLiveValues(t *testing.T) {
 	s := created(t, &session.Memory{})
 	type database struct{ name string }

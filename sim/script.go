@@ -73,10 +73,32 @@ func (s *script) malform(_ dialect.Codec) {
 	}
 	at := len(s.chunks) / 2
 	chunk := bytes.Clone(s.chunks[at])
-	if i := bytes.LastIndexByte(chunk, ':'); i >= 0 {
+	if i := lastColon(chunk); i >= 0 {
 		chunk[i] = ';'
 	}
 	s.chunks[at] = chunk
+}
+
+// lastColon returns the index of the last colon of the JSON objects in a text that is not part
+// of a string, or -1.
+func lastColon(b []byte) int {
+	last, depth, quoted := -1, 0, false
+	for i := 0; i < len(b); i++ {
+		switch c := b[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"' && depth > 0:
+			quoted = !quoted
+		case quoted:
+		case c == '{':
+			depth++
+		case c == '}' && depth > 0:
+			depth--
+		case c == ':' && depth > 0:
+			last = i
+		}
+	}
+	return last
 }
 
 // errorIn200 replaces the response with an error with status 200.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/textkit"
 )
@@ -88,14 +89,14 @@ const maxLabelText = 200
 
 // plainLabels reduces parts that are to be fenced to what a fence can hold: the title of a text
 // document moves into its text, names, types and other titles are shortened, and native fields,
-// which the model may read too, are dropped.
+// which the model may read too, are dropped. No model reads those of MCP.
 func plainLabels(parts []dragoman.Part) {
 	for _, p := range parts {
 		switch p := p.(type) {
 		case *dragoman.Text:
-			p.Extra, p.Signature = nil, ""
+			p.Extra, p.Signature = unread(p.Extra), ""
 		case *dragoman.Media:
-			p.Extra = nil
+			p.Extra = unread(p.Extra)
 			if p.Text != "" && p.Title != "" {
 				p.Text, p.Title = p.Title+"\n\n"+p.Text, ""
 			}
@@ -103,6 +104,14 @@ func plainLabels(parts []dragoman.Part) {
 			p.Media, p.MIME, p.Detail = label(p.Media), label(p.MIME), label(p.Detail)
 		}
 	}
+}
+
+// unread returns native fields if no model API writes them.
+func unread(e *dragoman.Extra) *dragoman.Extra {
+	if e != nil && e.Dialect == extra.MCP {
+		return e
+	}
+	return nil
 }
 
 // label returns a text as one short line.

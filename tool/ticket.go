@@ -24,8 +24,39 @@ type Ticket struct {
 	Expires time.Time
 	// Note is the interim text for the model; empty means a line that announces the result.
 	Note string
+	// Work is data with which another process can continue the work: see [Ticket.SetWork].
+	Work json.RawMessage `json:",omitempty"`
 
 	tickets *Tickets
+	ask     func(ctx context.Context, w *InputRequest) (Answer, error)
+}
+
+// SetWork stores data with the ticket with which the tool continues the work after this process
+// has ended: Continue of [Settings] gets it.
+func (t *Ticket) SetWork(ctx context.Context, work json.RawMessage) error {
+	if t.tickets == nil || t.tickets.Store == nil {
+		return fmt.Errorf("%w: %s", ErrNoTicket, t.ID)
+	}
+	err := t.tickets.Store.Update(ctx, t.ID, func(s *StoredTicket) error {
+		if s.State != ticketOpen {
+			return fmt.Errorf("%w: %s", ErrTicketSettled, t.ID)
+		}
+		s.Ticket.Work = work
+		return nil
+	})
+	if err == nil {
+		t.Work = work
+	}
+	return err
+}
+
+// Ask asks the approver of the run a question about the work, also after the call has returned.
+// The answer is undecided if the run has no approver, or the approver leaves it so.
+func (t *Ticket) Ask(ctx context.Context, question InputRequest) (Answer, error) {
+	if t.ask == nil {
+		return Answer{}, nil
+	}
+	return t.ask(ctx, &question)
 }
 
 // Resolve settles the ticket, as [Tickets.Resolve] does, in the store of the run that opened it.
@@ -111,10 +142,11 @@ func Background(ctx context.Context, ttl time.Duration) (*Ticket, error) {
 	err := tickets.Store.Update(ctx, t.ID, func(s *StoredTicket) error {
 		if s.State == "" || s.Delivered { // one of an attempt that failed was withdrawn
 			*s = StoredTicket{Ticket: *t, State: ticketOpen}
-			s.Ticket.tickets = nil
+			s.Ticket.tickets, s.Ticket.ask = nil, nil
 		}
 		*t = s.Ticket
 		t.tickets = tickets
+		t.ask = func(ctx context.Context, w *InputRequest) (Answer, error) { return c.ref.askAbout(ctx, t.ID, w) }
 		return nil
 	})
 	if err == nil && !c.setTicket(t.ID) { // the call ended meanwhile
@@ -185,11 +217,12 @@ func (t *Tickets) settle(ctx context.Context, id string, state string, parts []d
 
 // due returns the tickets of a run that have an outcome or are expired, and marks them as
 // delivered, so that each is returned once.
-func (t *Tickets) due(ctx context.Context, run string) ([]StoredTicket, error) {
+func (r *Run) due(ctx context.Context, box *Box) ([]StoredTicket, error) {
+	t := r.runner.Tickets
 	if t == nil || t.Store == nil {
 		return nil, nil
 	}
-	open, err := t.Store.List(ctx, run)
+	open, err := r.openTickets(ctx, box)
 	if err != nil {
 		return nil, err
 	}
@@ -267,11 +300,81 @@ func (t *Ticket) note() string {
 	return fmt.Sprintf("The work continues in the background as %s. Its result will arrive in a later message; do not call the tool again for it.", t.ID)
 }
 
+// askAbout asks the approver a question about work in the background.
+func (x *execution) askAbout(ctx context.Context, ticket string, w *InputRequest) (Answer, error) {
+	state, err := json.Marshal(ticket)
+	if err != nil {
+		return Answer{}, err
+	}
+	b, err := x.askBinding(w, state)
+	if err != nil {
+		return Answer{}, err
+	}
+	reason := "the tool asks about its work in the background"
+	if w.From != "" {
+		reason = w.From + " asks about its work in the background"
+	}
+	x.asking.Lock() // approvers get one question at a time
+	defer x.asking.Unlock()
+	return x.ask(ctx, &ApprovalRequest{Binding: b, Spec: x.entry.spec, Input: x.input.clone(), Agent: x.run.Agent, Reason: reason, Wanted: w})
+}
+
+// continueWork lets tools continue work that an earlier process began. It reports whether a
+// ticket was settled.
+func (r *Run) continueWork(ctx context.Context, box *Box, open []StoredTicket) (settled bool) {
+	for _, s := range open {
+		t := s.Ticket
+		if s.State != ticketOpen || len(t.Work) == 0 || r.runner.Tickets.now().After(t.Expires) {
+			continue
+		}
+		e := box.find(t.Key)
+		if e == nil || e.settings.Continue == nil {
+			continue
+		}
+		x := &execution{
+			batch: &batch{run: r, runner: r.runner, box: box, turn: Turn{Number: t.Turn}},
+			call:  &dragoman.ToolCall{ID: t.CallID}, key: t.Key, entry: e, begun: true,
+		}
+		t.tickets = r.runner.Tickets
+		t.ask = func(ctx context.Context, w *InputRequest) (Answer, error) { return x.askAbout(ctx, t.ID, w) }
+		_, err := guard(ctx, r.runner, r.runner.policyTimeout(), nil, func(ctx context.Context) (struct{}, error) {
+			return struct{}{}, snapshot(e.settings.Continue(ctx, &t))
+		})
+		if err == nil || ctx.Err() != nil {
+			continue
+		}
+		text := ModelText(err)
+		if errors.As(err, new(*PanicError)) {
+			r.runner.log("continuing background work panicked", "ticket", t.ID, "error", r.redactor().Redact(err.Error()))
+			text = "an internal error happened"
+		}
+		err = r.runner.Tickets.Fail(ctx, t.ID, "The work was not continued: "+r.redactor().Redact(text))
+		if err != nil {
+			r.runner.log("a ticket could not be settled", "ticket", t.ID, "error", r.redactor().Redact(err.Error()))
+			continue
+		}
+		settled = true
+	}
+	return settled
+}
+
+// openTickets returns the undelivered tickets of the run, after its tools have continued those
+// of earlier processes.
+func (r *Run) openTickets(ctx context.Context, box *Box) ([]StoredTicket, error) {
+	store := r.runner.Tickets.Store
+	open, err := store.List(ctx, r.ID)
+	if err == nil && r.continueWork(ctx, box, open) {
+		open, err = store.List(ctx, r.ID)
+	}
+	return open, err
+}
+
 // Deliver returns the undelivered outcomes of background work, each as a message for the model,
 // and marks them as delivered. They are redacted, bounded and fenced like results of the tools
-// of the box.
+// of the box. Tools of the box continue open work that an earlier process began: see Continue of
+// [Settings].
 func (r *Run) Deliver(ctx context.Context, box *Box) ([]dragoman.Message, error) {
-	due, err := r.runner.Tickets.due(ctx, r.ID)
+	due, err := r.due(ctx, box)
 	var out []dragoman.Message
 	for _, s := range due {
 		out = append(out, r.delivery(ctx, box, s))
@@ -288,7 +391,7 @@ func (r *Run) Outcomes(ctx context.Context, box *Box) (ms []dragoman.Message, ta
 	if t == nil || t.Store == nil {
 		return nil, taken, nil
 	}
-	open, err := t.Store.List(ctx, r.ID)
+	open, err := r.openTickets(ctx, box)
 	if err != nil {
 		return nil, taken, err
 	}

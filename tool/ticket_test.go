@@ -12,6 +12,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/tool"
+	"github.com/dragoman-go/dragoman/tool/policy"
 )
 
 // failingTickets fails every update after the first.
@@ -211,5 +212,65 @@ func TestT13_OutcomeWithAnInvalidPartIsRefused(t *testing.T) {
 		if err := req.Validate(); err != nil {
 			t.Errorf("%s: the result makes requests invalid: %v", name, err)
 		}
+	}
+}
+
+// Another process continues work from what its ticket stores; what cannot be continued fails.
+func TestT13_WorkIsContinuedByTheNextProcess(t *testing.T) {
+	var asked []tool.Answer
+	define := func(cont func(ctx context.Context, t *tool.Ticket) error) *tool.Box {
+		return mustBox(t, tool.New("build", "", func(ctx context.Context, _ struct{}) (*tool.Ticket, error) {
+			ticket, err := tool.Background(ctx, time.Hour)
+			if err != nil {
+				return nil, err
+			}
+			return ticket, ticket.SetWork(ctx, json.RawMessage(`{"job":7}`))
+		}, tool.Set(func(s *tool.Settings) { s.Continue = cont })))
+	}
+	for name, tc := range map[string]struct {
+		cont func(ctx context.Context, t *tool.Ticket) error
+		want string
+	}{
+		"continued": {func(ctx context.Context, k *tool.Ticket) error {
+			if string(k.Work) != `{"job":7}` {
+				t.Errorf("work %s", k.Work)
+			}
+			a, err := k.Ask(ctx, tool.InputRequest{Name: "q", Prompt: "Which?"})
+			asked = append(asked, a)
+			return errors.Join(err, k.Resolve(ctx, tool.Output{Content: []dragoman.Part{&dragoman.Text{Text: "built"}}}))
+		}, "resolved"},
+		"refused":       {func(context.Context, *tool.Ticket) error { return errors.New("the builder is gone") }, "the builder is gone"},
+		"panics":        {func(context.Context, *tool.Ticket) error { panic("secret") }, "failed"},
+		"not continued": {nil, ""},
+	} {
+		store := &tool.MemoryTickets{}
+		runner := &tool.Runner{Tickets: &tool.Tickets{Store: store}, Approver: policy.ApproverFunc(func(_ context.Context, r *tool.ApprovalRequest) (tool.Answer, error) {
+			return tool.Answer{Verdict: tool.Approved, Message: r.Wanted.Prompt}, nil
+		})}
+		_, _ = do(t, runner, define(nil), call("1", "build", "{}"))
+		box := define(tc.cont)
+		next := runner.Start("run")
+		var text string
+		for range 2 { // a ticket that was settled on the way may come with the next delivery
+			ms, err := next.Deliver(t.Context(), box)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range ms {
+				text += m.Text()
+			}
+		}
+		if !strings.Contains(text, tc.want) || strings.Contains(text, "secret") || tc.want == "" && text != "" {
+			t.Errorf("%s: %q", name, text)
+		}
+	}
+	if len(asked) != 1 || asked[0].Message != "Which?" {
+		t.Errorf("asked %+v", asked)
+	}
+	if a, err := (&tool.Ticket{}).Ask(t.Context(), tool.InputRequest{}); err != nil || a.Verdict != tool.Undecided {
+		t.Errorf("%+v, %v", a, err)
+	}
+	if err := (&tool.Ticket{}).SetWork(t.Context(), nil); !errors.Is(err, tool.ErrNoTicket) {
+		t.Error(err)
 	}
 }

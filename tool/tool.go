@@ -168,6 +168,11 @@ type Settings struct {
 	// [Suspended]. It is called when the turn is resumed, before any call of the turn runs:
 	// an error refuses the whole turn. Nil accepts every state.
 	CheckState func(ctx context.Context, state json.RawMessage) error
+	// Continue continues work in the background from [Ticket.Work], after the process that
+	// began it has ended. It is called for each open ticket of the tool whenever outcomes are
+	// delivered, such as before each turn of an agent, also in the process that works on it.
+	// It must return at once. An error settles the ticket as failed. Nil continues nothing.
+	Continue func(ctx context.Context, t *Ticket) error
 	// Unvalidated means that the arguments cannot be validated here, such as those of a remote
 	// tool without a schema. Such calls need approval unless a policy rule allows them; a
 	// policy default does not count.

@@ -147,8 +147,10 @@ func showTool(t *mcp.ToolInfo) string {
 		set  *bool
 		word string
 	}{
-		{t.Spec.Annotations.ReadOnly, "read-only"}, {t.Spec.Annotations.Destructive, "destructive"},
-		{t.Spec.Annotations.Idempotent, "idempotent"}, {t.Spec.Annotations.OpenWorld, "open world"},
+		{t.Spec.Annotations.ReadOnly, "read-only"},
+		{t.Spec.Annotations.Destructive, "destructive"},
+		{t.Spec.Annotations.Idempotent, "idempotent"},
+		{t.Spec.Annotations.OpenWorld, "open world"},
 	} {
 		if a.set != nil {
 			words = append(words, fmt.Sprintf("%s: %s", a.word, map[bool]string{true: "yes", false: "no"}[*a.set]))

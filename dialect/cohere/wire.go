@@ -18,8 +18,9 @@ var described = wire.Wire{
 	Names: []string{"cohere"},
 	Body: wire.Body{
 		Messages: messagesAt.Field, Tools: "/tools", ToolSettings: []string{"tool_choice", "strict_tools"},
-		Response: "message",
-		Roles:    []string{"user", "assistant", "system", "tool"},
+		Response: "message", Chunk: []string{"/delta/message"},
+		ChunkReads: []string{"content", "tool_plan", "tool_calls", "citations"},
+		Roles:      []string{"user", "assistant", "system", "tool"},
 	},
 	Endpoint: wire.Endpoint{BaseURL: "https://api.cohere.com", Path: "/v2/chat", Vendor: "cohere"},
 	Providers: []wire.Provider{{

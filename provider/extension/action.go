@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/schema"
 	"github.com/dragoman-go/dragoman/targets"
 )
@@ -105,7 +106,8 @@ type Runtime struct {
 type ActionResult struct {
 	// Native replaces the native history; nil leaves it unchanged.
 	Native []json.RawMessage
-	// Metadata is merged into the metadata of the session; nil changes nothing.
+	// Metadata is an object whose fields replace those of the session's metadata; null removes
+	// a field. Nil changes nothing.
 	Metadata json.RawMessage
 }
 
@@ -324,36 +326,76 @@ func (r *Resolution) run(ctx context.Context, extension, id, moment string, in A
 }
 
 // Triggered runs all actions of a moment, in order. Each gets the native history and the
-// metadata that the previous one returned.
+// metadata as the previous ones left them. An action that fails changes neither, and does not
+// prevent the next ones: the result is that of the actions that succeeded, and the error joins
+// the errors of the others.
 func (r *Resolution) Triggered(ctx context.Context, moment string, in ActionInput) (ActionResult, error) {
 	var out ActionResult
-	var metadata Object
 	actions, err := r.Actions()
 	if err != nil {
 		return out, err
 	}
+	var failed []error
 	for _, a := range actions {
 		if !slices.Contains(a.Triggers, moment) {
 			continue
 		}
+		if ctx.Err() != nil && len(failed) > 0 {
+			break
+		}
 		res, err := r.run(ctx, a.Extension, a.ID, moment, in)
 		if err != nil {
-			return out, err
+			failed = append(failed, err)
+			continue
 		}
-		if res.Native != nil {
-			in.Native, out.Native = res.Native, res.Native
-		}
-		if in.Rebuild != nil && (res.Native != nil || res.Metadata != nil) {
-			if in.Session, err = in.Rebuild(res); err != nil {
-				return out, &Error{Extension: a.Extension, Hook: "action " + a.ID, Err: err}
-			}
-		}
-		if res.Metadata != nil {
-			if err := metadata.Merge(res.Metadata); err != nil {
-				return out, &Error{Extension: a.Extension, Hook: "action " + a.ID, Err: err}
-			}
-			out.Metadata = metadata.JSON()
+		if err := out.add(res, &in); err != nil {
+			failed = append(failed, &Error{Extension: a.Extension, Hook: "action " + a.ID, Err: err})
 		}
 	}
-	return out, nil
+	return out, errors.Join(failed...)
+}
+
+// add adds the result of an action, and changes the input of the next action accordingly. An
+// error changes nothing.
+func (out *ActionResult) add(res ActionResult, in *ActionInput) error {
+	metadata := out.Metadata
+	if res.Metadata != nil {
+		var err error
+		if metadata, err = withFields(metadata, res.Metadata); err != nil {
+			return err
+		}
+	}
+	if in.Rebuild != nil && (res.Native != nil || res.Metadata != nil) {
+		session, err := in.Rebuild(res)
+		if err != nil {
+			return err
+		}
+		in.Session = session
+	}
+	if res.Native != nil {
+		in.Native, out.Native = res.Native, res.Native
+	}
+	out.Metadata = metadata
+	return nil
+}
+
+// withFields returns an object with the fields of a patch. As in the metadata of a session, a
+// field replaces the earlier one of its name.
+func withFields(object, patch json.RawMessage) (json.RawMessage, error) {
+	p, err := NewObject(patch)
+	if err != nil {
+		return nil, err
+	}
+	r := jsonwire.NewReader(p.raw)
+	for key := range r.Object() {
+		name, value := string(key), json.RawMessage(r.Raw())
+		object, err = edit(object, []string{name}, func(json.RawMessage) (json.RawMessage, error) { return value, nil })
+		if err != nil {
+			return nil, err
+		}
+	}
+	if object == nil {
+		object = json.RawMessage("{}")
+	}
+	return object, r.End()
 }

@@ -329,9 +329,13 @@ func readLoopsHoldNoLock(t *testing.T, s session.Store) {
 	// Nested loops, more than the number of connections in any pool.
 	var nest func(depth int)
 	nest = func(depth int) {
+		read := 0
 		for _, err := range s.Read(ctx, "s", session.Query{Last: 1}) {
 			if err != nil {
 				t.Fatal(err)
+			}
+			if read++; read > 1 {
+				t.Fatal("Read yields more than the last entry")
 			}
 			if depth > 0 {
 				nest(depth - 1)

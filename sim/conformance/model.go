@@ -17,6 +17,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/wire"
+	"github.com/dragoman-go/dragoman/internal/dialects"
 	"github.com/dragoman-go/dragoman/sim"
 )
 
@@ -383,13 +384,15 @@ func classes() []dragoman.ErrorClass {
 	}
 }
 
-// errorScript returns a script that fails with the class in the prompt, or in mid-stream.
+// errorScript returns a script that fails with the class in the prompt, or in mid-stream, and a
+// response with text and calls for the faults.
 func errorScript() string {
 	var b strings.Builder
 	for _, c := range classes() {
 		b.WriteString("turn\n  match user fail with " + string(c) + "\n  error " + string(c) + " It failed as you wished.\n")
 	}
 	b.WriteString("turn\n  match user midway\n  say The beginning of an answer.\n  call get_weather {\"city\":\"Oslo\"}\n  error overloaded Enough.\n")
+	b.WriteString("turn\n  match user look it up\n  say I will look at two cities.\n  call get_weather {\"city\":\"Oslo\"}\n  call get_weather {\"city\":\"Bergen\"}\n")
 	return b.String()
 }
 
@@ -398,9 +401,14 @@ func errorsOfEachClass(t *testing.T, s *session) {
 		req := request("fail with " + string(class))
 		req.Model = "sim/scenario"
 		_, err := s.try(context.Background(), req)
-		// Classes that the dialect cannot distinguish count as one.
-		status, body, _ := s.codec.EncodeError(&dragoman.APIError{Class: class, Message: "It failed as you wished."})
-		want := s.codec.DecodeError(status, nil, body)
+		// Classes that the dialect cannot distinguish count as one. The codec under test does
+		// not decide which these are, if there is another one of the dialect.
+		codec := s.codec
+		if known, ok := dialects.Named(codec.Dialect()); ok {
+			codec = known
+		}
+		status, body, _ := codec.EncodeError(&dragoman.APIError{Class: class, Message: "It failed as you wished."})
+		want := codec.DecodeError(status, nil, body)
 		var e *dragoman.APIError
 		if !errors.As(err, &e) || e.Class != want.Class || e.Status != status || !strings.Contains(e.Message, "as you wished") {
 			t.Errorf("%s: %v, want the class %s and the status %d", class, err, want.Class, status)
@@ -426,6 +434,11 @@ func errorMidway(t *testing.T, s *session) {
 	}
 }
 
+// cancelWithin is the time in which a client must cancel.
+const cancelWithin = 10 * time.Second
+
+var errNotCanceled = errors.New("the client neither passed on the first fragment nor canceled the request")
+
 // cancellation checks that the client gets the reason, and that the server stops.
 func cancellation(t *testing.T, s *session) {
 	ctx, cancel := context.WithCancel(context.Background())
@@ -438,8 +451,12 @@ func cancellation(t *testing.T, s *session) {
 		if !s.streamed {
 			cancel()
 		}
-		<-ctx.Done() // the server has more to send, but never sends it
-		return ctx.Err()
+		select {
+		case <-ctx.Done(): // the server has more to send, but never sends it
+			return ctx.Err()
+		case <-time.After(cancelWithin):
+			return errNotCanceled
+		}
 	}
 	req := request("one two three four five six seven eight")
 	req.Model = "sim/echo"

@@ -122,6 +122,10 @@ func unescape(segment string) string {
 	return strings.NewReplacer("~1", "/", "~0", "~").Replace(segment)
 }
 
+// MCP is the dialect of tool servers. Their metadata is for programs: no model API writes it,
+// and it is not a loss that a model does not get it.
+const MCP dragoman.Dialect = "mcp"
+
 // Add stores the field name below prefix (a pointer, or empty) in *e.
 func Add(e **dragoman.Extra, d dragoman.Dialect, prefix string, name []byte, raw []byte) {
 	if f := find(*e, prefix, name); f != nil {
@@ -381,7 +385,7 @@ func ReportEcho(rep *dragoman.Report, e *dragoman.Extra, d dragoman.Dialect, at 
 }
 
 func report(rep *dragoman.Report, e *dragoman.Extra, d dragoman.Dialect, at Path, severity dragoman.Severity) {
-	if e == nil || e.Dialect == d {
+	if e == nil || e.Dialect == d || e.Dialect == MCP {
 		return
 	}
 	for _, f := range settled(e.Fields) {

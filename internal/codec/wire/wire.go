@@ -70,6 +70,9 @@ type Body struct {
 	// Chunk are the paths of the message in a chunk of a stream. Empty means that a
 	// stream has whole items or blocks.
 	Chunk []string
+	// ChunkReads are the fields of the message in a chunk that are not fields of the same
+	// form in a whole message. They are read by the dialect alone.
+	ChunkReads []string
 	// Roles are the message roles that error messages list. AnyRole means that servers
 	// accept every role.
 	Roles   []string

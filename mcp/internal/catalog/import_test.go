@@ -456,8 +456,10 @@ func TestQuirkH16_InvalidHeaderAnnotationsDropTheToolOverHTTP(t *testing.T) {
 		want []HeaderParam
 		bad  string
 	}{
-		"valid": {in: `{"type":"object","properties":{"b":{"type":"string","x-mcp-header":"Path"},"a":{"type":"object","properties":{"n/x":{"type":"integer","x-mcp-header":"Num"}}},"f":{"type":"boolean","x-mcp-header":"flag"}}}`,
-			want: []HeaderParam{{[]string{"a", "n/x"}, "Num", "integer"}, {[]string{"b"}, "Path", "string"}, {[]string{"f"}, "flag", "boolean"}}},
+		"valid": {
+			in:   `{"type":"object","properties":{"b":{"type":"string","x-mcp-header":"Path"},"a":{"type":"object","properties":{"n/x":{"type":"integer","x-mcp-header":"Num"}}},"f":{"type":"boolean","x-mcp-header":"flag"}}}`,
+			want: []HeaderParam{{[]string{"a", "n/x"}, "Num", "integer"}, {[]string{"b"}, "Path", "string"}, {[]string{"f"}, "flag", "boolean"}},
+		},
 		"a parameter of that name": {in: `{"type":"object","properties":{"x-mcp-header":{"type":"string"}},"default":{"x-mcp-header":1}}`},
 		"empty":                    {in: `{"type":"object","properties":{"a":{"type":"string","x-mcp-header":""}}}`, bad: "is not the name of a header"},
 		"not a text":               {in: `{"type":"object","properties":{"a":{"type":"string","x-mcp-header":1}}}`, bad: "is not the name of a header"},

@@ -240,51 +240,63 @@ const sensitive = `(?:credentials?|passwords?|secrets?|tokens?|api[_\s-]?keys?|p
 // phrases are the rules for texts, in the order of their checks.
 var phrases = []phrase{
 	{
-		ruleInjection, Block, "the text asks the model to set other instructions aside", []string{"ignore", "disregard", "forget", "override", "bypass"},
+		ruleInjection, Block, "the text asks the model to set other instructions aside",
+		[]string{"ignore", "disregard", "forget", "override", "bypass"},
 		expr(`\b(?:ignore|disregard|forget|override|bypass) (?:\w+ ){0,3}?(?:previous|prior|above|earlier|preceding|existing|other|system|developer|safety|user'?s?) (?:\w+ ){0,2}?(?:instructions?|prompts?|rules?|directions?|guidelines?|messages?|policy|policies)\b`),
 	},
 	{
-		ruleInjection, Block, "the text asks the model to set its instructions aside", []string{"ignore", "disregard", "forget"},
+		ruleInjection, Block, "the text asks the model to set its instructions aside",
+		[]string{"ignore", "disregard", "forget"},
 		expr(`\b(?:ignore|disregard|forget) (?:everything|anything|all) (?:above|before|you (?:were|have been|know)|(?:that )?(?:came|was said))`),
 	},
 	{
-		ruleInjection, Block, "the text gives the model a new role or new instructions", []string{"you are now", "new instruction", "new system prompt", "real instructions", "true instructions", "developer mode", "jailbreak"},
+		ruleInjection, Block, "the text gives the model a new role or new instructions",
+		[]string{"you are now", "new instruction", "new system prompt", "real instructions", "true instructions", "developer mode", "jailbreak"},
 		expr(`\byou are now (?:an? |in )(?:\w+ ){0,3}?(?:mode|assistant|ai|agent|admin\w*|root|dan|unrestricted|jailbroken)\b|\b(?:new|updated|real|true) (?:system )?(?:instructions?|prompt) ?:|\bnew instructions? (?:from|for you)\b|\b(?:enter|enable) developer mode\b|\bjailbreak (?:mode|prompt)\b`),
 	},
 	{
-		ruleInjection, Block, "the text asks for the instructions of the model", []string{"system prompt", "system message", "your instructions"},
+		ruleInjection, Block, "the text asks for the instructions of the model",
+		[]string{"system prompt", "system message", "your instructions"},
 		expr(`\b(?:reveal|print|repeat|output|include|copy|append|pass|send|leak|quote) (?:\w+ ){0,3}?(?:your|the|its) (?:\w+ )?(?:system prompt|system message|system instructions|hidden instructions|initial instructions)\b`),
 	},
 	{
-		ruleMarkup, Block, "the text imitates the markup of a prompt", []string{"<", "["},
+		ruleMarkup, Block, "the text imitates the markup of a prompt",
+		[]string{"<", "["},
 		regexp.MustCompile(`(?i)<\|(?:im_start|im_end|system|user|assistant|endoftext|eot_id|start_header_id)\|>|</?(?:system|important|critical|instructions?|secret|hidden|admin|override)(?: [^<>]{0,40})?>|\[/?(?:INST|SYS|SYSTEM)\]|<<SYS>>`),
 	},
 	{
-		ruleSecrecy, Block, "the text asks the model to hide something from the user", []string{"user", "human", "anyone", "operator"},
+		ruleSecrecy, Block, "the text asks the model to hide something from the user",
+		[]string{"user", "human", "anyone", "operator"},
 		expr(`\b(?:do not|don'?t|never|must not|should not|without) (?:ever )?(?:tell(?:ing)?|inform(?:ing)?|mention(?:ing)?|reveal(?:ing)?|notify(?:ing)?|show(?:ing)?|alert(?:ing)?|let(?:ting)?|disclos(?:e|ing)|explain(?:ing)?|say(?:ing)?|ask(?:ing)?) (?:(?:this|that|it|anything|about|any|of|to|the|these|those|them) ){0,4}?(?:\w+ )?(?:user|human|anyone|operator)\b|\b(?:hide|conceal|keep) (?:this|that|it|these|them) (?:\w+ )?(?:hidden |secret )?from (?:the )?(?:user|human|operator)\b|\bthe (?:user|human) (?:must|should) (?:not|never) (?:know|see|notice|find out|be (?:told|informed|aware))\b`),
 	},
 	{
-		ruleTransfer, Block, "the text asks the model for secrets or private data", []string{"credential", "password", "secret", "token", "key", ".env", "id_rsa", ".ssh", "history", "system prompt", "environment variable", "mcp.json"},
+		ruleTransfer, Block, "the text asks the model for secrets or private data",
+		[]string{"credential", "password", "secret", "token", "key", ".env", "id_rsa", ".ssh", "history", "system prompt", "environment variable", "mcp.json"},
 		expr(`\b(?:read|open|fetch|cat|get|load|collect|include|attach|pass|provide|send|forward|upload|post|exfiltrate|leak|copy) (?:\w+ ){0,3}?(?:contents? of )?(?:(?:the|your|their|any|all|every|user'?s) )?(?:\w+ ){0,2}?['"` + "`" + `]?` + sensitive + `['"` + "`" + `]?[^.\n]{0,60}?\b(?:as (?:the |an? )?['"` + "`" + `]?\w+['"` + "`" + `]? (?:parameter|argument|field)|in (?:the |this )?['"` + "`" + `]?\w+['"` + "`" + `]? (?:parameter|argument|field)|(?:to|at) https?://)`),
 	},
 	{
-		ruleTransfer, Block, "the text names files with secrets", []string{"id_rsa", "id_ed25519", ".ssh/", ".aws/credentials", "/etc/shadow", ".netrc", ".cursor/mcp.json", "claude_desktop_config.json"},
+		ruleTransfer, Block, "the text names files with secrets",
+		[]string{"id_rsa", "id_ed25519", ".ssh/", ".aws/credentials", "/etc/shadow", ".netrc", ".cursor/mcp.json", "claude_desktop_config.json"},
 		regexp.MustCompile(`(?i)\bid_(?:rsa|ed25519)\b|~/\.ssh/|~/\.aws/credentials|/etc/shadow\b|~/\.netrc|~/\.cursor/mcp\.json|claude_desktop_config\.json`),
 	},
 	{
-		ruleDirective, Ask, "the text directs when to call tools, beyond describing this one", []string{"before", "first", "instead", "other tool", "any tool", "always", "must"},
+		ruleDirective, Ask, "the text directs when to call tools, beyond describing this one",
+		[]string{"before", "first", "instead", "other tool", "any tool", "always", "must"},
 		expr(`\b(?:always|must(?: always)?|you (?:must|need to|have to)) (?:first )?(?:call|use|run|invoke|execute) (?:this|the|a|an)? ?['"` + "`" + `]?[\w.-]* ?(?:tool|function)?['"` + "`" + `]? ?(?:first\b|before (?:using|calling|invoking|running|doing|any|every|each|answering|responding|replying)\b|instead of (?:any|all|other)\b|after (?:every|each|any)\b|on every\b|for (?:every|all) (?:request|message|question|task)s?\b)`),
 	},
 	{
-		ruleDirective, Ask, "the text gives directions about other tools", []string{"other tool", "any tool", "all tools", "another tool", "every tool", "other server"},
+		ruleDirective, Ask, "the text gives directions about other tools",
+		[]string{"other tool", "any tool", "all tools", "another tool", "every tool", "other server"},
 		expr(`\b(?:do not|don'?t|never|stop|avoid) (?:use|using|call|calling|invoke|invoking|run|running) (?:any|all|the|every)? ?(?:other|another|different)? ?(?:tools?|functions?|servers?)\b|\b(?:before|after|whenever|when) (?:using|calling|invoking|running|you (?:use|call)) (?:any|every|each|all|another)(?: other)? tools?\b|\b(?:takes? (?:precedence|priority) over|replaces?|supersedes?|overrides?) (?:all|any|the|every)? ?other (?:tools?|functions?|servers?)\b`),
 	},
 	{
-		ruleDirective, Ask, "the text puts pressure on the model", []string{"important", "critical", "mandatory", "otherwise", "penal", "fail"},
+		ruleDirective, Ask, "the text puts pressure on the model",
+		[]string{"important", "critical", "mandatory", "otherwise", "penal", "fail"},
 		expr(`\b(?:this (?:step )?is|it is) (?:absolutely )?(?:mandatory|critical|imperative) (?:that|to|for) you\b|\bor (?:else )?(?:the (?:tool|server|system)|you) will (?:not work|be (?:shut|terminated|penalized)|crash|break)\b|\botherwise (?:the (?:tool|server|system|application)) (?:will|does) not work\b`),
 	},
 	{
-		ruleSecret, Ask, "the text has a credential", []string{"akia", "asia", "ghp_", "gho_", "ghs_", "github_pat_", "glpat-", "sk-", "sk_live_", "rk_live_", "xox", "aiza", "-----begin", "eyj", "hf_", "npm_"},
+		ruleSecret, Ask, "the text has a credential",
+		[]string{"akia", "asia", "ghp_", "gho_", "ghs_", "github_pat_", "glpat-", "sk-", "sk_live_", "rk_live_", "xox", "aiza", "-----begin", "eyj", "hf_", "npm_"},
 		regexp.MustCompile(`\b(?:AKIA|ASIA)[0-9A-Z]{16}\b|\bgh[pos]_[A-Za-z0-9]{36}\b|\bgithub_pat_[A-Za-z0-9_]{40,}|\bglpat-[A-Za-z0-9_-]{20,}|\bsk-(?:proj-|ant-)?[A-Za-z0-9_-]{24,}|\b[sr]k_live_[A-Za-z0-9]{20,}|\bxox[abprs]-[A-Za-z0-9-]{20,}|\bAIza[A-Za-z0-9_-]{35}|-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----[\s\\nr]*[A-Za-z0-9+/]{40}|\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}|\bhf_[A-Za-z0-9]{30,}|\bnpm_[A-Za-z0-9]{36}`),
 	},
 }

@@ -80,7 +80,7 @@ func TestScannerLeavesOrdinaryTextAlone(t *testing.T) {
 		"The id, such as 550e8400-e29b-41d4-a716-446655440000 or 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08.",
 		"An image: iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
 		"A path such as src/components/very/long/directory/name/of/something/index.ts",
-		"Emoji 👩‍💻 and 🏴\U000E0067\U000E0062\U000E0073\U000E0063\U000E0074\U000E007F, ❤️ and 1️⃣.", "می‌خواهم فارسی", "עברית \u200fabc", "क्‍ष", "naïve café — “quoted” … 日本語",
+		"Emoji 👩\u200d💻 and 🏴\U000E0067\U000E0062\U000E0073\U000E0063\U000E0074\U000E007F, ❤️ and 1️⃣.", "می\u200cخواهم فارسی", "עברית \u200fabc", "क्\u200dष", "naïve café — “quoted” … 日本語",
 		"<b>bold</b> and <path> and List<String> [optional] <system_id>", "Returns the critical path. IMPORTANT: the path is relative.",
 		"This is a long description\twith tabs\r\nand lines.",
 		"sk-learn and sk-button", "Sends an email to the user. Notify the user with the result.",

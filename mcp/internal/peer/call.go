@@ -17,7 +17,7 @@ import (
 // Options configure a call.
 type Options struct {
 	// Progress receives the reports of the server on progress, one at a time. Reports that
-	// arrive while it runs may be dropped.
+	// arrive while it runs, and more than 10 in a second, may be dropped.
 	Progress func(Progress)
 	// Input answers requests of the server during the call; nil means [Config.Input].
 	Input InputFunc
@@ -41,8 +41,9 @@ type Options struct {
 type Continuation struct {
 	// RequestState is the raw JSON of the server; nil if it sent none.
 	RequestState json.RawMessage
-	// TaskID is set if a task asked.
+	// TaskID is set if a task asked, and Asked are then the keys of its earlier questions.
 	TaskID string
+	Asked  []string
 	// Repeat has the meaning of the field of [Parked].
 	Repeat    bool
 	Responses map[string]Response
@@ -63,6 +64,7 @@ type Parked struct {
 	Answered     map[string]Response
 	RequestState json.RawMessage
 	TaskID       string
+	Asked        []string
 	// Repeat says that the call is sent again without the answers, if all of them accept: the
 	// server asks for pages to be opened first.
 	Repeat bool
@@ -96,6 +98,9 @@ type call struct {
 	mu   sync.Mutex
 	sent *rpc.Request
 	task string
+	// reports is the number of reports on progress that may be passed on, as of reported.
+	reports  float64
+	reported time.Time
 	// remedies are the codes of errors for which a remedy was tried.
 	remedies []int64
 }
@@ -249,6 +254,8 @@ func (p *Peer) run(ctx context.Context, c *call, params json.RawMessage, o *Opti
 		switch {
 		case err != nil:
 			return nil, p.errorf("%s: %w", c.method, err)
+		case len(state) > maxState:
+			return nil, p.errorf("%s: %w: its requestState is larger than %d bytes", c.method, ErrResult, maxState)
 		case round >= maxRounds && len(requests) > 0:
 			return nil, p.errorf("%s: %w: it asked for input more than %d times", c.method, ErrResult, maxRounds)
 		case len(requests) == 0 && len(state) == 0:

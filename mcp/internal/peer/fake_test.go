@@ -309,7 +309,7 @@ func connect(t testing.TB, s *server, change ...func(*Config)) *Peer {
 	s.t = t
 	cfg := Config{
 		Label: "srv", Dialer: s, Elicitation: true, Tasks: true, Debounce: time.Millisecond, Backoff: time.Millisecond,
-		ProbeTimeout: 100 * time.Millisecond, ConnectTimeout: 5 * time.Second, CallTimeout: 5 * time.Second,
+		ProbeTimeout: 3 * time.Second, ConnectTimeout: 5 * time.Second, CallTimeout: 5 * time.Second,
 	}
 	for _, f := range change {
 		f(&cfg)

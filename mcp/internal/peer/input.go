@@ -52,6 +52,13 @@ type InputFunc func(ctx context.Context, r Round) (map[string]Response, error)
 // maxRequests limits the questions of a round.
 const maxRequests = 16
 
+// maxQuestions limits the questions of a round, and maxState the state that the server wants
+// back, in bytes: a run stores both.
+const (
+	maxQuestions = 4 << 20
+	maxState     = 1 << 20
+)
+
 // readInputRequests reads the questions of a result, in order.
 func readInputRequests(raw json.RawMessage) ([]InputRequest, error) {
 	if len(raw) == 0 || string(raw) == "null" {
@@ -62,6 +69,9 @@ func readInputRequests(raw json.RawMessage) ([]InputRequest, error) {
 	}
 	var out []InputRequest
 	r := jsonwire.NewReader(raw)
+	if len(raw) > maxQuestions {
+		return nil, fmt.Errorf("%w: its inputRequests are larger than %d bytes", ErrResult, maxQuestions)
+	}
 	for key := range r.Object() {
 		q := InputRequest{Key: string(key)}
 		m := fields(slices.Clone(r.Raw()))
@@ -240,6 +250,8 @@ func (l *link) serve(ctx context.Context, c *call, in rpc.Incoming) Response {
 		return Response{Result: json.RawMessage("{}")}
 	case in.Method == methodRoots && p.cfg.Roots != nil:
 		return Response{Result: p.roots()}
+	case len(in.Params) > maxQuestions:
+		return Response{Error: &rpc.Error{Code: rpc.CodeInvalidParams, Message: fmt.Sprintf("the question is larger than %d bytes", maxQuestions)}}
 	case in.Method == MethodElicit && p.cfg.Elicitation, in.Method == MethodSample && p.cfg.Sampling:
 	default:
 		return notOffered

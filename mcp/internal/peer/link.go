@@ -122,7 +122,7 @@ func (l *link) progress(params json.RawMessage) {
 		return // of a call that has ended
 	}
 	c.timer.restart()
-	if c.progress == nil {
+	if c.progress == nil || !c.mayReport() {
 		return
 	}
 	number := func(raw json.RawMessage) float64 {
@@ -133,6 +133,31 @@ func (l *link) progress(params json.RawMessage) {
 	case c.progress <- Progress{Done: number(m["progress"]), Total: number(m["total"]), Message: jsonwire.Unquote(m["message"])}:
 	default: // the reader is slow: a later report says more
 	}
+}
+
+// A call may report maxReports times at once, and then reportsPerSecond.
+const (
+	maxReports       = 50
+	reportsPerSecond = 10
+)
+
+// mayReport reports whether a report on progress may be passed on: a flood of them must not keep
+// observers busy.
+func (c *call) mayReport() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	if c.reported.IsZero() {
+		c.reports = maxReports
+	} else {
+		c.reports = min(maxReports, c.reports+now.Sub(c.reported).Seconds()*reportsPerSecond)
+	}
+	c.reported = now
+	if c.reports < 1 {
+		return false
+	}
+	c.reports--
+	return true
 }
 
 // add registers a call on the connection.

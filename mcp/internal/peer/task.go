@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,14 +17,19 @@ import (
 
 // Task is a call that the server continues in the background.
 type Task struct {
-	ID string
+	ID string `json:"id"`
 	// Status is "working", "input_required", "completed", "failed" or "cancelled".
-	Status, Message string
+	Status  string `json:"status,omitempty"`
+	Message string `json:"message,omitempty"`
 	// TTL is the time that the server keeps the task; zero means that it is unknown or
 	// unlimited. Poll is the interval in which its state may be read.
-	TTL, Poll time.Duration
+	TTL  time.Duration `json:"ttl,omitempty"`
+	Poll time.Duration `json:"poll,omitempty"`
 	// Legacy says that it is a task of revision 2025-11-25.
-	Legacy bool
+	Legacy bool `json:"legacy,omitempty"`
+	// Answered are the keys of its questions that were answered: the server may repeat them
+	// until it has read the answers.
+	Answered []string `json:"answered,omitempty"`
 }
 
 // TaskStarted is the error of a call with [Options.Detach] that has become a task. [Peer.Await]
@@ -31,6 +38,9 @@ type TaskStarted struct{ Task Task }
 
 func (e *TaskStarted) Error() string { return "the server continues the call as task " + e.Task.ID }
 
+// errSilent is the error of a request about a task that was not answered in time.
+var errSilent = fmt.Errorf("%w: the request about the task was not answered in time", rpc.ErrLost)
+
 // ErrTask reports a task that did not complete.
 var ErrTask = errors.New("the task of the server did not complete")
 
@@ -38,7 +48,9 @@ const (
 	firstPoll    = time.Second
 	shortestPoll = 10 * time.Millisecond
 	longestPoll  = time.Minute
-	cancelLimit  = 10 * time.Second
+	// maxSilent limits the requests about a task in a row that the server leaves unanswered.
+	maxSilent   = 5
+	cancelLimit = 10 * time.Second
 )
 
 // readTask reads the state of a task.
@@ -92,7 +104,8 @@ func (p *Peer) legacyTask(ctx context.Context, c *call, l *link, raw json.RawMes
 }
 
 // Await waits for the end of a task and returns the result of its call. If ctx ends, the task
-// is canceled. MaxTime of the options limits the waiting; zero means no limit.
+// is canceled; if the peer is closed, it is not, so that another process can wait for it. MaxTime
+// of the options limits the waiting; zero means no limit.
 func (p *Peer) Await(ctx context.Context, t Task, o Options) (json.RawMessage, error) {
 	whole := o.MaxTime
 	if whole <= 0 {
@@ -114,7 +127,7 @@ func (p *Peer) Await(ctx context.Context, t Task, o Options) (json.RawMessage, e
 
 // continueTask continues a parked call whose question came from a task.
 func (p *Peer) continueTask(ctx context.Context, c *call, k *Continuation, o *Options) (json.RawMessage, error) {
-	t := Task{ID: k.TaskID, Poll: firstPoll}
+	t := Task{ID: k.TaskID, Poll: firstPoll, Answered: slices.Concat(k.Asked, slices.Sorted(maps.Keys(k.Responses)))}
 	if o.Detach {
 		if err := p.update(ctx, c, t, k.Responses); err != nil {
 			return nil, err
@@ -129,26 +142,39 @@ func (p *Peer) await(ctx context.Context, c *call, t Task, k *Continuation) (_ j
 	c.setTask(t.ID)
 	defer func() {
 		if err != nil && ctx.Err() != nil {
-			p.cancelTask(t)
-			err = context.Cause(ctx)
+			if err = context.Cause(ctx); !errors.Is(err, ErrClosed) {
+				p.cancelTask(t)
+			}
 		}
 	}()
+	if t.Poll = min(max(t.Poll, shortestPoll), longestPoll); t.ID == "" {
+		return nil, p.errorf("%w: the task has no taskId", ErrResult)
+	}
 	params := jsonwire.With([]byte("{}"), "taskId", jsonwire.Quote(t.ID))
 	answered := map[string]bool{}
+	for _, key := range t.Answered {
+		answered[key] = true
+	}
 	if k != nil {
 		if err := p.update(ctx, c, t, k.Responses); err != nil {
 			return nil, err
 		}
-		for key := range k.Responses {
-			answered[key] = true
-		}
 	}
+	silent := 0
 	for first := true; ; first = false {
 		if t.Status == "" || !first {
-			raw, err := p.taskCall(ctx, c, "tasks/get", params)
-			if err != nil {
+			limit, cancel := context.WithTimeoutCause(ctx, p.cfg.CallTimeout, errSilent)
+			raw, err := p.taskCall(limit, c, "tasks/get", params)
+			unanswered := limit.Err() != nil && ctx.Err() == nil
+			cancel()
+			switch {
+			case err != nil && unanswered && silent < maxSilent:
+				silent++
+				continue
+			case err != nil:
 				return nil, p.callError("tasks/get", err)
 			}
+			silent = 0
 			id, poll := t.ID, t.Poll
 			if t, err = readTask(raw, t.Legacy); err != nil {
 				return nil, p.errorf("tasks/get: %w", err)
@@ -200,7 +226,7 @@ func (p *Peer) taskState(ctx context.Context, c *call, t Task, raw json.RawMessa
 		}
 		answers, err := p.ask(ctx, c, Round{Requests: requests, Call: c.method})
 		if parked := (*Parked)(nil); errors.As(err, &parked) {
-			parked.TaskID = t.ID
+			parked.TaskID, parked.Asked = t.ID, slices.Sorted(maps.Keys(answered))
 		}
 		if err != nil {
 			return true, nil, err

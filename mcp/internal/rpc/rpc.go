@@ -6,6 +6,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
+
+	"github.com/dragoman-go/dragoman/internal/textkit"
 )
 
 // The revisions of the protocol that this program speaks, the oldest first.
@@ -32,7 +35,18 @@ type Error struct {
 	Data    json.RawMessage `json:"data,omitempty"`
 }
 
-func (e *Error) Error() string { return fmt.Sprintf("%s (code %d)", e.Message, e.Code) }
+// maxErrorText limits the message of a server in the text of an error.
+const maxErrorText = 2 << 10
+
+// Error returns the beginning of the message, without characters that could change a terminal,
+// and the code.
+func (e *Error) Error() string {
+	text := e.Message
+	if len(text) > maxErrorText {
+		text = strings.ToValidUTF8(text[:maxErrorText], "") + "… (cut)"
+	}
+	return fmt.Sprintf("%s (code %d)", textkit.Visible(text), e.Code)
+}
 
 // Request is a request to the server.
 type Request struct {

@@ -20,7 +20,7 @@ func TestCrashBeforeTheFirstRequestIsExplained(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close() //nolint:errcheck // it has ended
+	defer conn.Close()
 	for deadline := time.Now().Add(10 * time.Second); !strings.Contains(conn.(*stdio.Conn).Stderr(), "no config"); {
 		if time.Now().After(deadline) {
 			t.Fatal("the program did not start")
