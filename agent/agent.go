@@ -74,7 +74,8 @@ type Agent struct {
 	// conversation, or what the store has in its place for the model's origin (MessagesInPlaceOf of
 	// [Store]). Media of earlier runs may be references to attachments (Expand of
 	// [Store]). Compact may edit its argument, a copy; the stored conversation does not
-	// change. Nil sends the messages unchanged.
+	// change. Calls whose results it leaves out are not sent, nor results without their calls. Nil
+	// sends the messages unchanged.
 	Compact func(ctx context.Context, messages []dragoman.Message) ([]dragoman.Message, error)
 
 	// Limits end runs that do not end by themselves; the zero value means the defaults.

@@ -106,12 +106,12 @@ func TestA3_PendingCallRunsWithGivenValue(t *testing.T) {
 	for name, tc := range map[string]struct {
 		decide func(tool.Pending) agent.Option
 		ran    string
-		reads  string // the result that the model reads
+		reads  string // the result that the model reads, or the problem of the call that stays pending
 	}{
 		"a value":                  {func(p tool.Pending) agent.Option { return agent.Value(p, json.RawMessage(`"given"`)) }, "pay:given", "pay did given"},
-		"a value of another type":  {func(p tool.Pending) agent.Option { return agent.Value(p, json.RawMessage(`7`)) }, "", "word"},
-		"approved without a value": {agent.Approve, "", "gave no value for word"},
-		"sticky, without a value":  {agent.Always, "", "gave no value for word"},
+		"a value of another type":  {func(p tool.Pending) agent.Option { return agent.Value(p, json.RawMessage(`7`)) }, "", "/word: must be string, is number"},
+		"approved without a value": {agent.Approve, "", "a value for word is missing"},
+		"sticky, without a value":  {agent.Always, "", "a value for word is missing"},
 		"a no":                     {func(p tool.Pending) agent.Option { return agent.Reject(p, "never") }, "", "never"},
 	} {
 		var did counted
@@ -125,6 +125,12 @@ func TestA3_PendingCallRunsWithGivenValue(t *testing.T) {
 			t.Errorf("%s: a value that is not valid JSON: %v, ran %q", name, err, did.String())
 		}
 		res, err = a.Resume(t.Context(), state, tc.decide(state.Pending()[0]))
+		if len(res.Pending) == 1 && did.String() == "" {
+			if res.Pending[0].Problem != tc.reads || !errors.Is(err, agent.ErrInterrupted) {
+				t.Errorf("%s: %v, %+v", name, err, res.Pending[0])
+			}
+			continue
+		}
 		if err != nil || did.String() != tc.ran || res.Output != "done" {
 			t.Errorf("%s: %v, ran %q", name, err, did.String())
 			continue
@@ -446,6 +452,50 @@ func TestA3_StickyApproverAnswersSurviveResumption(t *testing.T) {
 		_, err = with(model(calls(`b pay {"word":"y"}`))).Resume(t.Context(), state, in...)
 		if err != nil || asked != 1 || did.String() != tc.want {
 			t.Errorf("%q, stored %v: asked %d times, ran %q, %v", tc.answer, tc.stored, asked, did.String(), err)
+		}
+	}
+}
+
+// A decision that cannot be used changes nothing: the call stays pending and says why, also in a
+// session, and the next decision counts.
+func TestA3_InvalidEditLeavesTheCallPending(t *testing.T) {
+	edit := func(p tool.Pending, args string) agent.Option {
+		return agent.Edit(p, tool.Input{Arguments: json.RawMessage(args)})
+	}
+	for name, again := range map[string]func(tool.Pending) (agent.Option, string){
+		"edited well": func(p tool.Pending) (agent.Option, string) { return edit(p, `{"word":"less"}`), "pay:less" },
+		"approved":    func(p tool.Pending) (agent.Option, string) { return agent.Approve(p), "pay:much" },
+		"always":      func(p tool.Pending) (agent.Option, string) { return agent.Always(p), "pay:much" },
+		"rejected":    func(p tool.Pending) (agent.Option, string) { return agent.Reject(p, "no"), "" },
+	} {
+		for _, inSession := range []bool{false, true} {
+			var did counted
+			m := model(calls(`b pay {"word":"much"}`), textResponse("done"))
+			a := agent.Agent{Model: m, Tools: []tool.Tool{did.tool("pay", tool.NeedsApproval())}}
+			var opts []agent.Option
+			if inSession {
+				opts = append(opts, agent.In(must[*session.Session](t)(session.Create(t.Context(), &session.Memory{}, session.Info{}))))
+			}
+			res, err := a.Run(t.Context(), "go", opts...)
+			resume := func(more ...agent.Option) {
+				t.Helper()
+				if state := res.State; inSession {
+					res, err = a.Resume(t.Context(), nil, append(more, opts...)...)
+				} else {
+					res, err = a.Resume(t.Context(), stored(t, state), more...)
+				}
+			}
+			resume(edit(res.Pending[0], `{"word":7}`))
+			for range 2 {
+				if !errors.Is(err, agent.ErrInterrupted) || len(res.Pending) != 1 || res.Pending[0].Problem != "/word: must be string, is number" || did.String() != "" || len(m.asked) != 1 {
+					t.Fatalf("%s: %v, ran %q, %+v", name, err, did.String(), res.Pending)
+				}
+				resume() // without a new decision
+			}
+			option, want := again(res.Pending[0])
+			if resume(option); err != nil || res.Output != "done" || did.String() != want {
+				t.Errorf("%s, in a session %v: %v, ran %q", name, inSession, err, did.String())
+			}
 		}
 	}
 }

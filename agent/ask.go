@@ -234,6 +234,7 @@ func (r *run) readyToSend(ctx context.Context, messages []dragoman.Message) (out
 		if err != nil {
 			return nil, err
 		}
+		out = paired(out)
 	}
 	if s, ok := r.store.(expander); ok {
 		if out, err = s.Expand(ctx, out); err != nil {

@@ -164,7 +164,7 @@ func (d *decisions) logged(a tool.Approver) tool.Approver {
 			if err != nil {
 				return tool.Answer{}, err
 			}
-			if stored != nil {
+			if stored != nil && !req.Refused(stored.Answer) {
 				return stored.Answer, d.recordSticky(stored)
 			}
 		}

@@ -3,6 +3,7 @@ package agent_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -196,5 +197,62 @@ func TestL7_ToolGuardrailStopsRun(t *testing.T) {
 	a.Model = m
 	if _, err := a.Resume(t.Context(), stored(t, res.State)); !errors.Is(err, agent.ErrGuardrail) || len(m.asked) != 0 {
 		t.Errorf("resuming bypassed the guardrail: %v, %d model calls", err, len(m.asked))
+	}
+}
+
+// A filter, or Compact, may leave out calls without their results, or the other way around: APIs
+// refuse both. The other half is left out, too.
+func TestL5_HalfACallIsLeftOut(t *testing.T) {
+	without := func(role dragoman.Role) func([]dragoman.Message) []dragoman.Message {
+		return func(ms []dragoman.Message) []dragoman.Message {
+			return slices.DeleteFunc(ms, func(m dragoman.Message) bool { return m.Role == role })
+		}
+	}
+	for name, tc := range map[string]struct {
+		cut  func([]dragoman.Message) []dragoman.Message
+		want string // what is sent; empty if nothing is left
+	}{
+		"no results":   {without(dragoman.RoleTool), "user: \"go\"\nassistant: \"I will\"\n"},
+		"no calls":     {without(dragoman.RoleAssistant), "user: \"go\"\n"},
+		"only results": {func(ms []dragoman.Message) []dragoman.Message { return ms[len(ms)-1:] }, ""},
+		"one result": {func(ms []dragoman.Message) []dragoman.Message {
+			ms[2].Parts = ms[2].Parts[1:2]
+			return ms
+		}, "user: \"go\"\nassistant: \"I will\" call b look\ntool: result b ok\n"},
+		"no result, but text": {func(ms []dragoman.Message) []dragoman.Message {
+			ms[1].Parts = append(ms[1].Parts, &dragoman.Text{Text: "more"})
+			return ms[:2]
+		}, "user: \"go\"\nassistant: \"I will\" \"more\"\n"},
+		"no result of a turn that only thought": {func(ms []dragoman.Message) []dragoman.Message {
+			thought := dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&dragoman.Reasoning{Text: "hm"}}}
+			ms[1].Parts = ms[1].Parts[1:]
+			return []dragoman.Message{ms[0], thought, ms[1]}
+		}, "user: \"go\"\n"},
+		"everything": {func(ms []dragoman.Message) []dragoman.Message { return ms }, "user: \"go\"\nassistant: \"I will\" call a transfer_to_next call b look\ntool: result a ok result b ok\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			first := calls("a transfer_to_next", "b look")
+			first.Output[0].Parts = slices.Insert(first.Output[0].Parts, 0, dragoman.Part(&dragoman.Text{Text: "I will"}))
+			var did counted
+			m := model()
+			next := &agent.Agent{Name: "next", Model: m}
+			a := agent.Agent{Model: model(first), Tools: []tool.Tool{did.tool("look")}, Handoffs: []agent.Handoff{{To: next, Name: "transfer_to_next", Filter: tc.cut}}}
+			_, err := a.Run(t.Context(), "go")
+			if tc.want == "" {
+				if err == nil || !strings.Contains(err.Error(), "returned no messages") {
+					t.Errorf("the filter: %v", err)
+				}
+				return
+			}
+			if err != nil || script(m.asked[0].Messages) != tc.want {
+				t.Errorf("the filter: %v, sent\n%s", err, script(m.asked[0].Messages))
+			}
+			m = model()
+			next.Model, a.Handoffs[0].Filter, a.Model = m, nil, model(first)
+			next.Compact = func(_ context.Context, ms []dragoman.Message) ([]dragoman.Message, error) { return tc.cut(ms), nil }
+			if _, err := a.Run(t.Context(), "go"); err != nil || script(m.asked[0].Messages) != tc.want {
+				t.Errorf("Compact: %v, sent\n%s", err, script(m.asked[0].Messages))
+			}
+		})
 	}
 }

@@ -265,17 +265,24 @@ func rank(specs []dragoman.ToolSpec, query string, most int) []dragoman.ToolSpec
 }
 
 // weights returns the words of a tool with their weights: words of its name weigh more than
-// words of its description.
+// words of its description. Each character of a script without spaces is a word, too, for queries
+// of a single one.
 func weights(s *dragoman.ToolSpec) map[string]float64 {
 	out := map[string]float64{}
-	for _, w := range wordsOf(s.Description + " " + s.NamespaceDescription) {
-		if len(w) > 1 {
-			out[w] = 1
+	add := func(text string, weight float64, shortest int) {
+		for _, w := range wordsOf(text) {
+			if len(w) >= shortest {
+				out[w] = weight
+			}
+		}
+		for _, r := range text {
+			if unspaced(r) {
+				out[string(r)] = weight
+			}
 		}
 	}
-	for _, w := range wordsOf(s.Name + " " + s.Namespace) {
-		out[w] = 3
-	}
+	add(s.Description+" "+s.NamespaceDescription, 1, 2)
+	add(s.Name+" "+s.Namespace, 3, 1)
 	return out
 }
 

@@ -64,6 +64,8 @@ type Config struct {
 	Heartbeat time.Duration
 	// Limits bound the requests of clients.
 	Limits Limits
+	// MCP configures the MCP servers behind /mcp; nil serves none.
+	MCP *MCP
 	// Models opens the models; nil means the built-in providers, with settings from the
 	// environment.
 	Models *provider.Config
@@ -270,6 +272,9 @@ func (c *Config) Check() error {
 		return &ConfigError{Setting: "state", Reason: "max_bytes applies only to state in memory; for a database, set ttl"}
 	}
 	if err := c.checkValues(); err != nil {
+		return err
+	}
+	if err := c.checkMCP(); err != nil {
 		return err
 	}
 	if len(c.Keys) == 0 && !loopback(c.Address()) {

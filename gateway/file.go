@@ -18,6 +18,7 @@ import (
 	"github.com/dragoman-go/dragoman/gateway/internal/access"
 	"github.com/dragoman-go/dragoman/internal/configfile"
 	"github.com/dragoman-go/dragoman/internal/framing"
+	"github.com/dragoman-go/dragoman/mcp"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/provider/extension"
 	"github.com/dragoman-go/dragoman/tool/policy"
@@ -69,6 +70,8 @@ func readFile(name string) ([]byte, error) {
 //	      fields: [provider]              # body fields that choose models, which this key may use
 //	      hide_upstream: true             # do not name the upstream in response headers
 //	      policy: search.yaml             # rules on model calls, for requests of this key
+//	      mcp: [files, "issues/get_*"]    # MCP servers, or SERVER/TOOL, for this key; none: no MCP
+//	      mcp_policy: tools.yaml          # rules on MCP calls of this key
 //	  routes:                             # by the name that is asked for; * is any text
 //	    claude-*: {to: "anthropic/claude-opus-5-5, best"}
 //	    local-*: {to: "work/*"}           # with what the * stands for
@@ -82,6 +85,22 @@ func readFile(name string) ([]byte, error) {
 //	      policy: gpt.yaml                # for requests of this route
 //	  policy: policy.yaml                 # for all requests; see package tool/policy
 //	  state: {store: memory, ttl: 24h, max_bytes: 64000000}   # or sqlite: FILE, or postgres_env: VARIABLE
+//	  mcp:                                # MCP servers, at /mcp and /mcp/SERVER
+//	    servers:                          # with the fields of mcp_servers, see mcp.ReadConfig
+//	      files: {command: npx, args: [-y, "@modelcontextprotocol/server-filesystem", /srv]}
+//	      issues: {url: "https://mcp.example.com/mcp", headers: {Authorization: "Bearer ${ISSUES_TOKEN}"}}
+//	    file: .mcp.json                   # or a file with servers, also in addition
+//	    lock: dragoman.lock               # accepted definitions; none: what a server lists first
+//	    policy: mcp.yaml                  # rules on all MCP calls
+//	    approvals: client                 # the user of the client may approve calls; or none
+//	    fence: false                      # true marks results as data for models
+//	    allowed_origins: ["https://app.example.com"]
+//	    names: prefixed                   # mcp_SERVER__TOOL at /mcp; or plain
+//	    sessions: key                     # a connection to each server for each key; or shared
+//	    result_chars: 4194304             # the limit of a result
+//	    token_store: /var/lib/dragoman    # logins that dragoman mcp stored
+//	    auth:                             # an OAuth client for a server
+//	      issues: {client_id: gateway, client_secret_env: ISSUES_SECRET, issuer: "https://login.example.com", scopes: [read]}
 //	  heartbeat: 15s                      # or none
 //	  limits: {body_bytes: 33554432, header_bytes: 65536, streams: 0, body_time: 1m,
 //	    buffered_bytes: 536870912, buffered_bytes_per_key: 268435456}
@@ -162,6 +181,9 @@ type reader struct {
 	modelRefs []modelRef
 	// hostsAt is the position of the list of hosts; nil if there is none.
 	hostsAt *node
+	// keyMCP and keyMCPPolicy are the settings of keys for MCP, which need the servers.
+	keyMCP, keyMCPPolicy []keyMCP
+	mcpWarnings          []mcp.Warning
 }
 
 // modelRef is a place in the file that names models, with the opened models.
@@ -193,7 +215,9 @@ func (r *reader) gateway(n *node) {
 		"state":     func(n *node) { c.State = r.state(n) },
 		"heartbeat": func(n *node) { c.Heartbeat = r.heartbeat(n) },
 		"limits":    func(n *node) { c.Limits = r.limits(n) },
+		"mcp":       r.mcp,
 	})
+	r.mcpKeys()
 }
 
 func (r *reader) listen(n *node) string {
@@ -363,6 +387,8 @@ func (r *reader) key(key, value *node) (k access.Key, secrets [][32]byte) {
 		"budget":              func(n *node) { k.Budget = r.budget(n) },
 		"fields":              func(n *node) { k.Fields = r.fields(n) },
 		"hide_upstream":       func(n *node) { k.HideUpstream = r.Bool(n, "hide_upstream") },
+		"mcp":                 func(n *node) { r.keyMCP = append(r.keyMCP, keyMCP{k.Name, n, r.mcpPatterns(n)}) },
+		"mcp_policy":          func(n *node) { r.keyMCPPolicy = append(r.keyMCPPolicy, keyMCP{name: k.Name, at: n}) },
 		"policy": func(n *node) {
 			if p := r.policy(n); p != nil {
 				if r.config.KeyPolicies == nil {

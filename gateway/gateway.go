@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/dragoman-go/dragoman/gateway/internal/access"
+	"github.com/dragoman-go/dragoman/gateway/internal/mcpgate"
 	"github.com/dragoman-go/dragoman/gateway/internal/recall"
 	"github.com/dragoman-go/dragoman/internal/codec/wire"
 	"github.com/dragoman-go/dragoman/internal/dialects"
@@ -32,6 +33,10 @@ type Options struct {
 	// Notes stores the state of the gateway; nil means in memory. If Config.State names a
 	// database, pass the notes of its store, which the caller opens and closes.
 	Notes session.Notes
+	// Journal makes approvals of MCP calls survive a restart, each for at most one effect; nil
+	// means that a restart voids open questions of MCP clients. A session of the same store as
+	// Notes is a journal.
+	Journal tool.Journal
 	// Random is the source of ids. It is read concurrently. Nil, and a source that fails, mean
 	// the system's source.
 	Random io.Reader
@@ -51,7 +56,10 @@ type Gateway struct {
 	// headerBytes bounds the headers of requests.
 	headerBytes int
 	metrics     metrics
+	mcpMetrics  mcpMetrics
 	buffers     buffers
+	// mcp serves MCP servers; nil if the config has none.
+	mcp atomic.Pointer[mcpgate.Gate]
 	// conversations holds the locks of conversations that are changing.
 	conversations conversationLocks
 	// sealingKey is the secret that seals summaries of conversations; nil until it is first
@@ -100,6 +108,9 @@ func New(c *Config, o Options) (*Gateway, error) {
 		return nil, err
 	}
 	g.current.Store(s)
+	if err := g.setMCP(c); err != nil {
+		return nil, err
+	}
 	g.mux = g.routes()
 	return g, nil
 }
@@ -117,6 +128,9 @@ func (g *Gateway) Reload(c *Config) error {
 	if err != nil {
 		return err
 	}
+	if err := g.setMCP(c); err != nil {
+		return err
+	}
 	if err := g.keys.Replace(c.Keys); err != nil {
 		return err
 	}
@@ -130,6 +144,8 @@ func (g *Gateway) routes() *http.ServeMux {
 	mux.HandleFunc("POST /v1/responses/compact", func(w http.ResponseWriter, r *http.Request) {
 		g.serve(w, r, serving.Call{Call: wire.Call{Codec: dialects.Stateful()}, Compact: true})
 	})
+	mux.HandleFunc("/mcp", g.serveMCP)
+	mux.HandleFunc("/mcp/{server}", g.serveMCP)
 	mux.HandleFunc("GET /healthz", g.serveHealth)
 	mux.HandleFunc("GET /metrics", g.serveMetrics)
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { // HEAD too: Claude Code sends it

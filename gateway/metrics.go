@@ -131,7 +131,7 @@ func (g *Gateway) serveMetrics(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-	_, _ = w.Write([]byte(g.metrics.text())) // the client may have disconnected
+	_, _ = w.Write([]byte(g.metrics.text() + g.mcpMetrics.text(g.mcp.Load()))) // the client may have disconnected
 }
 
 // text returns the metrics in the Prometheus exposition format.

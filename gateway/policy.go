@@ -205,9 +205,9 @@ func (r *reader) policy(n *node) *policy.Policy {
 	return p
 }
 
-// policyFiles returns the files of policies that a config names.
+// policyFiles returns the files of policies that a config names, and those of MCP servers.
 func policyFiles(data []byte) (files []string) {
-	if !bytes.Contains(data, []byte("policy")) {
+	if !bytes.Contains(data, []byte("policy")) && !bytes.Contains(data, []byte("mcp")) {
 		return nil
 	}
 	root, _ := configfile.Read(data)
@@ -219,7 +219,7 @@ func policyFiles(data []byte) (files []string) {
 		}
 	}
 	take := func(name string, value *node) {
-		if name == "policy" && value.Kind == configfile.String {
+		if (name == "policy" || name == "mcp_policy") && value.Kind == configfile.String {
 			files = append(files, value.Text)
 		}
 	}
@@ -229,6 +229,13 @@ func policyFiles(data []byte) (files []string) {
 		}
 		each(value, func(name string, value *node) {
 			take(name, value)
+			if name == "mcp" {
+				each(value, func(name string, value *node) {
+					if name == "policy" || name == "lock" || name == "file" {
+						take("policy", value)
+					}
+				})
+			}
 			if name == "keys" || name == "routes" {
 				each(value, func(_ string, one *node) { each(one, take) })
 			}

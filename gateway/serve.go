@@ -32,6 +32,7 @@ func (g *Gateway) Serve(ctx context.Context, l net.Listener, drain time.Duration
 		Handler: g.browserGuard(), BaseContext: func(net.Listener) context.Context { return base },
 		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: g.headerBytes,
 	}
+	g.startMCP()
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(l) }()
 	select {
@@ -43,6 +44,7 @@ func (g *Gateway) Serve(ctx context.Context, l net.Listener, drain time.Duration
 	if n := g.metrics.running.Load(); n > 0 && g.opts.Log != nil {
 		g.opts.Log.InfoContext(ctx, "shutting down: waiting for running requests", "running", n, "drain", wait)
 	}
+	g.endMCPStreams()
 	over := time.AfterFunc(wait, func() { breakOff(errShutdown) })
 	defer over.Stop()
 	// Canceled responses still write their error, which takes a moment.

@@ -38,6 +38,7 @@ type setup struct {
 	heartbeat               time.Duration
 	hosts                   []string // in the form of normalizeHost
 	policies                policies
+	mcpOrigins              []string
 }
 
 // route holds the models that may respond to a request.
@@ -64,6 +65,9 @@ func newSetup(c *Config, sender *http.Client) (*setup, error) {
 	s.buffered, s.bufferedByKey = c.Limits.buffers()
 	for _, name := range c.Hosts {
 		s.hosts = append(s.hosts, normalizeHost(name))
+	}
+	if c.MCP != nil {
+		s.mcpOrigins = c.MCP.AllowedOrigins
 	}
 	list := c.Served()
 	var err error

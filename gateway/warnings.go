@@ -38,6 +38,9 @@ func (r *reader) warnings(file string, root *node) (out []*provider.FileError) {
 	if r.hostsAt != nil && len(r.config.Keys) > 0 {
 		warn(r.hostsAt, "hosts: the list has no effect, because with keys every host name is accepted; remove it, or remove the keys")
 	}
+	for _, w := range r.mcpWarnings {
+		out = append(out, &provider.FileError{File: w.File, Line: w.Line, Reason: "mcp: " + strings.TrimSpace(w.Server+" "+w.Text)})
+	}
 	sortFileErrors(out)
 	return out
 }

@@ -105,7 +105,8 @@ func (t *remoteTool) call(ctx context.Context, in tool.Input) (tool.Output, erro
 // in a row that were declined without a human.
 func (t *remoteTool) run(ctx context.Context, params json.RawMessage, current string, w *waiting, answers map[string]tool.Answer, declined int) (tool.Output, error) {
 	o := peer.Options{
-		Safe: t.repeatable(), Detach: true, TaskRequired: t.taskRequired(),
+		Offer: t.server.all.offer(ctx),
+		Safe:  t.repeatable(), Detach: true, TaskRequired: t.taskRequired(),
 		Check: func() error {
 			question, now, err := t.permitted()
 			if err == nil && (question != nil || now != current) {
@@ -213,6 +214,8 @@ func (f *inFlight) ask(ctx context.Context, r peer.Round) (map[string]peer.Respo
 				return a.responses, nil
 			}
 		case <-timer.C:
+			f.server.all.log().Warn("a call was abandoned: its question was not answered in time", "server", f.server.label)
+			f.cancel(errParkExpired)
 			return nil, errParkExpired
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
@@ -240,6 +243,10 @@ func (f *inFlight) progress(p peer.Progress) {
 	f.mu.Lock()
 	ctx := f.ctx
 	f.mu.Unlock()
+	if f.server.all.opts.Forward {
+		tool.Report(ctx, numbers(p))
+		return
+	}
 	text := p.Message
 	if text == "" {
 		text = fmt.Sprintf("%g", p.Done)

@@ -59,6 +59,17 @@ type Options struct {
 	// Trace receives every message that is exchanged with servers, for a person who looks for
 	// a problem. It is called concurrently. Values may be secrets.
 	Trace func(Exchange)
+	// Forward is for programs that serve the tools to MCP clients again, such as a gateway with
+	// package mcpserver. Results keep their raw JSON in the envelope of the output, with the
+	// format "mcp", and reports on progress their numbers. Questions of servers go to the
+	// approver in the form of the protocol ([tool.InputRequest.Request]), also those for a
+	// model and for folders. Tools that only the user interface of a server calls are included.
+	// The tools have the tag "forwarded".
+	Forward bool
+	// Offers returns which questions can be answered during a call, with Forward: those that
+	// the client of the call supports. A call whose server asks another one fails. Nil means
+	// all of them.
+	Offers func(ctx context.Context) Offers
 	// Name and Version identify this program to servers; empty means "dragoman".
 	Name, Version string
 	// Observe receives events of the servers, one at a time. Events are dropped if more than
@@ -75,11 +86,15 @@ type Options struct {
 	backoff, debounce, probe time.Duration
 }
 
+// Offers are the questions that a client can answer: forms, pages to open, requests for a model,
+// and requests for folders.
+type Offers struct{ Form, URL, Sampling, Roots bool }
+
 // Event is something that a server did on its own account.
 type Event struct {
 	Server string
-	// Kind is "connected", "lost", "failed", "tools", "prompts" or "resources" (the list
-	// changed), "resource" (a subscribed resource changed), or "log".
+	// Kind is "connected", "ready" (its tools are known), "lost", "failed", "tools", "prompts"
+	// or "resources" (the list changed), "resource" (a subscribed resource changed), or "log".
 	Kind string
 	// URI is the resource, and Text the message of a log.
 	URI, Text string
@@ -391,6 +406,8 @@ type server struct {
 	mu    sync.Mutex
 	state string
 	err   error
+	// told says that the observer knows that the server is ready.
+	told bool
 	// raw is the list that imported was made of.
 	raw      []json.RawMessage
 	dropped  []peer.Dropped
@@ -441,7 +458,8 @@ func (s *Servers) newServer(cfg Server, label string) (*server, error) {
 	}
 	one.peer = peer.New(peer.Config{
 		Label: label, Dialer: dialer, HTTP: cfg.URL != "", Revision: cfg.Revision, ClientInfo: info,
-		Elicitation: !s.opts.NoElicitation, Sampling: s.opts.Sampling != nil, Tasks: true, Roots: roots, LogLevel: s.opts.LogLevel,
+		Elicitation: !s.opts.NoElicitation, Sampling: s.opts.Sampling != nil || s.opts.asks(), Tasks: true, Roots: roots, LogLevel: s.opts.LogLevel,
+		AskRoots:    s.opts.asks() && roots == nil,
 		Input:       one.answerOutside,
 		ListChanged: one.listChanged,
 		Updated: func(uri string) {
@@ -544,6 +562,13 @@ func (s *server) open() error {
 		return err
 	}
 	s.setState(StateReady, nil)
+	s.mu.Lock()
+	told := s.told
+	s.told = true
+	s.mu.Unlock()
+	if !told {
+		s.all.observe(Event{Server: s.label, Kind: "ready"})
+	}
 	return nil
 }
 
@@ -552,6 +577,9 @@ func (s *server) setState(state string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.state, s.err = state, err
+	if state != StateReady {
+		s.told = false
+	}
 }
 
 // connectionLost notes the end of a connection. Calls connect again by themselves; so does the

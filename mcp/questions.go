@@ -48,7 +48,16 @@ func (s *server) from(toolName string) string {
 func (s *server) question(q peer.InputRequest, toolName string) (ask tool.InputRequest, ok bool) {
 	m := fieldsOf(q.Params)
 	ask = tool.InputRequest{Name: q.Key, From: s.from(toolName), Prompt: cutText(jsonwire.Unquote(m["message"]))}
+	if s.all.opts.asks() {
+		ask.Request = request(q)
+	}
 	switch {
+	case q.Method == peer.MethodSample && ask.Request != nil:
+		ask.Prompt = cutText("It wants to send a request to your model, and gets the response.")
+		return ask, len(q.Params) <= maxForm
+	case q.Method == peer.MethodRoots && ask.Request != nil:
+		ask.Prompt = "It wants to know the folders that you gave to the client."
+		return ask, true
 	case q.Method == peer.MethodSample:
 		if s.all.opts.Sampling == nil {
 			return ask, false
@@ -130,14 +139,20 @@ func (s *server) response(ctx context.Context, q peer.InputRequest, a tool.Answe
 	action := func(v string) peer.Response {
 		return peer.Response{Result: json.RawMessage(`{"action":"` + v + `"}`)}
 	}
+	if s.all.opts.asks() && a.Value != nil {
+		if r, ok := forwarded(q, a); ok {
+			return r, ""
+		}
+		return peer.Decline(q.Method), ""
+	}
 	switch {
-	case q.Method == peer.MethodSample && a.Verdict == tool.Approved:
+	case q.Method == peer.MethodSample && a.Verdict == tool.Approved && s.all.opts.Sampling != nil:
 		result, err := s.sample(ctx, q.Params)
 		if err != nil {
 			return peer.Response{Error: &rpc.Error{Code: rpc.CodeInternal, Message: "the model request failed"}}, ""
 		}
 		return peer.Response{Result: result}, ""
-	case q.Method == peer.MethodSample:
+	case q.Method != peer.MethodElicit:
 		return peer.Decline(q.Method), ""
 	case a.Verdict == tool.Rejected && !a.NoApprover:
 		return action("decline"), ""

@@ -23,6 +23,9 @@ const maxBlocks = 10_000
 func (t *remoteTool) output(raw json.RawMessage) (tool.Output, error) {
 	m := fieldsOf(raw)
 	out := tool.Output{Failed: string(m["isError"]) == "true"}
+	if t.server.all.opts.Forward {
+		out.Envelope = &dragoman.Native{Format: formatMCP, JSON: raw}
+	}
 	parts, texts, err := contentParts(m["content"])
 	if err != nil {
 		return out, &serverError{fmt.Sprintf("The server %q sent a result that cannot be read: %v", t.server.label, err), err}

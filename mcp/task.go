@@ -8,6 +8,7 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/mcp/internal/catalog"
 	"github.com/dragoman-go/dragoman/mcp/internal/peer"
 	"github.com/dragoman-go/dragoman/mcp/internal/rpc"
@@ -197,6 +198,9 @@ func (t *remoteTool) await(ticket *tool.Ticket, task peer.Task) (out tool.Output
 			continue
 		case err == nil:
 			out, err = t.output(raw)
+			if err == nil && s.all.opts.Forward { // outcomes of tickets have no envelope
+				out = tool.Output{Failed: out.Failed, Content: []dragoman.Part{&dragoman.Data{JSON: jsonwire.With([]byte("{}"), "dragoman/mcp_result", raw)}}}
+			}
 		}
 		if err != nil {
 			text := t.explain(err).Error()

@@ -95,7 +95,7 @@ func (s *server) choose() {
 			}
 			continue
 		}
-		if def.AppOnly {
+		if def.AppOnly && !s.all.opts.Forward {
 			continue
 		}
 		if old != nil && bytes.Equal(old.def.Definition, def.Definition) && old.def.Public == def.Public {
@@ -205,6 +205,9 @@ func (s *server) newTool(def *catalog.Tool) (*remoteTool, error) {
 	t.tool = tool.Remote(spec, t.call, tool.Set(func(o *tool.Settings) {
 		o.Source, o.Tags, o.From = codes.FromMCP, []string{"mcp:" + s.label}, s.from("")
 		o.Continue = t.continueWork
+		if s.all.opts.Forward {
+			o.Tags = append(o.Tags, "forwarded")
+		}
 		if def.NeedsApproval {
 			o.Approval = "always"
 		}
@@ -351,6 +354,7 @@ func (t *remoteTool) explain(err error) error {
 	text := ""
 	var coded *rpc.Error
 	var held *serverError
+	var missing *rpc.MissingCapability
 	switch {
 	case errors.As(err, &held), errors.As(err, new(*tool.Suspended)), errors.Is(err, ErrHeld):
 		return err
@@ -360,6 +364,8 @@ func (t *remoteTool) explain(err error) error {
 		text = fmt.Sprintf("The server %q did not answer in time, so the call was canceled. It may have had an effect.", label)
 	case errors.Is(err, peer.ErrDeclined):
 		text = fmt.Sprintf("The server %q needs an answer from the user to run %s, which was not given.", label, name)
+	case errors.As(err, &missing):
+		text = fmt.Sprintf("The server %q asked a question to run %s, and %v.", label, name, missing)
 	case errors.As(err, &coded) && coded.Code == rpc.CodeMissingCapability:
 		text = fmt.Sprintf("The server %q cannot run %s, because this client lacks a capability: %s", label, name, plainText(coded.Message))
 	case errors.As(err, &coded):

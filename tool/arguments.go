@@ -51,7 +51,7 @@ type failure struct {
 	// tripped reports that the breaker of the tool is open: this counts as one more failure for
 	// the turn, though the tool did not run.
 	tripped bool
-	// err is for the log and [Record.Cause].
+	// err is for the log and [Record.Cause]. Of invalid arguments it is what is wrong with them.
 	err error
 	// internal reports that code of the host failed, not the tool.
 	internal bool

@@ -1,11 +1,14 @@
 package tool
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -133,7 +136,10 @@ func (x *execution) gate(ctx context.Context) *failure {
 	x.entry = x.box.find(x.key)
 	switch {
 	case x.entry == nil:
-		return x.box.unknown(x.key)
+		f := x.box.unknown(x.key)
+		// The model invented the name, and may have written a secret in it.
+		x.key.Namespace, x.key.Name = x.redactor().Redact(x.key.Namespace), x.redactor().Redact(x.key.Name)
+		return f
 	case x.run.isDegraded(x.key):
 		return failf(ErrorUnavailable, "%s is no longer available in this run, because it failed before. Continue without it.", x.key.QualifiedName())
 	case x.call.Hosted:
@@ -251,12 +257,28 @@ func (d Decision) valid(q *Question) Decision {
 		return deny("the policy asks for input without naming an argument")
 	case d.Effect == AskInput && q.Spec != nil && q.Spec.Kind == codes.ToolFreeform:
 		return deny("the policy asks for input, but the tool takes text, which has no arguments to set")
+	case d.Effect == AskInput && q.Spec != nil && lacksArgument(q.Spec.Parameters, d.Input.Argument):
+		return deny("the policy asks for a value for %q, but the tool has no such argument", d.Input.Argument)
 	case q.Subject == codes.SubjectModelCall && (d.Effect == Ask || d.Effect == AskInput):
 		return deny("the policy asks for approval, but a model call cannot wait for it")
 	case q.Subject == codes.SubjectModelCall && len(d.Edits) > 0:
 		return deny("the policy edits arguments, but a model call has no arguments")
 	}
 	return d
+}
+
+// lacksArgument reports whether a schema is known to allow no argument of this name.
+func lacksArgument(parameters json.RawMessage, name string) bool {
+	var s struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+		Patterns   json.RawMessage            `json:"patternProperties"`
+		Additional json.RawMessage            `json:"additionalProperties"`
+	}
+	if json.Unmarshal(parameters, &s) != nil || s.Patterns != nil {
+		return false
+	}
+	_, has := s.Properties[name]
+	return !has && string(bytes.TrimSpace(s.Additional)) == "false"
 }
 
 // DeniedError reports that a policy denied a model call.
@@ -440,6 +462,9 @@ func (x *execution) needsApproval(ctx context.Context) *failure {
 	x.request = &ApprovalRequest{
 		Binding: x.binding(), Spec: x.entry.spec, From: s.From, Input: x.input.clone(), Agent: x.run.Agent, Reason: reason, Decision: x.decision, Changed: changed,
 	}
+	if x.resume != nil {
+		x.request.Problem = x.resume.Problem
+	}
 	if x.decision != nil && x.decision.Effect == AskInput && !x.continued() { // a continued call has its value
 		x.request.Wanted = x.decision.Input
 	}
@@ -510,11 +535,38 @@ func (x *execution) binding() Binding {
 	}
 }
 
-// approve asks the human, if approval is needed.
+// maxAnswers limits how often the approver is asked about one call.
+const maxAnswers = 3
+
+// approve asks the human, if approval is needed. An answer that cannot be used is not an error of
+// the model: the human is asked again, and then the call stays pending.
 func (x *execution) approve(ctx context.Context) {
-	if x.request == nil {
-		return
+	for try := 1; x.request != nil && !x.settled(); try++ {
+		problem, refused := x.askOnce(ctx)
+		if problem == "" {
+			return
+		}
+		again := *x.request
+		again.Problem, again.refused = x.redactor().Redact(problem), refused
+		x.request = &again
+		if try == maxAnswers {
+			x.leaveUndecided(ctx)
+			return
+		}
 	}
+}
+
+// leaveUndecided leaves a call pending.
+func (x *execution) leaveUndecided(ctx context.Context) {
+	x.verdict = Undecided
+	if !x.settleFromJournal(ctx) { // a call that already ran needs no approval
+		x.leavePending()
+	}
+}
+
+// askOnce asks the human once. If the answer cannot be used, it returns the problem and the
+// answer.
+func (x *execution) askOnce(ctx context.Context) (problem string, refused *Answer) {
 	answer, err := x.ask(ctx, x.request)
 	if err != nil {
 		if panicked := new(*PanicError); ctx.Err() != nil && !errors.As(err, panicked) {
@@ -527,17 +579,19 @@ func (x *execution) approve(ctx context.Context) {
 	x.verdict = answer.Verdict
 	switch answer.Verdict {
 	case Approved:
-		if f := x.approved(ctx, answer); f != nil {
+		problem, f := x.approved(ctx, answer)
+		if problem != "" {
+			return problem, &answer
+		}
+		if f != nil {
 			x.fail(ctx, f)
 		}
 	case Rejected:
 		x.fail(ctx, &failure{kind: ErrorRejected, message: x.rejection(answer)})
 	default:
-		x.verdict = Undecided
-		if !x.settleFromJournal(ctx) { // a call that already ran needs no approval
-			x.leavePending()
-		}
+		x.leaveUndecided(ctx)
 	}
+	return "", nil
 }
 
 // rejection returns the message to the model about a rejected call.
@@ -575,34 +629,48 @@ func (x *execution) ask(ctx context.Context, req *ApprovalRequest) (Answer, erro
 const noLimit = 100 * 365 * 24 * time.Hour
 
 // approved applies the changes of the human. They are validated and judged by the policy again,
-// without hooks. Ask counts as answered; Deny still denies.
-func (x *execution) approved(ctx context.Context, a Answer) *failure {
+// without hooks. Ask counts as answered; Deny still denies. problem says why the changes cannot be
+// used; the call then has the input that the human was asked about.
+func (x *execution) approved(ctx context.Context, a Answer) (problem string, f *failure) {
 	wanted := x.request.Wanted
+	asked, steps := x.input, slices.Clip(x.steps)
+	defer func() {
+		if problem != "" {
+			x.input, x.steps = asked, steps
+		}
+	}()
 	if a.Edited != nil {
 		x.input = a.Edited.clone()
 		x.steps = append(x.steps, Step{stepEdit, "by the user"})
 	}
 	switch {
 	case wanted.wantsValue() && len(a.Value) == 0 && a.Edited == nil:
-		return failf(ErrorRejected, "%s did not run: the user gave no value for %s", x.key.QualifiedName(), wanted.Argument)
+		return "a value for " + wanted.Argument + " is missing", nil
 	case wanted != nil && len(a.Value) > 0:
 		in, err := edited(x.input, []Edit{{wanted.Argument, a.Value}})
 		if err != nil {
-			return failf(ErrorRejected, "%s did not run: the value that the user gave is invalid: %v", x.key.QualifiedName(), err)
+			return fmt.Sprintf("the value for %s cannot be set: %v", wanted.Argument, err), nil
 		}
 		x.input = in
 		x.steps = append(x.steps, Step{stepEdit, wanted.Argument + ", by the user"})
 	case a.Edited == nil:
-		return nil
+		return "", nil
 	}
-	if f := x.recheck(ctx, "the user"); f != nil {
-		return f
+	if f := x.completeAndCheck(ctx, &x.input, &x.steps); f != nil {
+		switch {
+		case f.kind != ErrorArguments:
+			return "", f
+		case f.err != nil:
+			return f.err.Error(), nil
+		default:
+			return f.message, nil
+		}
 	}
-	return x.decide(ctx)
+	return "", x.decide(ctx)
 }
 
 func (x *execution) leavePending() {
-	p := Pending{Binding: x.request.Binding, Input: x.input, Reason: x.request.Reason, Wanted: x.request.Wanted, Changed: x.request.Changed, Definition: maps.Clone(x.entry.pin())}
+	p := Pending{Binding: x.request.Binding, Input: x.input, Reason: x.request.Reason, Wanted: x.request.Wanted, Problem: x.request.Problem, Changed: x.request.Changed, Definition: maps.Clone(x.entry.pin())}
 	if x.continued() { // its work has begun and must not restart after the approval
 		p.State, p.Attempt = x.resume.State, x.resume.Attempt
 	}

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -95,6 +96,10 @@ type InputRequest struct {
 	// Secrets names the fields of the value that appear to ask for a secret, such as a
 	// password. Warn about them.
 	Secrets []string `json:"secrets,omitempty"`
+	// Request is the question in the protocol of the server that asks, for approvers that pass
+	// it on instead of showing it: in the format "mcp", an object with method and params. The
+	// value of the answer is then the result of the protocol. Nil means that there is none.
+	Request *dragoman.Native `json:"request,omitempty"`
 }
 
 // wantsValue reports whether an approval needs a value.
@@ -181,11 +186,21 @@ type ApprovalRequest struct {
 	Changed *PinChange
 	// Wanted describes the value to ask for; nil means a yes-or-no question.
 	Wanted *InputRequest
+	// Problem says why the previous answer could not be used, such as an edited input that
+	// does not fit the schema. It is empty if there was none.
+	Problem string
 	// Preview returns the tool's own description of what the call would do: see
 	// Preview of [Settings]. It is nil if the tool does not have one. Call it while Approve runs.
 	// If it fails, show Input.
 	Preview func(ctx context.Context) (string, error)
+
+	// refused is the answer that Problem is about.
+	refused *Answer
 }
+
+// Refused reports whether a is the previous answer, which could not be used: see Problem. An
+// approver that stores answers must not return it again.
+func (r *ApprovalRequest) Refused(a Answer) bool { return r.refused != nil && r.refused.equal(a) }
 
 // Verdict is the decision of a human on a call.
 type Verdict string
@@ -205,7 +220,8 @@ type Answer struct {
 	// Edited replaces the input: it is validated and judged by the policy again, and runs only
 	// if the policy does not deny it. Nil keeps the input.
 	Edited *Input `json:"edited,omitempty"`
-	// Value is the value that ApprovalRequest.Wanted asked for.
+	// Value is the value that ApprovalRequest.Wanted asked for. If it or Edited is invalid, the
+	// approver is asked again, up to three times in all, and then the call stays pending.
 	Value json.RawMessage `json:"value,omitempty"`
 	// NoApprover marks a rejection that no human made, because none could be asked. The
 	// message to the model then does not blame the user.
@@ -214,6 +230,12 @@ type Answer struct {
 	// run, too, also after the run is resumed: package agent stores it with the run. A
 	// Runner without an agent ignores it: put a ledger of package policy before the approver.
 	Sticky bool `json:"sticky,omitempty"`
+}
+
+// equal reports whether two answers are the same.
+func (a Answer) equal(b Answer) bool {
+	return a.Verdict == b.Verdict && a.Message == b.Message && bytes.Equal(a.Value, b.Value) &&
+		(a.Edited == nil) == (b.Edited == nil) && (a.Edited == nil || a.Edited.same(*b.Edited))
 }
 
 // Ruling is the stored decision on a call that needed approval: what was shown, and what was
@@ -246,6 +268,9 @@ type Pending struct {
 	// than a verdict.
 	Reason string        `json:"reason,omitempty"`
 	Wanted *InputRequest `json:"wanted,omitempty"`
+	// Problem says why the last answer could not be used, such as an edited input that does not
+	// fit the schema. The next answer replaces it.
+	Problem string `json:"problem,omitempty"`
 	// Changed has the meaning of the field of [ApprovalRequest].
 	Changed *PinChange `json:"changed,omitempty"`
 	// Definition is the definition of the tool when approval was requested, by the fields of

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -8,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -250,12 +252,36 @@ func (x *execution) postHooks(ctx context.Context, run task[Output]) []task[Outp
 	for _, set := range sets {
 		for _, hook := range set.Post {
 			all = append(all, task[Output]{ctx: ctx, limit: set.timeout(), immediate: set.Immediate, f: func(ctx context.Context, out *Output) (err error) {
+				before, content := out.Envelope, enveloped(out)
 				*out, err = hook(ctx, x.input.clone(), *out)
+				if before != nil && out.Envelope == before && !bytes.Equal(enveloped(out), content) {
+					out.Envelope = nil // it still has what the hook changed
+				}
 				return snapshot(err)
 			}})
 		}
 	}
 	return all
+}
+
+// enveloped returns the JSON of the content of an output that has a native form, to find changes;
+// nil without one.
+func enveloped(out *Output) (content []byte) {
+	if out.Envelope == nil {
+		return nil
+	}
+	content = strconv.AppendBool(content, out.Failed)
+	for _, p := range out.Content {
+		if isNilPart(p) {
+			continue
+		}
+		b, err := dragoman.MarshalPart(p)
+		if err != nil {
+			return nil
+		}
+		content = append(append(content, '\n'), b...)
+	}
+	return content
 }
 
 // finish makes the result of a run: redacted, bounded, fenced and recorded in the journal.

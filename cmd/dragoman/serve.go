@@ -22,6 +22,7 @@ import (
 	"github.com/dragoman-go/dragoman/session/postgres"
 	"github.com/dragoman-go/dragoman/session/sqlite"
 	"github.com/dragoman-go/dragoman/sim"
+	"github.com/dragoman-go/dragoman/tool"
 )
 
 func newServe() *cobra.Command {
@@ -251,15 +252,16 @@ func (o serveFlags) serve(ctx context.Context, stop func(), stderr io.Writer) er
 	if err != nil {
 		return err
 	}
-	notes, closeNotes, err := openNotes(ctx, config.State)
+	notes, journal, closeNotes, err := openNotes(ctx, config)
 	if err != nil {
 		return failed("opening the state of the gateway: %w", err)
 	}
 	defer closeNotes()
-	g, err := gateway.New(config, gateway.Options{Log: log, Notes: notes})
+	g, err := gateway.New(config, gateway.Options{Log: log, Notes: notes, Journal: journal})
 	if err != nil {
 		return failed("%w", err)
 	}
+	defer func() { _ = g.Close() }() // nothing left to do about an error
 	listener, err := listen(ctx, config.Address())
 	if err != nil {
 		return err
@@ -345,21 +347,33 @@ func watch(ctx context.Context, w *gateway.Watcher) {
 }
 
 // openNotes opens the store of the gateway's state. It returns nil for state in memory.
-func openNotes(ctx context.Context, s gateway.State) (notes session.Notes, closeNotes func(), err error) {
-	switch {
-	case s.SQLite != "":
-		store, err := sqlite.Open(ctx, s.SQLite, sqlite.Options{})
-		if err != nil {
-			return nil, nil, err
-		}
-		return store.Notes(), func() { _ = store.Close() }, nil // nothing left to do about an error
-	case s.PostgresEnv != "":
-		store, err := postgres.Open(ctx, os.Getenv(s.PostgresEnv), postgres.Options{})
-		if err != nil {
-			return nil, nil, err
-		}
-		return store.Notes(), func() { _ = store.Close() }, nil
-	default:
-		return nil, func() {}, nil
+func openNotes(ctx context.Context, c *gateway.Config) (notes session.Notes, journal tool.Journal, closeNotes func(), err error) {
+	var store interface {
+		session.Store
+		Notes() session.Notes
+		Close() error
 	}
+	switch s := c.State; {
+	case s.SQLite != "":
+		store, err = sqlite.Open(ctx, s.SQLite, sqlite.Options{})
+	case s.PostgresEnv != "":
+		store, err = postgres.Open(ctx, os.Getenv(s.PostgresEnv), postgres.Options{})
+	default:
+		return nil, nil, func() {}, nil
+	}
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if c.MCP != nil {
+		j, err := session.OpenOrCreate(ctx, store, mcpJournal)
+		if err != nil {
+			_ = store.Close()
+			return nil, nil, nil, err
+		}
+		journal = j
+	}
+	return store.Notes(), journal, func() { _ = store.Close() }, nil // nothing left to do about an error
 }
+
+// mcpJournal is the session with the journal of MCP calls.
+const mcpJournal = "dragoman-gateway-mcp"

@@ -63,7 +63,7 @@ func (c *call) answerTo(req *tool.ApprovalRequest) (tool.Answer, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	answer, ok := c.granted[key]
-	return answer, ok
+	return answer, ok && !req.Refused(answer)
 }
 
 // shown holds the texts of an approval form that come from the tool.
@@ -106,6 +106,9 @@ func (s *Server) approvalForm(c *call, p *tool.Pending) asked {
 	fmt.Fprintf(&b, "%s: allow the tool %s to run?", visible(s.o.Name), visible(p.Tool()))
 	if p.Reason != "" {
 		fmt.Fprintf(&b, "\nReason: %s", visible(p.Reason))
+	}
+	if p.Problem != "" {
+		fmt.Fprintf(&b, "\nThe last answer could not be used: %s", visible(p.Problem))
 	}
 	if p.Changed != nil {
 		fmt.Fprintf(&b, "\nThe definition of the tool changed: %s", visible(p.Changed.String()))

@@ -310,7 +310,6 @@ func TestEditedArgumentsAreValidatedAndJudgedAgain(t *testing.T) {
 	c := newClient(t, url, modern, forms)
 	for args, want := range map[string]string{
 		`{"to":"ann","amount":1}`: "paid",
-		`{"to":"ann","amount":0}`: "amount",
 		`{"to":"bob","amount":1}`: "Bob is blocked",
 		``:                        "paid",
 	} {
@@ -323,6 +322,14 @@ func TestEditedArgumentsAreValidatedAndJudgedAgain(t *testing.T) {
 	slices.Sort(got)
 	if !slices.Equal(got, []string{"ann 1", "ann 5"}) {
 		t.Errorf("ran %v", got)
+	}
+	// Arguments that do not fit are asked for again, and the form says why.
+	again := c.call("pay", ann, retry(c.call("pay", ann), object{"approval": object{"action": "accept", "content": object{"approve": true, "arguments": `{"to":"ann","amount":0}`}}}))
+	if got := at[string](again.result, "inputRequests", "approval", "params", "message"); !strings.Contains(got, "The last answer could not be used: /amount") || len(paid.ran()) != 2 {
+		t.Errorf("%d %s, ran %v", again.code, again.result, paid.ran())
+	}
+	if r := c.call("pay", ann, retry(again, object{"approval": object{"action": "accept", "content": object{"approve": true, "arguments": `{"to":"ann","amount":7}`}}})); r.texts() != "paid" || !slices.Contains(paid.ran(), "ann 7") {
+		t.Errorf("%d %s %s", r.code, r.text, r.result)
 	}
 	// Without the option the field is ignored.
 	_, url = serve(t, mcpserver.Options{Tools: []tool.Tool{paid.tool(tool.Set(plain))}, Runner: &tool.Runner{Policy: rules}})

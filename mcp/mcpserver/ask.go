@@ -289,7 +289,8 @@ func workFrom(ctx context.Context) *work {
 }
 
 // askNow sends questions as requests to a client of an older revision and waits for the answers.
-func askNow(ctx context.Context, ss *mcp.ServerSession, questions map[string]Question) (map[string]json.RawMessage, error) {
+// opened, if not nil, gets the id of each question to open a page.
+func askNow(ctx context.Context, ss *mcp.ServerSession, questions map[string]Question, opened func(id string)) (map[string]json.RawMessage, error) {
 	var (
 		mu     sync.Mutex
 		wg     sync.WaitGroup
@@ -298,7 +299,7 @@ func askNow(ctx context.Context, ss *mcp.ServerSession, questions map[string]Que
 	)
 	for key, q := range questions {
 		wg.Go(func() {
-			answer, err := askOne(ctx, ss, q)
+			answer, err := askOne(ctx, ss, q, opened)
 			mu.Lock()
 			defer mu.Unlock()
 			if out[key] = answer; err != nil && failed == nil {
@@ -310,7 +311,7 @@ func askNow(ctx context.Context, ss *mcp.ServerSession, questions map[string]Que
 	return out, failed
 }
 
-func askOne(ctx context.Context, ss *mcp.ServerSession, q Question) (json.RawMessage, error) {
+func askOne(ctx context.Context, ss *mcp.ServerSession, q Question, opened func(id string)) (json.RawMessage, error) {
 	switch q.Method {
 	case methodElicit:
 		var raw struct {
@@ -325,6 +326,9 @@ func askOne(ctx context.Context, ss *mcp.ServerSession, q Question) (json.RawMes
 		p := &mcp.ElicitParams{Mode: raw.Mode, Message: raw.Message, URL: raw.URL}
 		if raw.Mode == "url" {
 			p.ElicitationID = randomID()
+			if opened != nil {
+				opened(p.ElicitationID)
+			}
 		} else {
 			p.RequestedSchema = raw.Schema
 		}

@@ -89,6 +89,9 @@ func (a *Auth) check() error {
 func (s *Server) authorize(w http.ResponseWriter, r *http.Request) (Principal, bool) {
 	a := s.o.Auth
 	if a == nil {
+		if s.o.Identify != nil {
+			return s.o.Identify(r), true
+		}
 		return Principal{}, true
 	}
 	if r.URL.Query().Has("access_token") {

@@ -50,6 +50,26 @@ type call struct {
 	round    int
 	ticket   *tool.Ticket
 	progress *progress
+	// pages are the ids of the questions to open a page that the client was asked.
+	pages []string
+}
+
+// opened notes that the client was asked to open a page.
+func (c *call) opened(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.pages = append(c.pages, id)
+}
+
+// completePages tells the client that what it did in the pages is complete, because the call has
+// its result.
+func (c *call) completePages() {
+	c.mu.Lock()
+	pages := c.pages
+	c.mu.Unlock()
+	for _, id := range pages {
+		_ = c.session.NotifyElicitationComplete(c.ctx, &mcp.ElicitationCompleteParams{ElicitationID: id})
+	}
 }
 
 // newCall returns the call of a request.
@@ -103,6 +123,7 @@ func (s *Server) callTool(ctx context.Context, in *request) (mcp.Result, error) 
 	defer s.calls.Delete(c.run)
 	c.startProgress()
 	defer c.stopProgress()
+	defer c.completePages()
 	ctx = context.WithValue(ctx, contextKey{}, c)
 
 	run := s.runner.Start(st.Run)
@@ -130,8 +151,8 @@ func (s *Server) callTool(ctx context.Context, in *request) (mcp.Result, error) 
 			return s.finish(ctx, c, d, run, batch, err)
 		}
 		st.Pending = &batch.Pending[0]
-		if res := s.openQuestions(c, st); res != nil {
-			return res, nil
+		if res, err := s.openQuestions(c, st); res != nil || err != nil {
+			return res, err
 		}
 	}
 	return errorResult(c.modern, fmt.Sprintf("%s did not finish: it asked too many questions.", in.name)), nil
@@ -193,7 +214,12 @@ func (st *state) answer(responses map[string]json.RawMessage) {
 			continue
 		}
 		if q.Binding != "" {
-			verdict, ok := q.decide(a)
+			verdict, ok := tool.Answer{}, true
+			if q.Own {
+				verdict = q.decideOwn(a)
+			} else {
+				verdict, ok = q.decide(a)
+			}
 			if !ok {
 				continue
 			}
@@ -217,8 +243,11 @@ func (st *state) answer(responses map[string]json.RawMessage) {
 
 // openQuestions puts the questions of the pending call into the state. A result means that the
 // call cannot continue.
-func (s *Server) openQuestions(c *call, st *state) mcp.Result {
+func (s *Server) openQuestions(c *call, st *state) (mcp.Result, error) {
 	p := st.Pending
+	if own := ownQuestions(p); len(own) > 0 {
+		return s.openOwn(c, st, own)
+	}
 	var mine askState
 	c.mu.Lock()
 	_, approval := c.shown[bindingKey(p.Binding)]
@@ -231,20 +260,20 @@ func (s *Server) openQuestions(c *call, st *state) mcp.Result {
 		for key, q := range mine.Asking {
 			st.Open[key] = asked{Question: q}
 		}
-		return nil
+		return nil, nil
 	}
 	waiting := leaves(*p)
 	if approval || p.State == nil {
 		waiting = []tool.Pending{*p}
 	}
 	if len(waiting) == 0 {
-		return errorResult(c.modern, p.Tool()+" waits for something that this client cannot give.")
+		return errorResult(c.modern, p.Tool()+" waits for something that this client cannot give."), nil
 	}
 	if s.o.NoClientApprovals {
-		return errorResult(c.modern, p.Tool()+" did not run: it needs approval ("+p.Reason+"), which only the operator of this server can give. It was not given.")
+		return errorResult(c.modern, p.Tool()+" did not run: it needs approval ("+p.Reason+"), which only the operator of this server can give. It was not given."), nil
 	}
 	if !c.caller.Can(CapElicitation) {
-		return errorResult(c.modern, p.Tool()+" did not run: it needs approval ("+p.Reason+"). The user of this client could give it, but the client does not support forms (elicitation). Use a client that does, or let the operator of this server allow the tool.")
+		return errorResult(c.modern, p.Tool()+" did not run: it needs approval ("+p.Reason+"). The user of this client could give it, but the client does not support forms (elicitation). Use a client that does, or let the operator of this server allow the tool."), nil
 	}
 	st.Open = map[string]asked{}
 	for i := range waiting {
@@ -252,15 +281,15 @@ func (s *Server) openQuestions(c *call, st *state) mcp.Result {
 		if len(waiting) > 1 {
 			key = fmt.Sprintf("approval_%d", i+1)
 		}
-		if _, given := st.Granted[bindingKey(waiting[i].Binding)]; given {
+		if _, given := st.Granted[bindingKey(waiting[i].Binding)]; given && waiting[i].Problem == "" {
 			continue
 		}
 		st.Open[key] = s.approvalForm(c, &waiting[i])
 	}
 	if len(st.Open) == 0 {
-		return errorResult(c.modern, p.Tool()+" did not run: its approval could not be used.")
+		return errorResult(c.modern, p.Tool()+" did not run: its approval could not be used."), nil
 	}
-	return nil
+	return nil, nil
 }
 
 // leaves returns the calls below a pending call that wait for approval.
@@ -291,7 +320,7 @@ func (s *Server) askOpen(ctx context.Context, c *call, st *state) (res mcp.Resul
 	}
 	waiting, cancel := context.WithTimeout(c.ctx, s.o.ApprovalTTL)
 	defer cancel()
-	answers, err := askNow(waiting, c.session, open)
+	answers, err := askNow(waiting, c.session, open, c.opened)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, true, context.Cause(ctx)
@@ -331,7 +360,7 @@ func (s *Server) inputRequired(principal string, st *state, open map[string]Ques
 // finish returns the response of a call that has its result.
 func (s *Server) finish(ctx context.Context, c *call, d *definition, run *tool.Run, batch *tool.Batch, err error) (mcp.Result, error) {
 	if len(batch.Records) > 0 && s.o.OnRecord != nil {
-		s.o.OnRecord(c.caller, batch.Records[0])
+		defer func() { s.o.OnRecord(c.caller, batch.Records[0]) }() // after the losses
 	}
 	var failed *tool.CallError
 	switch {
@@ -350,6 +379,17 @@ func (s *Server) finish(ctx context.Context, c *call, d *definition, run *tool.R
 	}
 	res, record := batch.Results[0], batch.Records[0]
 	var missing *missingCapability
+	if d.remote && res.Outcome == codes.OutcomeError {
+		if missing := missingFor(record.Cause); missing != nil {
+			if c.modern {
+				return nil, missing.rpc()
+			}
+			return errorResult(false, d.name+" did not run: "+missing.Error()+"."), nil
+		}
+		if wire := forwardedError(c.modern, record.Cause); wire != nil {
+			return nil, wire
+		}
+	}
 	if res.Outcome == codes.OutcomeError && errors.As(record.Cause, &missing) {
 		if c.modern {
 			return nil, missing.rpc()
@@ -361,6 +401,9 @@ func (s *Server) finish(ctx context.Context, c *call, d *definition, run *tool.R
 	c.mu.Unlock()
 	if ticket != nil && res.Outcome != codes.OutcomeError {
 		return s.background(ctx, c, d, run, ticket)
+	}
+	if passed := s.forwarded(c, d, res, &record); passed != nil {
+		return passed, nil
 	}
 	return s.toolResult(c, d, res.Content, res.Outcome == codes.OutcomeError), nil
 }
@@ -387,6 +430,9 @@ func (s *Server) listTools(ctx context.Context, in *request) (mcp.Result, error)
 			w.Known(d.modern)
 		} else {
 			w.Known(d.legacy)
+			if d.lowered {
+				s.lost(&call{caller: in.caller}, d, dragoman.Loss{Kind: dragoman.Dropped, Severity: dragoman.Warn, Path: "/outputSchema", Detail: "clients before 2026-07-28 accept only schemas of objects"})
+			}
 		}
 	}
 	w.EndArray()

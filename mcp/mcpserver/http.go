@@ -409,7 +409,7 @@ func decodeHeader(v string) (decoded string, encoded, ok bool) {
 // hostAllowed protects a server against pages that reach it by a name of their own (DNS
 // rebinding).
 func (s *Server) hostAllowed(r *http.Request) bool {
-	if s.knownHost(r.Host) {
+	if s.knownHost(r.Host) || slices.Contains(s.o.Hosts, "*") {
 		return true
 	}
 	local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)

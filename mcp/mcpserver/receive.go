@@ -77,6 +77,13 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 		if err != nil {
 			return nil, err
 		}
+		if s.o.Admit != nil && admitted(method) {
+			done, err := s.o.Admit(ctx, in.caller, method)
+			if err != nil {
+				return refused(in, err)
+			}
+			defer done()
+		}
 		switch method {
 		case "initialize":
 			res, err := next(ctx, method, req)
@@ -88,6 +95,12 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 			return s.listTools(ctx, in)
 		case "tools/call":
 			return s.callTool(ctx, in)
+		case "resources/list", "resources/templates/list", "resources/read", "prompts/list", "prompts/get", "completion/complete":
+			if s.o.Provider != nil {
+				return s.provide(ctx, in, req)
+			}
+		}
+		switch method {
 		case "resources/list":
 			return s.listResources(ctx, in)
 		case "resources/templates/list":
@@ -105,9 +118,12 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 				return nil, notFound(method)
 			}
 		case "resources/subscribe", "resources/unsubscribe":
-			if !s.o.Subscriptions {
+			if !s.o.Subscriptions && s.o.Provider == nil {
 				return nil, notFound(method)
 			}
+			ctx = context.WithValue(ctx, contextKey{}, s.newCall(ctx, in))
+		case "subscriptions/listen":
+			ctx = s.follow(ctx, in, req)
 		case methodTaskGet, methodTaskUpdate, methodTaskCancel:
 			return s.taskMethod(ctx, in)
 		case methodSkillsList:
@@ -119,6 +135,27 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 		}
 		return next(ctx, method, req)
 	}
+}
+
+// admitted reports whether [Options.Admit] decides on a method.
+func admitted(method string) bool {
+	switch method {
+	case "tools/list", "tools/call", "resources/list", "resources/templates/list", "resources/read", "prompts/list", "prompts/get", "completion/complete":
+		return true
+	}
+	return false
+}
+
+// codeRefused is the code of a request that the host refused: codes of the protocol and of
+// JSON-RPC are negative.
+const codeRefused = 1
+
+// refused returns the response to a request that the host refused.
+func refused(in *request, err error) (mcp.Result, error) {
+	if in.method == "tools/call" { // the client's model reads it
+		return errorResult(in.modern, in.name+" did not run: "+err.Error()), nil
+	}
+	return nil, rpcError(codeRefused, err.Error())
 }
 
 // withoutTasks removes the tasks extension from the answer to initialize: it belongs to the

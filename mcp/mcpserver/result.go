@@ -36,11 +36,19 @@ func (r *rawResult) set(name string, value any) *rawResult { return r.add(name, 
 func (r *rawResult) MarshalJSON() ([]byte, error) {
 	w := jsonwire.Writer{}
 	w.BeginObject()
+	meta := len(r.Meta) > 0
 	for _, f := range r.fields {
-		w.QuotedKey(f.name)
-		w.Known(f.value)
+		value := f.value
+		if f.name == "_meta" && meta { // that of another server
+			for _, name := range slices.Sorted(keys(r.Meta)) {
+				value = jsonwire.With(value, name, encode(r.Meta[name]))
+			}
+			meta = false
+		}
+		w.Key(f.name)
+		w.Known(value)
 	}
-	if len(r.Meta) > 0 {
+	if meta {
 		w.QuotedKey("_meta")
 		w.Known(encode(map[string]any(r.Meta)))
 	}

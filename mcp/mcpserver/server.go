@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -36,6 +38,16 @@ type Options struct {
 	// Show reports whether a caller sees a tool and may call it; nil shows all tools. It is
 	// called for every request.
 	Show func(ctx context.Context, caller Caller, spec *dragoman.ToolSpec) bool
+	// ToolName returns the name of a tool for clients; nil, or an empty result, means the name
+	// of its spec.
+	ToolName func(spec *dragoman.ToolSpec) string
+	// OnLoss receives what the client of a call does not get, because its revision has no form
+	// for it. run is the id of the run in the record. It is called before OnRecord.
+	OnLoss func(caller Caller, spec *dragoman.ToolSpec, run string, loss dragoman.Loss)
+	// Admit is called before a request for a list, tool, resource, prompt or completion is
+	// answered. An error refuses the request with its text; otherwise done is called when the
+	// request ends. Nil admits all.
+	Admit func(ctx context.Context, caller Caller, method string) (done func(), err error)
 	// OnRecord receives the record of each call with its caller, for an audit log. It is
 	// called before the response is sent and must return quickly.
 	OnRecord func(caller Caller, record tool.Record)
@@ -62,6 +74,9 @@ type Options struct {
 	// not support tasks; zero means 10 minutes.
 	WaitForTasks time.Duration
 
+	// Provider serves resources, prompts, completions and subscriptions that are known only
+	// when a client asks. The fields below, up to Subscriptions, must then be empty.
+	Provider  Provider
 	Resources []Resource
 	Templates []ResourceTemplate
 	Prompts   []Prompt
@@ -77,10 +92,14 @@ type Options struct {
 
 	// Auth requires authorization over HTTP; nil requires none.
 	Auth *Auth
+	// Identify returns the principal of a request over HTTP that the host has authorized
+	// itself; nil means no principal. It is not used with Auth.
+	Identify func(r *http.Request) Principal
 	// Origins lists the origins of web pages that may connect, such as
 	// "https://app.example.com". Pages of other origins are refused.
 	Origins []string
-	// Hosts lists the names, with or without port, under which clients reach the server.
+	// Hosts lists the names, with or without port, under which clients reach the server; "*"
+	// accepts every name, for a host that checks it or whose clients need a key.
 	// With an empty list every Host is accepted, except that a server on a loopback address
 	// accepts only loopback names.
 	Hosts []string
@@ -123,6 +142,8 @@ type Server struct {
 	calls sync.Map
 	tasks liveTasks
 	spent spentStates
+	// followed holds the subscriptions of sessions to resources of the provider.
+	followed subscriptions
 
 	requests, streams, sessions slots
 	http                        httpSide
@@ -143,7 +164,7 @@ func New(o Options) (*Server, error) {
 		set, usual int
 	}{{&s.requests, o.MaxRequests, 256}, {&s.streams, o.MaxStreams, 1000}, {&s.sessions, o.MaxSessions, 1000}, {&s.tasks.slots, o.MaxTasks, 100}} {
 		l.of.limit = cmp.Or(max(l.set, 0), l.usual)
-		if l.of.share = l.of.limit; o.Auth != nil {
+		if l.of.share = l.of.limit; o.Auth != nil || o.Identify != nil {
 			l.of.share = max(1, (l.of.limit+1)/2)
 		}
 	}
@@ -161,6 +182,9 @@ func New(o Options) (*Server, error) {
 		if err := o.Auth.check(); err != nil {
 			return nil, err
 		}
+	}
+	if o.Provider != nil && (len(o.Resources)+len(o.Templates)+len(o.Prompts) > 0 || o.Complete != nil || o.Subscriptions) {
+		return nil, errors.New("mcpserver: with Options.Provider, set neither resources, templates, prompts, Complete nor Subscriptions")
 	}
 	s.static.Store(&features{resources: o.Resources, templates: o.Templates, prompts: o.Prompts})
 	if err := s.static.Load().check(); err != nil {
@@ -244,15 +268,16 @@ func (s *Server) setUpSDK() {
 		caps.AddExtension(skillsExtension, map[string]any{"directoryRead": true})
 	}
 	f := s.static.Load()
-	if len(f.resources)+len(f.templates) > 0 || s.o.Skills != nil || s.o.Subscriptions {
+	follows := s.o.Subscriptions || s.o.Provider != nil
+	if len(f.resources)+len(f.templates) > 0 || s.o.Skills != nil || follows {
 		s.hasResources = true
-		caps.Resources = &mcp.ResourceCapabilities{ListChanged: true, Subscribe: s.o.Subscriptions}
+		caps.Resources = &mcp.ResourceCapabilities{ListChanged: true, Subscribe: follows}
 	}
-	if len(f.prompts) > 0 {
+	if len(f.prompts) > 0 || s.o.Provider != nil {
 		s.hasPrompts = true
 		caps.Prompts = &mcp.PromptCapabilities{ListChanged: true}
 	}
-	if s.o.Complete != nil {
+	if s.o.Complete != nil || s.o.Provider != nil {
 		caps.Completions = &mcp.CompletionCapabilities{}
 	}
 	if s.o.Logging {
@@ -264,9 +289,19 @@ func (s *Server) setUpSDK() {
 		Logger:       slog.New(quiet{s.log.Handler()}),
 		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.CacheScope = "private" },
 	}
-	if s.o.Subscriptions {
-		so.SubscribeHandler = func(ctx context.Context, r *mcp.SubscribeRequest) error { return s.maySubscribe(r.Params.URI) }
-		so.UnsubscribeHandler = func(context.Context, *mcp.UnsubscribeRequest) error { return nil }
+	if follows {
+		so.SubscribeHandler = func(ctx context.Context, r *mcp.SubscribeRequest) error {
+			if set, _ := ctx.Value(followedKey{}).(map[string]bool); set[r.Params.URI] {
+				return nil
+			}
+			return s.subscribe(ctx, r.Session, r.Params.URI)
+		}
+		so.UnsubscribeHandler = func(ctx context.Context, r *mcp.UnsubscribeRequest) error {
+			if s.o.Provider != nil {
+				s.unsubscribe(ctx, r.Session, r.Params.URI)
+			}
+			return nil
+		}
 	}
 	s.sdk = mcp.NewServer(&mcp.Implementation{Name: s.o.Name, Title: s.o.Title, Version: cmp.Or(s.o.Version, "0")}, so)
 	for _, method := range []string{methodTaskGet, methodTaskUpdate, methodTaskCancel, methodSkillsList, methodSkillsGet, methodDirectory} {
@@ -317,7 +352,7 @@ func (s *Server) SetTools(tools ...tool.Tool) error {
 func (s *Server) SetBox(box *tool.Box) error { return s.setBox(box) }
 
 func (s *Server) setBox(box *tool.Box) error {
-	next, err := newCatalog(box)
+	next, err := newCatalog(box, &s.o)
 	if err != nil {
 		return err
 	}
@@ -328,7 +363,12 @@ func (s *Server) setBox(box *tool.Box) error {
 	probe := mcp.NewServer(&mcp.Implementation{Name: "probe"}, &mcp.ServerOptions{Logger: slog.New(slog.DiscardHandler)})
 	var wrong []error
 	for _, d := range next.list {
-		if err := addTool(probe, d); err != nil {
+		err := addTool(probe, d)
+		if err != nil && d.remote { // one bad tool of another server takes nothing else down
+			d.input = json.RawMessage(`{"type":"object"}`)
+			err = addTool(probe, d)
+		}
+		if err != nil {
 			wrong = append(wrong, err)
 		}
 	}
@@ -379,15 +419,7 @@ func (s *Server) SetResources(resources []Resource, templates []ResourceTemplate
 	if err != nil {
 		return err
 	}
-	if !s.hasResources { // it is not declared
-		return nil
-	}
-	// Adding anything makes the SDK announce a change. It is never listed, because receive
-	// answers the lists.
-	const uri = "dragoman:changed"
-	s.sdk.AddResource(&mcp.Resource{URI: uri, Name: uri}, func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-		return nil, notFound("resources/read")
-	})
+	s.ResourcesChanged()
 	return nil
 }
 
@@ -397,12 +429,7 @@ func (s *Server) SetPrompts(prompts ...Prompt) error {
 	if err := s.setFeatures(func(f *features) { f.prompts = prompts }); err != nil {
 		return err
 	}
-	if !s.hasPrompts {
-		return nil
-	}
-	s.sdk.AddPrompt(&mcp.Prompt{Name: "changed"}, func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-		return nil, notFound("prompts/get")
-	})
+	s.PromptsChanged()
 	return nil
 }
 

@@ -100,6 +100,7 @@ type asked struct {
 	ValueRaw bool               `json:"raw,omitempty"` // the value is JSON text
 	Freeform bool               `json:"f,omitempty"`
 	Edits    bool               `json:"e,omitempty"` // the form offers to change the arguments
+	Own      bool               `json:"o,omitempty"` // a question of the tool, not of this package
 }
 
 const sealState = "state"

@@ -319,7 +319,10 @@ func (s *Server) outcome(ctx context.Context, c *call, name string, t *tool.Stor
 		if d == nil {
 			d = &definition{}
 		}
-		res := s.toolResult(c, d, m.Parts[1:], t.State != "resolved").(*rawResult)
+		res := s.forwardedOutcome(c, d, m.Parts[1:])
+		if res == nil {
+			res = s.toolResult(c, d, m.Parts[1:], t.State != "resolved").(*rawResult)
+		}
 		if c.modern && res.fields[0].name == "resultType" { // the result of a task has none of its own
 			res.fields = slices.DeleteFunc(res.fields, func(f field) bool { return f.name == "resultType" })
 		}
@@ -434,7 +437,7 @@ func (w *work) ask(ctx context.Context, c *call, questions map[string]Question) 
 		return nil, &missingCapability{need: need}
 	}
 	if !c.modern { // the call waits for the work, so its stream is open
-		return askNow(c.ctx, c.session, questions)
+		return askNow(c.ctx, c.session, questions, c.opened)
 	}
 	waiting := map[string]*openQuestion{}
 	w.mu.Lock()

@@ -32,19 +32,36 @@ type definition struct {
 	// input is the input schema. structured reports that results conform to the output schema.
 	input      json.RawMessage
 	structured bool
+	// remote reports that the tool is that of another MCP server, and its objects are those of
+	// that server. lowered reports that legacy has no output schema, although modern has one.
+	remote, lowered bool
 	// modern and legacy are the wire objects for 2026-07-28 and for older revisions.
 	modern, legacy json.RawMessage
 }
 
-func newCatalog(box *tool.Box) (*catalog, error) {
+func newCatalog(box *tool.Box, o *Options) (*catalog, error) {
 	c := &catalog{box: box, byName: map[string]*definition{}}
 	tools := box.Tools()
 	names := wireNames(tools)
+	if o.ToolName != nil {
+		for i, t := range tools {
+			if name := o.ToolName(t.Spec()); name != "" {
+				names[i] = name
+			}
+		}
+	}
 	var wrong []error
 	for i, t := range tools {
 		d, err := define(names[i], t)
 		if err != nil {
 			wrong = append(wrong, err)
+			continue
+		}
+		if src := d.spec.Source; src != nil && src.Format == formatTool && isForwarded(t) && fieldsOf(src.JSON) != nil {
+			d.forward(src.JSON, o.Unfenced)
+		}
+		if c.byName[d.name] != nil {
+			wrong = append(wrong, fmt.Errorf("mcpserver: two tools have the name %q", d.name))
 			continue
 		}
 		c.list = append(c.list, d)

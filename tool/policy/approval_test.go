@@ -622,8 +622,8 @@ func TestA7_ShownTextCannotForgeThePrompt(t *testing.T) {
 	}
 }
 
-// Arguments that became invalid through a policy, a hook or a human are not the model's to
-// correct: the result says who changed them.
+// Arguments that became invalid through a policy or a hook are not the model's to correct: the
+// result says who changed them.
 func TestP4_InvalidChangesNameWhoMadeThem(t *testing.T) {
 	type count struct {
 		N int `json:"n" jsonschema:"maximum=10"`
@@ -638,10 +638,7 @@ func TestP4_InvalidChangesNameWhoMadeThem(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ask := ApproverFunc(func(context.Context, *tool.ApprovalRequest) (tool.Answer, error) {
-			return tool.Answer{Verdict: tool.Approved, Value: json.RawMessage("30")}, nil
-		})
-		b, err := (&tool.Runner{Policy: p, Approver: ask}).Start("r").Do(t.Context(), box, tool.Turn{Number: 1, Calls: []*dragoman.ToolCall{{ID: "1", Name: "f", Arguments: `{"n":1}`}}})
+		b, err := (&tool.Runner{Policy: p}).Start("r").Do(t.Context(), box, tool.Turn{Number: 1, Calls: []*dragoman.ToolCall{{ID: "1", Name: "f", Arguments: `{"n":1}`}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -654,10 +651,63 @@ func TestP4_InvalidChangesNameWhoMadeThem(t *testing.T) {
 	for who, got := range map[string]string{
 		"a policy": run(Rule{ID: "a", Effect: tool.Allow, Edits: []tool.Edit{{Argument: "n", Value: json.RawMessage("30")}}}, tool.Hooks{}),
 		"a hook":   run(Rule{ID: "a", Effect: tool.Allow}, tool.Hooks{Pre: []tool.PreHook{tooBig}}),
-		"the user": run(Rule{ID: "a", Effect: tool.AskInput, Input: &tool.InputRequest{Argument: "n", Prompt: "how many"}}, tool.Hooks{}),
 	} {
 		if !strings.Contains(got, "/n: must be at most 10, is 30") || !strings.HasSuffix(got, "Your arguments were valid: "+who+" changed them.") || strings.Contains(got, "call the tool again") {
 			t.Errorf("%s: %s", who, got)
 		}
 	}
+}
+
+// A stored answer that cannot be used is not given again: the next approver is asked, or the call
+// waits. A sticky approval does not run the input that the human wanted to change.
+func TestA3_LedgerDoesNotRepeatAnAnswerThatCannotBeUsed(t *testing.T) {
+	bad := tool.Answer{Verdict: tool.Approved, Edited: &tool.Input{Arguments: json.RawMessage(`{"path":7}`)}}
+	for _, sticky := range []bool{false, true} {
+		w := newFixture(t, nil, tool.NeedsApproval())
+		ledger := &Ledger{}
+		w.runner.Approver = ledger
+		w.do(`{"path":"a"}`)
+		b := w.batch.Pending[0].Binding
+		if err := ledger.Decide(b, bad); err != nil {
+			t.Fatal(err)
+		}
+		if sticky {
+			ledger.Always(b)
+		}
+		if w.again(`{"path":"a"}`); w.ran != 0 || len(w.batch.Pending) != 1 || !strings.Contains(w.batch.Pending[0].Problem, "/path: must be string, is number") {
+			t.Fatalf("sticky %v: %+v", sticky, w.batch)
+		}
+		// A human at a terminal reads the problem.
+		var shown bytes.Buffer
+		w.runner.Approver = First(ledger, NewPrompt(strings.NewReader("e {\"path\":\"b\"}\n"), &shown))
+		if w.again(`{"path":"a"}`); fmt.Sprint(w.with) != "[bfalse]" {
+			t.Errorf("sticky %v: ran %v, %+v", sticky, w.with, w.batch)
+		}
+		if !strings.Contains(shown.String(), "The last answer could not be used:\n  | /path: must be string, is number\n") {
+			t.Errorf("the prompt shows\n%s", &shown)
+		}
+	}
+	// A human elsewhere replaces the answer, and a waiting call continues.
+	synctest.Test(t, func(t *testing.T) {
+		w := newFixture(t, nil, tool.NeedsApproval())
+		ledger := &Ledger{}
+		var problems []string
+		w.runner.Approver = ledger.Wait(Waiting{Announce: func(_ context.Context, req *tool.ApprovalRequest) error {
+			problems = append(problems, req.Problem)
+			answer := bad
+			if req.Problem != "" {
+				answer = tool.Answer{Verdict: tool.Approved}
+			}
+			go func() {
+				time.Sleep(time.Second)
+				if err := ledger.Decide(req.Binding, answer); err != nil {
+					t.Error(err)
+				}
+			}()
+			return nil
+		}})
+		if w.do(`{"path":"a"}`); fmt.Sprint(w.with) != "[afalse]" || len(problems) != 2 || problems[0] != "" || problems[1] == "" {
+			t.Errorf("ran %v, asked with %q", w.with, problems)
+		}
+	})
 }

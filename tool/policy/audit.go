@@ -14,9 +14,9 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// Audit writes decisions and calls to a log, one line of JSON for each (requirement P7). It
-// never contains arguments and outputs: arguments are logged as their hash, and all texts are
-// redacted.
+// Audit writes decisions and calls to a log, one line of JSON for each (requirement P7).
+// Arguments are logged as their hash, and outputs are not logged, but the errors of tools and the
+// reasons of decisions are, and they may quote either. All texts are redacted.
 //
 // Each line is written with one Write, and lines never overlap. An Audit is safe for concurrent
 // use. Do not change it while it is in use.

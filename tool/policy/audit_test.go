@@ -211,10 +211,17 @@ func TestP7_SecretsOfTheRunAreNotInTheLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := runner.Start("run")
-	for i, path := range []string{"allow", "deny", "ask", "fail"} {
-		b, err := run.Do(t.Context(), box, tool.Turn{Number: i, Calls: []*dragoman.ToolCall{{ID: "c", Name: "login", Arguments: `{"path":"` + path + `"}`}}})
+	for i, path := range []string{"allow", "deny", "ask", "fail", "invent"} {
+		c := &dragoman.ToolCall{ID: "c", Name: "login", Arguments: `{"path":"` + path + `"}`}
+		if path == "invent" {
+			c.Name, c.Namespace = "look_"+configured, given
+		}
+		b, err := run.Do(t.Context(), box, tool.Turn{Number: i, Calls: []*dragoman.ToolCall{c}})
 		if err != nil {
 			t.Fatal(err)
+		}
+		if res := b.Results[0]; path == "invent" && (res.Name != c.Name || res.Namespace != c.Namespace || b.Records[0].Tool != "[redacted].look_[redacted]") {
+			t.Errorf("the result is of %s.%s, the record of %s", res.Namespace, res.Name, b.Records[0].Tool)
 		}
 		if len(b.Pending) > 0 {
 			pending = b.Pending[0]

@@ -120,7 +120,8 @@ func (l *Ledger) notify() {
 }
 
 // Approve returns the stored decision on this call, otherwise the sticky one. A call that needs
-// a value gets no sticky approval, because that has no value.
+// a value gets no sticky approval, because that has no value. An answer that could not be used is
+// not returned again.
 func (l *Ledger) Approve(_ context.Context, req *tool.ApprovalRequest) (tool.Answer, error) {
 	if l == nil || req == nil {
 		return tool.Answer{}, nil
@@ -133,11 +134,11 @@ func (l *Ledger) Approve(_ context.Context, req *tool.ApprovalRequest) (tool.Ans
 func (l *Ledger) lookup(req *tool.ApprovalRequest) (tool.Answer, <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if a, ok := l.calls[req.Binding]; ok {
+	if a, ok := l.calls[req.Binding]; ok && !req.Refused(a) {
 		return copyAnswer(a), nil
 	}
 	a, ok := l.sticky[stickyOf(req.Binding)]
-	if ok && (req.Wanted == nil || a.Verdict == tool.Rejected) {
+	if ok && (req.Wanted == nil && req.Problem == "" || a.Verdict == tool.Rejected) {
 		return a, nil
 	}
 	if l.changed == nil {

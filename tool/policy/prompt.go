@@ -199,6 +199,10 @@ func (p *Prompt) question(ctx context.Context, req *tool.ApprovalRequest) string
 	if req.Reason != "" {
 		fmt.Fprintf(&b, "Why you are asked: %s\n", textkit.Visible(req.Reason))
 	}
+	if req.Problem != "" {
+		b.WriteString("The last answer could not be used:\n")
+		show(&b, req.Problem)
+	}
 	switch {
 	case req.Wanted != nil && req.Wanted.Name != "":
 		showQuestion(&b, req.Wanted)

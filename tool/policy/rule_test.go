@@ -704,10 +704,10 @@ func TestP4_HumanValueIsSetAndValidated(t *testing.T) {
 	if fmt.Sprint(w.with) != "[afalseT-1]" {
 		t.Errorf("it ran with %v", w.with)
 	}
-	if w = answer(`{"not":"text"}`); w.do(`{"path":"a"}`).OK || w.ran != 0 {
-		t.Error("a value that does not validate ran")
+	if w = answer(`{"not":"text"}`); !w.do(`{"path":"a"}`).Pending || w.ran != 0 || !strings.Contains(w.batch.Pending[0].Problem, "/ticket: must be string") {
+		t.Errorf("a value that does not validate: %+v", w.batch)
 	}
-	if w = answer(``); w.do(`{"path":"a"}`).OK || w.ran != 0 {
-		t.Error("no value ran")
+	if w = answer(``); !w.do(`{"path":"a"}`).Pending || w.ran != 0 || !strings.Contains(w.batch.Pending[0].Problem, "ticket is missing") {
+		t.Errorf("no value: %+v", w.batch)
 	}
 }

@@ -145,6 +145,33 @@ func (k *Keys) Visit(presented string) error {
 	return nil
 }
 
+// Use admits a call of the key with a name, such as one of an MCP tool: it takes one of the
+// Parallel slots, until release is called, and counts one of the requests per minute. Budgets do
+// not count, because the call uses no tokens. The error is a [*RefusedError]. Without keys it
+// admits everything.
+func (k *Keys) Use(name string) (release func(), err error) {
+	t := k.table.Load()
+	if len(t.keys) == 0 {
+		return func() {}, nil
+	}
+	for i := range t.keys {
+		if t.keys[i].Name != name {
+			continue
+		}
+		a := t.accounts[i]
+		refused := a.enter()
+		if refused == nil {
+			if refused = a.countRequest(k.now()); refused == nil {
+				return sync.OnceFunc(func() { a.release(0) }), nil
+			}
+			a.release(0)
+		}
+		refused.Key = name
+		return nil, refused
+	}
+	return nil, &RefusedError{Reason: UnknownKey}
+}
+
 // find returns the index of the key for a secret; -1 if there are no keys.
 //
 // Its duration reveals nothing about the keys: it compares hashes, which a client cannot choose

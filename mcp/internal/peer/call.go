@@ -35,6 +35,33 @@ type Options struct {
 	Detach bool
 	// TaskRequired says that the tool runs only as a task of revision 2025-11-25.
 	TaskRequired bool
+	// Offer is what can be answered during this call; nil means everything that the
+	// configuration offers. A question that is not offered ends the call with an
+	// [*rpc.MissingCapability].
+	Offer *Offer
+}
+
+// Offer is what a client can answer.
+type Offer struct{ Form, URL, Sampling, Roots bool }
+
+// refuses returns the capability that a question needs and that is not offered, or "".
+func (o *Offer) refuses(q InputRequest) string {
+	if o == nil {
+		return ""
+	}
+	switch {
+	case q.Method == MethodElicit && jsonwire.Unquote(fields(q.Params)["mode"]) == "url":
+		if !o.URL {
+			return "elicitation/url"
+		}
+	case q.Method == MethodElicit && !o.Form:
+		return "elicitation"
+	case q.Method == MethodSample && !o.Sampling:
+		return "sampling"
+	case q.Method == MethodRoots && !o.Roots:
+		return "roots"
+	}
+	return ""
 }
 
 // Continuation is the answer to a [*Parked].
@@ -94,6 +121,9 @@ type call struct {
 	slot bool
 	// progress is nil if no caller wants reports.
 	progress chan Progress
+	offer    *Offer
+	// fail ends the call with an error.
+	fail func(error)
 
 	mu   sync.Mutex
 	sent *rpc.Request
@@ -152,7 +182,7 @@ func (p *Peer) Call(ctx context.Context, method string, params json.RawMessage, 
 	defer stop()
 	p.mu.Lock()
 	p.tokens++
-	c := &call{method: method, token: fmt.Sprintf("t%d", p.tokens), input: o.Input, timer: t, slot: true}
+	c := &call{method: method, token: fmt.Sprintf("t%d", p.tokens), input: o.Input, timer: t, slot: true, offer: o.Offer, fail: t.expired}
 	p.mu.Unlock()
 	if c.input == nil {
 		c.input = p.cfg.Input
@@ -170,6 +200,9 @@ func (p *Peer) Call(ctx context.Context, method string, params json.RawMessage, 
 		}()
 	}
 	raw, err := p.run(ctx, c, params, &o)
+	if err == nil && errors.As(context.Cause(ctx), new(*rpc.MissingCapability)) { // the server went on without the answer
+		err = context.Cause(ctx)
+	}
 	if err != nil && ctx.Err() != nil && !errors.As(err, new(*Parked)) {
 		err = context.Cause(ctx)
 	}
@@ -339,7 +372,7 @@ func (p *Peer) send(ctx context.Context, c *call, params json.RawMessage, o *Opt
 		if o.TaskRequired && !l.modern() && fields(l.capabilities["tasks"]) != nil {
 			sent = jsonwire.With(params, "task", []byte(`{}`))
 		}
-		r := l.request(c.method, sent, c.token)
+		r := l.request(c.method, sent, c.token, c.offer)
 		var notDelivered atomic.Bool
 		r.NotDelivered = func() { notDelivered.Store(true) }
 		c.set(r)

@@ -264,7 +264,7 @@ func (p *Peer) discover(ctx context.Context, revision string, fixed bool) (_ *li
 	for tries := 0; ; tries++ {
 		limit, cancel := p.probe(ctx)
 		l.info.Revision = revision
-		raw, err := l.conn.Call(limit, &rpc.Request{Method: "server/discover", Params: l.params(nil, "")})
+		raw, err := l.conn.Call(limit, &rpc.Request{Method: "server/discover", Params: l.params(nil, "", nil)})
 		stalled := limit.Err() != nil
 		cancel()
 		if ctx.Err() != nil {
@@ -315,7 +315,7 @@ func (p *Peer) firstList(ctx context.Context, l *link, fixed bool) error {
 	}
 	limit, cancel := p.probe(ctx)
 	defer cancel()
-	raw, err := l.conn.Call(limit, &rpc.Request{Method: string(Tools), Params: l.params(nil, "")})
+	raw, err := l.conn.Call(limit, &rpc.Request{Method: string(Tools), Params: l.params(nil, "", nil)})
 	switch {
 	case err == nil:
 		l.firstPage = raw
@@ -358,7 +358,7 @@ func (p *Peer) initialize(ctx context.Context, revision string) (_ *link, err er
 		}
 	}()
 	params := jsonwire.With([]byte("{}"), "protocolVersion", jsonwire.Quote(revision))
-	params = jsonwire.With(params, "capabilities", p.clientCapabilities(false))
+	params = jsonwire.With(params, "capabilities", p.clientCapabilities(false, nil))
 	params = jsonwire.With(params, "clientInfo", p.cfg.ClientInfo)
 	raw, err := l.conn.Call(ctx, &rpc.Request{Method: rpc.MethodInitialize, Params: params})
 	if err != nil {

@@ -17,14 +17,14 @@ import (
 const (
 	MethodElicit = "elicitation/create"
 	MethodSample = "sampling/createMessage"
-	methodRoots  = "roots/list"
+	MethodRoots  = "roots/list"
 )
 
 // InputRequest is a question of the server.
 type InputRequest struct {
 	// Key names the question within its round.
 	Key string `json:"key"`
-	// Method is [MethodElicit] or [MethodSample].
+	// Method is [MethodElicit], [MethodSample] or, with [Config.AskRoots], [MethodRoots].
 	Method string          `json:"method"`
 	Params json.RawMessage `json:"params,omitempty"`
 }
@@ -77,7 +77,7 @@ func readInputRequests(raw json.RawMessage) ([]InputRequest, error) {
 		m := fields(slices.Clone(r.Raw()))
 		q.Method, q.Params = jsonwire.Unquote(m["method"]), m["params"]
 		switch {
-		case q.Method != MethodElicit && q.Method != MethodSample && q.Method != methodRoots:
+		case q.Method != MethodElicit && q.Method != MethodSample && q.Method != MethodRoots:
 			return nil, fmt.Errorf("%w: it asks for the unknown input %.60q", ErrResult, q.Method)
 		case slices.ContainsFunc(out, func(o InputRequest) bool { return o.Key == q.Key }):
 			return nil, fmt.Errorf("%w: it asks twice under the name %.60q", ErrResult, q.Key)
@@ -123,8 +123,15 @@ func (p *Peer) ask(ctx context.Context, c *call, r Round) (map[string]Response, 
 	answers := map[string]Response{}
 	var human []InputRequest
 	for _, q := range r.Requests {
+		if c != nil {
+			if need := c.offer.refuses(q); need != "" {
+				return nil, p.errorf("%s: %w", c.method, &rpc.MissingCapability{Need: []string{need}})
+			}
+		}
 		switch {
-		case q.Method == methodRoots && p.cfg.Roots != nil:
+		case q.Method == MethodRoots && p.cfg.AskRoots:
+			human = append(human, q)
+		case q.Method == MethodRoots && p.cfg.Roots != nil:
 			answers[q.Key] = Response{Result: p.roots()}
 		case q.Method == MethodElicit && p.cfg.Elicitation, q.Method == MethodSample && p.cfg.Sampling:
 			human = append(human, q)
@@ -248,7 +255,8 @@ func (l *link) serve(ctx context.Context, c *call, in rpc.Incoming) Response {
 		return notOffered
 	case in.Method == "ping":
 		return Response{Result: json.RawMessage("{}")}
-	case in.Method == methodRoots && p.cfg.Roots != nil:
+	case in.Method == MethodRoots && p.cfg.AskRoots:
+	case in.Method == MethodRoots && p.cfg.Roots != nil:
 		return Response{Result: p.roots()}
 	case len(in.Params) > maxQuestions:
 		return Response{Error: &rpc.Error{Code: rpc.CodeInvalidParams, Message: fmt.Sprintf("the question is larger than %d bytes", maxQuestions)}}
@@ -263,6 +271,10 @@ func (l *link) serve(ctx context.Context, c *call, in rpc.Incoming) Response {
 		return Decline(in.Method)
 	}
 	answers, err := p.ask(ctx, c, r)
+	if missing := (*rpc.MissingCapability)(nil); errors.As(err, &missing) {
+		c.fail(err) // the server would wait, or go on without the answer
+		return Response{Error: &rpc.Error{Code: rpc.CodeInternal, Message: missing.Error()}}
+	}
 	if err != nil {
 		if in.Method == MethodElicit {
 			return Decline(in.Method)

@@ -252,7 +252,7 @@ func (p *Peer) page(ctx context.Context, l *link, which List, params json.RawMes
 	var coded *rpc.Error
 	for try := 0; try < 2; try++ {
 		delivered := true
-		r := l.request(string(which), params, "")
+		r := l.request(string(which), params, "", nil)
 		r.NotDelivered = func() { delivered = false }
 		if raw, err = l.conn.Call(ctx, r); err == nil || errors.As(err, &coded) || delivered || l.over() {
 			break

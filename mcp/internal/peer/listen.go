@@ -133,7 +133,7 @@ func (p *Peer) listenLoop(l *link) {
 			p.missed(l)
 		}
 		began := time.Now()
-		_, err := l.conn.Call(ctx, l.request(rpc.MethodListen, params, ""))
+		_, err := l.conn.Call(ctx, l.request(rpc.MethodListen, params, "", nil))
 		again := errors.Is(context.Cause(ctx), errListenAgain)
 		cancel(nil)
 		l.mu.Lock()

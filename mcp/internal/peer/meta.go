@@ -54,19 +54,31 @@ func isObject(raw json.RawMessage) bool {
 }
 
 // clientCapabilities returns the object of capabilities. Each is declared only if it is
-// configured.
-func (p *Peer) clientCapabilities(modern bool) json.RawMessage {
+// configured and, for a call with an offer, offered.
+func (p *Peer) clientCapabilities(modern bool, o *Offer) json.RawMessage {
+	if o == nil {
+		o = &Offer{Form: true, URL: true, Sampling: true, Roots: true}
+	}
 	var w jsonwire.Writer
 	w.BeginObject()
-	if p.cfg.Elicitation {
+	if p.cfg.Elicitation && (o.Form || o.URL) {
+		var modes jsonwire.Writer
+		modes.BeginObject()
+		if o.Form {
+			modes.RawField("form", []byte("{}"))
+		}
+		if o.URL {
+			modes.RawField("url", []byte("{}"))
+		}
+		modes.EndObject()
 		w.QuotedKey("elicitation")
-		w.Raw([]byte(`{"form":{},"url":{}}`))
+		w.Raw(modes.Buf)
 	}
-	if p.cfg.Sampling {
+	if p.cfg.Sampling && o.Sampling {
 		w.QuotedKey("sampling")
 		w.Raw([]byte(`{}`))
 	}
-	if p.cfg.Roots != nil {
+	if (p.cfg.Roots != nil || p.cfg.AskRoots) && o.Roots {
 		w.QuotedKey("roots")
 		w.Raw([]byte(`{}`))
 	}
@@ -80,7 +92,7 @@ func (p *Peer) clientCapabilities(modern bool) json.RawMessage {
 
 // params returns the parameters of a request, with the _meta that the revision requires and a
 // progress token, if there is one. The parameters of the caller are not changed.
-func (l *link) params(params json.RawMessage, token string) json.RawMessage {
+func (l *link) params(params json.RawMessage, token string, offer *Offer) json.RawMessage {
 	if !l.modern() && token == "" {
 		return params
 	}
@@ -94,7 +106,7 @@ func (l *link) params(params json.RawMessage, token string) json.RawMessage {
 	if l.modern() {
 		meta = jsonwire.With(meta, rpc.MetaRevision, jsonwire.Quote(l.info.Revision))
 		meta = jsonwire.With(meta, rpc.MetaClientInfo, l.peer.cfg.ClientInfo)
-		meta = jsonwire.With(meta, rpc.MetaClientCapabilities, l.peer.clientCapabilities(true))
+		meta = jsonwire.With(meta, rpc.MetaClientCapabilities, l.peer.clientCapabilities(true, offer))
 		if level := l.peer.cfg.LogLevel; level != "" {
 			meta = jsonwire.With(meta, rpc.MetaLogLevel, jsonwire.Quote(level))
 		}
@@ -106,8 +118,8 @@ func (l *link) params(params json.RawMessage, token string) json.RawMessage {
 }
 
 // request returns a request with the headers of modern revisions.
-func (l *link) request(method string, params json.RawMessage, token string) *rpc.Request {
-	r := &rpc.Request{Method: method, Params: l.params(params, token)}
+func (l *link) request(method string, params json.RawMessage, token string, offer *Offer) *rpc.Request {
+	r := &rpc.Request{Method: method, Params: l.params(params, token, offer)}
 	if !l.modern() {
 		return r
 	}

@@ -29,6 +29,8 @@ type Config struct {
 	// servers that ask for them; nil declares no roots.
 	Elicitation, Sampling, Tasks bool
 	Roots                        []Root
+	// AskRoots declares roots and gets the folders of each call from its InputFunc.
+	AskRoots bool
 	// LogLevel asks the server for its log messages from this level on; empty asks for none.
 	LogLevel string
 

@@ -117,7 +117,7 @@ func (p *Peer) Await(ctx context.Context, t Task, o Options) (json.RawMessage, e
 	defer stop()
 	p.mu.Lock()
 	p.tokens++
-	c := &call{method: "tools/call", token: fmt.Sprintf("t%d", p.tokens), input: o.Input, timer: timer}
+	c := &call{method: "tools/call", token: fmt.Sprintf("t%d", p.tokens), input: o.Input, timer: timer, offer: o.Offer, fail: timer.expired}
 	p.mu.Unlock()
 	if c.input == nil {
 		c.input = p.cfg.Input
@@ -291,7 +291,7 @@ func (p *Peer) update(ctx context.Context, c *call, t Task, answers map[string]R
 func (p *Peer) taskCall(ctx context.Context, c *call, method string, params json.RawMessage) (json.RawMessage, error) {
 	p.mu.Lock()
 	p.tokens++
-	about := &call{method: method, token: fmt.Sprintf("t%d", p.tokens), input: c.input, timer: c.timer, slot: c.slot, task: c.taskID()}
+	about := &call{method: method, token: fmt.Sprintf("t%d", p.tokens), input: c.input, timer: c.timer, slot: c.slot, task: c.taskID(), offer: c.offer, fail: c.fail}
 	p.mu.Unlock()
 	raw, _, err := p.send(ctx, about, params, &Options{})
 	return raw, err
