@@ -24,19 +24,17 @@ END
 background+=($!)
 url=$(started "$dir/gateway.log")
 
-transports="stdio http ${gateway:+gateway}"
-if [ -n "$gateway" ]; then
-	cat >"$dir/mcp-gateway.yaml" <<-END
-		version: 1
-		gateway:
-		  mcp:
-		    servers:
-		      dragoman: {command: "$dir/dragoman", args: [mcp, serve, --dir, "$work", --bare], approval: {"*": never}}
-	END
-	"$dir/dragoman" serve --listen 127.0.0.1:0 --config "$dir/mcp-gateway.yaml" 2>"$dir/mcp-gateway.log" &
-	background+=($!)
-	behind=$(started "$dir/mcp-gateway.log")/mcp/dragoman
-fi
+transports="stdio http gateway"
+cat >"$dir/mcp-gateway.yaml" <<-END
+	version: 1
+	gateway:
+	  mcp:
+	    servers:
+	      dragoman: {command: "$dir/dragoman", args: [mcp, serve, --dir, "$work", --bare], approval: {"*": never}}
+END
+"$dir/dragoman" serve --listen 127.0.0.1:0 --config "$dir/mcp-gateway.yaml" 2>"$dir/mcp-gateway.log" &
+background+=($!)
+behind=$(started "$dir/mcp-gateway.log")/mcp/dragoman
 
 stdio_args="\"mcp\", \"serve\", \"--dir\", \"$work\", \"--bare\""
 
