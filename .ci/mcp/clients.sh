@@ -1,4 +1,5 @@
-# Published clients with our server: over standard streams, and over HTTP. Sourced by run.
+# Published clients with our server: over standard streams, over HTTP, and behind the gateway.
+# Sourced by run.
 
 work=$dir/work
 first=amber$RANDOM$RANDOM
@@ -22,6 +23,18 @@ END
 "$dir/dragoman" serve --listen 127.0.0.1:0 --config "$dir/gateway.yaml" --log json 2>"$dir/gateway.log" &
 background+=($!)
 url=$(started "$dir/gateway.log")
+
+transports="stdio http gateway"
+cat >"$dir/mcp-gateway.yaml" <<-END
+	version: 1
+	gateway:
+	  mcp:
+	    servers:
+	      dragoman: {command: "$dir/dragoman", args: [mcp, serve, --dir, "$work", --bare], approval: {"*": never}}
+END
+"$dir/dragoman" serve --listen 127.0.0.1:0 --config "$dir/mcp-gateway.yaml" 2>"$dir/mcp-gateway.log" &
+background+=($!)
+behind=$(started "$dir/mcp-gateway.log")/mcp/dragoman
 
 stdio_args="\"mcp\", \"serve\", \"--dir\", \"$work\", \"--bare\""
 
@@ -87,6 +100,7 @@ opencode() {
 cell() {
 	local client=$1 begun=$SECONDS status=0
 	transport=$2
+	[ "$transport" != gateway ] || endpoint=$behind
 	home=$dir/homes/$client-$transport
 	prompt="Use the server: what is the second line of notes.txt, and is there a none.txt?"
 	mkdir -p "$home/work" # it has no notes of its own
@@ -99,16 +113,19 @@ cell() {
 	fi
 }
 
-export dir bin packages node22 work first endpoint url stdio_args
+export dir bin packages node22 work first endpoint behind url stdio_args
 export -f inspect inspector claude codex gemini opencode cell
 for client in $clients; do
-	printf '%s stdio\n%s http\n' "$client" "$client"
+	for transport in $transports; do
+		printf '%s %s\n' "$client" "$transport"
+	done
 done | xargs -P "$(getconf _NPROCESSORS_ONLN)" -L 1 bash -c 'cell "$1" "$2"' cell
 
-printf '%-13s%-13s%-13s\n' "" stdio http
+printf '%-13s' "" $transports
+printf '\n'
 for client in $clients; do
 	printf '%-13s' "$client"
-	for transport in stdio http; do
+	for transport in $transports; do
 		result=$(cat "$dir/homes/$client-$transport/result" 2>/dev/null || echo FAILED)
 		printf '%-13s' "$result"
 		[ "$result" != FAILED ] || failed=1
@@ -116,7 +133,7 @@ for client in $clients; do
 	printf '\n'
 done
 for client in $clients; do
-	for transport in stdio http; do
+	for transport in $transports; do
 		home=$dir/homes/$client-$transport
 		if ! grep -q '^ok' "$home/result" 2>/dev/null; then
 			printf '\n--- %s, %s\n' "$client" "$transport"

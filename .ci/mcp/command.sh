@@ -40,6 +40,12 @@ cat >run.scenario <<-END
 	  match result /Access denied/
 	  say The word is amber$$, the sum 5, and a picture has come.
 
+	# Chat has a picture of a result in a message of the user, which is a turn of its own.
+	turn after the picture
+	  match turn 2
+	  match user /Attached to the result/
+	  say The word is amber$$, the sum 5, and a picture has come.
+
 	turn begin
 	  match turn 1
 	  match tool /^mcp_files__read_text_file$/

@@ -468,7 +468,7 @@ func (c *Conn) Notify(ctx context.Context, method string, params json.RawMessage
 		return err
 	}
 	if method == rpc.MethodInitialized && !sent.modern && sent.old == nil {
-		c.listen()
+		c.listen(ctx)
 	}
 	return nil
 }

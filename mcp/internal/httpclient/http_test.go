@@ -799,6 +799,23 @@ func TestARequestIsRepeatedOnceAfterAChallenge(t *testing.T) {
 	}
 }
 
+func TestTheHandshakeWaitsForTheStreamOfTheServer(t *testing.T) {
+	var open atomic.Bool
+	f := &fake{get: func(w http.ResponseWriter, r *http.Request) {
+		time.Sleep(50 * time.Millisecond) // a busy server
+		open.Store(true)
+		events(w)(": open\n\n")
+		<-r.Context().Done()
+	}}
+	server := httptest.NewServer(f)
+	t.Cleanup(server.Close)
+	c, _ := dial(t, server.URL)
+	handshake(t, c)
+	if !open.Load() {
+		t.Error("the handshake ended before the stream was open: the server would lose its questions")
+	}
+}
+
 func TestAnAuthorizerThatSignsRequestsAnswersALoginAndANonce(t *testing.T) {
 	var requests atomic.Int32
 	server := serveStrict(t, post(func(w http.ResponseWriter, r *http.Request, m incoming) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/dragoman-go/dragoman/mcp/internal/rpc"
@@ -113,9 +114,15 @@ func (c *Conn) pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
+// listenWait limits how long a handshake waits for the stream of the server's own messages. Some
+// servers send no headers before the first message.
+const listenWait = 2 * time.Second
+
 // listen opens the stream of messages that belong to no call, once. Servers need not have it:
-// anything but a stream means that there is none (pitfall K11).
-func (c *Conn) listen() {
+// anything but a stream means that there is none (pitfall K11). It waits for the first response:
+// many servers send questions during a call on this stream, and lose those that they send before
+// it is open.
+func (c *Conn) listen(ctx context.Context) {
 	c.mu.Lock()
 	again := c.listening
 	c.listening = true
@@ -124,6 +131,7 @@ func (c *Conn) listen() {
 	if again {
 		return
 	}
+	answered := make(chan struct{})
 	c.background(func(ctx context.Context) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
@@ -134,18 +142,29 @@ func (c *Conn) listen() {
 			case <-ctx.Done():
 			}
 		}()
-		c.listenUntil(ctx, sent)
+		c.listenUntil(ctx, sent, sync.OnceFunc(func() { close(answered) }))
 	})
+	t := time.NewTimer(listenWait)
+	defer t.Stop()
+	select {
+	case <-answered:
+	case <-t.C:
+		c.log.Debug("the stream of the server's own messages did not open in time", "limit", listenWait)
+	case <-ctx.Done():
+	case <-c.life.Done():
+	}
 }
 
 // steady is the time after which the end of a stream is not a failed attempt: proxies end
 // streams without traffic.
 const steady = 30 * time.Second
 
-func (c *Conn) listenUntil(ctx context.Context, sent state) {
+// listenUntil keeps the stream open until ctx ends. It calls answered after each attempt.
+func (c *Conn) listenUntil(ctx context.Context, sent state, answered func()) {
 	s := newStream()
 	for opened := false; ; {
 		resp, err := c.get(ctx, s.lastID, true)
+		answered()
 		switch {
 		case ctx.Err() != nil:
 			if err == nil {

@@ -83,7 +83,7 @@ func everything(u *use) {
 	u.resource("demo://resource/static/document/structure.md", ": Resource demo://resource/static/document/structure.md:\n# Everything Server - Project Structure\n…")
 	u.resource("demo://resource/dynamic/text/7", ": Resource demo://resource/dynamic/text/7:\nResource 7: This is a plaintext resource created at …")
 	u.resource("demo://resource/dynamic/blob/7", ":  [file text/plain UmVzb3VyY2Ug]")
-	u.resource("demo://nowhere", "mcp: MCP server \"it\": resources/read: MCP error -32602: Resource demo://nowhere not found (code -32602)")
+	u.resource("demo://nowhere", "mcp: MCP server \"it\": resources/read: …not found (code -32602)")
 	u.equal("prompts", u.prompts(), "simple-prompt args-prompt completable-prompt resource-prompt")
 	u.prompt("simple-prompt", nil, "user: This is a simple prompt without arguments.")
 	u.prompt("args-prompt", map[string]string{"city": "Ghent"}, "user: What's weather in Ghent?")
@@ -103,8 +103,13 @@ func filesystem(u *use) {
 	u.call("read_media_file", `{"path":`+path("dot.png")+`}`, "ok:  [image image/png iVBORw0KGgoA]")
 	u.call("write_file", `{"path":`+path("new.txt")+`,"content":"new"}`, "ok: Successfully wrote to "+folder+"/new.txt")
 	u.call("list_directory", `{"path":`+path("")+`}`, "ok: [FILE] dot.png\n[FILE] new.txt\n[FILE] notes.txt")
-	// The root of the client takes the place of the folder in the arguments.
-	u.call("read_text_file", `{"path":"/etc/hostname"}`, "error: Access denied - path outside allowed directories: /etc/hostname not in "+u.work)
+	// The root of the client takes the place of the folder in the arguments. The gateway has no
+	// root: the server asks outside of a call.
+	root := u.work
+	if u.transport == gateway {
+		root = folder
+	}
+	u.call("read_text_file", `{"path":"/etc/hostname"}`, "error: Access denied - path outside allowed directories: /etc/hostname not in "+root)
 	u.call("read_text_file", `{"path":`+path("none.txt")+`}`, "error: ENOENT: no such file or directory, open '"+folder+"/none.txt'")
 	u.equal("the new file", content(filepath.Join(folder, "new.txt")), "new")
 }

@@ -8,6 +8,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -28,6 +29,9 @@ import (
 	"github.com/dragoman-go/dragoman/tool/policy"
 )
 
+// gateway is the transport of servers that are used through the gateway.
+const gateway = "gateway"
+
 // published is a server of npm.
 type published struct {
 	name string
@@ -45,9 +49,15 @@ func main() {
 	packages := flag.String("packages", "node_modules", "the folder of the npm packages")
 	node := flag.String("node", "node", "the program that runs them")
 	work := flag.String("work", "", "an empty folder for the files of the servers")
+	dragoman := flag.String("dragoman", "", "the command, to use the servers through its gateway, too; empty leaves that out")
 	verbose := flag.Bool("v", false, "print each result")
 	flag.Parse()
 	failed, err := run(context.Background(), *packages, *node, *work, *verbose)
+	if err == nil && *dragoman != "" {
+		var more bool
+		more, err = runGateway(context.Background(), *dragoman, *packages, *node, filepath.Join(*work, "gateway"), *verbose)
+		failed = failed || more
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "realservers:", err)
 	}
@@ -71,22 +81,64 @@ func run(ctx context.Context, packages, node, work string, verbose bool) (failed
 		}
 		for _, transport := range transports {
 			u := &use{name: p.name, transport: transport, work: work}
-			if verbose {
-				u.out = os.Stdout
-			}
-			began := time.Now()
-			if err := u.run(ctx, p, packages, node); err != nil {
-				u.errs = append(u.errs, err)
-			}
-			result := fmt.Sprintf("ok, %d checks, revision %s, %.1fs", u.checks, u.revision, time.Since(began).Seconds())
-			if len(u.errs) > 0 {
-				failed, result = true, "FAILED"
-			}
-			fmt.Printf("%-28s %-16s %s\n", p.name, transport, result)
-			for _, err := range u.errs {
-				fmt.Printf("    %v\n", err)
-			}
+			ok := u.report(verbose, func() error {
+				server, stop, err := u.start(ctx, p, packages, node)
+				if err != nil {
+					return err
+				}
+				defer stop()
+				return u.run(ctx, p, server)
+			})
+			failed = failed || !ok
 		}
+	}
+	return failed, nil
+}
+
+// runGateway uses the servers through the gateway.
+func runGateway(ctx context.Context, dragoman, packages, node, work string, verbose bool) (failed bool, err error) {
+	if work, err = filepath.Abs(work); err != nil {
+		return false, err
+	}
+	servers, err := catalog(work)
+	if err != nil {
+		return false, err
+	}
+	config := map[string]any{}
+	for _, p := range servers {
+		config[p.name] = map[string]any{
+			"command": node, "args": append([]string{filepath.Join(packages, p.file)}, p.args...), "env": p.env,
+			"approval": map[string]string{"*": "never"},
+		}
+	}
+	b, err := json.Marshal(map[string]any{"version": 1, "gateway": map[string]any{"mcp": map[string]any{"servers": config}}})
+	if err != nil {
+		return false, err
+	}
+	file := filepath.Join(work, "gateway.json")
+	if err := os.WriteFile(file, b, 0o600); err != nil {
+		return false, err
+	}
+	port, err := freePort(ctx)
+	if err != nil {
+		return false, err
+	}
+	cmd := exec.CommandContext(ctx, dragoman, "serve", "--listen", "127.0.0.1:"+port, "--config", file) //nolint:gosec // it is the command of this module
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		return false, err
+	}
+	defer func() {
+		_ = cmd.Process.Signal(os.Interrupt) // it ends its servers
+		_ = cmd.Wait()
+	}()
+	if err := waitFor(ctx, port); err != nil {
+		return false, err
+	}
+	for _, p := range servers {
+		u := &use{name: p.name, transport: gateway, work: work}
+		ok := u.report(verbose, func() error { return u.run(ctx, p, mcp.HTTP("http://127.0.0.1:"+port+"/mcp/"+p.name)) })
+		failed = failed || !ok
 	}
 	return failed, nil
 }
@@ -107,21 +159,42 @@ type use struct {
 	out    io.Writer
 }
 
-func (u *use) run(ctx context.Context, p published, packages, node string) error {
+// report runs f and prints a line about it.
+func (u *use) report(verbose bool, f func() error) bool {
+	if verbose {
+		u.out = os.Stdout
+	}
+	began := time.Now()
+	if err := f(); err != nil {
+		u.errs = append(u.errs, err)
+	}
+	result := fmt.Sprintf("ok, %d checks, revision %s, %.1fs", u.checks, u.revision, time.Since(began).Seconds())
+	if len(u.errs) > 0 {
+		result = "FAILED"
+	}
+	fmt.Printf("%-28s %-16s %s\n", u.name, u.transport, result)
+	for _, err := range u.errs {
+		fmt.Printf("    %v\n", err)
+	}
+	return len(u.errs) == 0
+}
+
+// start returns the server, which it starts if it speaks HTTP.
+func (u *use) start(ctx context.Context, p published, packages, node string) (s mcp.Server, stop func(), err error) {
+	program := filepath.Join(packages, p.file)
+	if u.transport != "stdio" {
+		address, stop, err := listen(ctx, p, u.transport, node, program)
+		return mcp.HTTP(address), stop, err
+	}
+	s = mcp.Stdio(node, append([]string{program}, p.args...)...)
+	s.Env = p.env
+	return s, func() {}, nil
+}
+
+func (u *use) run(ctx context.Context, p published, server mcp.Server) error {
 	var cancel context.CancelFunc
 	u.ctx, cancel = context.WithTimeout(ctx, 60*time.Second)
 	defer cancel()
-	program := filepath.Join(packages, p.file)
-	server := mcp.Stdio(node, append([]string{program}, p.args...)...)
-	server.Env = p.env
-	if u.transport != "stdio" {
-		address, stop, err := listen(u.ctx, p, u.transport, node, program)
-		if err != nil {
-			return err
-		}
-		defer stop()
-		server = mcp.HTTP(address)
-	}
 	approver := policy.ApproverFunc(func(_ context.Context, req *tool.ApprovalRequest) (tool.Answer, error) {
 		a := tool.Answer{Verdict: tool.Approved}
 		if req.Wanted != nil && req.Wanted.Schema != nil {
@@ -159,12 +232,10 @@ func (u *use) run(ctx context.Context, p published, packages, node string) error
 
 // listen starts a server that speaks HTTP on a free port.
 func listen(ctx context.Context, p published, transport, node, program string) (address string, stop func(), err error) {
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	port, err := freePort(ctx)
 	if err != nil {
 		return "", nil, err
 	}
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	_ = l.Close()
 	args, env, path := p.http(transport, port)
 	cmd := exec.CommandContext(ctx, node, append([]string{program}, args...)...) //nolint:gosec // the packages are pinned
 	cmd.Env = append(os.Environ(), env...)
@@ -176,19 +247,37 @@ func listen(ctx context.Context, p published, transport, node, program string) (
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	}
+	if err := waitFor(ctx, port); err != nil {
+		stop()
+		return "", nil, err
+	}
+	return "http://localhost:" + port + path, stop, nil
+}
+
+func freePort(ctx context.Context) (string, error) {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	return port, errors.Join(err, l.Close())
+}
+
+// waitFor waits until a program listens on a port.
+func waitFor(ctx context.Context, port string) error {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
 	for {
 		// Servers of Node listen on "localhost", which may be the address of either version.
 		for _, host := range []string{"127.0.0.1", "[::1]"} {
 			c, err := (&net.Dialer{}).DialContext(ctx, "tcp", host+":"+port)
 			if err == nil {
-				_ = c.Close()
-				return "http://localhost:" + port + path, stop, nil
+				return c.Close()
 			}
 		}
 		select {
 		case <-ctx.Done():
-			stop()
-			return "", nil, errors.New("the server does not listen")
+			return fmt.Errorf("nothing listens on port %s", port)
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
