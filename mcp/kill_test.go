@@ -107,6 +107,7 @@ func payServer(name string) *sdk.Server {
 type forgetful struct{}
 
 func (forgetful) Begin(context.Context, tool.Intent) (tool.Prior, error) { return tool.Prior{}, nil }
+
 func (forgetful) End(context.Context, tool.Intent, *dragoman.ToolResult) error {
 	return nil
 }

@@ -214,7 +214,8 @@ func (st *state) answer(responses map[string]json.RawMessage) {
 			continue
 		}
 		if q.Binding != "" {
-			verdict, ok := tool.Answer{}, true
+			var verdict tool.Answer
+			ok := true
 			if q.Own {
 				verdict = q.decidePassed(a)
 			} else {

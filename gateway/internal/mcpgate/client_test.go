@@ -303,7 +303,7 @@ func (c *client) listen(params object) (<-chan json.RawMessage, func()) {
 		r = c.post(ctx, nil)
 		r.Method, r.Body, r.ContentLength = http.MethodGet, nil, 0
 	}
-	res, err := http.DefaultClient.Do(r)
+	res, err := http.DefaultClient.Do(r) //nolint:bodyclose // the goroutine below closes it
 	if err != nil || res.StatusCode != http.StatusOK {
 		c.t.Fatalf("listening: %v %v", res, err)
 	}

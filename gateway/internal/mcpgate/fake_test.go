@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -135,8 +136,8 @@ func (f *fake) handle(ctx context.Context, m *message, send func(string)) {
 	}()
 	result, err := f.answer(ctx, m, send)
 	if err != nil {
-		e, ok := err.(*failure)
-		if !ok {
+		var e *failure
+		if !errors.As(err, &e) {
 			e = &failure{code: -32603, text: err.Error()}
 		}
 		data := ""

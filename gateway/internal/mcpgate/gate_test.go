@@ -487,7 +487,7 @@ func TestAHostileServerHarmsNoOther(t *testing.T) {
 		hostile.tools = append(hostile.tools, fmt.Sprintf(`{"name":"t%d","inputSchema":{"type":"object"}}`, i))
 	}
 	huge := strings.Repeat("x", 12<<20)
-	hostile.results = map[string]string{"huge": `{"content":[{"type":"text","text":"` + huge + `"}],"structuredContent":{"x":1}}`, "odd": `{"content":{"no":"list"},"isError":"x"}`, "cyclic": text("\x1b[31m ‮ evil")}
+	hostile.results = map[string]string{"huge": `{"content":[{"type":"text","text":"` + huge + `"}],"structuredContent":{"x":1}}`, "odd": `{"content":{"no":"list"},"isError":"x"}`, "cyclic": text("\x1b[31m \u202e evil")}
 	s := serve(t, open(named(t, "hostile", hostile), named(t, "good", newFake(r2607))))
 	c := s.connect("/mcp", r2607, nil)
 	var names []string
