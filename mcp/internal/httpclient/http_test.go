@@ -538,7 +538,7 @@ func TestPitfallK18_ASilentHostHoldsNoCaller(t *testing.T) {
 	}
 	began := time.Now()
 	_ = c.Close()
-	if took := time.Since(began); took > 5*time.Second {
+	if took := time.Since(began); took > 30*time.Second {
 		t.Errorf("Close took %v", took)
 	}
 }
