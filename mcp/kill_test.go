@@ -112,7 +112,7 @@ func (forgetful) End(context.Context, tool.Intent, *dragoman.ToolResult) error {
 	return nil
 }
 
-// decide is the human of a process: who is asked twice may decide differently in another one.
+// decide answers for the human. It may decide differently about the same call in another process.
 func decide(_ context.Context, req *tool.ApprovalRequest) (tool.Answer, error) {
 	fmt.Println("asked", req.Binding.CallID)
 	h := fnv.New64a()

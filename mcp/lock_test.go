@@ -387,7 +387,7 @@ func TestChildAcceptsTools(t *testing.T) {
 func TestTwoProcessesLoseNoEntries(t *testing.T) {
 	program, err := os.Executable()
 	if err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), LockFile)
 	var children []*exec.Cmd

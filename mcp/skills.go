@@ -27,7 +27,7 @@ var ErrSkill = errors.New("mcp: the skill is not what its server listed")
 // they use. Its texts are untrusted, and it permits nothing.
 type Skill struct {
 	Server string
-	// URI is that of SKILL.md.
+	// URI is the resource of the file SKILL.md.
 	URI, Name, Description string
 	// FrontMatter is the front matter of SKILL.md as the server lists it.
 	FrontMatter json.RawMessage

@@ -174,7 +174,7 @@ type listedServer struct {
 	Transport string `json:"transport,omitempty"`
 	// Address is the command or the URL as the file has it, without the values of variables.
 	Address string `json:"address,omitempty"`
-	// State is that of a connection, or "disabled", "invalid" or "changed"; empty if the server
+	// State is the state of the connection, or "disabled", "invalid" or "changed"; empty if the server
 	// was not connected.
 	State    string   `json:"state,omitempty"`
 	Accepted int      `json:"accepted"`

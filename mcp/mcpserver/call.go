@@ -61,8 +61,8 @@ func (c *call) opened(id string) {
 	c.pages = append(c.pages, id)
 }
 
-// completePages tells the client that what it did in the pages is complete, because the call has
-// its result.
+// completePages sends notifications/elicitation/complete for the pages that the user opened,
+// because the call has its result.
 func (c *call) completePages() {
 	c.mu.Lock()
 	pages := c.pages

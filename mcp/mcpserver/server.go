@@ -469,7 +469,7 @@ type slots struct {
 	by   map[string]int
 }
 
-// take takes a slot for a principal; free gives it back.
+// take reserves a slot for a principal; free releases it.
 func (l *slots) take(principal string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

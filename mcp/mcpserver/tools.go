@@ -32,8 +32,8 @@ type definition struct {
 	// input is the input schema. structured reports that results conform to the output schema.
 	input      json.RawMessage
 	structured bool
-	// remote reports that the tool is that of another MCP server, and its objects are those of
-	// that server. lowered reports that legacy has no output schema, although modern has one.
+	// remote reports that another MCP server has the tool: its listings and results are sent
+	// with the bytes of that server. lowered reports that legacy has no output schema, although modern has one.
 	remote, lowered bool
 	// modern and legacy are the wire objects for 2026-07-28 and for older revisions.
 	modern, legacy json.RawMessage

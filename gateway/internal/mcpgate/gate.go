@@ -80,7 +80,7 @@ type Options struct {
 // Call is one finished call of a client.
 type Call struct {
 	Key, Server, Tool, Client, Revision string
-	// Method is that of the protocol. Outcome is "ok", "error" or the kind of the error.
+	// Method is the MCP method, such as "tools/call". Outcome is "ok", "error" or the kind of the error.
 	Method, Outcome string
 	Took            time.Duration
 	Losses          []dragoman.Loss
