@@ -662,7 +662,7 @@ func over(t testing.TB, transport string, f *fake) mcp.Server {
 	t.Helper()
 	if transport == "stdio" {
 		s := mcp.Stdio(os.Args[0]).As("fake")
-		s.Env = map[string]string{fakeEnv: f.revision}
+		s.Env = map[string]string{fakeEnv: f.revision, "GORACE": "atexit_sleep_ms=0"} // the race detector would wait a second at each end
 		s.Approval = map[string]string{"*": "never"}
 		return s
 	}
